@@ -1,0 +1,84 @@
+# Compiler settings and the two functions by which every target of the project is made.
+
+option(SIPHON_TORCH "Build the targets that need LibTorch (the siphon program among them)" ON)
+option(SIPHON_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(SIPHON_WERROR "Treat warnings in our own code as errors" OFF)
+set(SIPHON_SANITIZE "" CACHE STRING "Value for -fsanitize=, for example address,undefined or thread")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)  # plugins and the CUDA module link our static libraries
+set(CMAKE_INTERPROCEDURAL_OPTIMIZATION OFF)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+# -O3 gives false -Wrestrict warnings with GCC 12 and buys nothing here: the time goes into LibTorch.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+
+find_program(SIPHON_CCACHE ccache)
+if(SIPHON_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # ccache refuses translation units with a precompiled header unless told that macros and time stamps do not matter.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${SIPHON_CCACHE})
+endif()
+find_program(SIPHON_MOLD mold)
+if(SIPHON_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+if(SIPHON_SANITIZE)
+  add_compile_options(-fsanitize=${SIPHON_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${SIPHON_SANITIZE})
+endif()
+
+# What every target of ours is compiled with.
+function(siphon_settings target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wno-missing-field-initializers)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    target_compile_options(${target} PRIVATE -Wno-restrict)  # false alarms of GCC 12
+  endif()
+  if(SIPHON_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+endfunction()
+
+# siphon_library(NAME SOURCES a.cc ... LINKS targets ...): one static library for one folder or named sub-folder.
+# Includes are rooted at the project ("planner/action.h"), and at include/siphon once installed.
+function(siphon_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  string(REGEX REPLACE "^siphon_" "" short ${name})
+  set_target_properties(${name} PROPERTIES EXPORT_NAME ${short})
+  add_library(Siphon::${short} ALIAS ${name})
+  target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                                            $<INSTALL_INTERFACE:include/siphon>)
+  target_link_libraries(${name} PUBLIC ${ARG_LINKS} PRIVATE ${ARG_PRIVATE_LINKS})
+  target_compile_features(${name} PUBLIC cxx_std_20)
+  siphon_settings(${name})
+  set_property(GLOBAL APPEND PROPERTY SIPHON_LIBRARIES ${name})
+endfunction()
+
+# siphon_test(NAME SOURCES a_test.cc ... LINKS targets ... [LABEL unit] [TIMEOUT 60] [MAIN]):
+# a GoogleTest program, one CTest test for each TEST. MAIN: the sources bring their own main().
+function(siphon_test name)
+  cmake_parse_arguments(ARG "MAIN;SERIAL" "LABEL;TIMEOUT" "SOURCES;LINKS" ${ARGN})
+  if(NOT ARG_LABEL)
+    set(ARG_LABEL unit)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 60)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LINKS} GTest::gmock GTest::gtest)
+  if(NOT ARG_MAIN)
+    target_link_libraries(${name} PRIVATE GTest::gtest_main)
+  endif()
+  siphon_settings(${name})
+  set(properties LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
+  if(ARG_SERIAL)
+    list(APPEND properties RUN_SERIAL ON)
+  endif()
+  gtest_discover_tests(${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_MODE PRE_TEST
+                       DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
+endfunction()

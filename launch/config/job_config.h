@@ -1,0 +1,127 @@
+#ifndef SIPHON_LAUNCH_CONFIG_JOB_CONFIG_H_
+#define SIPHON_LAUNCH_CONFIG_JOB_CONFIG_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "planner/units.h"
+
+namespace siphon {
+
+// A job file as values. Each member is one key of the section with its default; the table in job_schema.cc gives each its
+// type, unit and one line of help. Sizes of batches count sequences (samples).
+
+struct ModelConfig {
+  std::string kind = "gpt";
+  int64_t layers = 4;
+  int64_t hidden = 128;
+  int64_t heads = 4;
+  int64_t vocabulary = 0;  // 0: as many ids as the data needs
+  double dropout = 0.0;
+  bool tie_embeddings = true;
+  bool flash_attention = true;
+  std::string activation;  // empty: the kind's own
+  std::string library;     // plugin: the shared object
+  std::string init_from;   // safetensors folder or file with initial weights
+};
+
+struct DataConfig {
+  std::string kind = "text";
+  std::string path;
+  std::string tokenizer = "bytes";
+  int64_t sequence_length = 128;
+  double validation_fraction = 0.05;
+  int64_t samples = 1024;  // synthetic: how many there are
+};
+
+struct TrainConfig {
+  int64_t steps = 100;
+  int64_t global_batch = 32;
+  int64_t microbatch = 4;
+  std::string optimizer = "adamw";
+  double learning_rate = 3e-4;
+  std::string schedule = "cosine";  // of the learning rate: cosine, linear, constant
+  int64_t warmup_steps = 0;
+  double final_learning_rate_fraction = 0.1;  // where cosine and linear end
+  double weight_decay = 0.01;
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double momentum = 0.0;
+  double clip_norm = 1.0;  // 0: off
+  std::string precision = "fp32";
+  int64_t seed = 1;
+  int64_t validate_every = 0;  // steps; 0: only after the last
+  int64_t validation_batches = 8;  // global batches a validation; 0: the whole split
+};
+
+struct PipelineConfig {
+  int64_t stages = 1;
+  int64_t chunks = 0;  // stages a worker; 0: the schedule's own
+  int64_t replicas = 1;
+  std::string schedule = "1f1b";
+  std::string schedule_file;
+  std::string partition = "balanced";    // method, or empty when explicit
+  std::vector<int64_t> partition_layers;  // explicit: layers of each stage ("partition: [3, 2, 3]")
+  std::string backend = "cpu";
+  int64_t threads_per_worker = 1;
+  std::string transport = "auto";  // auto: shared memory within one host, MPI messages across; shared_memory, mpi
+};
+
+struct LaunchConfig {
+  Nanos heartbeat_timeout = Nanos(20'000'000'000);
+  std::vector<std::string> mpirun_options;
+};
+
+struct MemoryConfig {
+  std::string strategy = "keep";
+  std::string plan;
+  std::vector<Bytes> capacity;  // empty: no limit; one value for all workers, or one for each
+  Bytes host_capacity;
+  Bytes reserve;
+};
+
+struct TopologyConfig {
+  std::string source = "preset";
+  std::string name;
+  std::string throttle = "none";
+};
+
+struct CheckpointConfig {
+  std::string directory;  // empty: <output.directory>/checkpoints
+  int64_t every_steps = 0;
+  int64_t keep = 3;
+  std::string resume = "none";  // auto, none, or a path
+};
+
+struct OutputConfig {
+  std::string directory = "runs/default";
+  bool metrics = true;
+  bool trace = true;
+  bool report = true;
+  std::string log_level = "info";
+};
+
+struct JobConfig {
+  ModelConfig model;
+  DataConfig data;
+  TrainConfig train;
+  PipelineConfig pipeline;
+  LaunchConfig launch;
+  MemoryConfig memory;
+  TopologyConfig topology;
+  CheckpointConfig checkpoint;
+  OutputConfig output;
+  // Where each key that was given came from: "train.steps" -> "job.yaml:12:10" or "--set train.steps".
+  std::map<std::string, std::string> origins;
+};
+
+// InvalidArgument "<origin of the key, or 'default'>: train.microbatch: <problem>". For errors found after parsing.
+absl::Status ConfigError(const JobConfig& job, absl::string_view key, absl::string_view problem);
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_CONFIG_JOB_CONFIG_H_

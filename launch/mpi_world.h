@@ -1,0 +1,54 @@
+#ifndef SIPHON_LAUNCH_MPI_WORLD_H_
+#define SIPHON_LAUNCH_MPI_WORLD_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "pipeline/transport/transport.h"
+#include "planner/units.h"
+
+namespace siphon {
+
+// Whether this process was started by mpirun, srun or the like (environment only; MPI is not touched).
+bool StartedUnderMpi();
+// Rank and size that the launcher announced in the environment, before MPI_Init; -1 when unknown.
+int AnnouncedRank();
+int AnnouncedSize();
+
+// MPI for this process: initialised by Init, finalised by Finalize (all ranks together) or left alone when the job fails.
+// Thread-safety: the thread that called Init, but Abort.
+class MpiWorld {
+ public:
+  static absl::StatusOr<std::unique_ptr<MpiWorld>> Init(int* argc, char*** argv);
+  int rank() const;
+  int size() const;
+  bool one_host() const;  // all ranks share memory
+
+  // Every rank's text on every rank; collective.
+  absl::StatusOr<std::vector<std::string>> AllGatherText(const std::string& mine);
+
+  // Memory that all ranks on this host have mapped, zero-filled, `bytes` large; lives until Finalize. Collective. Free space is checked on all
+  // ranks before anything is allocated (a failing allocation would hang the others).
+  // Errors, on all ranks alike: ResourceExhausted with the bytes needed, the bytes free, the directory, and what to set.
+  absl::StatusOr<absl::Span<std::byte>> SharedWindow(Bytes bytes);
+
+  // Messages by MPI point-to-point, for workers on different hosts. Lives no longer than this.
+  absl::StatusOr<std::unique_ptr<Transport>> MakeMpiTransport(LivenessCheck check);
+
+  void Finalize();
+  // Ends the job from any thread; never returns.
+  [[noreturn]] void Abort(int code);
+
+ private:
+  MpiWorld() = default;
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_MPI_WORLD_H_

@@ -1,0 +1,110 @@
+#ifndef SIPHON_PIPELINE_STAGE_COMPUTE_H_
+#define SIPHON_PIPELINE_STAGE_COMPUTE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "planner/ids.h"
+#include "planner/tensor_spec.h"
+
+namespace siphon {
+
+// One microbatch of data: contiguous, 64-byte aligned, owned by whoever made it and valid for the whole step.
+struct MicrobatchData {
+  TensorSpec input_spec;   // [microbatch, ...sample]
+  TensorSpec target_spec;  // [microbatch, ...sample], I64
+  absl::Span<const std::byte> input;
+  absl::Span<const std::byte> target;
+};
+
+enum class StepMode { kTrain, kEvaluate };  // evaluate: no dropout, no gradients, nothing kept after forward
+
+struct StepInputs {
+  int64_t step = 0;  // from 0; part of every random key
+  StepMode mode = StepMode::kTrain;
+  int64_t target_count = 1;  // targets in the global batch: the loss's denominator
+  std::vector<MicrobatchData> microbatches;
+};
+
+// The four boundaries of a stage, for one microbatch.
+enum class Boundary {
+  kInput,           // activations from the previous stage; filled by a receive
+  kOutput,          // activations for the next stage; made by Forward
+  kOutputGradient,  // from the next stage; filled by a receive
+  kInputGradient,   // for the previous stage; made by Backward
+};
+
+// One span for each tensor of the boundary, in the order of LayerSpec::outputs; contiguous, 64-byte aligned.
+using BoundarySpans = std::vector<absl::Span<std::byte>>;
+
+// A gradient of one use of a parameter that several stages share, accumulated over the step's microbatches.
+struct SharedGradient {
+  std::string parameter;
+  int layer = 0;                // of the use
+  absl::Span<std::byte> bytes;  // this stage's own, or room to receive another stage's
+};
+
+struct UpdateSettings {
+  int64_t update = 1;  // number of this optimizer step, from 1 (Adam's bias correction)
+  double learning_rate = 0;
+  float gradient_scale = 1;  // clipping factor, applied once
+};
+
+// A tensor of the training state, for checkpoints. Several kinds share a parameter's name.
+struct StateTensor {
+  enum class Kind { kParameter, kFirstMoment, kSecondMoment };
+  std::string name;  // of the parameter
+  Kind kind = Kind::kParameter;
+  bool owned = true;  // false: a tied parameter that an earlier stage writes to the checkpoint
+  TensorSpec spec;
+  absl::Span<std::byte> bytes;  // the live memory; written to when a checkpoint is loaded
+};
+
+// What a worker needs to know of the numbers of one stage. Everything about memory and order stays with the caller.
+//
+// Thread-safety: one thread, the worker's. Errors: Internal when the library underneath fails, ResourceExhausted when the
+// worker's memory is full, FailedPrecondition when actions come in an impossible order.
+class StageCompute {
+ public:
+  virtual ~StageCompute() = default;
+
+  // Starts a step (or an evaluation). `inputs` and what it points to stay valid until the step's last action.
+  virtual absl::Status BeginStep(const StepInputs& inputs) = 0;
+
+  // Memory of a boundary. kInput and kOutputGradient are allocated by the first call, to be filled before Forward or
+  // Backward of that microbatch, which take them over. kOutput and kInputGradient exist from Forward or Backward until
+  // Release. FailedPrecondition where there is nothing yet, or nothing more.
+  virtual absl::StatusOr<BoundarySpans> Buffers(Boundary boundary, MicrobatchId microbatch) = 0;
+  // Drops kOutput once it was sent, kInputGradient likewise.
+  virtual absl::Status Release(Boundary boundary, MicrobatchId microbatch) = 0;
+
+  virtual absl::Status Forward(MicrobatchId microbatch) = 0;
+  virtual absl::Status Backward(MicrobatchId microbatch) = 0;
+
+  // The losses of the microbatches so far, ascending; empty unless this is the last stage.
+  virtual std::vector<float> Losses() const = 0;
+
+  // All uses of shared parameters in layer order, other stages' included (their spans are to be filled). Then
+  // AddSharedGradients sums them, once, in that order, into this stage's gradient.
+  virtual absl::StatusOr<std::vector<SharedGradient>> SharedGradients() = 0;
+  virtual absl::Status AddSharedGradients() = 0;
+
+  // 2-norm of the gradient of each parameter that this stage owns, fp32, in canonical order.
+  virtual absl::StatusOr<std::vector<float>> GradientNorms() = 0;
+  // Updates every parameter held here (tied copies too, with equal bits) and clears the gradients.
+  virtual absl::Status Step(const UpdateSettings& settings) = 0;
+
+  // Live views of parameters and moments, in canonical order.
+  virtual std::vector<StateTensor> State() = 0;
+  // Microbatches now held between Forward and the end of Backward.
+  virtual int LiveMicrobatches() const = 0;
+};
+
+}  // namespace siphon
+
+#endif  // SIPHON_PIPELINE_STAGE_COMPUTE_H_

@@ -1,0 +1,60 @@
+#ifndef SIPHON_PIPELINE_TORCH_LAYERS_H_
+#define SIPHON_PIPELINE_TORCH_LAYERS_H_
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "pipeline/torch/aten.h"
+#include "planner/model_spec.h"
+
+namespace siphon {
+
+// What a layer may use besides its inputs; made anew for each (step, microbatch, layer).
+class LayerContext {
+ public:
+  struct Position {
+    uint64_t seed = 0;
+    int64_t step = 0;
+    int microbatch = 0;
+    int layer = 0;
+  };
+  LayerContext(const std::vector<at::Tensor>* parameters, Position position, bool training);
+
+  // The parameters in the order of LayerSpec::parameters.
+  const at::Tensor& Parameter(int index) const { return (*parameters_)[index]; }
+  bool training() const { return training_; }
+
+  // A mask of zeros and 1 / (1 - probability), float32, keyed by seed, step, microbatch, layer and the number of draws so
+  // far in this layer. Multiply it to what is dropped. Requires: 0 < probability < 1 and training().
+  at::Tensor DropoutMask(at::IntArrayRef shape, double probability);
+  // x itself when not training or probability is 0, else x times a mask.
+  at::Tensor Dropout(const at::Tensor& x, double probability);
+
+ private:
+  const std::vector<at::Tensor>* parameters_;
+  Position position_;
+  bool training_;
+  int draws_ = 0;
+};
+
+// The numbers of one layer. Inputs: the outputs of the layer before, [microbatch, ...]; the first layer gets the batch's
+// input tensor. Outputs must be as LayerSpec::outputs declares; the last layer returns the logits, [..., classes], of
+// which the loss is made. Must be deterministic, draw random numbers from the context only, and not modify its inputs.
+using LayerForward = std::function<std::vector<at::Tensor>(LayerContext& context, const std::vector<at::Tensor>& inputs)>;
+
+// A model that a user brings: `forward[i]` computes spec.layers[i]. spec.options may stay default.
+struct Model {
+  ModelSpec spec;
+  std::vector<LayerForward> forward;
+};
+
+// The built-in model of these options: its spec with the LibTorch builder of each layer's kind.
+absl::StatusOr<Model> BuildModel(const ModelOptions& options);
+// Checks a model (ValidateModelSpec, and one forward function a layer).
+absl::Status ValidateModel(const Model& model);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PIPELINE_TORCH_LAYERS_H_

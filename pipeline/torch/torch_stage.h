@@ -1,0 +1,36 @@
+#ifndef SIPHON_PIPELINE_TORCH_TORCH_STAGE_H_
+#define SIPHON_PIPELINE_TORCH_TORCH_STAGE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "pipeline/stage_compute.h"
+#include "planner/stage_partition.h"
+
+namespace siphon {
+
+struct Model;
+
+struct OptimizerOptions {
+  std::string name = "adamw";  // a key of optimizers.def: adamw, adam, sgd
+  double weight_decay = 0.0;   // on matrices only
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double epsilon = 1e-8;
+  double momentum = 0.0;  // sgd
+};
+
+// One stage of `model` in LibTorch on the CPU, fp32. Parameters start keyed by (seed, name). `model` must outlive it.
+// Errors: NotFound for an unknown optimizer (known ones listed), ResourceExhausted when memory is full.
+absl::StatusOr<std::unique_ptr<StageCompute>> MakeTorchStage(const Model& model, const StagePartition& partition,
+                                                             StageId stage, uint64_t seed,
+                                                             const OptimizerOptions& optimizer);
+
+// Sets LibTorch's threads for operators called from this thread. Call once in each worker thread, before any tensor.
+void SetTorchThreads(int threads);
+std::vector<std::string> KnownOptimizers();
+
+}  // namespace siphon
+
+#endif  // SIPHON_PIPELINE_TORCH_TORCH_STAGE_H_
