@@ -1,0 +1,1 @@
+#include "launch/config/job_config.h"

@@ -1,0 +1,1 @@
+#include "launch/config/load_job_config.h"

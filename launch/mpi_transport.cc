@@ -1,0 +1,1 @@
+#include "launch/mpi_world.h"

@@ -1,0 +1,1 @@
+#include "launch/process/job_directory.h"

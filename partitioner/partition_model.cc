@@ -1,0 +1,1 @@
+#include "partitioner/partition_model.h"

@@ -1,0 +1,1 @@
+#include "pipeline/schedules/build_schedule.h"

@@ -1,0 +1,1 @@
+#include "pipeline/stage_worker.h"

@@ -1,0 +1,11 @@
+#ifndef SIPHON_PIPELINE_TORCH_ATEN_H_
+#define SIPHON_PIPELINE_TORCH_ATEN_H_
+
+// LibTorch's door: the only header of the project that includes it, and precompiled. ATen, the autograd engine and custom
+// functions; not torch/torch.h, which takes four times as long to compile.
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/variable.h>
+
+#endif  // SIPHON_PIPELINE_TORCH_ATEN_H_

@@ -1,0 +1,1 @@
+#include "pipeline/torch/torch_stage.h"

@@ -1,0 +1,1 @@
+#include "pipeline/transport/all_gather.h"

@@ -1,0 +1,1 @@
+#include "pipeline/transport/in_process_transport.h"

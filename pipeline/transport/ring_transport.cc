@@ -1,0 +1,1 @@
+#include "pipeline/transport/ring_transport.h"

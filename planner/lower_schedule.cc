@@ -1,0 +1,1 @@
+#include "planner/lower_schedule.h"

@@ -1,0 +1,1 @@
+#include "planner/stage_partition.h"

@@ -1,0 +1,1 @@
+#include "planner/training_plan.h"

@@ -1,0 +1,1 @@
+#include "planner/validate_schedule.h"
