@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Sets up what is missing and runs every test that this machine can run.
+#
+#   tests/run.sh           release build with all tests, then what needs no LibTorch under address, undefined-behaviour and
+#                          thread sanitizers
+#   tests/run.sh --quick   without the sanitizers
+#   tests/run.sh --all     full products where the tests run a covering selection by default
+#
+# Prints what was skipped and why. The last line is "N passed, N failed, N skipped", GoogleTest cases of all builds together;
+# exit code 1 if one failed, 2 if packages are missing.
+set -uo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root" || exit 1
+presets=(release asan-ubsan tsan)
+for argument in "$@"; do
+  case $argument in
+    --quick) presets=(release) ;;
+    --all) export SIPHON_TEST_ALL=1 ;;
+    -h | --help) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+    *) echo "tests: unknown argument '$argument'; known: --quick, --all, --help" >&2; exit 2 ;;
+  esac
+done
+
+launch/setup.sh || exit $?
+
+results=$(mktemp -d)
+trap 'rm -rf "$results"' EXIT
+
+build_folder() { if [ "$1" = release ]; then echo "$root/build"; else echo "$root/build-$1"; fi; }
+
+# The release build was made by setup.sh.
+build_preset() {
+  local preset=$1 begin=$SECONDS
+  if [ "$preset" = release ]; then return; fi
+  echo "tests: building $preset ..."
+  if [ ! -e "$(build_folder "$preset")/build.ninja" ]; then
+    cmake --preset "$preset" >"$results/log" 2>&1 || { tail -n 30 "$results/log"; return 1; }
+  fi
+  cmake --build "$(build_folder "$preset")" --parallel "$(nproc)" >"$results/log" 2>&1 ||
+    { grep -v '^\[[0-9]*/[0-9]*\] ' "$results/log" | tail -n 60; return 1; }
+  echo "tests: building $preset: $((SECONDS - begin)) s"
+}
+
+# GCC 12's thread sanitizer wants the memory layout of kernels with less address randomisation.
+runner() {
+  if [ "$1" = tsan ] && setarch -R true 2>/dev/null; then setarch -R "${@:2}"; else "${@:2}"; fi
+}
+
+for preset in "${presets[@]}"; do
+  if ! build_preset "$preset"; then
+    echo "tests: $preset does not build" | tee "$results/$preset.broken"
+    continue
+  fi
+  begin=$SECONDS
+  echo "tests: running $preset ..."
+  runner "$preset" ctest --test-dir "$(build_folder "$preset")" --label-exclude bench --parallel "$(nproc)" \
+    --output-on-failure --output-junit "$results/$preset.xml" >"$results/log" 2>&1
+  # A line for each passed or skipped test helps nobody; the rest is what failed, with its output.
+  grep -v -E '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test .*(Passed|\*\*\*Skipped))|^(Internal ctest|Test project|Label Time|\s*$)' \
+    "$results/log" | grep -v -E '^(The following tests did not run|\s*[0-9]+ - .*\(Skipped\))|sec\*proc|^Total Test time|tests passed'
+  echo "tests: running $preset: $((SECONDS - begin)) s"
+done
+
+/usr/bin/python3 tests/summarize_results.py "$results" "${presets[@]}"

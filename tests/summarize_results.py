@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Sums up the JUnit files that ctest wrote: what was skipped and why, what failed, and one last line with the counts.
+
+usage: summarize_results.py FOLDER PRESET...   reads FOLDER/PRESET.xml; FOLDER/PRESET.broken stands for a failed build
+"""
+import collections
+import pathlib
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+
+# GoogleTest prints the message of GTEST_SKIP() behind the place: "file.cc:12: Skipped\nmessage\n".
+GOOGLETEST_REASON = re.compile(r": Skipped\n(.*?)\n(?:\n|\[ )", re.DOTALL)
+SCRIPT_REASON = re.compile(r"^skipped, because.*$", re.MULTILINE)
+
+
+def skip_reason(case):
+    output = case.findtext("system-out") or ""
+    found = GOOGLETEST_REASON.search(output)
+    if found:
+        return " ".join(found.group(1).split())
+    found = SCRIPT_REASON.search(output)
+    if found:
+        return found.group(0)
+    element = case.find("skipped")
+    return (element.get("message") if element is not None else None) or "no reason given"
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    passed, failed, skipped = 0, [], collections.defaultdict(list)
+    for preset in sys.argv[2:]:
+        path = folder / f"{preset}.xml"
+        if (folder / f"{preset}.broken").exists() or not path.exists():
+            failed.append(f"{preset}: did not build or did not run")
+            continue
+        cases = list(ElementTree.parse(path).getroot().iter("testcase"))
+        if not cases:
+            failed.append(f"{preset}: no tests found")
+        for case in cases:
+            name, status = f"{preset}: {case.get('name')}", case.get("status")
+            if status == "run":
+                passed += 1
+            elif status == "fail":
+                failed.append(name)
+            else:  # notrun, disabled
+                # A program that is missing or cannot list its tests is reported as not run, too: that is a failure.
+                if status == "notrun" and "NOT_BUILT" in (case.get("name") or ""):
+                    failed.append(name)
+                else:
+                    skipped[skip_reason(case)].append(name)
+    for reason, names in sorted(skipped.items()):
+        print(f"skipped {len(names)}: {reason}")
+        for name in names[:3]:
+            print(f"    {name}")
+        if len(names) > 3:
+            print(f"    and {len(names) - 3} more")
+    for name in failed:
+        print(f"FAILED {name}")
+    print(f"{passed} passed, {len(failed)} failed, {sum(map(len, skipped.values()))} skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
