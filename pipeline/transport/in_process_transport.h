@@ -8,9 +8,10 @@
 
 namespace siphon {
 
-// One transport for each worker, all in this process: worker w's is element w, used by one thread. Strict rendezvous (a
-// send is done only when its receiver has copied it), so a program that needs buffering hangs here, not in the field.
-// All pairs and lanes exist. `check` is called with the waiting worker's transport only.
+// One transport for each worker, all in this process: worker w's is element w, used by one thread.
+// Strict rendezvous (a send is done only when its receiver has copied it), so a program that needs
+// buffering hangs here, not in the field. All pairs and lanes exist. `check` is called with the
+// waiting worker's transport only.
 std::vector<std::unique_ptr<Transport>> MakeInProcessTransports(int workers, LivenessCheck check);
 
 }  // namespace siphon
