@@ -14,7 +14,8 @@
 
 namespace siphon {
 
-// One microbatch of data: contiguous, 64-byte aligned, owned by whoever made it and valid for the whole step.
+// One microbatch of data: contiguous, 64-byte aligned, owned by whoever made it and valid for the
+// whole step.
 struct MicrobatchData {
   TensorSpec input_spec;   // [microbatch, ...sample]
   TensorSpec target_spec;  // [microbatch, ...sample], I64
@@ -22,7 +23,10 @@ struct MicrobatchData {
   absl::Span<const std::byte> target;
 };
 
-enum class StepMode { kTrain, kEvaluate };  // evaluate: no dropout, no gradients, nothing kept after forward
+enum class StepMode {
+  kTrain,
+  kEvaluate
+};  // evaluate: no dropout, no gradients, nothing kept after forward
 
 struct StepInputs {
   int64_t step = 0;  // from 0; part of every random key
@@ -39,10 +43,12 @@ enum class Boundary {
   kInputGradient,   // for the previous stage; made by Backward
 };
 
-// One span for each tensor of the boundary, in the order of LayerSpec::outputs; contiguous, 64-byte aligned.
+// One span for each tensor of the boundary, in the order of LayerSpec::outputs; contiguous, 64-byte
+// aligned.
 using BoundarySpans = std::vector<absl::Span<std::byte>>;
 
-// A gradient of one use of a parameter that several stages share, accumulated over the step's microbatches.
+// A gradient of one use of a parameter that several stages share, accumulated over the step's
+// microbatches.
 struct SharedGradient {
   std::string parameter;
   int layer = 0;                // of the use
@@ -65,20 +71,24 @@ struct StateTensor {
   absl::Span<std::byte> bytes;  // the live memory; written to when a checkpoint is loaded
 };
 
-// What a worker needs to know of the numbers of one stage. Everything about memory and order stays with the caller.
+// What a worker needs to know of the numbers of one stage. Everything about memory and order stays
+// with the caller.
 //
-// Thread-safety: one thread, the worker's. Errors: Internal when the library underneath fails, ResourceExhausted when the
-// worker's memory is full, FailedPrecondition when actions come in an impossible order.
+// Thread-safety: one thread, the worker's. Errors: Internal when the library underneath fails,
+// ResourceExhausted when the worker's memory is full, FailedPrecondition when actions come in an
+// impossible order.
 class StageCompute {
  public:
   virtual ~StageCompute() = default;
 
-  // Starts a step (or an evaluation). `inputs` and what it points to stay valid until the step's last action.
+  // Starts a step (or an evaluation). `inputs` and what it points to stay valid until the step's
+  // last action.
   virtual absl::Status BeginStep(const StepInputs& inputs) = 0;
 
-  // Memory of a boundary. kInput and kOutputGradient are allocated by the first call, to be filled before Forward or
-  // Backward of that microbatch, which take them over. kOutput and kInputGradient exist from Forward or Backward until
-  // Release. FailedPrecondition where there is nothing yet, or nothing more.
+  // Memory of a boundary. kInput and kOutputGradient are allocated by the first call, to be filled
+  // before Forward or Backward of that microbatch, which take them over. kOutput and kInputGradient
+  // exist from Forward or Backward until Release. FailedPrecondition where there is nothing yet, or
+  // nothing more.
   virtual absl::StatusOr<BoundarySpans> Buffers(Boundary boundary, MicrobatchId microbatch) = 0;
   // Drops kOutput once it was sent, kInputGradient likewise.
   virtual absl::Status Release(Boundary boundary, MicrobatchId microbatch) = 0;
@@ -89,8 +99,8 @@ class StageCompute {
   // The losses of the microbatches so far, ascending; empty unless this is the last stage.
   virtual std::vector<float> Losses() const = 0;
 
-  // All uses of shared parameters in layer order, other stages' included (their spans are to be filled). Then
-  // AddSharedGradients sums them, once, in that order, into this stage's gradient.
+  // All uses of shared parameters in layer order, other stages' included (their spans are to be
+  // filled). Then AddSharedGradients sums them, once, in that order, into this stage's gradient.
   virtual absl::StatusOr<std::vector<SharedGradient>> SharedGradients() = 0;
   virtual absl::Status AddSharedGradients() = 0;
 

@@ -9,18 +9,11 @@
 #include "absl/status/statusor.h"
 #include "pipeline/stage_compute.h"
 #include "pipeline/transport/transport.h"
-#include "planner/schedule.h"
-#include "planner/stage_partition.h"
+#include "pipeline/worker_layout.h"
+#include "planner/action.h"
 #include "planner/timeline.h"
 
 namespace siphon {
-
-// What all workers know of the job's shape.
-struct WorkerLayout {
-  std::vector<WorkerId> worker_of_stage;
-  std::vector<SharedParameter> shared_parameters;
-  std::vector<int> owned_parameters;  // number of parameters that each *stage* owns, for the norm
-};
 
 // How a step ends; decided by the caller, the same on all workers.
 struct StepEnd {
@@ -30,15 +23,23 @@ struct StepEnd {
 };
 
 struct StepReport {
-  std::vector<float> losses;  // of each microbatch, only on the worker of the last stage
-  double gradient_norm = 0;   // global, before clipping; the same on all workers
+  // Of each microbatch, ascending: on all workers after a program with REDUCE_NORM, otherwise (an
+  // evaluation) on the worker of the last stage only.
+  std::vector<float> losses;
+  double gradient_norm = 0;  // global, before clipping; the same on all workers
   int peak_live_microbatches = 0;
   WorkerTimeline timeline;
 };
 
-// Executes one program strictly in order; no policy. A SEND starts and goes on, its buffer is released when it is done; a
-// RECV starts; a compute action waits for what it needs; at the end of the step every transfer is done and no boundary
-// buffer is live. The first error ends it and names the action ("worker 2 action 17 2F5: ...").
+// Executes one program strictly in order; no policy. A SEND starts and goes on, its buffer is
+// released when it is done; a RECV starts; a compute action waits for what it needs, and takes it
+// from a stage of its own worker by copying. The last REDUCE_GRAD of a worker exchanges the shared
+// gradients of all its stages; REDUCE_NORM agrees on norm and losses. At the end of the step every
+// transfer is done and no boundary buffer is live.
+//
+// The first error ends the step and names the action, counted from 0 ("worker 2 action 17 2F5:
+// ..."); then stages and transport are in the middle of something, and every further RunStep is
+// FailedPrecondition.
 //
 // Thread-safety: one thread.
 class StageWorker {
@@ -46,11 +47,16 @@ class StageWorker {
   // Called before each action, for the outside to see where a worker is.
   using ActionObserver = std::function<void(const Action&)>;
 
-  StageWorker(WorkerId me, WorkerLayout layout, std::map<StageId, StageCompute*> stages, Transport* transport,
-              ActionObserver observer);
+  // `stages` are those that `layout` gives to `me`. Stages and transport must outlive the worker;
+  // `transport` may be null when there is one worker only.
+  StageWorker(WorkerId me, WorkerLayout layout, std::map<StageId, StageCompute*> stages,
+              Transport* transport, ActionObserver observer);
 
   // Runs a lowered program of one training step or one evaluation (forward only, `end` unused).
-  absl::StatusOr<StepReport> RunStep(const std::vector<Action>& program, const StepInputs& inputs, const StepEnd& end);
+  // Errors: FailedPrecondition for a program that does not fit stages or order, Internal if
+  // something is left over after the last action, and those of stages and transport.
+  absl::StatusOr<StepReport> RunStep(const std::vector<Action>& program, const StepInputs& inputs,
+                                     const StepEnd& end);
 
  private:
   WorkerId me_;
@@ -58,6 +64,7 @@ class StageWorker {
   std::map<StageId, StageCompute*> stages_;
   Transport* transport_;
   ActionObserver observer_;
+  bool failed_ = false;  // an earlier step ended in an error
 };
 
 }  // namespace siphon

@@ -1,0 +1,299 @@
+#include "pipeline/program_run.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "pipeline/shared_gradients.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+absl::string_view BoundaryName(Boundary boundary) {
+  switch (boundary) {
+    case Boundary::kInput:
+      return "input";
+    case Boundary::kOutput:
+      return "output";
+    case Boundary::kOutputGradient:
+      return "gradient of the output";
+    case Boundary::kInputGradient:
+      return "gradient of the input";
+  }
+  return "unknown boundary";
+}
+
+std::string Describe(StageId stage, Boundary boundary, MicrobatchId microbatch) {
+  return absl::StrCat(BoundaryName(boundary), " of stage ", stage.value, ", microbatch ",
+                      microbatch.value);
+}
+
+StageId Next(StageId stage) { return StageId(stage.value + 1); }
+StageId Previous(StageId stage) { return StageId(stage.value - 1); }
+
+bool IsForward(ActionKind kind) {
+  return kind == ActionKind::kSendForward || kind == ActionKind::kReceiveForward;
+}
+
+}  // namespace
+
+ProgramRun::ProgramRun(WorkerId me, const WorkerLayout& layout,
+                       const std::map<StageId, StageCompute*>& stages, Transport* transport,
+                       int microbatches, const StepEnd& end)
+    : me_(me),
+      layout_(layout),
+      stages_(stages),
+      transport_(transport),
+      microbatches_(microbatches),
+      end_(end) {
+  for (const StageId stage : SharingStages(layout)) {
+    if (HasStage(stage)) unreduced_.insert(stage);
+  }
+}
+
+absl::Status ProgramRun::Execute(const Action& action) {
+  recorder_.BeginAction(action);
+  SIPHON_RETURN_IF_ERROR(Dispatch(action));
+  SIPHON_RETURN_IF_ERROR(ReleaseFinishedSends());
+  recorder_.EndAction();
+  return absl::OkStatus();
+}
+
+absl::Status ProgramRun::Dispatch(const Action& action) {
+  switch (action.kind) {
+    case ActionKind::kForward:
+    case ActionKind::kBackward:
+      return Compute(action);
+    case ActionKind::kBackwardInput:
+    case ActionKind::kBackwardWeight:
+      return absl::FailedPreconditionError(
+          "this worker does not split a backward into I and W; a B does both");
+    case ActionKind::kSendForward:
+    case ActionKind::kSendBackward:
+      return StartSend(action);
+    case ActionKind::kReceiveForward:
+    case ActionKind::kReceiveBackward:
+      return StartReceive(action);
+    case ActionKind::kReduceGradient:
+      return ReduceGradient(action.stage);
+    case ActionKind::kReduceNorm:
+      return ReduceNorm();
+    case ActionKind::kStep:
+      return Step(action.stage);
+  }
+  return absl::InternalError("an action of unknown kind");
+}
+
+absl::Status ProgramRun::Compute(const Action& action) {
+  SIPHON_ASSIGN_OR_RETURN(StageCompute * compute, Find(action.stage));
+  if (action.kind == ActionKind::kForward) {
+    if (action.stage > StageId(0)) {
+      SIPHON_RETURN_IF_ERROR(
+          Provide({action.stage, Boundary::kInput, action.microbatch}, Previous(action.stage)));
+    }
+    SIPHON_RETURN_IF_ERROR(compute->Forward(action.microbatch));
+    int live = 0;
+    for (const auto& [stage, each] : stages_) live += each->LiveMicrobatches();
+    peak_live_ = std::max(peak_live_, live);
+    return absl::OkStatus();
+  }
+  if (static_cast<size_t>(Next(action.stage).value) < layout_.worker_of_stage.size()) {
+    SIPHON_RETURN_IF_ERROR(
+        Provide({action.stage, Boundary::kOutputGradient, action.microbatch}, Next(action.stage)));
+  }
+  return compute->Backward(action.microbatch);
+}
+
+absl::Status ProgramRun::StartSend(const Action& action) {
+  const bool forward = IsForward(action.kind);
+  const StageId to = forward ? Next(action.stage) : Previous(action.stage);
+  const Boundary boundary = forward ? Boundary::kOutput : Boundary::kInputGradient;
+  SIPHON_ASSIGN_OR_RETURN(StageCompute * compute, Find(action.stage));
+  if (to < StageId(0) || static_cast<size_t>(to.value) >= layout_.worker_of_stage.size() ||
+      HasStage(to)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("stage ", to.value, " is not on another worker: there is nothing to send"));
+  }
+  SIPHON_ASSIGN_OR_RETURN(const BoundarySpans spans, compute->Buffers(boundary, action.microbatch));
+  const Channel channel{me_, WorkerOf(layout_, to), forward ? Lane::kForward : Lane::kBackward};
+  SIPHON_ASSIGN_OR_RETURN(const TransferId transfer,
+                          transport_->StartSend(channel, {spans.begin(), spans.end()}));
+  sends_.push_back({transfer, {action.stage, boundary, action.microbatch}});
+  return absl::OkStatus();
+}
+
+absl::Status ProgramRun::StartReceive(const Action& action) {
+  const bool forward = IsForward(action.kind);
+  const StageId from = forward ? Previous(action.stage) : Next(action.stage);
+  const Boundary boundary = forward ? Boundary::kInput : Boundary::kOutputGradient;
+  SIPHON_ASSIGN_OR_RETURN(StageCompute * compute, Find(action.stage));
+  if (from < StageId(0) || static_cast<size_t>(from.value) >= layout_.worker_of_stage.size() ||
+      HasStage(from)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "stage ", from.value, " is not on another worker: there is nothing to receive"));
+  }
+  const Place place{action.stage, boundary, action.microbatch};
+  if (receives_.contains(place)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the ", Describe(action.stage, boundary, action.microbatch), " is being received already"));
+  }
+  SIPHON_ASSIGN_OR_RETURN(const BoundarySpans spans, compute->Buffers(boundary, action.microbatch));
+  const Channel channel{WorkerOf(layout_, from), me_, forward ? Lane::kForward : Lane::kBackward};
+  SIPHON_ASSIGN_OR_RETURN(const TransferId transfer, transport_->StartReceive(channel, spans));
+  receives_[place] = transfer;
+  return absl::OkStatus();
+}
+
+absl::Status ProgramRun::ReduceGradient(StageId stage) {
+  SIPHON_RETURN_IF_ERROR(Find(stage).status());
+  if (unreduced_.erase(stage) == 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "stage ", stage.value, " shares no parameter, or its shared gradients were added already"));
+  }
+  // All stages at once, with the last: one exchange has one order of messages, which every worker
+  // can tell.
+  if (!unreduced_.empty()) return absl::OkStatus();
+  return ExchangeSharedGradients(me_, layout_, stages_, transport_,
+                                 [this](TransferId transfer) { return Await(transfer); });
+}
+
+absl::Status ProgramRun::ReduceNorm() {
+  if (!unreduced_.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "no REDUCE_GRAD yet for stage ", unreduced_.begin()->value, ", which shares a parameter"));
+  }
+  recorder_.BeginWait();  // norms take microseconds: the time goes into waiting for the slowest
+  SIPHON_ASSIGN_OR_RETURN(agreement_,
+                          AgreeOnStep(me_, layout_, microbatches_, stages_, transport_));
+  recorder_.EndWait();
+  return absl::OkStatus();
+}
+
+absl::Status ProgramRun::Step(StageId stage) {
+  SIPHON_ASSIGN_OR_RETURN(StageCompute * compute, Find(stage));
+  if (!unreduced_.empty() || (end_.clip_norm > 0 && !agreement_.has_value())) {
+    return absl::FailedPreconditionError(
+        "the optimizer step needs REDUCE_GRAD of all stages that share parameters, and "
+        "REDUCE_NORM when gradients are clipped");
+  }
+  const float scale =
+      agreement_.has_value() ? ClippingFactor(agreement_->gradient_norm, end_.clip_norm) : 1.0f;
+  return compute->Step(
+      {.update = end_.update, .learning_rate = end_.learning_rate, .gradient_scale = scale});
+}
+
+absl::Status ProgramRun::Provide(const Place& place, StageId neighbour) {
+  if (HasStage(neighbour)) return CopyFromNeighbour(place, neighbour);
+  const auto found = receives_.find(place);
+  if (found == receives_.end()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("no RECV was started for the ", std::apply(Describe, place)));
+  }
+  const TransferId transfer = found->second;
+  receives_.erase(found);
+  return Annotate(Await(transfer), std::apply(Describe, place));
+}
+
+absl::Status ProgramRun::CopyFromNeighbour(const Place& place, StageId neighbour) {
+  const auto& [stage, boundary, microbatch] = place;
+  const Boundary source =
+      boundary == Boundary::kInput ? Boundary::kOutput : Boundary::kInputGradient;
+  StageCompute& giver = *stages_.at(neighbour);
+  SIPHON_ASSIGN_OR_RETURN(const BoundarySpans from, giver.Buffers(source, microbatch));
+  SIPHON_ASSIGN_OR_RETURN(const BoundarySpans to, stages_.at(stage)->Buffers(boundary, microbatch));
+  bool alike = from.size() == to.size();
+  for (size_t part = 0; alike && part < from.size(); ++part) {
+    alike = from[part].size() == to[part].size();
+    if (alike && !from[part].empty()) {
+      std::memcpy(to[part].data(), from[part].data(), from[part].size());
+    }
+  }
+  if (!alike) {
+    return absl::InternalError(absl::StrCat("the ", Describe(neighbour, source, microbatch),
+                                            " and the ", Describe(stage, boundary, microbatch),
+                                            " have other sizes"));
+  }
+  return giver.Release(source, microbatch);
+}
+
+absl::Status ProgramRun::Await(TransferId transfer) {
+  SIPHON_ASSIGN_OR_RETURN(const bool done, transport_->Test(transfer));
+  if (done) return absl::OkStatus();
+  recorder_.BeginWait();
+  SIPHON_RETURN_IF_ERROR(transport_->Wait(transfer));
+  recorder_.EndWait();
+  return absl::OkStatus();
+}
+
+absl::Status ProgramRun::ReleaseFinishedSends() {
+  for (size_t index = 0; index < sends_.size();) {
+    const auto [stage, boundary, microbatch] = sends_[index].place;
+    SIPHON_ASSIGN_OR_RETURN(const bool done, transport_->Test(sends_[index].transfer));
+    if (!done) {
+      ++index;
+      continue;
+    }
+    sends_.erase(sends_.begin() + static_cast<std::ptrdiff_t>(index));
+    SIPHON_RETURN_IF_ERROR(stages_.at(stage)->Release(boundary, microbatch));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProgramRun::Drain() {
+  while (!sends_.empty()) {
+    const auto [transfer, place] = sends_.front();
+    sends_.erase(sends_.begin());
+    SIPHON_RETURN_IF_ERROR(Annotate(Await(transfer), std::apply(Describe, place)));
+    const auto& [stage, boundary, microbatch] = place;
+    SIPHON_RETURN_IF_ERROR(stages_.at(stage)->Release(boundary, microbatch));
+  }
+  return NothingLeft();
+}
+
+absl::Status ProgramRun::NothingLeft() const {
+  std::vector<std::string> left;
+  for (const auto& [place, transfer] : receives_) {
+    left.push_back(absl::StrCat("the received ", std::apply(Describe, place)));
+  }
+  for (const auto& [stage, compute] : stages_) {
+    if (const int live = compute->LiveMicrobatches(); live != 0) {
+      left.push_back(absl::StrCat(live, " live microbatches of stage ", stage.value));
+    }
+  }
+  if (left.empty()) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrCat("left over at the end of the step: ", absl::StrJoin(left, "; ")));
+}
+
+StepReport ProgramRun::TakeReport() {
+  StepReport report{.peak_live_microbatches = peak_live_, .timeline = recorder_.TakeTimeline()};
+  if (agreement_.has_value()) {
+    report.losses = std::move(agreement_->losses);
+    report.gradient_norm = agreement_->gradient_norm;
+    return report;
+  }
+  for (const auto& [stage, compute] : stages_) {
+    if (static_cast<size_t>(Next(stage).value) == layout_.worker_of_stage.size()) {
+      report.losses = compute->Losses();
+    }
+  }
+  return report;
+}
+
+absl::StatusOr<StageCompute*> ProgramRun::Find(StageId stage) const {
+  const auto found = stages_.find(stage);
+  if (found != stages_.end()) return found->second;
+  std::vector<int> held;
+  for (const auto& [held_stage, compute] : stages_) held.push_back(held_stage.value);
+  return absl::FailedPreconditionError(absl::StrCat("stage ", stage.value,
+                                                    " is not on this worker, which holds stages ",
+                                                    absl::StrJoin(held, ", ")));
+}
+
+bool ProgramRun::HasStage(StageId stage) const { return stages_.contains(stage); }
+
+}  // namespace siphon

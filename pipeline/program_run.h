@@ -1,0 +1,79 @@
+#ifndef SIPHON_PIPELINE_PROGRAM_RUN_H_
+#define SIPHON_PIPELINE_PROGRAM_RUN_H_
+
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "pipeline/stage_worker.h"
+#include "pipeline/step_agreement.h"
+#include "pipeline/step_recorder.h"
+
+namespace siphon {
+
+// Everything that lives for one step of a StageWorker: which transfers are under way, what was
+// agreed on, the times.
+//
+// Thread-safety: one thread. The arguments outlive the run.
+class ProgramRun {
+ public:
+  ProgramRun(WorkerId me, const WorkerLayout& layout,
+             const std::map<StageId, StageCompute*>& stages, Transport* transport, int microbatches,
+             const StepEnd& end);
+
+  // Errors: as StageWorker::RunStep, without the action's name.
+  absl::Status Execute(const Action& action);
+  // To be called after the last action: waits for sends under way, and looks that nothing is left
+  // over.
+  absl::Status Drain();
+  StepReport TakeReport();
+
+ private:
+  // A boundary of one stage and microbatch.
+  using Place = std::tuple<StageId, Boundary, MicrobatchId>;
+  struct Sending {
+    TransferId transfer;
+    Place place;
+  };
+
+  absl::Status Dispatch(const Action& action);
+  absl::Status Compute(const Action& action);
+  absl::Status StartSend(const Action& action);
+  absl::Status StartReceive(const Action& action);
+  absl::Status ReduceGradient(StageId stage);
+  absl::Status ReduceNorm();
+  absl::Status Step(StageId stage);
+
+  // Makes the input (or the gradient of the output) of a compute action complete, wherever it comes
+  // from.
+  absl::Status Provide(const Place& place, StageId neighbour);
+  absl::Status CopyFromNeighbour(const Place& place, StageId neighbour);
+  // Waits, and writes down the time if there is any.
+  absl::Status Await(TransferId transfer);
+  absl::Status ReleaseFinishedSends();
+  absl::Status NothingLeft() const;
+  absl::StatusOr<StageCompute*> Find(StageId stage) const;
+  bool HasStage(StageId stage) const;
+
+  const WorkerId me_;
+  const WorkerLayout& layout_;
+  const std::map<StageId, StageCompute*>& stages_;
+  Transport* const transport_;
+  const int microbatches_;
+  const StepEnd& end_;
+
+  StepRecorder recorder_;
+  std::map<Place, TransferId> receives_;
+  std::vector<Sending> sends_;
+  std::set<StageId> unreduced_;  // stages here whose shared gradients are still to be added
+  std::optional<StepAgreement> agreement_;
+  int peak_live_ = 0;
+};
+
+}  // namespace siphon
+
+#endif  // SIPHON_PIPELINE_PROGRAM_RUN_H_

@@ -1,0 +1,55 @@
+#include "pipeline/worker_layout.h"
+
+#include <algorithm>
+
+#include "pipeline/transport/all_gather.h"
+
+namespace siphon {
+
+int WorkerCount(const WorkerLayout& layout) {
+  int count = 0;
+  for (const WorkerId worker : layout.worker_of_stage) count = std::max(count, worker.value + 1);
+  return count;
+}
+
+WorkerId WorkerOf(const WorkerLayout& layout, StageId stage) {
+  return layout.worker_of_stage.at(static_cast<size_t>(stage.value));
+}
+
+std::set<StageId> SharingStages(const WorkerLayout& layout) {
+  std::set<StageId> sharing;
+  for (const SharedParameter& parameter : layout.shared_parameters) {
+    const std::set<StageId> users(parameter.stages.begin(), parameter.stages.end());
+    if (users.size() > 1) sharing.insert(users.begin(), users.end());
+  }
+  return sharing;
+}
+
+std::set<WorkerId> WorkersSharing(const WorkerLayout& layout, const SharedParameter& parameter) {
+  std::set<WorkerId> workers;
+  for (const StageId stage : parameter.stages) workers.insert(WorkerOf(layout, stage));
+  return workers;
+}
+
+std::vector<Channel> ChannelsOf(const WorkerLayout& layout) {
+  std::set<Channel> channels;
+  for (size_t next = 1; next < layout.worker_of_stage.size(); ++next) {
+    const WorkerId before = layout.worker_of_stage[next - 1];
+    const WorkerId after = layout.worker_of_stage[next];
+    if (before == after) continue;
+    channels.insert({before, after, Lane::kForward});
+    channels.insert({after, before, Lane::kBackward});
+  }
+  for (const SharedParameter& parameter : layout.shared_parameters) {
+    const std::set<WorkerId> workers = WorkersSharing(layout, parameter);
+    for (const WorkerId from : workers) {
+      for (const WorkerId to : workers) {
+        if (from != to) channels.insert({from, to, Lane::kControl});
+      }
+    }
+  }
+  for (const Channel& channel : AllGatherChannels(WorkerCount(layout))) channels.insert(channel);
+  return {channels.begin(), channels.end()};
+}
+
+}  // namespace siphon

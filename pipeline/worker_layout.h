@@ -1,0 +1,35 @@
+#ifndef SIPHON_PIPELINE_WORKER_LAYOUT_H_
+#define SIPHON_PIPELINE_WORKER_LAYOUT_H_
+
+#include <set>
+#include <vector>
+
+#include "pipeline/transport/transport.h"
+#include "planner/ids.h"
+#include "planner/schedule.h"
+#include "planner/stage_partition.h"
+
+namespace siphon {
+
+// What all workers know of the job's shape.
+struct WorkerLayout {
+  std::vector<WorkerId> worker_of_stage;
+  std::vector<SharedParameter> shared_parameters;
+  std::vector<int> owned_parameters;  // number of parameters that each *stage* owns, for the norm
+};
+
+int WorkerCount(const WorkerLayout& layout);
+WorkerId WorkerOf(const WorkerLayout& layout, StageId stage);
+// Stages that share a parameter with another stage.
+std::set<StageId> SharingStages(const WorkerLayout& layout);
+// The workers that hold a stage with a use of the parameter, ascending.
+std::set<WorkerId> WorkersSharing(const WorkerLayout& layout, const SharedParameter& parameter);
+
+// Every channel that a worker of this layout uses in training and evaluation, each once, in a fixed
+// order: activations forward and gradients backward between neighbouring stages, shared gradients,
+// and AllGather's.
+std::vector<Channel> ChannelsOf(const WorkerLayout& layout);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PIPELINE_WORKER_LAYOUT_H_
