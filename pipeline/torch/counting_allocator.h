@@ -7,10 +7,11 @@
 
 namespace siphon {
 
-// Replaces LibTorch's CPU allocator for the process by one that books every tensor byte on the ledger of the thread that
-// asks (or nowhere, without one) and refuses beyond its capacity with c10::OutOfMemoryError. Blocks are 64-byte aligned and
-// remember their ledger. Freed blocks are kept for reuse by the same thread, so that a training step in its steady state
-// takes no page faults. Call once, before the first tensor; later calls do nothing.
+// Replaces LibTorch's CPU allocator for the process by one that books every tensor byte on the
+// ledger of the thread that asks (or nowhere, without one) and refuses beyond its capacity with
+// c10::OutOfMemoryError. Blocks are 64-byte aligned and remember their ledger. Freed blocks are
+// kept for reuse by the same thread, so that a training step in its steady state takes no page
+// faults. Call once, before the first tensor; later calls do nothing.
 void InstallCountingAllocator();
 
 // Names the ledger of this thread while it lives (nests).

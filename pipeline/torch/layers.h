@@ -26,8 +26,9 @@ class LayerContext {
   const at::Tensor& Parameter(int index) const { return (*parameters_)[index]; }
   bool training() const { return training_; }
 
-  // A mask of zeros and 1 / (1 - probability), float32, keyed by seed, step, microbatch, layer and the number of draws so
-  // far in this layer. Multiply it to what is dropped. Requires: 0 < probability < 1 and training().
+  // A mask of zeros and 1 / (1 - probability), float32, keyed by seed, step, microbatch, layer and
+  // the number of draws so far in this layer. Multiply it to what is dropped. Requires: 0 <
+  // probability < 1 and training().
   at::Tensor DropoutMask(at::IntArrayRef shape, double probability);
   // x itself when not training or probability is 0, else x times a mask.
   at::Tensor Dropout(const at::Tensor& x, double probability);
@@ -39,10 +40,12 @@ class LayerContext {
   int draws_ = 0;
 };
 
-// The numbers of one layer. Inputs: the outputs of the layer before, [microbatch, ...]; the first layer gets the batch's
-// input tensor. Outputs must be as LayerSpec::outputs declares; the last layer returns the logits, [..., classes], of
-// which the loss is made. Must be deterministic, draw random numbers from the context only, and not modify its inputs.
-using LayerForward = std::function<std::vector<at::Tensor>(LayerContext& context, const std::vector<at::Tensor>& inputs)>;
+// The numbers of one layer. Inputs: the outputs of the layer before, [microbatch, ...]; the first
+// layer gets the batch's input tensor. Outputs must be as LayerSpec::outputs declares; the last
+// layer returns the logits, [..., classes], of which the loss is made. Must be deterministic, draw
+// random numbers from the context only, and not modify its inputs.
+using LayerForward = std::function<std::vector<at::Tensor>(LayerContext& context,
+                                                           const std::vector<at::Tensor>& inputs)>;
 
 // A model that a user brings: `forward[i]` computes spec.layers[i]. spec.options may stay default.
 struct Model {

@@ -21,13 +21,16 @@ struct OptimizerOptions {
   double momentum = 0.0;  // sgd
 };
 
-// One stage of `model` in LibTorch on the CPU, fp32. Parameters start keyed by (seed, name). `model` must outlive it.
-// Errors: NotFound for an unknown optimizer (known ones listed), ResourceExhausted when memory is full.
-absl::StatusOr<std::unique_ptr<StageCompute>> MakeTorchStage(const Model& model, const StagePartition& partition,
+// One stage of `model` in LibTorch on the CPU, fp32. Parameters start keyed by (seed, name).
+// `model` must outlive it. Errors: NotFound for an unknown optimizer (known ones listed),
+// ResourceExhausted when memory is full.
+absl::StatusOr<std::unique_ptr<StageCompute>> MakeTorchStage(const Model& model,
+                                                             const StagePartition& partition,
                                                              StageId stage, uint64_t seed,
                                                              const OptimizerOptions& optimizer);
 
-// Sets LibTorch's threads for operators called from this thread. Call once in each worker thread, before any tensor.
+// Sets LibTorch's threads for operators called from this thread. Call once in each worker thread,
+// before any tensor.
 void SetTorchThreads(int threads);
 std::vector<std::string> KnownOptimizers();
 

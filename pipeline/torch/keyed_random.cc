@@ -1,0 +1,39 @@
+#include "pipeline/torch/keyed_random.h"
+
+#include "planner/keyed_hash.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+// A generator of our own for each draw: LibTorch's global ones are shared by threads, and their
+// state would depend on what was drawn before.
+at::Generator GeneratorOf(uint64_t key) { return at::detail::createCPUGenerator(FoldTo32(key)); }
+
+}  // namespace
+
+at::Tensor KeyedDropoutMask(uint64_t seed, int64_t step, int microbatch, int layer, int draw,
+                            at::IntArrayRef shape, double probability) {
+  SIPHON_CHECK(probability > 0 && probability < 1, "a mask needs a probability within (0, 1)");
+  const uint64_t key =
+      KeyedHash(RandomPurpose::kDropout,
+                {seed, static_cast<uint64_t>(step), static_cast<uint64_t>(microbatch),
+                 static_cast<uint64_t>(layer), static_cast<uint64_t>(draw)});
+  const double kept = 1.0 - probability;
+  return at::empty(shape, at::kFloat).bernoulli_(kept, GeneratorOf(key)).div_(kept);
+}
+
+at::Tensor InitialParameter(const ParameterSpec& spec, uint64_t seed) {
+  switch (spec.initializer) {
+    case Initializer::kZeros:
+      return at::zeros(spec.shape, at::kFloat);
+    case Initializer::kOnes:
+      return at::ones(spec.shape, at::kFloat);
+    case Initializer::kNormal:
+      break;
+  }
+  const uint64_t key = KeyedHash(RandomPurpose::kInitialWeight, seed, spec.name);
+  return at::empty(spec.shape, at::kFloat).normal_(0.0, spec.standard_deviation, GeneratorOf(key));
+}
+
+}  // namespace siphon

@@ -1,0 +1,24 @@
+#ifndef SIPHON_PIPELINE_TORCH_KEYED_RANDOM_H_
+#define SIPHON_PIPELINE_TORCH_KEYED_RANDOM_H_
+
+#include <cstdint>
+
+#include "pipeline/torch/aten.h"
+#include "planner/model_spec.h"
+
+namespace siphon {
+
+// Random tensors that depend on their key alone: not on the process, the thread or what was drawn
+// before. They throw as LibTorch does; callers stand inside CallTorch.
+
+// A float32 mask whose elements are 0 with `probability` and 1 / (1 - probability) otherwise, of
+// draw number `draw` in `layer`. Requires: 0 < probability < 1.
+at::Tensor KeyedDropoutMask(uint64_t seed, int64_t step, int microbatch, int layer, int draw,
+                            at::IntArrayRef shape, double probability);
+
+// The initial value of a parameter, float32, keyed by (seed, spec.name).
+at::Tensor InitialParameter(const ParameterSpec& spec, uint64_t seed);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PIPELINE_TORCH_KEYED_RANDOM_H_

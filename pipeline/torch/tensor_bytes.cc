@@ -1,0 +1,65 @@
+#include "pipeline/torch/tensor_bytes.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "planner/status.h"
+
+namespace siphon {
+
+at::ScalarType ToScalarType(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return at::kFloat;
+    case DType::kBFloat16:
+      return at::kBFloat16;
+    case DType::kFloat16:
+      return at::kHalf;
+    case DType::kInt64:
+      return at::kLong;
+    case DType::kUInt8:
+      return at::kByte;
+  }
+  SIPHON_CHECK(false, "every DType has a LibTorch type");
+  return at::kFloat;
+}
+
+at::Tensor EmptyTensor(const TensorSpec& spec) {
+  return at::empty(spec.shape, at::TensorOptions(ToScalarType(spec.dtype)));
+}
+
+at::Tensor TensorOver(const TensorSpec& spec, absl::Span<const std::byte> bytes) {
+  // LibTorch has no tensor over constant memory; layers promise not to write to their inputs.
+  return at::from_blob(const_cast<std::byte*>(bytes.data()), spec.shape,
+                       at::TensorOptions(ToScalarType(spec.dtype)));
+}
+
+absl::Span<std::byte> BytesOf(const at::Tensor& tensor) {
+  SIPHON_CHECK(tensor.is_contiguous(), "only a contiguous tensor is one span of bytes");
+  return {static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()};
+}
+
+bool IsAligned(const void* pointer) {
+  return reinterpret_cast<uintptr_t>(pointer) % kTensorAlignment == 0;
+}
+
+at::Tensor ContiguousAligned(const at::Tensor& tensor) {
+  if (!tensor.is_contiguous()) return tensor.contiguous();  // a fresh block, so aligned
+  return IsAligned(tensor.const_data_ptr()) ? tensor : tensor.clone();
+}
+
+bool Matches(const at::Tensor& tensor, const TensorSpec& spec) {
+  return tensor.defined() && tensor.scalar_type() == ToScalarType(spec.dtype) &&
+         tensor.sizes() == at::IntArrayRef(spec.shape);
+}
+
+std::string DescribeTensor(const at::Tensor& tensor) {
+  if (!tensor.defined()) return "an undefined tensor";
+  std::string type = c10::toString(tensor.scalar_type());
+  for (const DType dtype :
+       {DType::kFloat32, DType::kBFloat16, DType::kFloat16, DType::kInt64, DType::kUInt8}) {
+    if (tensor.scalar_type() == ToScalarType(dtype)) type = std::string(DTypeName(dtype));
+  }
+  return absl::StrCat(type, "[", absl::StrJoin(tensor.sizes(), ", "), "]");
+}
+
+}  // namespace siphon

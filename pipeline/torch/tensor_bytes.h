@@ -1,0 +1,36 @@
+#ifndef SIPHON_PIPELINE_TORCH_TENSOR_BYTES_H_
+#define SIPHON_PIPELINE_TORCH_TENSOR_BYTES_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/types/span.h"
+#include "pipeline/torch/aten.h"
+#include "planner/tensor_spec.h"
+
+namespace siphon {
+
+// Between the project's plain shapes and spans and LibTorch's tensors. They throw as LibTorch does.
+
+// Every tensor handed to LibTorch starts on such a boundary: its kernels' bits depend on it.
+inline constexpr size_t kTensorAlignment = 64;
+
+at::ScalarType ToScalarType(DType dtype);
+at::Tensor EmptyTensor(const TensorSpec& spec);
+// A tensor over memory of the caller, who keeps it alive and unchanged as long as the tensor lives.
+at::Tensor TensorOver(const TensorSpec& spec, absl::Span<const std::byte> bytes);
+// Requires: `tensor` is contiguous.
+absl::Span<std::byte> BytesOf(const at::Tensor& tensor);
+
+bool IsAligned(const void* pointer);
+// `tensor` if it is contiguous and starts on a 64-byte boundary, else a copy that is and does.
+// Differentiable.
+at::Tensor ContiguousAligned(const at::Tensor& tensor);
+
+bool Matches(const at::Tensor& tensor, const TensorSpec& spec);
+// "F32[4, 128]", with LibTorch's own name for a type that is not a DType.
+std::string DescribeTensor(const at::Tensor& tensor);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PIPELINE_TORCH_TENSOR_BYTES_H_
