@@ -12,15 +12,21 @@
 namespace siphon {
 
 // Cuts `model` into `stages` stages by the named method from partition_methods.def:
-//   balanced   smallest possible largest stage by forward FLOPs, exact (dynamic programming, O(layers^2 * stages))
+//   balanced   smallest possible largest stage by forward FLOPs, exact; of those the most even
+//   (least sum of squares).
+//              At most O(layers^2 * stages); in practice the ends that a tight limit leaves open
+//              are few
 //   even       as equal numbers of layers as possible, earlier stages get the surplus
-// Errors: NotFound for an unknown method (known ones listed); InvalidArgument when there are more stages than layers.
-absl::StatusOr<StagePartition> PartitionModel(const ModelSpec& model, int stages, absl::string_view method);
+// Errors: NotFound for an unknown method (known ones listed); InvalidArgument when there are more
+// stages than layers.
+absl::StatusOr<StagePartition> PartitionModel(const ModelSpec& model, int stages,
+                                              absl::string_view method);
 std::vector<std::string> KnownPartitionMethods();
 
-// The partition with these numbers of layers a stage. Errors: InvalidArgument when they do not sum up to the model's
-// layers, naming both sums, or one is not positive.
-absl::StatusOr<StagePartition> ExplicitPartition(const ModelSpec& model, const std::vector<int>& layers_per_stage);
+// The partition with these numbers of layers a stage. Errors: InvalidArgument when they do not sum
+// up to the model's layers, naming both sums, or one is not positive.
+absl::StatusOr<StagePartition> ExplicitPartition(const ModelSpec& model,
+                                                 const std::vector<int>& layers_per_stage);
 
 }  // namespace siphon
 

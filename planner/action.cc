@@ -1,1 +1,116 @@
 #include "planner/action.h"
+
+#include <array>
+#include <cstddef>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+enum class ActionClass { kCompute, kCommunication, kStepEnd };
+
+struct KindRow {
+  ActionKind kind;
+  absl::string_view name;
+  ActionClass action_class;
+};
+
+constexpr std::array<KindRow, 11> kKinds = {{
+    {ActionKind::kForward, "F", ActionClass::kCompute},
+    {ActionKind::kBackward, "B", ActionClass::kCompute},
+    {ActionKind::kBackwardInput, "I", ActionClass::kCompute},
+    {ActionKind::kBackwardWeight, "W", ActionClass::kCompute},
+    {ActionKind::kSendForward, "SEND_F", ActionClass::kCommunication},
+    {ActionKind::kReceiveForward, "RECV_F", ActionClass::kCommunication},
+    {ActionKind::kSendBackward, "SEND_B", ActionClass::kCommunication},
+    {ActionKind::kReceiveBackward, "RECV_B", ActionClass::kCommunication},
+    {ActionKind::kReduceGradient, "REDUCE_GRAD", ActionClass::kStepEnd},
+    {ActionKind::kReduceNorm, "REDUCE_NORM", ActionClass::kStepEnd},
+    {ActionKind::kStep, "STEP", ActionClass::kStepEnd},
+}};
+
+const KindRow& RowOf(ActionKind kind) {
+  for (const KindRow& row : kKinds) {
+    if (row.kind == kind) return row;
+  }
+  SIPHON_CHECK(false, "every ActionKind has a row in kKinds");
+  return kKinds[0];
+}
+
+absl::Status BadAction(absl::string_view text, absl::string_view problem) {
+  return absl::InvalidArgumentError(absl::StrCat("action '", text, "': ", problem));
+}
+
+// The longest prefix of `text` whose characters satisfy `accepts`.
+template <typename Accepts>
+absl::string_view Prefix(absl::string_view text, Accepts accepts) {
+  size_t end = 0;
+  while (end < text.size() && accepts(static_cast<unsigned char>(text[end]))) ++end;
+  return text.substr(0, end);
+}
+
+bool IsDigit(unsigned char c) { return absl::ascii_isdigit(c); }
+bool IsKindLetter(unsigned char c) { return absl::ascii_isalpha(c) || c == '_'; }
+
+}  // namespace
+
+absl::string_view ActionKindName(ActionKind kind) { return RowOf(kind).name; }
+
+bool HasMicrobatch(ActionKind kind) { return RowOf(kind).action_class != ActionClass::kStepEnd; }
+bool IsCompute(ActionKind kind) { return RowOf(kind).action_class == ActionClass::kCompute; }
+bool IsCommunication(ActionKind kind) {
+  return RowOf(kind).action_class == ActionClass::kCommunication;
+}
+
+std::string ToString(const Action& action) {
+  std::string text = absl::StrCat(action.stage.value, ActionKindName(action.kind));
+  if (HasMicrobatch(action.kind)) absl::StrAppend(&text, action.microbatch.value);
+  return text;
+}
+
+absl::StatusOr<Action> ParseAction(absl::string_view original) {
+  const absl::string_view text = absl::StripAsciiWhitespace(original);
+  const absl::string_view stage = Prefix(text, IsDigit);
+  const absl::string_view kind_name = Prefix(text.substr(stage.size()), IsKindLetter);
+  const absl::string_view microbatch = text.substr(stage.size() + kind_name.size());
+  if (stage.empty()) return BadAction(text, "does not start with the number of a stage");
+
+  Action action;
+  if (!absl::SimpleAtoi(stage, &action.stage.value)) {
+    return BadAction(text, absl::StrCat("stage ", stage, " is out of range"));
+  }
+  const KindRow* row = nullptr;
+  for (const KindRow& candidate : kKinds) {
+    if (candidate.name == kind_name) row = &candidate;
+  }
+  if (row == nullptr) {
+    const auto append_name = [](std::string* out, const KindRow& known) {
+      absl::StrAppend(out, known.name);
+    };
+    return BadAction(text, absl::StrCat("unknown kind '", kind_name,
+                                        "'; known: ", absl::StrJoin(kKinds, ", ", append_name)));
+  }
+  action.kind = row->kind;
+  if (!HasMicrobatch(action.kind)) {
+    if (!microbatch.empty()) {
+      return BadAction(
+          text, absl::StrCat(kind_name, " takes no microbatch, but '", microbatch, "' follows"));
+    }
+    return action;
+  }
+  if (microbatch.empty()) return BadAction(text, "the microbatch is missing");
+  if (Prefix(microbatch, IsDigit).size() != microbatch.size()) {
+    return BadAction(text, absl::StrCat("'", microbatch, "' is not the number of a microbatch"));
+  }
+  if (!absl::SimpleAtoi(microbatch, &action.microbatch.value)) {
+    return BadAction(text, absl::StrCat("microbatch ", microbatch, " is out of range"));
+  }
+  return action;
+}
+
+}  // namespace siphon

@@ -11,7 +11,8 @@
 
 namespace siphon {
 
-// What a worker can be told to do. The first eight are torch.distributed.pipelining's, with its names.
+// What a worker can be told to do. The first eight are torch.distributed.pipelining's, with its
+// names.
 enum class ActionKind {
   kForward,         // F
   kBackward,        // B   input and weight gradients
@@ -19,11 +20,14 @@ enum class ActionKind {
   kBackwardWeight,  // W
   kSendForward,     // SEND_F  output of (stage, microbatch) to the worker of stage + 1
   kReceiveForward,  // RECV_F  input of (stage, microbatch) from the worker of stage - 1
-  kSendBackward,    // SEND_B  gradient of the input of (stage, microbatch) to the worker of stage - 1
-  kReceiveBackward, // RECV_B  gradient of the output of (stage, microbatch) from the worker of stage + 1
-  kReduceGradient,  // REDUCE_GRAD  adds up gradients of parameters that several stages use; no microbatch
-  kReduceNorm,      // REDUCE_NORM  all workers agree on the global gradient norm; named after the worker's first stage
-  kStep,            // STEP  optimizer step of the stage; no microbatch
+  kSendBackward,  // SEND_B  gradient of the input of (stage, microbatch) to the worker of stage - 1
+  kReceiveBackward,  // RECV_B  gradient of the output of (stage, microbatch) from the worker of
+                     // stage + 1
+  kReduceGradient,   // REDUCE_GRAD  adds up gradients of parameters that several stages use; no
+                     // microbatch
+  kReduceNorm,       // REDUCE_NORM  all workers agree on the global gradient norm; named after the
+                     // worker's first stage
+  kStep,             // STEP  optimizer step of the stage; no microbatch
 };
 
 // Text of a kind ("F", "SEND_F", ...), and whether its actions carry a microbatch.
@@ -41,8 +45,8 @@ struct Action {
 };
 
 std::string ToString(const Action& action);
-// Errors: InvalidArgument with the offending text and what is wrong (no stage, unknown kind with the known ones listed,
-// missing or superfluous microbatch, number out of range).
+// Errors: InvalidArgument with the offending text and what is wrong (no stage, unknown kind with
+// the known ones listed, missing or superfluous microbatch, number out of range).
 absl::StatusOr<Action> ParseAction(absl::string_view text);
 
 }  // namespace siphon

@@ -6,7 +6,8 @@
 
 namespace siphon {
 
-// A small integer that means one thing only. Ids of different tags do not mix; the raw number is `.value`.
+// A small integer that means one thing only. Ids of different tags do not mix; the raw number is
+// `.value`.
 template <typename Tag>
 struct Id {
   constexpr Id() = default;

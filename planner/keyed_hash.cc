@@ -5,7 +5,8 @@
 namespace siphon {
 namespace {
 
-// splitmix64's increment (the golden ratio in 64 bits) and finaliser: Steele, Lea, Flood 2014, figure 17.
+// splitmix64's increment (the golden ratio in 64 bits) and finaliser: Steele, Lea, Flood 2014,
+// figure 17.
 constexpr uint64_t kGoldenGamma = 0x9E3779B97F4A7C15ull;
 
 constexpr uint64_t Mix(uint64_t z) {
@@ -39,7 +40,8 @@ uint64_t KeyedGenerator::Next() { return Mix(state_ += kGoldenGamma); }
 
 uint64_t KeyedGenerator::Below(uint64_t bound) {
   SIPHON_CHECK(bound > 0, "KeyedGenerator::Below needs a positive bound");
-  // Numbers in the incomplete last cycle of `bound` are drawn again, or small results would come too often.
+  // Numbers in the incomplete last cycle of `bound` are drawn again, or small results would come
+  // too often.
   const uint64_t complete = UINT64_MAX - UINT64_MAX % bound;
   uint64_t draw = Next();
   while (draw >= complete) draw = Next();

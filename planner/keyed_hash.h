@@ -9,7 +9,14 @@
 namespace siphon {
 
 // What a random draw is for; part of its key, so that no two purposes share numbers.
-enum class RandomPurpose : uint64_t { kDropout = 1, kInitialWeight = 2, kDataOrder = 3, kTokenMask = 4, kSyntheticData = 5, kSampling = 6 };
+enum class RandomPurpose : uint64_t {
+  kDropout = 1,
+  kInitialWeight = 2,
+  kDataOrder = 3,
+  kTokenMask = 4,
+  kSyntheticData = 5,
+  kSampling = 6
+};
 
 // A well-mixed 64-bit hash of the purpose and the numbers, in order. The same on every machine.
 uint64_t KeyedHash(RandomPurpose purpose, std::initializer_list<uint64_t> numbers);
@@ -18,7 +25,8 @@ uint64_t KeyedHash(RandomPurpose purpose, uint64_t seed, absl::string_view text)
 // Both halves folded together: the CPU generator reads 32 bits.
 uint32_t FoldTo32(uint64_t key);
 
-// A small generator for data order and masks, which are made without LibTorch. splitmix64 (Steele et al. 2014).
+// A small generator for data order and masks, which are made without LibTorch. splitmix64 (Steele
+// et al. 2014).
 class KeyedGenerator {
  public:
   explicit KeyedGenerator(uint64_t key) : state_(key) {}

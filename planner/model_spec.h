@@ -26,10 +26,12 @@ struct ParameterSpec {
 struct LayerSpec {
   std::string name;  // e.g. "transformer.h.0"; unique in the model
   std::string kind;  // e.g. "gpt_block": names the LibTorch builder of built-in layers
-  // In canonical order. A name that an earlier layer has already is the same (tied) parameter, owned by that layer.
+  // In canonical order. A name that an earlier layer has already is the same (tied) parameter,
+  // owned by that layer.
   std::vector<ParameterSpec> parameters;
-  std::vector<TensorSpec> outputs;       // per sample (no batch dimension); empty for the last layer: it ends in the loss
-  int64_t forward_flops = 0;             // one sample, multiply and add counted apart
+  std::vector<TensorSpec>
+      outputs;  // per sample (no batch dimension); empty for the last layer: it ends in the loss
+  int64_t forward_flops = 0;  // one sample, multiply and add counted apart
   friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };
 
@@ -58,8 +60,8 @@ struct ModelOptions {
 struct ModelSpec {
   ModelOptions options;
   Objective objective = Objective::kNextToken;
-  TensorSpec input;   // one sample, e.g. I64[sequence_length]
-  TensorSpec target;  // one sample; always I64, -100 means "no target here"
+  TensorSpec input;     // one sample, e.g. I64[sequence_length]
+  TensorSpec target;    // one sample; always I64, -100 means "no target here"
   int64_t classes = 0;  // number of different targets
   std::vector<LayerSpec> layers;
   friend bool operator==(const ModelSpec&, const ModelSpec&) = default;
@@ -69,8 +71,9 @@ struct ModelSpec {
 inline constexpr int64_t kIgnoredTarget = -100;
 
 // Builds a built-in model's layers from the table planner/models/models.def.
-// Errors: NotFound for an unknown kind (known ones listed); InvalidArgument for sizes that do not work together
-// (hidden not divisible by heads, non-positive sizes, a product beyond 63 bits, unknown activation), naming the key.
+// Errors: NotFound for an unknown kind (known ones listed); InvalidArgument for sizes that do not
+// work together (hidden not divisible by heads, non-positive sizes, a product beyond 63 bits,
+// unknown activation), naming the key.
 absl::StatusOr<ModelSpec> BuildModelSpec(const ModelOptions& options);
 std::vector<std::string> KnownModelKinds();
 
@@ -81,19 +84,22 @@ struct ParameterUse {
   friend bool operator==(const ParameterUse&, const ParameterUse&) = default;
 };
 
-// A parameter with all its uses in layer order; the first use owns it (it is stored, counted and decayed once).
+// A parameter with all its uses in layer order; the first use owns it (it is stored, counted and
+// decayed once).
 struct Parameter {
   std::string name;
   std::vector<int64_t> shape;
   std::vector<ParameterUse> uses;
 };
 
-// All parameters in canonical order: layer by layer, as in an unsplit model, tied ones at their first use.
+// All parameters in canonical order: layer by layer, as in an unsplit model, tied ones at their
+// first use.
 std::vector<Parameter> CanonicalParameters(const ModelSpec& model);
 int64_t ParameterCount(const ModelSpec& model);
 
-// Checks what every model must satisfy, also one that a user wrote: at least one layer, unique layer names, a tied
-// parameter has one shape, outputs declared for all layers but the last. Errors: InvalidArgument naming the layer.
+// Checks what every model must satisfy, also one that a user wrote: at least one layer, unique
+// layer names, a tied parameter has one shape, outputs declared for all layers but the last.
+// Errors: InvalidArgument naming the layer.
 absl::Status ValidateModelSpec(const ModelSpec& model);
 
 }  // namespace siphon

@@ -32,11 +32,12 @@ std::vector<StageId> StagesOf(const Schedule& schedule, WorkerId worker);
 
 // One line a worker, actions separated by blanks: "0F0 0F1 0B0\n1F0 ...\n".
 std::string ToString(const Schedule& schedule);
-// Parses what ToString prints. The worker of a stage is the line that it stands in; a stage on two lines is an error.
+// Parses what ToString prints. The worker of a stage is the line that it stands in; a stage on two
+// lines is an error.
 absl::StatusOr<Schedule> ParseSchedule(absl::string_view text);
 
-// Largest number of microbatches between their F and their B (or W) at once, per worker, counted over (stage,
-// microbatch) pairs, both ends included. gpipe: m; 1f1b: min(P - s, m).
+// Largest number of microbatches between their F and their B (or W) at once, per worker, counted
+// over (stage, microbatch) pairs, both ends included. gpipe: m; 1f1b: min(P - s, m).
 std::vector<int> PeakLiveActivations(const Schedule& schedule);
 
 }  // namespace siphon

@@ -22,7 +22,8 @@ struct StagePartition {
   friend bool operator==(const StagePartition&, const StagePartition&) = default;
 };
 
-// A parameter that layers in more than one stage use, with the stage of each use (ascending by layer).
+// A parameter that layers in more than one stage use, with the stage of each use (ascending by
+// layer).
 struct SharedParameter {
   std::string name;
   std::vector<ParameterUse> uses;
@@ -30,7 +31,8 @@ struct SharedParameter {
 };
 
 StageId StageOfLayer(const StagePartition& partition, int layer);
-std::vector<SharedParameter> SharedParameters(const ModelSpec& model, const StagePartition& partition);
+std::vector<SharedParameter> SharedParameters(const ModelSpec& model,
+                                              const StagePartition& partition);
 // "0: transformer.wte .. transformer.h.1 (3 layers)\n1: ...".
 std::string ToString(const StagePartition& partition, const ModelSpec& model);
 

@@ -10,12 +10,15 @@
 namespace siphon {
 
 // `status` with "<context>: " before its message; an OK status stays OK.
-// Codes mean: InvalidArgument the user's input; FailedPrecondition wrong state or plan; ResourceExhausted memory;
-// Unavailable a peer is gone; Cancelled stopped on request; NotFound unknown name; Internal our bug or a library's failure.
+// Codes mean: InvalidArgument the user's input; FailedPrecondition wrong state or plan;
+// ResourceExhausted memory; Unavailable a peer is gone; Cancelled stopped on request; NotFound
+// unknown name; Internal our bug or a library's failure.
 [[nodiscard]] absl::Status Annotate(const absl::Status& status, absl::string_view context);
 
-// Ends the process with a message that names the broken promise. For our own bugs only, never for input.
-[[noreturn]] void CheckFailed(const char* file, int line, const char* expression, absl::string_view promise);
+// Ends the process with a message that names the broken promise. For our own bugs only, never for
+// input.
+[[noreturn]] void CheckFailed(const char* file, int line, const char* expression,
+                              absl::string_view promise);
 
 }  // namespace siphon
 

@@ -13,7 +13,8 @@ enum class IntervalKind { kBusy, kWait };
 // What one worker did in [begin, end), in nanoseconds since the step began.
 struct Interval {
   Action action;
-  IntervalKind kind = IntervalKind::kBusy;  // kWait: the action could not start, or go on, for want of a message
+  IntervalKind kind =
+      IntervalKind::kBusy;  // kWait: the action could not start, or go on, for want of a message
   Nanos begin;
   Nanos end;
   friend bool operator==(const Interval&, const Interval&) = default;

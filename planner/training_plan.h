@@ -10,7 +10,8 @@
 
 namespace siphon {
 
-// All decisions of a job, fixed before the first step. Two processes with the same plan do the same thing.
+// All decisions of a job, fixed before the first step. Two processes with the same plan do the same
+// thing.
 struct TrainingPlan {
   std::string schedule_name;
   int64_t global_batch = 0;  // sequences a step

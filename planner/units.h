@@ -20,7 +20,9 @@ struct Quantity {
   constexpr Quantity& operator-=(Quantity other) { return value -= other.value, *this; }
   friend constexpr Quantity operator+(Quantity a, Quantity b) { return a += b; }
   friend constexpr Quantity operator-(Quantity a, Quantity b) { return a -= b; }
-  friend constexpr Quantity operator*(Quantity a, int64_t factor) { return Quantity(a.value * factor); }
+  friend constexpr Quantity operator*(Quantity a, int64_t factor) {
+    return Quantity(a.value * factor);
+  }
   int64_t value = 0;
 };
 
@@ -35,16 +37,17 @@ std::string FormatNanos(Nanos nanos);
 // "25.0 GB/s": decimal units, as link rates are quoted.
 std::string FormatRate(BytesPerSecond rate);
 
-// Parse "1048576B", "512MiB", "32GB", "1.5 GiB" (B, kB, MB, GB, TB decimal; KiB, MiB, GiB, TiB binary).
-// Errors: InvalidArgument when the unit is missing or unknown (known ones are listed), the number is negative or not a
-// number, or the result does not fit into 63 bits.
+// Parse "1048576B", "512MiB", "32GB", "1.5 GiB" (B, kB, MB, GB, TB decimal; KiB, MiB, GiB, TiB
+// binary). Errors: InvalidArgument when the unit is missing or unknown (known ones are listed), the
+// number is negative or not a number, or the result does not fit into 63 bits.
 absl::StatusOr<Bytes> ParseBytes(absl::string_view text);
 // Parse "5ms", "20 s", "1.5us", "3min", "100ns". Errors as for ParseBytes.
 absl::StatusOr<Nanos> ParseNanos(absl::string_view text);
 // Parse "25GB/s", "900 MB/s", "1GiB/s". Errors as for ParseBytes.
 absl::StatusOr<BytesPerSecond> ParseRate(absl::string_view text);
 
-// a * b. Errors: InvalidArgument "<what> overflows 64 bits" when it does; `what` names the product for a reader.
+// a * b. Errors: InvalidArgument "<what> overflows 64 bits" when it does; `what` names the product
+// for a reader.
 absl::StatusOr<int64_t> CheckedProduct(int64_t a, int64_t b, absl::string_view what);
 
 }  // namespace siphon

@@ -9,16 +9,21 @@ namespace siphon {
 enum class SchedulePurpose { kTraining, kForwardOnly };
 
 // Checks a compute-only or a lowered schedule:
-// - coverage: every (stage, microbatch) has exactly one F and, when training, one B (or one I and one W); it runs on the
+// - coverage: every (stage, microbatch) has exactly one F and, when training, one B (or one I and
+// one W); it runs on the
 //   worker that holds the stage;
-// - order: F before B, F of stage s before F of s + 1, B of stage s + 1 before B of s, I before W (compute-only: some
+// - order: F before B, F of stage s before F of s + 1, B of stage s + 1 before B of s, I before W
+// (compute-only: some
 //   interleaving of the programs must satisfy all of it, else it is a deadlock);
-// - lowered: every boundary between two workers has one SEND and one RECV for each direction and microbatch; messages of
-//   one channel (sender, receiver, direction) are received in the order in which they are sent; and the programs finish
-//   under rendezvous semantics: consecutive communication actions form one group that is posted together (as with
-//   ncclGroupStart/End) and completes only when each of its partners has been posted; nothing behind it starts before.
+// - lowered: every boundary between two workers has one SEND and one RECV for each direction and
+// microbatch; messages of
+//   one channel (sender, receiver, direction) are received in the order in which they are sent; and
+//   the programs finish under rendezvous semantics: consecutive communication actions form one
+//   group that is posted together (as with ncclGroupStart/End) and completes only when each of its
+//   partners has been posted; nothing behind it starts before.
 //
-// Errors: FailedPrecondition; the message is one sentence, then the grid with "<-- here" behind the bad cell.
+// Errors: FailedPrecondition; the message is one sentence, then the grid with "<-- here" behind the
+// bad cell.
 absl::Status ValidateSchedule(const Schedule& schedule, SchedulePurpose purpose);
 
 }  // namespace siphon

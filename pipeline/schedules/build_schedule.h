@@ -10,7 +10,8 @@
 
 namespace siphon {
 
-// One row of the registry, schedules.def. To add a schedule: one file with the builder, one line there.
+// One row of the registry, schedules.def. To add a schedule: one file with the builder, one line
+// there.
 struct ScheduleEntry {
   std::string name;     // "1f1b"
   std::string summary;  // one line for --help
@@ -19,8 +20,8 @@ struct ScheduleEntry {
 
 const std::vector<ScheduleEntry>& ScheduleRegistry();
 
-// Compute actions only. Errors: NotFound for an unknown name (known ones listed); InvalidArgument for a shape that the
-// schedule does not take (says which it takes).
+// Compute actions only. Errors: NotFound for an unknown name (known ones listed); InvalidArgument
+// for a shape that the schedule does not take (says which it takes).
 absl::StatusOr<Schedule> BuildSchedule(absl::string_view name, const ScheduleShape& shape);
 
 // Every microbatch once forward through all stages, placed as in `like`: for validation.

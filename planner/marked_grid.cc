@@ -1,0 +1,1 @@
+// See planner/validate_schedule.h.
