@@ -1,1 +1,0 @@
-#include "launch/checkpoint/safetensors.h"
