@@ -75,4 +75,8 @@ int64_t ByteRing::Skip(int64_t bytes) {
   return piece;
 }
 
+void ByteRing::Refuse() { std::atomic_ref<uint64_t>(header_->refused).store(1); }
+
+bool ByteRing::refused() const { return std::atomic_ref<uint64_t>(header_->refused).load() != 0; }
+
 }  // namespace siphon

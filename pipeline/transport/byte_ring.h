@@ -14,6 +14,7 @@ namespace siphon {
 struct RingHeader {
   alignas(64) uint64_t written;
   alignas(64) uint64_t read;
+  uint64_t refused;  // 1: the consumer will read no more
 };
 static_assert(sizeof(RingHeader) == 128);
 
@@ -32,6 +33,10 @@ class ByteRing {
   int64_t Read(absl::Span<std::byte> bytes);
   // Reads without copying.
   int64_t Skip(int64_t bytes);
+
+  // By the consumer: tells the producer that nothing will be read any more.
+  void Refuse();
+  bool refused() const;
 
  private:
   // Copies at most `bytes` between the ring at `position` and `data`, round the end.

@@ -205,6 +205,12 @@ class RingTransport final : public Transport {
     static constexpr std::byte kPadding[kAlignment] = {};
     const size_t end = transfer.source.size() + 1;
     bool moved = false;
+    if (line.ring.refused()) {
+      line.broken = absl::FailedPreconditionError(
+          absl::StrCat(ToString(line.channel), ": the receiver expected a message of other sizes; ",
+                       "under way was one of ", ToString(transfer.sizes)));
+      return moved;
+    }
     for (; transfer.segment <= end; ++transfer.segment, transfer.offset = 0) {
       ConstPart bytes;
       if (transfer.segment == 0) {
@@ -237,7 +243,10 @@ class RingTransport final : public Transport {
       transfer.offset += read;
       if (transfer.segment == 0) {
         line.broken = CheckHead(line.channel, transfer);
-        if (!line.broken.ok()) return moved;
+        if (!line.broken.ok()) {
+          line.ring.Refuse();
+          return moved;
+        }
       }
       if (transfer.offset < static_cast<int64_t>(bytes.size())) return moved;
     }
