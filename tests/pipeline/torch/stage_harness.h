@@ -1,0 +1,69 @@
+#ifndef SIPHON_TESTS_PIPELINE_TORCH_STAGE_HARNESS_H_
+#define SIPHON_TESTS_PIPELINE_TORCH_STAGE_HARNESS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pipeline/stage_compute.h"
+#include "pipeline/torch/layers.h"
+#include "pipeline/torch/torch_stage.h"
+#include "planner/stage_partition.h"
+
+namespace siphon::testing {
+
+// A gpt of four layers that trains in milliseconds.
+ModelOptions TinyGpt();
+
+// Cuts `layers` layers into `stages` parts of sizes as equal as they can be.
+StagePartition CutEvenly(int layers, int stages);
+
+// Random token batches that stay alive while it lives, 64-byte aligned.
+class TokenBatch {
+ public:
+  TokenBatch(const ModelSpec& spec, int microbatches, int64_t samples, uint64_t seed);
+  StepInputs Inputs(int64_t step, StepMode mode) const;
+
+ private:
+  struct Microbatch {
+    at::Tensor input;
+    at::Tensor target;
+  };
+  ModelSpec spec_;
+  std::vector<Microbatch> microbatches_;
+};
+
+// All stages of one model in this thread; what workers exchange is copied from span to span. Fails
+// the test on any error.
+class HandRunPipeline {
+ public:
+  struct Result {
+    std::vector<float> losses;
+    std::vector<float> norms;  // of all parameters, canonical order
+    friend bool operator==(const Result&, const Result&) = default;
+  };
+
+  HandRunPipeline(const Model& model, int stages, uint64_t seed, const OptimizerOptions& optimizer);
+
+  // One step, all forwards before all backwards.
+  Result Train(const StepInputs& inputs, const UpdateSettings& settings);
+  std::vector<float> Evaluate(const StepInputs& inputs);
+  // "<name>/<kind>" of what stages own -> its bytes.
+  std::map<std::string, std::string> OwnedState();
+  // The same of copies that other stages hold.
+  std::map<std::string, std::string> CopiedState();
+  StageCompute& stage(int index) { return *stages_[index]; }
+
+ private:
+  void ForwardAll(const StepInputs& inputs);
+  std::map<std::string, std::string> CollectState(bool owned);
+
+  std::vector<std::unique_ptr<StageCompute>> stages_;
+  std::vector<std::vector<std::string>> own_uses_;  // [stage], "<parameter>@<layer>"
+};
+
+}  // namespace siphon::testing
+
+#endif  // SIPHON_TESTS_PIPELINE_TORCH_STAGE_HARNESS_H_
