@@ -1,0 +1,89 @@
+#include "tests/conformance/conformance.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/support/same_bits.h"
+
+namespace siphon {
+namespace {
+
+reference::Settings ReferenceSettings(const Job& job) {
+  return {.seed = job.seed,
+          .optimizer = job.optimizer.name,
+          .weight_decay = job.optimizer.weight_decay,
+          .beta1 = job.optimizer.beta1,
+          .beta2 = job.optimizer.beta2,
+          .epsilon = job.optimizer.epsilon,
+          .momentum = job.optimizer.momentum,
+          .clip_norm = job.clip_norm,
+          .threads = job.threads};
+}
+
+void Train(const Job& job, Expected& expected) {
+  reference::Trainer trainer(expected.spec, ReferenceSettings(job));
+  for (const StepInputs& inputs : expected.batches.steps) {
+    // Another one each step, as a warm-up has it.
+    expected.learning_rates.push_back(0.004 * static_cast<double>(inputs.step + 1));
+    expected.steps.push_back(trainer.Step(inputs, expected.learning_rates.back()));
+  }
+  expected.evaluation_losses = trainer.Evaluate(expected.batches.steps.back());
+  expected.parameters = trainer.Parameters();
+  expected.first_moments = trainer.FirstMoments();
+  expected.second_moments = trainer.SecondMoments();
+}
+
+void ExpectSameSteps(const Expected& expected, const TrainingPlan& plan,
+                     const PipelineResult& result) {
+  ASSERT_EQ(result.steps.size(), expected.steps.size());
+  for (size_t step = 0; step < expected.steps.size(); ++step) {
+    SCOPED_TRACE(testing::Message() << "step " << step);
+    EXPECT_TRUE(
+        SameBits(expected.steps[step].microbatch_losses, result.steps[step].microbatch_losses));
+    EXPECT_TRUE(SameBits(expected.steps[step].loss, result.steps[step].loss));
+    EXPECT_TRUE(SameBits(expected.steps[step].gradient_norm, result.steps[step].gradient_norm));
+    EXPECT_EQ(result.steps[step].peak_live_microbatches, PeakLiveActivations(plan.training));
+  }
+}
+
+}  // namespace
+
+Expected RunReference(const Job& job) {
+  Expected expected;
+  auto spec = BuildModelSpec(job.model);
+  EXPECT_TRUE(spec.ok()) << spec.status();
+  if (!spec.ok()) return expected;
+  expected.spec = *std::move(spec);
+  expected.batches = MakeTokenBatches(
+      expected.spec,
+      {.steps = job.steps, .microbatches = job.microbatches, .microbatch = job.microbatch},
+      job.seed);
+  std::thread([&] { Train(job, expected); }).join();
+  for (const reference::StepResult& step : expected.steps) {
+    EXPECT_EQ(step.clip_factor<1, job.clip_norm> 0) << "clipping is not as the job wants it";
+  }
+  return expected;
+}
+
+void ExpectSameBits(const Job& job, const Expected& expected, const StagePartition& partition,
+                    const Schedule& compute_only) {
+  const auto plan = PlanAround(expected.spec, partition, compute_only);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const auto result = RunPipeline(job.model, *plan, expected.batches.steps,
+                                  {.seed = job.seed,
+                                   .optimizer = job.optimizer,
+                                   .clip_norm = job.clip_norm,
+                                   .threads_per_worker = job.threads,
+                                   .learning_rates = expected.learning_rates,
+                                   .evaluate_after = true});
+  ASSERT_TRUE(result.ok()) << result.status();
+  ExpectSameSteps(expected, *plan, *result);
+  EXPECT_TRUE(SameBits(expected.evaluation_losses, result->evaluation_losses)) << "evaluation";
+  EXPECT_TRUE(SameBits(expected.parameters, result->parameters)) << "parameters";
+  EXPECT_TRUE(SameBits(expected.first_moments, result->first_moments)) << "first moments";
+  EXPECT_TRUE(SameBits(expected.second_moments, result->second_moments)) << "second moments";
+  EXPECT_EQ(result->diverged_copies, std::vector<std::string>{});
+}
+
+}  // namespace siphon

@@ -1,0 +1,50 @@
+#ifndef SIPHON_TESTS_CONFORMANCE_CONFORMANCE_H_
+#define SIPHON_TESTS_CONFORMANCE_CONFORMANCE_H_
+
+#include <string>
+#include <vector>
+
+#include "planner/model_spec.h"
+#include "planner/schedule.h"
+#include "planner/stage_partition.h"
+#include "tests/support/pipeline_run.h"
+#include "tests/support/reference_trainer.h"
+#include "tests/support/token_batches.h"
+
+namespace siphon {
+
+// A training run described once, to be done by the reference and by pipelines.
+struct Job {
+  ModelOptions model;
+  int microbatches = 4;
+  int microbatch = 2;
+  int steps = 5;
+  uint64_t seed = 7;
+  OptimizerOptions optimizer = {.name = "adamw", .weight_decay = 0.1};
+  // Well below the gradient norms of the tiny models (about 1), so that every step is clipped.
+  double clip_norm = 0.25;
+  int threads = 1;
+};
+
+// What the reference makes of a job.
+struct Expected {
+  ModelSpec spec;
+  TokenBatches batches;
+  std::vector<double> learning_rates;
+  std::vector<reference::StepResult> steps;
+  std::vector<float> evaluation_losses;
+  reference::NamedValues parameters, first_moments, second_moments;
+};
+
+// Runs on a thread of its own, so that its number of LibTorch threads is not left behind.
+Expected RunReference(const Job& job);
+
+// Trains the same job as a pipeline and expects the same bits: losses of every microbatch and step,
+// gradient norms, every parameter and moment, the losses of an evaluation; and the schedule's own
+// peak of live microbatches.
+void ExpectSameBits(const Job& job, const Expected& expected, const StagePartition& partition,
+                    const Schedule& compute_only);
+
+}  // namespace siphon
+
+#endif  // SIPHON_TESTS_CONFORMANCE_CONFORMANCE_H_

@@ -1,0 +1,178 @@
+#include "tests/support/pipeline_run.h"
+
+#include <cstring>
+#include <memory>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "pipeline/schedules/build_schedule.h"
+#include "pipeline/torch/layers.h"
+#include "pipeline/transport/in_process_transport.h"
+#include "planner/lower_schedule.h"
+#include "planner/status.h"
+#include "planner/validate_schedule.h"
+
+namespace siphon {
+namespace {
+
+using StageMap = std::map<StageId, std::unique_ptr<StageCompute>>;
+
+// The first error of any worker; it ends all of them.
+class FirstError {
+ public:
+  void Set(const absl::Status& status) {
+    const absl::MutexLock lock(&mutex_);
+    if (status_.ok()) status_ = status;
+  }
+  absl::Status Get() const {
+    const absl::MutexLock lock(&mutex_);
+    return status_;
+  }
+
+ private:
+  mutable absl::Mutex mutex_;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+};
+
+std::vector<int> OwnedParameters(const ModelSpec& model, const StagePartition& partition) {
+  std::vector<int> owned(partition.stages.size());
+  for (const Parameter& parameter : CanonicalParameters(model)) {
+    ++owned[StageOfLayer(partition, parameter.uses.front().layer).value];
+  }
+  return owned;
+}
+
+struct WorkerOutcome {
+  std::vector<StepReport> reports;
+  std::vector<float> evaluation_losses;
+  StageMap stages;
+};
+
+struct Job {
+  const Model& model;
+  const TrainingPlan& plan;
+  const std::vector<StepInputs>& steps;
+  const PipelineSettings& settings;
+  WorkerLayout layout;
+};
+
+absl::Status RunWorker(const Job& job, WorkerId me, Transport* transport, WorkerOutcome& outcome) {
+  SetTorchThreads(job.settings.threads_per_worker);
+  std::map<StageId, StageCompute*> stages;
+  for (const StageId stage : StagesOf(job.plan.training, me)) {
+    SIPHON_ASSIGN_OR_RETURN(outcome.stages[stage],
+                            MakeTorchStage(job.model, job.plan.partition, stage, job.settings.seed,
+                                           job.settings.optimizer));
+    stages[stage] = outcome.stages[stage].get();
+  }
+  StageWorker worker(me, job.layout, stages, transport, {});
+  for (size_t step = 0; step < job.steps.size(); ++step) {
+    const StepEnd end{.update = static_cast<int64_t>(step) + 1,
+                      .learning_rate = job.settings.learning_rates[step],
+                      .clip_norm = job.settings.clip_norm};
+    SIPHON_ASSIGN_OR_RETURN(StepReport report, worker.RunStep(job.plan.training.programs[me.value],
+                                                              job.steps[step], end));
+    outcome.reports.push_back(std::move(report));
+  }
+  if (job.settings.evaluate_after) {
+    StepInputs inputs = job.steps.back();
+    inputs.mode = StepMode::kEvaluate;
+    SIPHON_ASSIGN_OR_RETURN(StepReport report,
+                            worker.RunStep(job.plan.evaluation.programs[me.value], inputs, {}));
+    outcome.evaluation_losses = std::move(report.losses);
+  }
+  return absl::OkStatus();
+}
+
+void CollectState(StageCompute& stage, PipelineResult& result) {
+  for (const StateTensor& tensor : stage.State()) {
+    NamedFloats& values = tensor.kind == StateTensor::Kind::kParameter     ? result.parameters
+                          : tensor.kind == StateTensor::Kind::kFirstMoment ? result.first_moments
+                                                                           : result.second_moments;
+    std::vector<float> numbers(tensor.bytes.size() / sizeof(float));
+    std::memcpy(numbers.data(), tensor.bytes.data(), tensor.bytes.size());
+    if (tensor.owned) {
+      values[tensor.name] = std::move(numbers);
+    } else if (const auto& owned = values[tensor.name];  // an earlier stage, collected before
+               owned.size() != numbers.size() ||
+               std::memcmp(owned.data(), numbers.data(), tensor.bytes.size()) != 0) {
+      result.diverged_copies.push_back(tensor.name);
+    }
+  }
+}
+
+PipelineResult Collect(const Job& job, const std::vector<WorkerOutcome>& outcomes) {
+  PipelineResult result;
+  const WorkerId last = job.plan.training.worker_of_stage.back();
+  for (size_t step = 0; step < job.steps.size(); ++step) {
+    PipelineStepResult& collected = result.steps.emplace_back();
+    const StepReport& report = outcomes[last.value].reports[step];
+    collected.microbatch_losses = report.losses;
+    for (const float loss : report.losses) collected.loss += static_cast<double>(loss);
+    collected.gradient_norm = report.gradient_norm;
+    for (const WorkerOutcome& outcome : outcomes) {
+      collected.peak_live_microbatches.push_back(outcome.reports[step].peak_live_microbatches);
+    }
+  }
+  result.evaluation_losses = outcomes[last.value].evaluation_losses;
+  for (int stage = 0; stage < StageCount(job.plan.training); ++stage) {
+    const WorkerId worker = job.plan.training.worker_of_stage[stage];
+    CollectState(*outcomes[worker.value].stages.at(StageId(stage)), result);
+  }
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<TrainingPlan> PlanAround(const ModelSpec& model, const StagePartition& partition,
+                                        const Schedule& compute_only) {
+  TrainingPlan plan;
+  plan.partition = partition;
+  plan.shared_parameters = SharedParameters(model, partition);
+  std::set<StageId> sharing;
+  for (const SharedParameter& parameter : plan.shared_parameters) {
+    sharing.insert(parameter.stages.begin(), parameter.stages.end());
+  }
+  SIPHON_RETURN_IF_ERROR(ValidateSchedule(compute_only, SchedulePurpose::kTraining));
+  SIPHON_ASSIGN_OR_RETURN(plan.training, InsertCommunication(compute_only));
+  plan.training = AppendOptimizerStep(std::move(plan.training), {sharing.begin(), sharing.end()});
+  SIPHON_RETURN_IF_ERROR(ValidateSchedule(plan.training, SchedulePurpose::kTraining));
+  SIPHON_ASSIGN_OR_RETURN(plan.evaluation, InsertCommunication(BuildForwardOnly(
+                                               compute_only, compute_only.microbatches)));
+  SIPHON_RETURN_IF_ERROR(ValidateSchedule(plan.evaluation, SchedulePurpose::kForwardOnly));
+  return plan;
+}
+
+absl::StatusOr<PipelineResult> RunPipeline(const ModelOptions& options, const TrainingPlan& plan,
+                                           const std::vector<StepInputs>& steps,
+                                           const PipelineSettings& settings) {
+  if (settings.learning_rates.size() != steps.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(settings.learning_rates.size(),
+                                                   " learning rates for ", steps.size(), " steps"));
+  }
+  SIPHON_ASSIGN_OR_RETURN(const Model model, BuildModel(options));
+  const Job job{model,
+                plan,
+                steps,
+                settings,
+                {plan.training.worker_of_stage, plan.shared_parameters,
+                 OwnedParameters(model.spec, plan.partition)}};
+  const int workers = static_cast<int>(plan.training.programs.size());
+  FirstError error;
+  auto transports = MakeInProcessTransports(workers, [&error] { return error.Get(); });
+  std::vector<WorkerOutcome> outcomes(workers);
+  std::vector<std::thread> threads;
+  for (int worker = 0; worker < workers; ++worker) {
+    threads.emplace_back([&, worker] {
+      error.Set(RunWorker(job, WorkerId(worker), transports[worker].get(), outcomes[worker]));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  SIPHON_RETURN_IF_ERROR(error.Get());
+  return Collect(job, outcomes);
+}
+
+}  // namespace siphon

@@ -1,0 +1,66 @@
+#ifndef SIPHON_TESTS_SUPPORT_REFERENCE_TRAINER_H_
+#define SIPHON_TESTS_SUPPORT_REFERENCE_TRAINER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pipeline/stage_compute.h"
+#include "planner/model_spec.h"
+
+namespace siphon::reference {
+
+struct Settings {
+  uint64_t seed = 1;
+  std::string optimizer = "adamw";  // adamw, adam, sgd
+  double weight_decay = 0;          // on matrices only
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double epsilon = 1e-8;
+  double momentum = 0;   // sgd
+  double clip_norm = 0;  // 0: no clipping
+  int threads = 1;
+};
+
+struct StepResult {
+  double loss = 0;  // of the global batch
+  std::vector<float> microbatch_losses;
+  double gradient_norm = 0;  // before clipping
+  float clip_factor = 1;
+};
+
+// A model's tensors by parameter name, contiguous.
+using NamedValues = std::map<std::string, std::vector<float>>;
+
+// What a pipeline is compared with: the same training in one process and one loop, with autograd
+// over the whole model, each order of summation spelled out. Shares with the pipeline only initial
+// weights, batches and the key-to-mask function.
+//
+// Thread-safety: one thread. LibTorch's errors are thrown as they come.
+class Trainer {
+ public:
+  Trainer(const ModelSpec& model, const Settings& settings);
+  ~Trainer();
+
+  // One step; `inputs.step` is part of every dropout key, and the number of the update less one.
+  StepResult Step(const StepInputs& inputs, double learning_rate);
+  // The losses of the microbatches without dropout and without a step.
+  std::vector<float> Evaluate(const StepInputs& inputs);
+
+  NamedValues Parameters() const;
+  // Adam: both moments; sgd with momentum: the first; otherwise empty.
+  NamedValues FirstMoments() const;
+  NamedValues SecondMoments() const;
+  // Of the last step, summed over uses and microbatches, after clipping.
+  NamedValues Gradients() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace siphon::reference
+
+#endif  // SIPHON_TESTS_SUPPORT_REFERENCE_TRAINER_H_
