@@ -1,1 +1,88 @@
 #include "launch/process/heartbeat.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "launch/process/loss_watch.h"
+
+namespace siphon {
+
+struct Heartbeat::Impl {
+  Impl(Board* the_board, int the_rank, Options the_options,
+       std::function<void(const Board::Failure&)> callback)
+      : board(the_board),
+        rank(the_rank),
+        options(the_options),
+        on_failure(std::move(callback)),
+        watch(board, rank, options.timeout, options.period) {}
+
+  // True when asked to stop before `time` was over.
+  bool StoppedWithin(Nanos time) {
+    std::unique_lock<std::mutex> lock(mutex);
+    return wake.wait_for(lock, std::chrono::nanoseconds(time.value), [&] { return stopping; });
+  }
+
+  void Run() {
+    bool reported = false;
+    do {
+      board->Beat(rank);
+      if (reported) continue;
+      watch.Tick();
+      if (const std::optional<Board::Failure> failure = board->first_failure();
+          failure.has_value()) {
+        reported = true;
+        enforcer = std::thread([this, code = failure->exit_code] {
+          if (!StoppedWithin(options.grace)) _exit(code);
+        });
+        if (on_failure) on_failure(*failure);
+      }
+    } while (!StoppedWithin(options.period));
+  }
+
+  Board* const board;
+  const int rank;
+  const Options options;
+  const std::function<void(const Board::Failure&)> on_failure;
+  LossWatch watch;  // the thread's own
+
+  std::mutex mutex;
+  std::condition_variable wake;
+  bool stopping = false;  // guarded by mutex
+  std::thread enforcer;   // started by `thread`, joined after it
+  std::thread thread;
+};
+
+Heartbeat::Heartbeat(Board* board, int rank, Options options,
+                     std::function<void(const Board::Failure&)> on_failure)
+    : impl_(std::make_unique<Impl>(board, rank, options, std::move(on_failure))) {
+  impl_->thread = std::thread([impl = impl_.get()] { impl->Run(); });
+}
+
+Heartbeat::~Heartbeat() {
+  {
+    const std::lock_guard<std::mutex> lock(impl_->mutex);
+    impl_->stopping = true;
+  }
+  impl_->wake.notify_all();
+  impl_->thread.join();
+  if (impl_->enforcer.joinable()) impl_->enforcer.join();
+}
+
+absl::Status Heartbeat::Check() const {
+  const std::optional<Board::Failure> failure = impl_->board->first_failure();
+  if (!failure.has_value()) return absl::OkStatus();
+  const bool lost = failure->kind == Board::FailureKind::kLost;
+  return absl::Status(failure->code,
+                      absl::StrCat("worker ", failure->rank, lost ? " was lost" : " failed",
+                                   failure->action.empty() ? "" : " during ", failure->action, ": ",
+                                   failure->message));
+}
+
+}  // namespace siphon

@@ -1,0 +1,50 @@
+#include "launch/process/failure_report.h"
+
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
+namespace siphon {
+
+std::string WhatIsLeft(const Board& board) {
+  const std::string steps = board.note(Board::Note::kSteps);
+  const std::string checkpoint = board.note(Board::Note::kCheckpoint);
+  const std::string resume = board.note(Board::Note::kResumeCommand);
+  std::string text = steps.empty() ? "  the job ended before its first step was complete"
+                                   : absl::StrCat("  the job ended after step ", steps);
+  if (checkpoint.empty()) return absl::StrCat(text, "; there is no checkpoint to continue from\n");
+  absl::StrAppend(&text, "; the last complete checkpoint is ", checkpoint, "\n");
+  if (!resume.empty()) absl::StrAppend(&text, "  continue with: ", resume, "\n");
+  return text;
+}
+
+std::string FailureReport(const Board& board, absl::string_view observed) {
+  const std::optional<Board::Failure> failure = board.first_failure();
+  if (!failure.has_value()) return "";
+  const bool lost = failure->kind == Board::FailureKind::kLost;
+  std::string text = absl::StrCat("siphon: worker ", failure->rank, lost ? " was lost" : " failed",
+                                  " (rank ", failure->rank);
+  if (const int64_t pid = board.pid(failure->rank); pid != 0) absl::StrAppend(&text, ", pid ", pid);
+  if (lost) absl::StrAppend(&text, ", ", observed.empty() ? failure->message : observed);
+  absl::StrAppend(&text, ")");
+  if (!failure->action.empty()) absl::StrAppend(&text, " during ", failure->action);
+  absl::StrAppend(&text, "\n");
+  if (!lost) {
+    absl::StrAppend(&text, "  cause: ", absl::StatusCodeToString(failure->code), ": ",
+                    absl::StrReplaceAll(failure->message, {{"\n", "\n    "}}), "\n");
+  }
+  return absl::StrCat(text, WhatIsLeft(board));
+}
+
+bool IsReporter(const Board& board, int rank) {
+  const std::optional<Board::Failure> failure = board.first_failure();
+  for (int other = 0; other < rank; ++other) {
+    const bool lost =
+        failure.has_value() && failure->kind == Board::FailureKind::kLost && failure->rank == other;
+    if (!lost && IsRunning(board.process(other))) return false;
+  }
+  return true;
+}
+
+}  // namespace siphon

@@ -1,0 +1,68 @@
+#include "launch/process/rank_process.h"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+#include <csignal>
+#include <cstdlib>
+
+#include <atomic>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace siphon {
+namespace {
+
+std::atomic<Board*> stop_board{nullptr};
+static_assert(std::atomic<Board*>::is_always_lock_free);
+
+void RequestStopOnSignal(int) {
+  if (Board* board = stop_board.load(std::memory_order_relaxed); board != nullptr) {
+    board->RequestStop();
+  }
+}
+
+void Handle(int signal, void (*handler)(int)) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaction(signal, &action, nullptr);
+}
+
+const char* Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+bool Supervised() { return Environment(kBoardVariable)[0] != '\0'; }
+
+absl::StatusOr<std::unique_ptr<Board>> OpenSupervisedBoard() {
+  if (!Supervised()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        kBoardVariable, " is not set: this process was not started by `siphon train`"));
+  }
+  return Board::Open(Environment(kBoardVariable));
+}
+
+void DieWithParent() {
+  int launcher = 0;
+  const bool known = absl::SimpleAtoi(Environment(kLauncherVariable), &launcher);
+  // The kernel looks at the thread that forked, not at its process: of mpirun that one lives as
+  // long as the job, of other launchers nobody says so.
+  if (!known && Environment("OMPI_COMM_WORLD_RANK")[0] == '\0') return;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // It may have ended before prctl: then another process has taken this one over.
+  if (known && getppid() != launcher) raise(SIGKILL);
+}
+
+void InstallRankSignalHandlers(Board* board) {
+  stop_board.store(board, std::memory_order_relaxed);
+  Handle(SIGUSR1, RequestStopOnSignal);
+  Handle(SIGTERM, RequestStopOnSignal);
+  if (Supervised()) Handle(SIGINT, SIG_IGN);
+}
+
+}  // namespace siphon

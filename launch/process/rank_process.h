@@ -1,0 +1,42 @@
+#ifndef SIPHON_LAUNCH_PROCESS_RANK_PROCESS_H_
+#define SIPHON_LAUNCH_PROCESS_RANK_PROCESS_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "launch/process/board.h"
+
+namespace siphon {
+
+// What Supervise puts into the environment of the ranks.
+inline constexpr char kBoardVariable[] = "SIPHON_BOARD";  // the board's file
+inline constexpr char kJobDirectoryVariable[] =
+    "SIPHON_JOB_DIRECTORY";  // everything temporary goes there
+inline constexpr char kLauncherVariable[] = "SIPHON_LAUNCHER_PID";  // mpirun's
+inline constexpr char kTerminalVariable[] =
+    "SIPHON_TERMINAL_COLUMNS";  // width of the parent's terminal; unset: none
+
+// A rank's first calls, in this order, before MPI_Init:
+//
+//   DieWithParent();
+//   board = Supervised() ? OpenSupervisedBoard() : a board of the ranks' own (CreateAnonymous on
+//   one, Open on the others); board->Enter(rank); InstallRankSignalHandlers(board.get()); Heartbeat
+//   heartbeat(board.get(), rank, ...);
+
+// Whether this process was started by Supervise, which then prints the report and decides the exit
+// code.
+bool Supervised();
+absl::StatusOr<std::unique_ptr<Board>> OpenSupervisedBoard();
+
+// From now on this process gets SIGKILL when the mpirun that started it ends, and at once if that
+// has happened. Does nothing under other launchers, which end their processes themselves.
+void DieWithParent();
+
+// SIGUSR1 and SIGTERM ask the whole job to stop after its step (Board::RequestStop). SIGINT is
+// ignored when supervised: the parent turns it into a stop request. Call again with nullptr before
+// the board goes.
+void InstallRankSignalHandlers(Board* board);
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_PROCESS_RANK_PROCESS_H_
