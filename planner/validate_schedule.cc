@@ -1,1 +1,304 @@
 #include "planner/validate_schedule.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "planner/find_deadlock.h"
+#include "planner/marked_grid.h"
+#include "planner/schedule_index.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+class Validator {
+ public:
+  Validator(const Schedule& schedule, SchedulePurpose purpose, ScheduleIndex index)
+      : schedule_(schedule), purpose_(purpose), index_(std::move(index)) {
+    for (const std::vector<Action>& program : schedule.programs) {
+      for (const Action& action : program) {
+        has_communication_ |= IsCommunication(action.kind);
+        has_step_end_ |= !HasMicrobatch(action.kind);
+      }
+    }
+  }
+
+  absl::Status Validate() const {
+    SIPHON_RETURN_IF_ERROR(CheckAllowed());
+    SIPHON_RETURN_IF_ERROR(CheckComputeCoverage());
+    if (IsLowered()) SIPHON_RETURN_IF_ERROR(CheckCommunicationCoverage());
+    if (has_step_end_) SIPHON_RETURN_IF_ERROR(CheckStepEndCoverage());
+    SIPHON_RETURN_IF_ERROR(CheckOrder());
+    SIPHON_RETURN_IF_ERROR(CheckChannels());
+    return FindDeadlock(schedule_, index_,
+                        IsLowered() ? WaitsFor::kCommunication : WaitsFor::kCompute);
+  }
+
+ private:
+  // A schedule that ends in an optimizer step is meant to run, so it must have its communication as
+  // well.
+  bool IsLowered() const { return has_communication_ || has_step_end_; }
+  bool IsTraining() const { return purpose_ == SchedulePurpose::kTraining; }
+
+  int WorkerOf(StageId stage) const { return schedule_.worker_of_stage[stage.value].value; }
+  bool Exists(StageId stage) const {
+    return stage.value >= 0 && stage.value < StageCount(schedule_);
+  }
+
+  // Whether tensors between the two stages go from one worker to another.
+  bool CrossesWorkers(StageId a, StageId b) const {
+    return Exists(a) && Exists(b) && WorkerOf(a) != WorkerOf(b);
+  }
+
+  // B, or I where the schedule splits that backward.
+  Action InputGradientOf(StageId stage, MicrobatchId microbatch) const {
+    const Action whole{stage, ActionKind::kBackward, microbatch};
+    const Action split{stage, ActionKind::kBackwardInput, microbatch};
+    return index_.Has(split) ? split : whole;
+  }
+
+  absl::Status Bad(ActionPosition where, absl::string_view sentence) const {
+    return ScheduleError(schedule_, where, sentence);
+  }
+
+  absl::Status Missing(const Action& action, absl::string_view why) const {
+    const int worker = WorkerOf(action.stage);
+    const int end = static_cast<int>(schedule_.programs[worker].size());
+    return Bad({worker, end},
+               absl::StrCat("worker ", worker, " lacks ", ToString(action), ": ", why));
+  }
+
+  absl::Status Require(const Action& action, absl::string_view why) const {
+    if (index_.Has(action)) return absl::OkStatus();
+    return Missing(action, why);
+  }
+
+  // fn(action, position) for every action, worker by worker; stops at the first error.
+  template <typename Fn>
+  absl::Status ForEach(Fn fn) const {
+    for (size_t worker = 0; worker < schedule_.programs.size(); ++worker) {
+      for (size_t place = 0; place < schedule_.programs[worker].size(); ++place) {
+        SIPHON_RETURN_IF_ERROR(
+            fn(schedule_.programs[worker][place],
+               ActionPosition{static_cast<int>(worker), static_cast<int>(place)}));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // No action that the purpose or the placement of stages rules out.
+  absl::Status CheckAllowed() const {
+    return ForEach([&](const Action& action, ActionPosition where) -> absl::Status {
+      const bool forward = action.kind == ActionKind::kForward ||
+                           action.kind == ActionKind::kSendForward ||
+                           action.kind == ActionKind::kReceiveForward;
+      if (!IsTraining() && !forward) {
+        return Bad(where, absl::StrCat("a forward-only schedule has ", ToString(action)));
+      }
+      if (!IsCommunication(action.kind)) return absl::OkStatus();
+      const StageId other = PartnerOf(action).stage;
+      if (!Exists(other)) {
+        return Bad(where, absl::StrCat(ToString(action), " has no partner: there is no stage ",
+                                       other.value));
+      }
+      if (!CrossesWorkers(action.stage, other)) {
+        return Bad(where,
+                   absl::StrCat(ToString(action), " has no partner: stage ", other.value,
+                                " is on worker ", where.worker, " too and needs no message"));
+      }
+      return absl::OkStatus();
+    });
+  }
+
+  template <typename Fn>
+  absl::Status ForEachCell(Fn fn) const {
+    for (int stage = 0; stage < StageCount(schedule_); ++stage) {
+      for (int microbatch = 0; microbatch < schedule_.microbatches; ++microbatch) {
+        SIPHON_RETURN_IF_ERROR(fn(StageId(stage), MicrobatchId(microbatch)));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckComputeCoverage() const {
+    return ForEachCell([&](StageId stage, MicrobatchId microbatch) -> absl::Status {
+      SIPHON_RETURN_IF_ERROR(Require({stage, ActionKind::kForward, microbatch},
+                                     "every microbatch goes forward through every stage once"));
+      if (!IsTraining()) return absl::OkStatus();
+      const Action whole{stage, ActionKind::kBackward, microbatch};
+      const Action input{stage, ActionKind::kBackwardInput, microbatch};
+      const Action weight{stage, ActionKind::kBackwardWeight, microbatch};
+      if (!index_.Has(input) && !index_.Has(weight)) {
+        return Require(whole, "every microbatch goes backward through every stage once");
+      }
+      if (index_.Has(whole)) {
+        const Action& part = index_.Has(input) ? input : weight;
+        return Bad({WorkerOf(stage), index_.Find(part)},
+                   absl::StrCat("worker ", WorkerOf(stage), " has both ", ToString(whole), " and ",
+                                ToString(part), ", which is a part of it"));
+      }
+      SIPHON_RETURN_IF_ERROR(Require(input, "a split backward has an I and a W"));
+      return Require(weight, "a split backward has an I and a W");
+    });
+  }
+
+  absl::Status CheckCommunicationCoverage() const {
+    return ForEachCell([&](StageId stage, MicrobatchId microbatch) -> absl::Status {
+      const StageId next(stage.value + 1);
+      if (!CrossesWorkers(stage, next)) return absl::OkStatus();
+      const std::string why =
+          absl::StrCat("stages ", stage.value, " and ", next.value, " are on different workers");
+      SIPHON_RETURN_IF_ERROR(Require({stage, ActionKind::kSendForward, microbatch}, why));
+      SIPHON_RETURN_IF_ERROR(Require({next, ActionKind::kReceiveForward, microbatch}, why));
+      if (!IsTraining()) return absl::OkStatus();
+      SIPHON_RETURN_IF_ERROR(Require({next, ActionKind::kSendBackward, microbatch}, why));
+      return Require({stage, ActionKind::kReceiveBackward, microbatch}, why);
+    });
+  }
+
+  absl::Status CheckStepEndCoverage() const {
+    for (int stage = 0; stage < StageCount(schedule_); ++stage) {
+      SIPHON_RETURN_IF_ERROR(
+          Require({StageId(stage), ActionKind::kStep, {}}, "every stage takes the optimizer step"));
+    }
+    for (size_t worker = 0; worker < schedule_.programs.size(); ++worker) {
+      const StageId first = StagesOf(schedule_, WorkerId(static_cast<int>(worker))).front();
+      SIPHON_RETURN_IF_ERROR(
+          Require({first, ActionKind::kReduceNorm, {}}, "every worker has its part in the norm"));
+    }
+    return ForEach([&](const Action& action, ActionPosition where) -> absl::Status {
+      if (action.kind != ActionKind::kReduceNorm) return absl::OkStatus();
+      const StageId first = StagesOf(schedule_, WorkerId(where.worker)).front();
+      if (action.stage == first) return absl::OkStatus();
+      return Bad(where,
+                 absl::StrCat("worker ", where.worker, " has ", ToString(action),
+                              ", but the norm is named after its first stage ", first.value));
+    });
+  }
+
+  // Each action stands behind what it needs of its own worker; what it needs of others is for
+  // FindDeadlock.
+  absl::Status CheckOrder() const {
+    SIPHON_RETURN_IF_ERROR(ForEach(
+        [&](const Action& action, ActionPosition where) { return CheckNeeds(action, where); }));
+    return CheckStepEndOrder();
+  }
+
+  absl::Status CheckNeeds(const Action& action, ActionPosition where) const {
+    const StageId stage = action.stage;
+    const StageId previous(stage.value - 1);
+    const StageId next(stage.value + 1);
+    const MicrobatchId microbatch = action.microbatch;
+    const auto behind = [&](const Action& needed) { return CheckBehind(action, where, needed); };
+    switch (action.kind) {
+      case ActionKind::kForward:
+        if (!Exists(previous)) return absl::OkStatus();
+        if (!CrossesWorkers(previous, stage)) {
+          return behind({previous, ActionKind::kForward, microbatch});
+        }
+        if (!IsLowered()) return absl::OkStatus();
+        return behind({stage, ActionKind::kReceiveForward, microbatch});
+      case ActionKind::kBackward:
+      case ActionKind::kBackwardInput:
+        SIPHON_RETURN_IF_ERROR(behind({stage, ActionKind::kForward, microbatch}));
+        if (!Exists(next)) return absl::OkStatus();
+        if (!CrossesWorkers(stage, next)) return behind(InputGradientOf(next, microbatch));
+        if (!IsLowered()) return absl::OkStatus();
+        return behind({stage, ActionKind::kReceiveBackward, microbatch});
+      case ActionKind::kBackwardWeight:
+        return behind({stage, ActionKind::kBackwardInput, microbatch});
+      case ActionKind::kSendForward:
+        return behind({stage, ActionKind::kForward, microbatch});
+      case ActionKind::kSendBackward:
+        return behind(InputGradientOf(stage, microbatch));
+      default:
+        return absl::OkStatus();
+    }
+  }
+
+  absl::Status CheckBehind(const Action& action, ActionPosition where, const Action& needed) const {
+    if (index_.Find(needed) < where.index) return absl::OkStatus();
+    return Bad(where, absl::StrCat("worker ", where.worker, " has ", ToString(action), " before ",
+                                   ToString(needed), ", which it needs"));
+  }
+
+  // REDUCE_GRAD behind its stage's last gradient, REDUCE_NORM behind all else of its worker, STEP
+  // behind both.
+  absl::Status CheckStepEndOrder() const {
+    for (size_t worker = 0; worker < schedule_.programs.size(); ++worker) {
+      const std::vector<Action>& program = schedule_.programs[worker];
+      absl::flat_hash_map<StageId, int> step_end_began;
+      int norm = -1;
+      for (int place = 0; place < static_cast<int>(program.size()); ++place) {
+        const Action& action = program[place];
+        const ActionPosition where{static_cast<int>(worker), place};
+        const auto began = step_end_began.find(action.stage);
+        if (HasMicrobatch(action.kind) && (norm >= 0 || began != step_end_began.end())) {
+          const int earlier = norm >= 0 ? norm : began->second;
+          return Bad(where, absl::StrCat("worker ", worker, " has ", ToString(action), " behind ",
+                                         ToString(program[earlier]), ", which ends the step"));
+        }
+        if (action.kind == ActionKind::kReduceGradient && norm >= 0) {
+          return Bad(where, absl::StrCat("worker ", worker, " has ", ToString(action), " behind ",
+                                         ToString(program[norm]), ", which needs it"));
+        }
+        if (action.kind == ActionKind::kStep && norm < 0) {
+          return Bad(where, absl::StrCat("worker ", worker, " has ", ToString(action),
+                                         " before REDUCE_NORM, which it needs"));
+        }
+        if (action.kind == ActionKind::kReduceNorm) norm = place;
+        if (!HasMicrobatch(action.kind)) step_end_began.insert({action.stage, place});
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Messages of one channel are received in the order in which they are sent.
+  absl::Status CheckChannels() const {
+    using Source = std::pair<int, ActionKind>;  // sending worker, direction
+    for (size_t worker = 0; worker < schedule_.programs.size(); ++worker) {
+      absl::flat_hash_map<Source, Action> latest;
+      const std::vector<Action>& program = schedule_.programs[worker];
+      for (int place = 0; place < static_cast<int>(program.size()); ++place) {
+        const Action& receive = program[place];
+        if (receive.kind != ActionKind::kReceiveForward &&
+            receive.kind != ActionKind::kReceiveBackward) {
+          continue;
+        }
+        const Action send = PartnerOf(receive);
+        const int sender = WorkerOf(send.stage);
+        const auto [earlier, is_first] = latest.insert({{sender, send.kind}, receive});
+        if (is_first) continue;
+        const Action earlier_send = PartnerOf(earlier->second);
+        if (index_.Find(send) < index_.Find(earlier_send)) {
+          return Bad({static_cast<int>(worker), place},
+                     absl::StrCat("worker ", worker, " has ", ToString(receive), " behind ",
+                                  ToString(earlier->second), ", but worker ", sender, " sends ",
+                                  ToString(send), " before ", ToString(earlier_send)));
+        }
+        earlier->second = receive;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  const Schedule& schedule_;
+  const SchedulePurpose purpose_;
+  const ScheduleIndex index_;
+  bool has_communication_ = false;
+  bool has_step_end_ = false;
+};
+
+}  // namespace
+
+absl::Status ValidateSchedule(const Schedule& schedule, SchedulePurpose purpose) {
+  SIPHON_ASSIGN_OR_RETURN(ScheduleIndex index, ScheduleIndex::Build(schedule));
+  return Validator(schedule, purpose, std::move(index)).Validate();
+}
+
+}  // namespace siphon
