@@ -11,5 +11,6 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/variable.h>
+#include <torch/version.h>
 
 #endif  // SIPHON_PIPELINE_TORCH_ATEN_H_
