@@ -1,0 +1,81 @@
+#include "tests/pipeline/fake_job.h"
+
+#include <atomic>
+#include <map>
+#include <utility>
+
+namespace siphon {
+namespace {
+
+constexpr Bytes kRingBytes(192);  // smaller than the messages of all stages but the first
+
+RingLayout LayOutJobRings(const WorkerLayout& layout) {
+  std::vector<RingSpec> rings;
+  for (const Channel& channel : ChannelsOf(layout)) rings.push_back({channel, kRingBytes});
+  return LayOutRings(std::move(rings));
+}
+
+}  // namespace
+
+struct FakeJob::Shared {
+  std::atomic<bool> failed{false};
+  WorkerId failing{-1};
+  int fail_at = -1;
+  std::vector<int> actions;  // done by each worker in this run; each is touched by its thread only
+};
+
+FakeJob::FakeJob(const Schedule& schedule, std::vector<SharedParameter> shared,
+                 JobTransport transport)
+    : shared_(std::make_unique<Shared>()) {
+  const int stages = StageCount(schedule);
+  const int workers = static_cast<int>(schedule.programs.size());
+  layout_.worker_of_stage = schedule.worker_of_stage;
+  layout_.owned_parameters.assign(static_cast<size_t>(stages), 1);
+  layout_.shared_parameters = shared;
+  shared_->actions.assign(static_cast<size_t>(workers), 0);
+  for (int stage = 0; stage < stages; ++stage) {
+    stages_.push_back(std::make_unique<FakeStage>(StageId(stage), stages, shared));
+  }
+  const LivenessCheck check = [state = shared_.get()] {
+    return state->failed ? absl::UnavailableError("another worker failed") : absl::OkStatus();
+  };
+  job_ = transport == JobTransport::kInProcess
+             ? MakeInProcessJob(workers, check)
+             : MakeRingJob(workers, LayOutJobRings(layout_), check);
+  for (int worker = 0; worker < workers; ++worker) {
+    std::map<StageId, StageCompute*> held;
+    for (const StageId stage : StagesOf(schedule, WorkerId(worker))) {
+      held[stage] = stages_[static_cast<size_t>(stage.value)].get();
+    }
+    const auto observer = [this, worker](const Action& action) {
+      if (shared_->actions[static_cast<size_t>(worker)]++ != shared_->fail_at) return;
+      if (shared_->failing != WorkerId(worker)) return;
+      stages_[static_cast<size_t>(action.stage.value)]->FailNext();
+    };
+    workers_.push_back(std::make_unique<StageWorker>(
+        WorkerId(worker), layout_, std::move(held),
+        job_.transports[static_cast<size_t>(worker)].get(), observer));
+  }
+}
+
+FakeJob::~FakeJob() = default;
+
+void FakeJob::FailAt(WorkerId worker, int action) {
+  shared_->failing = worker;
+  shared_->fail_at = action;
+}
+
+std::vector<absl::StatusOr<StepReport>> FakeJob::Run(const Schedule& lowered, StepMode mode,
+                                                     const StepEnd& end) {
+  std::vector<absl::StatusOr<StepReport>> results(workers_.size());
+  shared_->actions.assign(workers_.size(), 0);
+  const StepInputs inputs{.mode = mode};
+  RunInThreads(job_, [&](WorkerId me, Transport&) {
+    const size_t worker = static_cast<size_t>(me.value);
+    results[worker] = workers_[worker]->RunStep(lowered.programs[worker], inputs, end);
+    if (!results[worker].ok()) shared_->failed = true;
+  });
+  return results;
+}
+
+}  // namespace siphon

@@ -1,0 +1,160 @@
+#include "tests/pipeline/fake_stage.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+absl::Span<std::byte> BytesOf(std::vector<float>& values) {
+  return {reinterpret_cast<std::byte*>(values.data()), values.size() * sizeof(float)};
+}
+
+}  // namespace
+
+FakeStage::FakeStage(StageId stage, int stages, std::vector<SharedParameter> shared)
+    : stage_(stage), stages_(stages) {
+  for (const SharedParameter& parameter : shared) {
+    if (std::find(parameter.stages.begin(), parameter.stages.end(), stage) ==
+        parameter.stages.end()) {
+      continue;
+    }
+    for (size_t use = 0; use < parameter.uses.size(); ++use) {
+      uses_.push_back({parameter.name, parameter.uses[use].layer, parameter.stages[use] == stage,
+                       std::vector<float>(5)});
+    }
+  }
+}
+
+absl::Status FakeStage::MaybeFail() {
+  if (!fail_next_) return absl::OkStatus();
+  fail_next_ = false;
+  return absl::InternalError("injected");
+}
+
+absl::Status FakeStage::BeginStep(const StepInputs& inputs) {
+  mode_ = inputs.mode;
+  losses_.clear();
+  backwards_ = 0;
+  gradient_ = 0;
+  for (Use& use : uses_) std::fill(use.gradient.begin(), use.gradient.end(), 0.0f);
+  return MaybeFail();
+}
+
+FakeStage::Tensors FakeStage::Make(Boundary boundary, float value) const {
+  const bool behind = boundary == Boundary::kOutput || boundary == Boundary::kOutputGradient;
+  const int before = behind ? stage_.value : stage_.value - 1;
+  return {.first = std::vector<float>(4, value),
+          .empty = {},
+          .last = std::vector<float>(static_cast<size_t>(before + 1) * 16, value)};
+}
+
+absl::StatusOr<BoundarySpans> FakeStage::Buffers(Boundary boundary, MicrobatchId microbatch) {
+  SIPHON_RETURN_IF_ERROR(MaybeFail());
+  std::unique_ptr<Tensors>& tensors = buffers_[{boundary, microbatch.value}];
+  if (tensors == nullptr) {
+    if (boundary == Boundary::kOutput || boundary == Boundary::kInputGradient) {
+      buffers_.erase({boundary, microbatch.value});
+      return absl::FailedPreconditionError("there is nothing to send yet");
+    }
+    tensors = std::make_unique<Tensors>(Make(boundary, -1));
+  }
+  return BoundarySpans{BytesOf(tensors->first), BytesOf(tensors->empty), BytesOf(tensors->last)};
+}
+
+absl::Status FakeStage::Release(Boundary boundary, MicrobatchId microbatch) {
+  if (buffers_.erase({boundary, microbatch.value}) == 1) return absl::OkStatus();
+  return absl::FailedPreconditionError("released twice");
+}
+
+absl::StatusOr<float> FakeStage::TakeValue(Boundary boundary, MicrobatchId microbatch) {
+  const auto found = buffers_.find({boundary, microbatch.value});
+  if (found == buffers_.end()) return absl::FailedPreconditionError("there is no input");
+  const Tensors tensors = std::move(*found->second);
+  buffers_.erase(found);
+  for (const std::vector<float>* values : {&tensors.first, &tensors.last}) {
+    for (const float value : *values) {
+      if (value != tensors.first[0]) return absl::InternalError("elements differ");
+    }
+  }
+  return tensors.first[0];
+}
+
+absl::Status FakeStage::Forward(MicrobatchId microbatch) {
+  SIPHON_RETURN_IF_ERROR(MaybeFail());
+  absl::StatusOr<float> input = static_cast<float>(microbatch.value + 1);
+  if (stage_.value > 0) input = TakeValue(Boundary::kInput, microbatch);
+  if (!input.ok()) return input.status();
+  const float output = *input + static_cast<float>(stage_.value + 1);
+  if (last()) {
+    losses_[microbatch.value] = output;
+  } else {
+    buffers_[{Boundary::kOutput, microbatch.value}] =
+        std::make_unique<Tensors>(Make(Boundary::kOutput, output));
+  }
+  if (mode_ == StepMode::kTrain) live_[microbatch.value] = output;
+  return absl::OkStatus();
+}
+
+absl::Status FakeStage::Backward(MicrobatchId microbatch) {
+  SIPHON_RETURN_IF_ERROR(MaybeFail());
+  if (live_.erase(microbatch.value) == 0) return absl::FailedPreconditionError("no forward yet");
+  absl::StatusOr<float> gradient = 1.0f;
+  if (!last()) gradient = TakeValue(Boundary::kOutputGradient, microbatch);
+  if (!gradient.ok()) return gradient.status();
+  gradient_ += *gradient;
+  ++backwards_;
+  for (Use& use : uses_) {
+    if (!use.own) continue;
+    for (float& element : use.gradient) element = static_cast<float>((use.layer + 1) * backwards_);
+  }
+  if (stage_.value > 0) {
+    buffers_[{Boundary::kInputGradient, microbatch.value}] = std::make_unique<Tensors>(
+        Make(Boundary::kInputGradient, *gradient + static_cast<float>(10 * (stage_.value + 1))));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<float> FakeStage::Losses() const {
+  std::vector<float> losses;
+  for (const auto& [microbatch, loss] : losses_) losses.push_back(loss);
+  return losses;
+}
+
+absl::StatusOr<std::vector<SharedGradient>> FakeStage::SharedGradients() {
+  SIPHON_RETURN_IF_ERROR(MaybeFail());
+  std::vector<SharedGradient> gradients;
+  for (Use& use : uses_) gradients.push_back({use.parameter, use.layer, BytesOf(use.gradient)});
+  return gradients;
+}
+
+absl::Status FakeStage::AddSharedGradients() {
+  for (const Use& use : uses_) {
+    for (const float element : use.gradient) {
+      if (element != static_cast<float>((use.layer + 1) * backwards_)) {
+        return absl::InternalError(absl::StrCat("stage ", stage_.value, ": ", use.parameter,
+                                                " used by layer ", use.layer, ": ", element,
+                                                " is not that use's gradient"));
+      }
+    }
+    gradient_ += use.gradient[0];
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<float>> FakeStage::GradientNorms() {
+  SIPHON_RETURN_IF_ERROR(MaybeFail());
+  return std::vector<float>{std::abs(gradient_)};
+}
+
+absl::Status FakeStage::Step(const UpdateSettings& settings) {
+  SIPHON_RETURN_IF_ERROR(MaybeFail());
+  parameter_ -= static_cast<float>(settings.learning_rate) * settings.gradient_scale * gradient_;
+  updates_.push_back(settings);
+  return absl::OkStatus();
+}
+
+}  // namespace siphon

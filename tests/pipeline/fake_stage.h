@@ -1,0 +1,86 @@
+#ifndef SIPHON_TESTS_PIPELINE_FAKE_STAGE_H_
+#define SIPHON_TESTS_PIPELINE_FAKE_STAGE_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/stage_compute.h"
+#include "planner/ids.h"
+#include "planner/stage_partition.h"
+
+namespace siphon {
+
+// A stage with numbers small enough to check by hand, strict about order and memory.
+//
+// Forward:  output = input + (stage + 1), where stage 0's input is microbatch + 1. The last stage's
+// output is its loss. Backward: the last stage starts from 1; gradient of the input = gradient of
+// the output + 10 * (stage + 1). Parameter: one, starting at 0; its gradient is the sum over
+// microbatches of the gradient of the output. Step:     parameter -= learning rate * scale *
+// gradient. Shared parameters: each use's own gradient is (layer + 1) * number of backwards; their
+// sum is added to the gradient.
+class FakeStage final : public StageCompute {
+ public:
+  FakeStage(StageId stage, int stages, std::vector<SharedParameter> shared);
+
+  // The next call that can fail does, with Internal "injected".
+  void FailNext() { fail_next_ = true; }
+
+  absl::Status BeginStep(const StepInputs& inputs) override;
+  absl::StatusOr<BoundarySpans> Buffers(Boundary boundary, MicrobatchId microbatch) override;
+  absl::Status Release(Boundary boundary, MicrobatchId microbatch) override;
+  absl::Status Forward(MicrobatchId microbatch) override;
+  absl::Status Backward(MicrobatchId microbatch) override;
+  std::vector<float> Losses() const override;
+  absl::StatusOr<std::vector<SharedGradient>> SharedGradients() override;
+  absl::Status AddSharedGradients() override;
+  absl::StatusOr<std::vector<float>> GradientNorms() override;
+  absl::Status Step(const UpdateSettings& settings) override;
+  std::vector<StateTensor> State() override { return {}; }
+  int LiveMicrobatches() const override { return static_cast<int>(live_.size()); }
+
+  // Boundary buffers that exist now.
+  int buffers() const { return static_cast<int>(buffers_.size()); }
+  float parameter() const { return parameter_; }
+  const std::vector<UpdateSettings>& updates() const { return updates_; }
+
+ private:
+  struct Use {
+    std::string parameter;
+    int layer = 0;
+    bool own = false;
+    std::vector<float> gradient;
+  };
+  // A boundary has three tensors, the second of them empty; the size of the last depends on the
+  // stage before it.
+  struct Tensors {
+    std::vector<float> first, empty, last;
+  };
+  using Key = std::pair<Boundary, int /*microbatch*/>;
+
+  Tensors Make(Boundary boundary, float value) const;
+  // The value that all elements have. Errors: Internal if they differ.
+  absl::StatusOr<float> TakeValue(Boundary boundary, MicrobatchId microbatch);
+  absl::Status MaybeFail();
+  bool last() const { return stage_.value + 1 == stages_; }
+
+  const StageId stage_;
+  const int stages_;
+  std::vector<Use> uses_;
+  StepMode mode_ = StepMode::kTrain;
+  std::map<Key, std::unique_ptr<Tensors>> buffers_;
+  std::map<int, float> live_;  // microbatches between F and B
+  std::map<int, float> losses_;
+  int backwards_ = 0;
+  float gradient_ = 0;
+  float parameter_ = 0;
+  std::vector<UpdateSettings> updates_;
+  bool fail_next_ = false;
+};
+
+}  // namespace siphon
+
+#endif  // SIPHON_TESTS_PIPELINE_FAKE_STAGE_H_

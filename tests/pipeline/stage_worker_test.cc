@@ -1,0 +1,344 @@
+#include "pipeline/stage_worker.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "pipeline/schedules/build_schedule.h"
+#include "planner/lower_schedule.h"
+#include "planner/validate_schedule.h"
+#include "tests/pipeline/fake_job.h"
+
+namespace siphon {
+namespace {
+
+std::string TransportName(JobTransport transport) {
+  return transport == JobTransport::kInProcess ? "InProcess" : "Ring";
+}
+
+// A parameter of the first layer and the last one, one layer a stage; none when there is one stage.
+std::vector<SharedParameter> TiedEnds(int stages) {
+  if (stages < 2) return {};
+  return {{.name = "tied",
+           .uses = {{0, 0}, {stages - 1, 0}},
+           .stages = {StageId(0), StageId(stages - 1)}}};
+}
+
+std::vector<StageId> StagesSharing(const std::vector<SharedParameter>& shared) {
+  std::vector<StageId> stages;
+  for (const SharedParameter& parameter : shared) {
+    stages.insert(stages.end(), parameter.stages.begin(), parameter.stages.end());
+  }
+  return stages;
+}
+
+Schedule LowerForTraining(const Schedule& schedule, const std::vector<SharedParameter>& shared) {
+  const absl::StatusOr<Schedule> communicating = InsertCommunication(schedule);
+  EXPECT_TRUE(communicating.ok()) << communicating.status();
+  Schedule lowered = AppendOptimizerStep(*communicating, StagesSharing(shared));
+  const absl::Status valid = ValidateSchedule(lowered, SchedulePurpose::kTraining);
+  EXPECT_TRUE(valid.ok()) << valid;
+  return lowered;
+}
+
+// What FakeStage's numbers come to, from its own description.
+float ExpectedLoss(int stages, int microbatch) {
+  return static_cast<float>(microbatch + 1 + stages * (stages + 1) / 2);
+}
+float ExpectedGradient(int stage, int stages, int microbatches,
+                       const std::vector<SharedParameter>& shared) {
+  int gradient = microbatches;
+  for (int behind = stage + 1; behind < stages; ++behind)
+    gradient += microbatches * 10 * (behind + 1);
+  for (const SharedParameter& parameter : shared) {
+    bool used_here = false;
+    int all_uses = 0;
+    for (size_t use = 0; use < parameter.uses.size(); ++use) {
+      used_here |= parameter.stages[use] == StageId(stage);
+      all_uses += (parameter.uses[use].layer + 1) * microbatches;
+    }
+    if (used_here) gradient += all_uses;
+  }
+  return static_cast<float>(gradient);
+}
+
+// Runs one training step and compares everything that it reports and leaves with the numbers above.
+void CheckTrainingStep(const Schedule& schedule, const std::vector<SharedParameter>& shared,
+                       FakeJob& job, int64_t update) {
+  const int stages = StageCount(schedule);
+  const Schedule lowered = LowerForTraining(schedule, shared);
+  const std::vector<float> before = [&] {
+    std::vector<float> parameters;
+    for (int stage = 0; stage < stages; ++stage) parameters.push_back(job.stage(stage).parameter());
+    return parameters;
+  }();
+  const StepEnd end{.update = update, .learning_rate = 0.5, .clip_norm = 2};
+  const auto results = job.Run(lowered, StepMode::kTrain, end);
+
+  double squares = 0;
+  for (int stage = 0; stage < stages; ++stage) {
+    const double gradient = ExpectedGradient(stage, stages, schedule.microbatches, shared);
+    squares += gradient * gradient;
+  }
+  const float scale = std::min(1.0f, 2.0f / (static_cast<float>(std::sqrt(squares)) + 1e-6f));
+  std::vector<float> losses;
+  for (int microbatch = 0; microbatch < schedule.microbatches; ++microbatch) {
+    losses.push_back(ExpectedLoss(stages, microbatch));
+  }
+  for (size_t worker = 0; worker < results.size(); ++worker) {
+    ASSERT_TRUE(results[worker].ok()) << results[worker].status();
+    EXPECT_EQ(results[worker]->gradient_norm, std::sqrt(squares));
+    EXPECT_EQ(results[worker]->losses, losses);
+    EXPECT_EQ(results[worker]->peak_live_microbatches, PeakLiveActivations(schedule)[worker]);
+  }
+  for (int stage = 0; stage < stages; ++stage) {
+    EXPECT_EQ(job.stage(stage).buffers(), 0) << "stage " << stage;
+    EXPECT_EQ(job.stage(stage).LiveMicrobatches(), 0) << "stage " << stage;
+    const UpdateSettings& settings = job.stage(stage).updates().back();
+    EXPECT_EQ(settings.update, update);
+    EXPECT_EQ(settings.gradient_scale, scale);
+    EXPECT_EQ(job.stage(stage).parameter(),
+              before[stage] -
+                  0.5f * scale * ExpectedGradient(stage, stages, schedule.microbatches, shared))
+        << "stage " << stage;
+  }
+}
+
+using WorkerCase =
+    std::tuple<JobTransport, std::string /*schedule*/, int /*workers*/, int /*microbatches*/>;
+class StageWorkerRuns : public testing::TestWithParam<WorkerCase> {};
+
+TEST_P(StageWorkerRuns, ThreeStepsAndAnEvaluationWithTheRightNumbers) {
+  const auto& [transport, name, workers, microbatches] = GetParam();
+  const auto schedule = BuildSchedule(name, {.workers = workers, .microbatches = microbatches});
+  ASSERT_TRUE(schedule.ok()) << schedule.status();
+  const std::vector<SharedParameter> shared = TiedEnds(StageCount(*schedule));
+  FakeJob job(*schedule, shared, transport);
+  for (int64_t update = 1; update <= 2; ++update) CheckTrainingStep(*schedule, shared, job, update);
+
+  const auto evaluation = InsertCommunication(BuildForwardOnly(*schedule, microbatches + 2));
+  ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+  const auto results = job.Run(*evaluation, StepMode::kEvaluate, {});
+  for (size_t worker = 0; worker < results.size(); ++worker) {
+    ASSERT_TRUE(results[worker].ok()) << results[worker].status();
+    EXPECT_EQ(results[worker]->peak_live_microbatches, 0);
+    const bool last = worker + 1 == results.size();
+    ASSERT_EQ(results[worker]->losses.size(), last ? microbatches + 2u : 0u);
+    for (size_t index = 0; index < results[worker]->losses.size(); ++index) {
+      EXPECT_EQ(results[worker]->losses[index],
+                ExpectedLoss(StageCount(*schedule), static_cast<int>(index)));
+    }
+  }
+  CheckTrainingStep(*schedule, shared, job, 3);
+}
+
+std::vector<std::string> ScheduleNames() {
+  std::vector<std::string> names;
+  for (const ScheduleEntry& entry : ScheduleRegistry()) names.push_back(entry.name);
+  return names;
+}
+
+std::string CaseName(const testing::TestParamInfo<WorkerCase>& info) {
+  const auto& [transport, name, workers, microbatches] = info.param;
+  return absl::StrCat(TransportName(transport), "_", name, "_", workers, "Workers_", microbatches,
+                      "Microbatches");
+}
+
+INSTANTIATE_TEST_SUITE_P(EverySchedule, StageWorkerRuns,
+                         testing::Combine(testing::Values(JobTransport::kInProcess,
+                                                          JobTransport::kRing),
+                                          testing::ValuesIn(ScheduleNames()),
+                                          testing::Values(1, 2, 3, 4, 8), testing::Values(1, 4, 7)),
+                         CaseName);
+
+class StageWorkerOn : public testing::TestWithParam<JobTransport> {};
+INSTANTIATE_TEST_SUITE_P(Transport, StageWorkerOn,
+                         testing::Values(JobTransport::kInProcess, JobTransport::kRing),
+                         [](const auto& info) { return TransportName(info.param); });
+
+Schedule Parse(const std::string& text) {
+  const absl::StatusOr<Schedule> schedule = ParseSchedule(text);
+  EXPECT_TRUE(schedule.ok()) << schedule.status();
+  return schedule.value_or(Schedule{});
+}
+
+// Stages 0 and 2 on one worker, 1 and 3 on the other: several stages on one channel.
+const char kInterleaved[] =
+    "0F0 0F1 2F0 2F1 2B0 2B1 0B0 0B1\n"
+    "1F0 1F1 3F0 3B0 3F1 3B1 1B0 1B1\n";
+// Neighbouring stages on one worker, as a V: nothing is sent between stages 1 and 2.
+const char kFolded[] =
+    "0F0 0F1 3F0 3B0 3F1 3B1 0B0 0B1\n"
+    "1F0 2F0 1F1 2F1 2B0 1B0 2B1 1B1\n";
+
+TEST_P(StageWorkerOn, SeveralStagesAWorkerGiveTheSameNumbers) {
+  // Two parameters used all over, in orders that differ between workers; one is used twice in a
+  // stage.
+  const std::vector<SharedParameter> shared = {
+      {.name = "everywhere",
+       .uses = {{0, 0}, {1, 0}, {2, 0}, {3, 0}},
+       .stages = {StageId(0), StageId(1), StageId(2), StageId(3)}},
+      {.name = "twice",
+       .uses = {{1, 1}, {1, 2}, {2, 1}},
+       .stages = {StageId(1), StageId(1), StageId(2)}},
+      {.name = "crossing", .uses = {{0, 1}, {3, 1}}, .stages = {StageId(0), StageId(3)}}};
+  for (const char* text : {kInterleaved, kFolded}) {
+    SCOPED_TRACE(text);
+    const Schedule schedule = Parse(text);
+    FakeJob job(schedule, shared, GetParam());
+    for (int64_t update = 1; update <= 3; ++update)
+      CheckTrainingStep(schedule, shared, job, update);
+  }
+}
+
+// Each worker fails at each of its actions in turn. Everybody must come back, and the culprit name
+// its action.
+TEST_P(StageWorkerOn, AnErrorAtAnyActionEndsAllWorkers) {
+  for (const Schedule& schedule :
+       {BuildSchedule("1f1b", {.workers = 3, .microbatches = 4}).value(), Parse(kFolded)}) {
+    const std::vector<SharedParameter> shared = TiedEnds(StageCount(schedule));
+    const Schedule lowered = LowerForTraining(schedule, shared);
+    for (size_t worker = 0; worker < lowered.programs.size(); ++worker) {
+      for (size_t action = 0; action < lowered.programs[worker].size(); ++action) {
+        FakeJob job(schedule, shared, GetParam());
+        job.FailAt(WorkerId(static_cast<int>(worker)), static_cast<int>(action));
+        const auto results = job.Run(lowered, StepMode::kTrain, {});
+        const std::string place = absl::StrCat("worker ", worker, " action ", action, " ",
+                                               ToString(lowered.programs[worker][action]), ": ");
+        // A REDUCE_GRAD that is not its worker's last only notes itself: it cannot fail, but a
+        // later one does.
+        const absl::Status& status = results[worker].status();
+        ASSERT_EQ(status.code(), absl::StatusCode::kInternal) << place << status;
+        if (lowered.programs[worker][action].kind != ActionKind::kReduceGradient) {
+          EXPECT_TRUE(absl::StartsWith(status.message(), place)) << status;
+        }
+        EXPECT_TRUE(absl::EndsWith(status.message(), ": injected")) << status;
+        for (size_t other = 0; other < results.size(); ++other) {
+          if (other == worker || results[other].ok()) continue;
+          const absl::Status& ended = results[other].status();
+          EXPECT_EQ(ended.code(), absl::StatusCode::kUnavailable) << ended;
+          EXPECT_TRUE(absl::StartsWith(ended.message(), absl::StrCat("worker ", other, " a")))
+              << ended;
+          EXPECT_TRUE(absl::EndsWith(ended.message(), "another worker failed")) << ended;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(StageWorkerOn, AWorkerThatFailedRunsNoFurtherStep) {
+  const Schedule schedule = Parse("0F0 0B0\n1F0 1B0\n");
+  const Schedule lowered = LowerForTraining(schedule, {});
+  FakeJob job(schedule, {}, GetParam());
+  job.FailAt(WorkerId(1), 1);
+  job.Run(lowered, StepMode::kTrain, {});
+  job.FailAt(WorkerId(-1), -1);
+  const auto results = job.Run(lowered, StepMode::kTrain, {});
+  EXPECT_EQ(results[1].status(), absl::FailedPreconditionError(
+                                     "worker 1 cannot go on: an earlier step ended in an error"));
+}
+
+TEST_P(StageWorkerOn, WithoutClippingGradientsAreAppliedAsTheyAre) {
+  const Schedule schedule = Parse("0F0 0B0\n1F0 1B0\n");
+  FakeJob job(schedule, {}, GetParam());
+  const auto results = job.Run(LowerForTraining(schedule, {}), StepMode::kTrain,
+                               {.update = 1, .learning_rate = 1, .clip_norm = 0});
+  ASSERT_TRUE(results[0].ok() && results[1].ok());
+  EXPECT_EQ(job.stage(1).parameter(), -1);   // started from 1
+  EXPECT_EQ(job.stage(0).parameter(), -21);  // 1 + 10 * 2
+  EXPECT_EQ(results[0]->gradient_norm, std::sqrt(1.0 + 21.0 * 21.0));
+}
+
+TEST_P(StageWorkerOn, TheTimelineHasEveryActionInOrderWithoutOverlap) {
+  const Schedule schedule = BuildSchedule("1f1b", {.workers = 2, .microbatches = 3}).value();
+  const Schedule lowered = LowerForTraining(schedule, {});
+  FakeJob job(schedule, {}, GetParam());
+  const auto results = job.Run(lowered, StepMode::kTrain, {});
+  for (size_t worker = 0; worker < results.size(); ++worker) {
+    ASSERT_TRUE(results[worker].ok()) << results[worker].status();
+    Nanos end(0);
+    size_t action = 0;
+    for (const Interval& interval : results[worker]->timeline) {
+      EXPECT_GE(interval.begin, end);
+      EXPECT_GT(interval.end, interval.begin);
+      end = interval.end;
+      while (action < lowered.programs[worker].size() &&
+             lowered.programs[worker][action] != interval.action) {
+        ++action;
+      }
+      EXPECT_LT(action, lowered.programs[worker].size()) << ToString(interval.action);
+    }
+    EXPECT_FALSE(results[worker]->timeline.empty());
+  }
+}
+
+struct BadProgram {
+  std::string name;
+  std::string programs;  // one worker and two stages, or two workers
+  std::string message;
+};
+
+TEST(StageWorker, NamesWhatIsWrongWithAProgram) {
+  const Schedule shape = Parse("0F0 0B0 1F0 1B0\n");
+  const std::vector<BadProgram> cases = {
+      {"backward first", "0B0", "worker 0 action 0 0B0: there is nothing to send yet"},
+      {"no forward of the stage before", "1F0",
+       "worker 0 action 0 1F0: there is nothing to send yet"},
+      {"stage of another worker", "7F0",
+       "worker 0 action 0 7F0: stage 7 is not on this worker, which holds stages 0, 1"},
+      {"send to itself", "0F0 0SEND_F0",
+       "worker 0 action 1 0SEND_F0: stage 1 is not on another worker: there is nothing to send"},
+      {"receive from itself", "0F0 1RECV_F0",
+       "worker 0 action 1 1RECV_F0: stage 0 is not on another worker: there is nothing to receive"},
+      {"receive before the first stage", "0RECV_F0",
+       "worker 0 action 0 0RECV_F0: stage -1 is not on another worker: there is nothing to "
+       "receive"},
+      {"split backward", "0F0 1F0 1I0",
+       "worker 0 action 2 1I0: this worker does not split a backward into I and W; a B does both"},
+      {"nothing shared", "0F0 1F0 1B0 0B0 0REDUCE_GRAD",
+       "worker 0 action 4 0REDUCE_GRAD: stage 0 shares no parameter, or its shared gradients were "
+       "added already"},
+      {"no norm", "0F0 1F0 1B0 0B0 0STEP",
+       "worker 0 action 4 0STEP: the optimizer step needs REDUCE_GRAD of all stages that share "
+       "parameters, and REDUCE_NORM when gradients are clipped"},
+      {"backward left out", "0F0 1F0 1B0",
+       "worker 0 after its last action: left over at the end of the step: 1 live microbatches of "
+       "stage 0"}};
+  for (const BadProgram& bad : cases) {
+    SCOPED_TRACE(bad.name);
+    Schedule program = shape;
+    program.programs[0].clear();
+    for (size_t begin = 0; begin < bad.programs.size();) {
+      const size_t end = std::min(bad.programs.find(' ', begin), bad.programs.size());
+      const auto action = ParseAction(bad.programs.substr(begin, end - begin));
+      ASSERT_TRUE(action.ok()) << action.status();
+      program.programs[0].push_back(*action);
+      begin = end + 1;
+    }
+    FakeJob job(shape, {}, JobTransport::kInProcess);
+    const auto results = job.Run(program, StepMode::kTrain, {.clip_norm = 1});
+    EXPECT_EQ(results[0].status().message(), bad.message);
+  }
+}
+
+TEST(StageWorker, AReceiveThatNobodyUsesIsLeftOver) {
+  const Schedule shape = Parse("0F0 0B0\n1F0 1B0\n");
+  Schedule program = shape;
+  program.programs = {{ParseAction("0F0").value(), ParseAction("0SEND_F0").value()},
+                      {ParseAction("1RECV_F0").value()}};
+  FakeJob job(shape, {}, JobTransport::kInProcess);
+  const auto results = job.Run(program, StepMode::kEvaluate, {});
+  EXPECT_TRUE(results[0].ok()) << results[0].status();
+  EXPECT_EQ(results[1].status(),
+            absl::InternalError("worker 1 after its last action: left over at the end of the step: "
+                                "the received input of stage 1, microbatch 0"));
+}
+
+}  // namespace
+}  // namespace siphon
