@@ -12,8 +12,9 @@
 
 namespace siphon {
 
-// A job file as values. Each member is one key of the section with its default; the table in job_schema.cc gives each its
-// type, unit and one line of help. Sizes of batches count sequences (samples).
+// A job file as values. Each member is one key of its section, and its initialiser is the key's
+// only default; the table in job_schema.cc gives each its type, range and one line of help. To add
+// a key: a member here and a row there. Sizes of batches count sequences (samples).
 
 struct ModelConfig {
   std::string kind = "gpt";
@@ -27,6 +28,7 @@ struct ModelConfig {
   std::string activation;  // empty: the kind's own
   std::string library;     // plugin: the shared object
   std::string init_from;   // safetensors folder or file with initial weights
+  friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };
 
 struct DataConfig {
@@ -36,6 +38,7 @@ struct DataConfig {
   int64_t sequence_length = 128;
   double validation_fraction = 0.05;
   int64_t samples = 1024;  // synthetic: how many there are
+  friend bool operator==(const DataConfig&, const DataConfig&) = default;
 };
 
 struct TrainConfig {
@@ -54,8 +57,9 @@ struct TrainConfig {
   double clip_norm = 1.0;  // 0: off
   std::string precision = "fp32";
   int64_t seed = 1;
-  int64_t validate_every = 0;  // steps; 0: only after the last
+  int64_t validate_every = 0;      // steps; 0: only after the last
   int64_t validation_batches = 8;  // global batches a validation; 0: the whole split
+  friend bool operator==(const TrainConfig&, const TrainConfig&) = default;
 };
 
 struct PipelineConfig {
@@ -64,30 +68,34 @@ struct PipelineConfig {
   int64_t replicas = 1;
   std::string schedule = "1f1b";
   std::string schedule_file;
-  std::string partition = "balanced";    // method, or empty when explicit
+  std::string partition = "balanced";     // method; empty when explicit
   std::vector<int64_t> partition_layers;  // explicit: layers of each stage ("partition: [3, 2, 3]")
   std::string backend = "cpu";
   int64_t threads_per_worker = 1;
-  std::string transport = "auto";  // auto: shared memory within one host, MPI messages across; shared_memory, mpi
+  std::string transport = "auto";  // shared memory within one host, MPI messages across
+  friend bool operator==(const PipelineConfig&, const PipelineConfig&) = default;
 };
 
 struct LaunchConfig {
   Nanos heartbeat_timeout = Nanos(20'000'000'000);
   std::vector<std::string> mpirun_options;
+  friend bool operator==(const LaunchConfig&, const LaunchConfig&) = default;
 };
 
 struct MemoryConfig {
   std::string strategy = "keep";
   std::string plan;
   std::vector<Bytes> capacity;  // empty: no limit; one value for all workers, or one for each
-  Bytes host_capacity;
+  Bytes host_capacity;          // 0: no limit
   Bytes reserve;
+  friend bool operator==(const MemoryConfig&, const MemoryConfig&) = default;
 };
 
 struct TopologyConfig {
   std::string source = "preset";
   std::string name;
   std::string throttle = "none";
+  friend bool operator==(const TopologyConfig&, const TopologyConfig&) = default;
 };
 
 struct CheckpointConfig {
@@ -95,6 +103,7 @@ struct CheckpointConfig {
   int64_t every_steps = 0;
   int64_t keep = 3;
   std::string resume = "none";  // auto, none, or a path
+  friend bool operator==(const CheckpointConfig&, const CheckpointConfig&) = default;
 };
 
 struct OutputConfig {
@@ -103,6 +112,7 @@ struct OutputConfig {
   bool trace = true;
   bool report = true;
   std::string log_level = "info";
+  friend bool operator==(const OutputConfig&, const OutputConfig&) = default;
 };
 
 struct JobConfig {
@@ -115,11 +125,20 @@ struct JobConfig {
   TopologyConfig topology;
   CheckpointConfig checkpoint;
   OutputConfig output;
-  // Where each key that was given came from: "train.steps" -> "job.yaml:12:10" or "--set train.steps".
+  // Where each key that was given came from: "train.steps" -> "job.yaml:12:10" or "--set
+  // train.steps".
   std::map<std::string, std::string> origins;
+
+  // Equal values; where they came from does not count.
+  friend bool operator==(const JobConfig& a, const JobConfig& b) {
+    return a.model == b.model && a.data == b.data && a.train == b.train &&
+           a.pipeline == b.pipeline && a.launch == b.launch && a.memory == b.memory &&
+           a.topology == b.topology && a.checkpoint == b.checkpoint && a.output == b.output;
+  }
 };
 
-// InvalidArgument "<origin of the key, or 'default'>: train.microbatch: <problem>". For errors found after parsing.
+// InvalidArgument "<origin of the key, or 'default'>: train.microbatch: <problem>". For errors
+// found after parsing.
 absl::Status ConfigError(const JobConfig& job, absl::string_view key, absl::string_view problem);
 
 }  // namespace siphon

@@ -1,0 +1,132 @@
+#include "launch/config/check_job_config.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+// A schedule's program has a few actions for each microbatch; more than this is a slip of the pen.
+constexpr int64_t kMostMicrobatches = 1 << 20;
+
+// "nearest: 28 or 32", or "nearest: 4" below the first multiple.
+std::string NearestMultiples(int64_t value, int64_t of) {
+  const int64_t below = value - value % of;
+  int64_t above = 0;
+  const bool fits = !__builtin_add_overflow(below, of, &above);
+  if (below == 0) return absl::StrCat("nearest: ", above);
+  return fits ? absl::StrCat("nearest: ", below, " or ", above) : absl::StrCat("nearest: ", below);
+}
+
+// Of two keys that clash, the one that the user wrote; the first when both or none were.
+std::string Culprit(const JobConfig& job, const std::string& first, const std::string& second) {
+  return job.origins.contains(first) || !job.origins.contains(second) ? first : second;
+}
+
+absl::Status CheckProduct(const JobConfig& job, const std::string& key, int64_t a, int64_t b,
+                          absl::string_view what) {
+  const absl::StatusOr<int64_t> product = CheckedProduct(a, b, what);
+  return product.ok() ? absl::OkStatus() : ConfigError(job, key, product.status().message());
+}
+
+absl::Status CheckBatches(const JobConfig& job) {
+  const TrainConfig& train = job.train;
+  if (train.microbatch < 1) {
+    return ConfigError(job, "train.microbatch", "must be at least 1 sequence");
+  }
+  if (train.global_batch % train.microbatch != 0 || train.global_batch < 1) {
+    return ConfigError(job, Culprit(job, "train.global_batch", "train.microbatch"),
+                       absl::StrCat("train.global_batch ", train.global_batch,
+                                    " is not divisible by train.microbatch ", train.microbatch,
+                                    "; ", NearestMultiples(train.global_batch, train.microbatch)));
+  }
+  const int64_t microbatches = train.global_batch / train.microbatch;
+  if (microbatches > kMostMicrobatches) {
+    return ConfigError(
+        job, Culprit(job, "train.global_batch", "train.microbatch"),
+        absl::StrCat("train.global_batch ", train.global_batch, " with train.microbatch ",
+                     train.microbatch, " makes ", microbatches, " microbatches a step; at most ",
+                     kMostMicrobatches));
+  }
+  SIPHON_RETURN_IF_ERROR(
+      CheckProduct(job, "data.sequence_length", train.global_batch, job.data.sequence_length,
+                   absl::StrCat("train.global_batch ", train.global_batch,
+                                " x data.sequence_length ", job.data.sequence_length)));
+  return CheckProduct(
+      job, "train.steps", train.global_batch, train.steps,
+      absl::StrCat("train.steps ", train.steps, " x train.global_batch ", train.global_batch));
+}
+
+absl::Status CheckHeads(const JobConfig& job) {
+  const ModelConfig& model = job.model;
+  const bool has_heads = model.kind == "gpt" || model.kind == "bert";
+  if (!has_heads || (model.heads > 0 && model.hidden % model.heads == 0)) return absl::OkStatus();
+  return ConfigError(
+      job, Culprit(job, "model.hidden", "model.heads"),
+      absl::StrCat("model.hidden ", model.hidden, " is not divisible by model.heads ", model.heads,
+                   "; ", NearestMultiples(model.hidden, std::max<int64_t>(model.heads, 1))));
+}
+
+absl::Status CheckPipeline(const JobConfig& job) {
+  const PipelineConfig& pipeline = job.pipeline;
+  if (pipeline.chunks > 0 && pipeline.stages % pipeline.chunks != 0) {
+    return ConfigError(job, Culprit(job, "pipeline.chunks", "pipeline.stages"),
+                       absl::StrCat("pipeline.stages ", pipeline.stages,
+                                    " is not divisible by pipeline.chunks ", pipeline.chunks, "; ",
+                                    NearestMultiples(pipeline.stages, pipeline.chunks), " stages"));
+  }
+  const auto explicit_stages = static_cast<int64_t>(pipeline.partition_layers.size());
+  if (pipeline.partition.empty() && explicit_stages != pipeline.stages) {
+    return ConfigError(
+        job, "pipeline.partition",
+        absl::StrCat("lists ", explicit_stages, " stages, pipeline.stages is ", pipeline.stages,
+                     "; write one number of layers for each stage"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckMemory(const JobConfig& job, const ConfigLimits& limits) {
+  const PipelineConfig& pipeline = job.pipeline;
+  const int64_t workers =
+      pipeline.stages / std::max<int64_t>(pipeline.chunks, 1) * pipeline.replicas;
+  const auto given = static_cast<int64_t>(job.memory.capacity.size());
+  if (given > 1 && given != workers) {
+    return ConfigError(job, "memory.capacity",
+                       absl::StrCat("lists ", given, " capacities for ", workers,
+                                    " workers; write one for all, or one for each"));
+  }
+  for (const Bytes capacity : job.memory.capacity) {
+    if (capacity <= job.memory.reserve) {
+      return ConfigError(
+          job, "memory.capacity",
+          absl::StrCat(FormatBytes(capacity), " leaves no room beside memory.reserve ",
+                       FormatBytes(job.memory.reserve), "; leave the key out for no limit"));
+    }
+    if (limits.machine_memory.value > 0 && capacity > limits.machine_memory) {
+      return ConfigError(
+          job, "memory.capacity",
+          absl::StrCat(FormatBytes(capacity), " is more than this machine's memory, ",
+                       FormatBytes(limits.machine_memory), "; write at most that"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckJobConfig(const JobConfig& job, const ConfigLimits& limits) {
+  SIPHON_RETURN_IF_ERROR(CheckBatches(job));
+  SIPHON_RETURN_IF_ERROR(CheckHeads(job));
+  SIPHON_RETURN_IF_ERROR(CheckPipeline(job));
+  if (job.model.kind == "plugin" && job.model.library.empty()) {
+    return ConfigError(job, "model.library",
+                       "is missing; model.kind plugin needs the path of a shared object");
+  }
+  return CheckMemory(job, limits);
+}
+
+}  // namespace siphon

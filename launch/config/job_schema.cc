@@ -1,0 +1,237 @@
+#include "launch/config/job_schema.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "launch/config/config_values.h"
+#include "launch/config/value_rules.h"
+
+namespace siphon {
+namespace {
+
+// Counts of stages, workers and threads become `int` further on; no machine has more.
+constexpr int64_t kMostWorkers = 4096;
+// Layers are listed one by one before anything can refuse them for their size.
+constexpr int64_t kMostLayers = 100'000;
+
+std::string TypeAndRule(std::string type, const std::string& rule) {
+  return rule.empty() ? type : absl::StrCat(type, type.empty() ? "" : ", ", rule);
+}
+
+// Text with a rule is one of some words: the words say it all.
+template <typename T>
+std::string TypeFor(const std::string& rule) {
+  if (std::is_same_v<T, std::string> && !rule.empty()) return "";
+  return std::string(TypeName(T()));
+}
+
+// `member` gives the key's member of a job, const or not.
+template <typename Member, typename Rule>
+JobKey MakeKey(std::string section, std::string key, Member member, Rule rule,
+               std::string meaning) {
+  using T = std::decay_t<decltype(member(std::declval<JobConfig&>()))>;
+  JobKey row{std::move(section), std::move(key), std::move(meaning)};
+  row.is_text = std::is_same_v<T, std::string>;
+  row.values = [rule](const KnownNames& known) {
+    const std::string words = rule.Words(known);
+    return TypeAndRule(TypeFor<T>(words), words);
+  };
+  row.read = [member, rule](const ConfigNode& node, const KnownNames& known, JobConfig& job) {
+    T value{};
+    SIPHON_RETURN_IF_ERROR(ReadValue(node, value));
+    SIPHON_RETURN_IF_ERROR(rule.Check(value, known));
+    member(job) = std::move(value);
+    return absl::OkStatus();
+  };
+  row.write = [member](const JobConfig& job) { return WriteValue(member(job)); };
+  return row;
+}
+
+// pipeline.partition is a method's name or a list of numbers: two members, one of them in use.
+JobKey PartitionKey() {
+  const Registered method{&KnownNames::partition_methods};
+  const Range<int64_t> layers = AtLeast(int64_t{1});
+  JobKey row{"pipeline", "partition",
+             "how layers are cut into stages: a method, or the layers of each stage ([3, 2, 3])"};
+  row.values = [method](const KnownNames& known) {
+    return absl::StrCat(TypeAndRule("method", method.Words(known)), ", or list of whole numbers");
+  };
+  row.read = [method, layers](const ConfigNode& node, const KnownNames& known, JobConfig& job) {
+    std::string name;
+    std::vector<int64_t> list;
+    if (node.kind == ConfigNode::Kind::kList) {
+      SIPHON_RETURN_IF_ERROR(ReadValue(node, list));
+      SIPHON_RETURN_IF_ERROR(layers.Check(list, known));
+      if (list.empty()) {
+        return absl::InvalidArgumentError("is an empty list; write the layers of each stage");
+      }
+    } else {
+      SIPHON_RETURN_IF_ERROR(ReadValue(node, name));
+      SIPHON_RETURN_IF_ERROR(method.Check(name, known));
+    }
+    job.pipeline.partition = std::move(name);
+    job.pipeline.partition_layers = std::move(list);
+    return absl::OkStatus();
+  };
+  row.write = [](const JobConfig& job) {
+    const PipelineConfig& pipeline = job.pipeline;
+    return pipeline.partition.empty() ? WriteValue(pipeline.partition_layers)
+                                      : WriteValue(pipeline.partition);
+  };
+  return row;
+}
+
+#define KEY(section, key, rule, meaning) \
+  MakeKey(                               \
+      #section, #key, [](auto& job) -> auto& { return job.section.key; }, rule, meaning)
+
+// clang-format off: one row a key
+std::vector<JobKey> ModelKeys() {
+  return {
+      KEY(model, kind,
+          (Registered{&KnownNames::model_kinds,
+                      {"gpt", "bert", "mlp", "vgg16", "resnet50", "torchscript", "plugin"}}),
+          "what is trained"),
+      KEY(model, layers, Between(1, kMostLayers), "blocks of the model"),
+      KEY(model, hidden, AtLeast(int64_t{1}), "width"),
+      KEY(model, heads, AtLeast(int64_t{1}), "attention heads; divides hidden"),
+      KEY(model, vocabulary, AtLeast(int64_t{0}),
+          "different ids or classes; 0: as many as the data needs"),
+      KEY(model, dropout, Fraction(), "probability of dropping an activation; 0: off"),
+      KEY(model, tie_embeddings, AnyValue(),
+          "output layer and input embedding share their weights"),
+      KEY(model, flash_attention, AnyValue(),
+          "attention without the matrix of scores where it can be"),
+      KEY(model, activation, (OneOf{{"gelu_new", "gelu", "relu"}}),
+          "default: gelu_new for gpt, gelu for bert, relu for mlp"),
+      KEY(model, library, AnyValue(), "model.kind plugin: the shared object"),
+      KEY(model, init_from, AnyValue(), "initial weights: a safetensors file or folder"),
+  };
+}
+
+std::vector<JobKey> DataKeys() {
+  return {
+      KEY(data, kind, (Registered{&KnownNames::data_kinds, {"text", "tokens", "synthetic"}}),
+          "what the samples are made of"),
+      KEY(data, path, AnyValue(),
+          "text: any file; tokens: Megatron's .bin and .idx, with or without the suffix"),
+      KEY(data, tokenizer, (OneOf{{"bytes"}}), "how text becomes ids"),
+      KEY(data, sequence_length, AtLeast(int64_t{1}), "tokens a sequence"),
+      KEY(data, validation_fraction, Fraction(),
+          "the last part of the data, never trained on; 0: none"),
+      KEY(data, samples, AtLeast(int64_t{1}), "data.kind synthetic: samples in all"),
+  };
+}
+
+std::vector<JobKey> TrainKeys() {
+  return {
+      KEY(train, steps, AtLeast(int64_t{0}), "optimizer steps in all"),
+      KEY(train, global_batch, AtLeast(int64_t{1}), "sequences a step"),
+      KEY(train, microbatch, AtLeast(int64_t{1}),
+          "sequences that pass the pipeline together; divides global_batch"),
+      KEY(train, optimizer, (Registered{&KnownNames::optimizers, {"adamw", "adam", "sgd"}}),
+          "update rule"),
+      KEY(train, learning_rate, AtLeast(0.0), "highest learning rate"),
+      KEY(train, schedule, (OneOf{{"cosine", "linear", "constant"}}),
+          "learning rate after warm-up"),
+      KEY(train, warmup_steps, AtLeast(int64_t{0}),
+          "steps over which the learning rate rises from 0"),
+      KEY(train, final_learning_rate_fraction, Between(0.0, 1.0),
+          "where cosine and linear end, of learning_rate"),
+      KEY(train, weight_decay, AtLeast(0.0), "on matrices only; 0: off"),
+      KEY(train, beta1, Fraction(), "adam, adamw: decay of the first moment"),
+      KEY(train, beta2, Fraction(), "adam, adamw: decay of the second moment"),
+      KEY(train, momentum, Fraction(), "sgd; 0: off"),
+      KEY(train, clip_norm, AtLeast(0.0), "largest norm of all gradients together; 0: off"),
+      KEY(train, precision, (OneOf{{"fp32"}, {"bf16", "fp16"}}), "of weights and activations"),
+      KEY(train, seed, AtLeast(int64_t{0}), "of initial weights, data order and dropout"),
+      KEY(train, validate_every, AtLeast(int64_t{0}),
+          "steps between validations; 0: only after the last"),
+      KEY(train, validation_batches, AtLeast(int64_t{0}),
+          "global batches a validation; 0: the whole split"),
+  };
+}
+
+std::vector<JobKey> PipelineKeys() {
+  return {
+      KEY(pipeline, stages, Between(1, kMostWorkers),
+          "parts of the model; workers = stages / chunks x replicas"),
+      KEY(pipeline, chunks, Between(0, kMostWorkers), "stages a worker; 0: the schedule's own"),
+      KEY(pipeline, replicas, NotBuiltYet<int64_t>{1}, "copies of the pipeline"),
+      KEY(pipeline, schedule,
+          (Registered{&KnownNames::schedules,
+                      {"gpipe", "1f1b", "dapple", "pipedream", "pipedream_2bw", "interleaved_1f1b",
+                       "looped_bfs", "zb_h1", "zb_h2", "interleaved_zero_bubble", "zbv", "v_half",
+                       "v_min", "dualpipev", "harmony_pp", "harmony_dp", "l2l", "csv"}}),
+          "order of forward and backward passes"),
+      KEY(pipeline, schedule_file, NotBuiltYet<std::string>{}, "pipeline.schedule csv: the file"),
+      PartitionKey(),
+      KEY(pipeline, backend, (OneOf{{"cpu"}, {"cuda"}}), "what workers compute on"),
+      KEY(pipeline, threads_per_worker, Between(1, kMostWorkers),
+          "LibTorch's threads; another number gives other bits"),
+      KEY(pipeline, transport, (OneOf{{"auto", "shared_memory", "mpi"}}),
+          "auto: shared memory within a host, MPI messages across"),
+  };
+}
+
+std::vector<JobKey> MachineKeys() {
+  return {
+      KEY(launch, heartbeat_timeout, Range<Nanos>{Nanos(1)},
+          "a worker silent for so long counts as lost"),
+      KEY(launch, mpirun_options, AnyValue(), "more options for mpirun"),
+      KEY(memory, strategy,
+          (OneOf{{"keep", "auto"},
+                 {"recompute", "host_swap", "d2d_swap", "mpress", "optimizer_offload",
+                  "weight_offload", "l2l", "harmony", "nvme_swap"}}),
+          "what happens to activations between forward and backward; auto is keep today"),
+      KEY(memory, plan, NotBuiltYet<std::string>{}, "a plan file to follow instead"),
+      KEY(memory, capacity, AnyValue(),
+          "tensors and buffers a worker may hold: one size for all, or one each; default: no "
+          "limit"),
+      KEY(memory, host_capacity, AnyValue(), "host memory for swapping; 0B: no limit"),
+      KEY(memory, reserve, AnyValue(), "part of the capacity to keep free"),
+      KEY(topology, source, (OneOf{{"preset"}, {"file", "probe"}}),
+          "where links and their rates come from"),
+      KEY(topology, name, NotBuiltYet<std::string>{}, "preset or file"),
+      KEY(topology, throttle, NotBuiltYet<std::string>{"none"},
+          "hold links to the topology's rates"),
+  };
+}
+
+std::vector<JobKey> FileKeys() {
+  return {
+      KEY(checkpoint, directory, AnyValue(), "default: checkpoints in output.directory"),
+      KEY(checkpoint, every_steps, AtLeast(int64_t{0}),
+          "steps between checkpoints; 0: none on the way"),
+      KEY(checkpoint, keep, AtLeast(int64_t{0}), "newest checkpoints kept; 0: all"),
+      KEY(checkpoint, resume, AnyValue(),
+          "auto: the newest complete one; none; or a checkpoint's path"),
+      KEY(output, directory, AnyValue(), "where everything that a run writes goes"),
+      KEY(output, metrics, AnyValue(), "metrics.jsonl, one line a step"),
+      KEY(output, trace, AnyValue(), "measured.trace.json, for Perfetto"),
+      KEY(output, report, AnyValue(), "report.html"),
+      KEY(output, log_level, (OneOf{{"trace", "debug", "info", "warning", "error"}}),
+          "least important messages shown"),
+  };
+}
+// clang-format on
+
+#undef KEY
+
+std::vector<JobKey> AllKeys() {
+  std::vector<JobKey> all;
+  for (auto* keys : {ModelKeys, DataKeys, TrainKeys, PipelineKeys, MachineKeys, FileKeys}) {
+    for (JobKey& key : keys()) all.push_back(std::move(key));
+  }
+  return all;
+}
+
+}  // namespace
+
+const std::vector<JobKey>& JobSchema() {
+  // Never destroyed: threads may still read a job while the process ends.
+  static const auto* const kSchema = new std::vector<JobKey>(AllKeys());
+  return *kSchema;
+}
+
+}  // namespace siphon

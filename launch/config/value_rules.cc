@@ -1,0 +1,41 @@
+#include "launch/config/value_rules.h"
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_join.h"
+#include "launch/config/closest_name.h"
+
+namespace siphon {
+
+absl::Status OneOf::Check(const std::string& value, const KnownNames&) const {
+  if (absl::c_linear_search(built, value)) return absl::OkStatus();
+  const std::string today = absl::StrJoin(built, ", ");
+  if (absl::c_linear_search(not_built, value)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", value, "' is known, but not built yet; today: ", today));
+  }
+  std::vector<std::string> all = built;
+  all.insert(all.end(), not_built.begin(), not_built.end());
+  const std::string closest = ClosestName(value, all);
+  return absl::InvalidArgumentError(absl::StrCat(
+      QuoteForMessage(value), " is not known; ",
+      closest.empty() ? "" : absl::StrCat("did you mean '", closest, "'? "), "known: ", today,
+      not_built.empty() ? "" : absl::StrCat("; not built yet: ", absl::StrJoin(not_built, ", "))));
+}
+
+std::string OneOf::Words(const KnownNames&) const { return absl::StrJoin(built, ", "); }
+
+absl::Status Registered::Check(const std::string& value, const KnownNames& known) const {
+  const std::vector<std::string>& names = known.*registry;
+  if (names.empty()) return absl::OkStatus();
+  OneOf rule{names};
+  for (const std::string& name : published) {
+    if (!absl::c_linear_search(names, name)) rule.not_built.push_back(name);
+  }
+  return rule.Check(value, known);
+}
+
+std::string Registered::Words(const KnownNames& known) const {
+  return absl::StrJoin(known.*registry, ", ");
+}
+
+}  // namespace siphon

@@ -1,0 +1,104 @@
+// Keys that are right each by itself, but not together.
+
+#include "launch/config/check_job_config.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/launch/config/config_fixture.h"
+
+namespace siphon {
+namespace {
+
+TEST(CheckJobConfig, DefaultsAreAJob) {
+  EXPECT_TRUE(CheckJobConfig(JobConfig(), SmallMachine()).ok());
+}
+
+TEST(CheckJobConfig, GlobalBatchIsDivisibleByMicrobatch) {
+  EXPECT_EQ(Refusal("train:\n  global_batch: 30\n  microbatch: 4\n"),
+            "job.yaml:2:17: train.global_batch: train.global_batch 30 is not divisible by "
+            "train.microbatch 4; nearest: 28 or 32");
+  EXPECT_EQ(Refusal("train:\n  microbatch: 64\n"),
+            "job.yaml:2:15: train.microbatch: train.global_batch 32 is not divisible by "
+            "train.microbatch 64; nearest: 64");
+  JobConfig job;
+  job.train.microbatch = 0;
+  EXPECT_EQ(CheckJobConfig(job, {}).message(),
+            "default: train.microbatch: must be at least 1 sequence");
+}
+
+TEST(CheckJobConfig, ProductsFitInto64Bits) {
+  EXPECT_EQ(
+      Refusal("train:\n  global_batch: 4611686018427387904\n  microbatch: 4611686018427387904\n"
+              "data:\n  sequence_length: 4\n"),
+      "job.yaml:5:20: data.sequence_length: train.global_batch 4611686018427387904 x "
+      "data.sequence_length 4 overflows 64 bits");
+  EXPECT_EQ(Refusal("train:\n  steps: 9223372036854775807\n"),
+            "job.yaml:2:10: train.steps: train.steps 9223372036854775807 x train.global_batch 32 "
+            "overflows 64 bits");
+  EXPECT_EQ(Refusal("train:\n  global_batch: 4194304\n  microbatch: 1\n"),
+            "job.yaml:2:17: train.global_batch: train.global_batch 4194304 with train.microbatch 1 "
+            "makes 4194304 microbatches a step; at most 1048576");
+}
+
+TEST(CheckJobConfig, HeadsDivideTheWidth) {
+  EXPECT_EQ(
+      Refusal("model:\n  hidden: 100\n  heads: 3\n"),
+      "job.yaml:2:11: model.hidden: model.hidden 100 is not divisible by model.heads 3; nearest: "
+      "99 or 102");
+  EXPECT_EQ(Refusal("model:\n  kind: mlp\n  hidden: 50\n"), "accepted");
+}
+
+TEST(CheckJobConfig, ChunksDivideStages) {
+  EXPECT_EQ(
+      Refusal("pipeline:\n  stages: 6\n  chunks: 4\n"),
+      "job.yaml:3:11: pipeline.chunks: pipeline.stages 6 is not divisible by pipeline.chunks 4; "
+      "nearest: 4 or 8 stages");
+}
+
+TEST(CheckJobConfig, ExplicitPartitionsHaveAllStages) {
+  EXPECT_EQ(
+      Refusal("pipeline:\n  stages: 4\n  partition: [2, 2, 2]\n"),
+      "job.yaml:3:14: pipeline.partition: lists 3 stages, pipeline.stages is 4; write one number "
+      "of layers for each stage");
+}
+
+TEST(CheckJobConfig, CapacitiesAreOneForAllOrOneEach) {
+  EXPECT_EQ(
+      Refusal("pipeline:\n  stages: 4\n  chunks: 2\nmemory:\n  capacity: [1GiB, 1GiB, 1GiB]\n"),
+      "job.yaml:5:13: memory.capacity: lists 3 capacities for 2 workers; write one for all, or "
+      "one for each");
+  EXPECT_EQ(Refusal("pipeline:\n  stages: 4\n  chunks: 2\nmemory:\n  capacity: [1GiB, 2GiB]\n"),
+            "accepted");
+}
+
+TEST(CheckJobConfig, CapacitiesFitTheMachineAndLeaveRoom) {
+  EXPECT_EQ(Refusal("memory:\n  capacity: 9GiB\n"),
+            "job.yaml:2:13: memory.capacity: " + FormatBytes(Bytes(int64_t{9} << 30)) +
+                " is more than this machine's memory, " + FormatBytes(Bytes(int64_t{8} << 30)) +
+                "; write at most that");
+  EXPECT_EQ(Refusal("memory:\n  capacity: 0B\n"),
+            "job.yaml:2:13: memory.capacity: " + FormatBytes(Bytes(0)) +
+                " leaves no room beside memory.reserve " + FormatBytes(Bytes(0)) +
+                "; leave the key out for no limit");
+  EXPECT_EQ(Refusal("memory:\n  capacity: 8GiB\n"), "accepted");
+}
+
+TEST(CheckJobConfig, PluginsNeedALibrary) {
+  EXPECT_EQ(
+      Refusal("model:\n  kind: plugin\n"),
+      "default: model.library: is missing; model.kind plugin needs the path of a shared object");
+}
+
+TEST(ConfigError, NamesWhereTheKeyCameFrom) {
+  const auto job = ParseJobConfig("train:\n  steps: 3\n", "job.yaml", {"train.seed=4"});
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(ConfigError(*job, "train.steps", "too few"),
+            absl::InvalidArgumentError("job.yaml:2:10: train.steps: too few"));
+  EXPECT_EQ(ConfigError(*job, "train.seed", "odd"),
+            absl::InvalidArgumentError("--set train.seed: train.seed: odd"));
+  EXPECT_EQ(ConfigError(*job, "model.layers", "too few"),
+            absl::InvalidArgumentError("default: model.layers: too few"));
+}
+
+}  // namespace
+}  // namespace siphon
