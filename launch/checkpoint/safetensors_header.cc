@@ -36,9 +36,7 @@ class HeaderReader {
   bool binary(Json::binary_t&) { return Unexpected("binary data"); }
 
   bool number_unsigned(uint64_t value) {
-    if (place_ != Place::kShape && place_ != Place::kOffsets) {
-      return Unexpected(absl::StrCat(value));
-    }
+    if (!in_list_) return Unexpected(absl::StrCat(value));
     if (value > static_cast<uint64_t>(INT64_MAX)) {
       return Fail(absl::StrCat(KeyOf(place_), " holds ", value, ", which overflows 63 bits"));
     }
