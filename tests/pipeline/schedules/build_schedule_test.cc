@@ -1,0 +1,163 @@
+#include "pipeline/schedules/build_schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "planner/lower_schedule.h"
+#include "planner/validate_schedule.h"
+
+namespace siphon {
+namespace {
+
+Schedule Built(absl::string_view name, const ScheduleShape& shape) {
+  absl::StatusOr<Schedule> schedule = BuildSchedule(name, shape);
+  EXPECT_TRUE(schedule.ok()) << schedule.status();
+  return schedule.ok() ? *schedule : Schedule{};
+}
+
+Schedule Lowered(const Schedule& schedule) {
+  absl::StatusOr<Schedule> lowered = InsertCommunication(schedule);
+  EXPECT_TRUE(lowered.ok()) << lowered.status();
+  return lowered.ok() ? *lowered : Schedule{};
+}
+
+TEST(OneForwardOneBackward, TwoWorkersThreeMicrobatchesByHand) {
+  EXPECT_EQ(ToString(Built("1f1b", {.workers = 2, .microbatches = 3})),
+            "0F0 0F1 0B0 0F2 0B1 0B2\n"
+            "1F0 1B0 1F1 1B1 1F2 1B2\n");
+}
+
+TEST(Gpipe, TwoWorkersThreeMicrobatchesByHand) {
+  EXPECT_EQ(ToString(Built("gpipe", {.workers = 2, .microbatches = 3})),
+            "0F0 0F1 0F2 0B0 0B1 0B2\n"
+            "1F0 1F1 1F2 1B0 1B1 1B2\n");
+}
+
+TEST(OneForwardOneBackward, FourWorkersFourMicrobatchesAsPublished) {
+  EXPECT_EQ(ToString(AppendOptimizerStep(Lowered(Built("1f1b", {.workers = 4, .microbatches = 4})),
+                                         {StageId(0), StageId(3)})),
+            "0F0 0SEND_F0 0F1 0SEND_F1 0F2 0SEND_F2 0F3 0SEND_F3 0RECV_B0 0B0 0RECV_B1 0B1 "
+            "0RECV_B2 0B2 0RECV_B3 0B3 0REDUCE_GRAD 0REDUCE_NORM 0STEP\n"
+            "1RECV_F0 1F0 1SEND_F0 1RECV_F1 1F1 1SEND_F1 1RECV_F2 1F2 1SEND_F2 1RECV_B0 1B0 "
+            "1SEND_B0 1RECV_F3 1F3 1SEND_F3 1RECV_B1 1B1 1SEND_B1 1RECV_B2 1B2 1SEND_B2 1RECV_B3 "
+            "1B3 1SEND_B3 1REDUCE_NORM 1STEP\n"
+            "2RECV_F0 2F0 2SEND_F0 2RECV_F1 2F1 2SEND_F1 2RECV_B0 2B0 2SEND_B0 2RECV_F2 2F2 "
+            "2SEND_F2 2RECV_B1 2B1 2SEND_B1 2RECV_F3 2F3 2SEND_F3 2RECV_B2 2B2 2SEND_B2 2RECV_B3 "
+            "2B3 2SEND_B3 2REDUCE_NORM 2STEP\n"
+            "3RECV_F0 3F0 3B0 3SEND_B0 3RECV_F1 3F1 3B1 3SEND_B1 3RECV_F2 3F2 3B2 3SEND_B2 "
+            "3RECV_F3 3F3 3B3 3SEND_B3 3REDUCE_GRAD 3REDUCE_NORM 3STEP\n");
+}
+
+TEST(Gpipe, KeepsEveryMicrobatchAlive) {
+  for (const int workers : {1, 2, 3, 4, 8, 16}) {
+    for (const int microbatches : {1, 3, 8, 64}) {
+      EXPECT_EQ(
+          PeakLiveActivations(Built("gpipe", {.workers = workers, .microbatches = microbatches})),
+          std::vector<int>(workers, microbatches));
+    }
+  }
+}
+
+TEST(OneForwardOneBackward, KeepsAsManyMicrobatchesAsStagesFollow) {
+  for (const int workers : {1, 2, 3, 4, 8, 16}) {
+    for (const int microbatches : {1, 3, 8, 64}) {
+      std::vector<int> theory;
+      for (int stage = 0; stage < workers; ++stage) {
+        theory.push_back(std::min(workers - stage, microbatches));
+      }
+      EXPECT_EQ(
+          PeakLiveActivations(Built("1f1b", {.workers = workers, .microbatches = microbatches})),
+          theory);
+    }
+  }
+}
+
+class EverySchedule : public testing::TestWithParam<ScheduleEntry> {};
+
+TEST_P(EverySchedule, IsValidBeforeAndAfterLoweringInEveryShape) {
+  for (const int workers : {1, 2, 3, 4, 8, 16}) {
+    for (const int microbatches : {1, 3, 8, 64}) {
+      SCOPED_TRACE(absl::StrCat(workers, " workers, ", microbatches, " microbatches"));
+      const Schedule compute =
+          Built(GetParam().name, {.workers = workers, .microbatches = microbatches});
+      EXPECT_EQ(ValidateSchedule(compute, SchedulePurpose::kTraining), absl::OkStatus());
+      const Schedule lowered = AppendOptimizerStep(Lowered(compute), {StageId(0)});
+      EXPECT_EQ(ValidateSchedule(lowered, SchedulePurpose::kTraining), absl::OkStatus());
+      EXPECT_EQ(PeakLiveActivations(lowered), PeakLiveActivations(compute));
+      const absl::StatusOr<Schedule> parsed = ParseSchedule(ToString(lowered));
+      ASSERT_TRUE(parsed.ok()) << parsed.status();
+      EXPECT_EQ(*parsed, lowered);
+    }
+  }
+}
+
+TEST_P(EverySchedule, HasAForwardOnlyFormForValidation) {
+  for (const int workers : {1, 2, 3, 8}) {
+    for (const int microbatches : {1, 5}) {
+      const Schedule forward = BuildForwardOnly(
+          Built(GetParam().name, {.workers = workers, .microbatches = 3}), microbatches);
+      EXPECT_EQ(forward.microbatches, microbatches);
+      EXPECT_EQ(ValidateSchedule(forward, SchedulePurpose::kForwardOnly), absl::OkStatus());
+      EXPECT_EQ(ValidateSchedule(Lowered(forward), SchedulePurpose::kForwardOnly),
+                absl::OkStatus());
+    }
+  }
+}
+
+TEST_P(EverySchedule, RefusesShapesWithNothingInThem) {
+  const std::string name = GetParam().name;
+  EXPECT_EQ(
+      BuildSchedule(name, {.workers = 0, .microbatches = 3}).status(),
+      absl::InvalidArgumentError(absl::StrCat(
+          "schedule ", name, ": 0 workers, 1 chunks and 3 microbatches; each must be at least 1")));
+  EXPECT_EQ(BuildSchedule(name, {.workers = 2, .microbatches = -1}).status(),
+            absl::InvalidArgumentError(absl::StrCat(
+                "schedule ", name,
+                ": 2 workers, 1 chunks and -1 microbatches; each must be at least 1")));
+  EXPECT_EQ(
+      BuildSchedule(name, {.workers = 2'000'000'000, .chunks = 2, .microbatches = 8}).status(),
+      absl::InvalidArgumentError(
+          absl::StrCat("schedule ", name,
+                       ": 4000000000 stages times 8 microbatches is more than the 10000000 that a "
+                       "schedule may have")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EverySchedule, testing::ValuesIn(ScheduleRegistry()),
+                         [](const testing::TestParamInfo<ScheduleEntry>& info) {
+                           return info.param.name;
+                         });
+
+TEST(BuildForwardOnly, KeepsThePlacementOfSeveralStagesAWorker) {
+  Schedule like;
+  like.worker_of_stage = {WorkerId(0), WorkerId(1), WorkerId(0), WorkerId(1)};
+  like.programs.resize(2);
+  const Schedule forward = BuildForwardOnly(like, 2);
+  EXPECT_EQ(ToString(forward),
+            "0F0 2F0 0F1 2F1\n"
+            "1F0 3F0 1F1 3F1\n");
+  EXPECT_EQ(ValidateSchedule(Lowered(forward), SchedulePurpose::kForwardOnly), absl::OkStatus());
+}
+
+TEST(BuildSchedule, RefusesChunksWhereAScheduleHasNone) {
+  EXPECT_EQ(BuildSchedule("gpipe", {.workers = 2, .chunks = 2, .microbatches = 3}).status(),
+            absl::InvalidArgumentError("schedule gpipe takes one stage a worker, not 2 chunks"));
+  EXPECT_EQ(BuildSchedule("1f1b", {.workers = 2, .chunks = 3, .microbatches = 3}).status(),
+            absl::InvalidArgumentError("schedule 1f1b takes one stage a worker, not 3 chunks"));
+}
+
+TEST(BuildSchedule, ListsTheKnownSchedules) {
+  std::string expected = "unknown schedule '1f2b'; known: ";
+  for (const ScheduleEntry& entry : ScheduleRegistry()) {
+    if (expected.back() != ' ') expected += ", ";
+    expected += entry.name;
+    EXPECT_FALSE(entry.summary.empty());
+  }
+  EXPECT_EQ(BuildSchedule("1f2b", {}).status(), absl::NotFoundError(expected));
+}
+
+}  // namespace
+}  // namespace siphon
