@@ -74,7 +74,7 @@ absl::Status CheckIds(absl::Span<const int64_t> ids, const TokenStream& stream, 
 SplitSizes SplitSamples(int64_t samples, double fraction) {
   if (fraction == 0) return {samples, 0};
   const auto share = static_cast<int64_t>(std::llround(static_cast<double>(samples) * fraction));
-  const int64_t validation = std::max<int64_t>(share, 1);
+  const int64_t validation = std::max<int64_t>(std::min(share, samples - 1), 1);
   return {samples - validation, validation};
 }
 

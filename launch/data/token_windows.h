@@ -22,8 +22,9 @@ struct TokenStream {
   std::function<void(int64_t begin, absl::Span<int64_t> ids)> copy;
 };
 
-// How many of `samples` samples train and validate: the last `fraction` of them, at least one when
-// fraction > 0, validate. Training may come out at 0 or less; the caller says so in its own words.
+// How many of `samples` samples train and validate: the last `fraction` of them validate, but of
+// two or more at least one on each side. Without two, training may come out at 0 or less; the
+// caller says so.
 struct SplitSizes {
   int64_t training = 0;
   int64_t validation = 0;
