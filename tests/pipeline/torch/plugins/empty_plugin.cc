@@ -1,0 +1,3 @@
+// A shared object that is no plugin.
+
+extern "C" int SiphonHasNothingToDoWithThis() { return 1; }
