@@ -54,7 +54,8 @@ JobKey PartitionKey() {
   JobKey row{"pipeline", "partition",
              "how layers are cut into stages: a method, or the layers of each stage ([3, 2, 3])"};
   row.values = [method](const KnownNames& known) {
-    return absl::StrCat(TypeAndRule("method", method.Words(known)), ", or list of whole numbers");
+    const std::string names = method.Words(known);
+    return absl::StrCat(names.empty() ? "method" : names, ", or list of whole numbers");
   };
   row.read = [method, layers](const ConfigNode& node, const KnownNames& known, JobConfig& job) {
     std::string name;
