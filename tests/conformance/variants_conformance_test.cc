@@ -82,6 +82,10 @@ TEST(VariantConformance, TwoThreadsAWorkerGiveTheBitsOfOneProcessWithTwoThreads)
                   .clip_norm = 0.1,
                   .threads = 2};
     const Expected expected = RunReference(job);
+    Job one_thread = job;
+    one_thread.threads = 1;
+    EXPECT_FALSE(SameBits(expected.parameters, RunReference(one_thread).parameters))
+        << "the model is too small for threads to matter";
     for (const int stages : {1, 2, 4}) {
       SCOPED_TRACE(testing::Message() << stages << " stages");
       const auto partition = PartitionModel(expected.spec, stages, "even");

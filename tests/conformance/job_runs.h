@@ -1,0 +1,53 @@
+#ifndef SIPHON_TESTS_CONFORMANCE_JOB_RUNS_H_
+#define SIPHON_TESTS_CONFORMANCE_JOB_RUNS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "launch/config/job_config.h"
+#include "planner/model_spec.h"
+#include "tests/support/reference_trainer.h"
+
+namespace siphon {
+
+// A folder of its own under the system's temporary one, removed with all that is in it.
+class ScratchFolder {
+ public:
+  ScratchFolder();
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// A job on a small model of `kind` and a text that this writes into the folder: 6 steps of 4
+// microbatches, dropout, warm-up, clipping that is active; a checkpoint after steps 3 and 6 in
+// `<folder>/<run>`.
+JobConfig SmallJob(const ScratchFolder& folder, const std::string& run, const std::string& kind);
+
+// What a job leaves behind that has to be the same bits everywhere.
+struct JobResult {
+  std::vector<double> losses;          // of each step that this run did
+  std::vector<double> gradient_norms;  // before clipping
+  reference::NamedValues parameters, first_moments, second_moments;  // after the last
+};
+
+// The reference's, from the first step to the last; it reads the same batches.
+absl::StatusOr<JobResult> ReferenceResult(const JobConfig& job);
+// As read from metrics.jsonl and the newest checkpoint. Errors: what is missing there.
+absl::StatusOr<JobResult> ReadResult(const JobConfig& job);
+
+// Runs the job with all workers as threads of this process.
+absl::Status TrainInProcess(const JobConfig& job);
+// Runs the job as users do: `siphon train`, started alone, which launches mpirun. Errors: Internal
+// with what the program printed, unless it ends with exit code 0.
+absl::Status TrainWithProgram(const JobConfig& job, const ScratchFolder& folder);
+
+}  // namespace siphon
+
+#endif  // SIPHON_TESTS_CONFORMANCE_JOB_RUNS_H_
