@@ -1,6 +1,7 @@
 #include "launch/checkpoint/json_reader.h"
 
 #include <exception>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 #include <vector>

@@ -2,7 +2,7 @@
 #define SIPHON_LAUNCH_CHECKPOINT_JSON_READER_H_
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "absl/status/status.h"
