@@ -38,10 +38,12 @@ bool MayBeMpiruns(absl::string_view begin) {
   return begin[0] == '[' || (begin.size() <= kFrame.size() && absl::StartsWith(kFrame, begin));
 }
 
-// "[host:4242] 3 more processes have sent help message help-mpi-api.txt / mpi-abort"
-bool CountsNotices(absl::string_view line) {
+// "[host:4242] 3 more processes have sent help message help-mpi-api.txt / mpi-abort", and how
+// mpirun stumbles over notices that several ranks send it while they end.
+bool IsMpirunsOwn(absl::string_view line) {
   return line[0] == '[' && (absl::StrContains(line, " sent help message ") ||
-                            absl::StrContains(line, "orte_base_help_aggregate"));
+                            absl::StrContains(line, "orte_base_help_aggregate") ||
+                            absl::StrContains(line, "] ORTE_ERROR_LOG: "));
 }
 
 }  // namespace
@@ -80,7 +82,7 @@ void MpirunOutput::EndOfLine() {
   const std::string line = std::exchange(line_, "");
   const bool border = absl::StripTrailingAsciiWhitespace(line) == kFrame;
   if (frame_.empty() && !border) {
-    if (!CountsNotices(line)) return PassOn(line);
+    if (!IsMpirunsOwn(line)) return PassOn(line);
     held_ += line;
     return;
   }
@@ -136,7 +138,7 @@ std::string MpirunOutput::HowOthersEnded(int rank) const {
   std::string text;
   for (const auto& [other, end] : ends_) {
     if (other == rank) continue;
-    absl::StrAppend(&text, "  mpirun saw that rank ", other, " ", end, "\n");
+    absl::StrAppend(&text, "  mpirun saw rank ", other, ": ", end, "\n");
   }
   return text;
 }

@@ -231,11 +231,11 @@ class Supervision {
     if (!complete) return ConcludeWithoutWorkers(own_end);
     if (CountOf(Board::State::kStopped) > 0) return kExitStopped;
     if (own_end.has_value() && *own_end == 0) return kExitDone;
-    Say(absl::StrCat(
-        output_.held(), "siphon: all steps are done, but the workers did not end properly: ",
-        own_end.has_value() ? absl::StrCat("mpirun ended with code ", Code(*own_end))
-                            : absl::StrCat("mpirun did not end within ", kLeaveGrace.count(), " s"),
-        "\n", WhatIsLeft(*board_)));
+    Say(absl::StrCat("siphon: all steps are done, but the workers did not end properly: ",
+                     own_end.has_value()
+                         ? absl::StrCat("mpirun ended with code ", Code(*own_end))
+                         : absl::StrCat("mpirun did not end within ", kLeaveGrace.count(), " s"),
+                     "\n", output_.HowOthersEnded(LossWatch::kNobody), WhatIsLeft(*board_)));
     return kExitFailure;
   }
 

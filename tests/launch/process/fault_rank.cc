@@ -161,6 +161,7 @@ class Rank {
         {"kill_parent", [&] { kill(parent_, SIGKILL); }},
         {"usr1_parent", [&] { kill(parent_, SIGUSR1); }},
         {"usr1_mpirun", [&] { kill(getppid(), SIGUSR1); }},
+        {"term_mpirun", [] { kill(getppid(), SIGTERM); }},
         {"term_parent", [&] { kill(parent_, SIGTERM); }},
         {"int_parent", [&] { kill(parent_, SIGINT); }},
         {"int_group", [&] { kill(-parent_, SIGINT); }},
