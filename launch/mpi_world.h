@@ -13,14 +13,18 @@
 
 namespace siphon {
 
-// Whether this process was started by mpirun, srun or the like (environment only; MPI is not touched).
+// Whether this process is one of several that mpirun, srun or the like has started (environment
+// only; MPI is not touched).
 bool StartedUnderMpi();
 // Rank and size that the launcher announced in the environment, before MPI_Init; -1 when unknown.
 int AnnouncedRank();
 int AnnouncedSize();
 
-// MPI for this process: initialised by Init, finalised by Finalize (all ranks together) or left alone when the job fails.
-// Thread-safety: the thread that called Init, but Abort.
+// Largest MPI message; longer spans go in pieces. MPI counts in int.
+inline constexpr Bytes kMpiPieceBytes(int64_t{1} << 30);
+
+// MPI for this process: initialised by Init, finalised by Finalize (all ranks together) or left
+// alone when the job fails. Thread-safety: the thread that called Init, but Abort.
 class MpiWorld {
  public:
   static absl::StatusOr<std::unique_ptr<MpiWorld>> Init(int* argc, char*** argv);
@@ -31,14 +35,20 @@ class MpiWorld {
   // Every rank's text on every rank; collective.
   absl::StatusOr<std::vector<std::string>> AllGatherText(const std::string& mine);
 
-  // Memory that all ranks on this host have mapped, zero-filled, `bytes` large; lives until Finalize. Collective. Free space is checked on all
-  // ranks before anything is allocated (a failing allocation would hang the others).
-  // Errors, on all ranks alike: ResourceExhausted with the bytes needed, the bytes free, the directory, and what to set.
+  // Memory that all ranks on this host have mapped, zero-filled, `bytes` large, beginning at a
+  // page; lives until Finalize. Collective. Free space is checked on all ranks before anything is
+  // allocated (a failing allocation would hang the others). Errors, on all ranks alike:
+  // ResourceExhausted with the bytes needed, the bytes free, the directory, and what to set;
+  // FailedPrecondition on several hosts; InvalidArgument when ranks ask for different sizes.
   absl::StatusOr<absl::Span<std::byte>> SharedWindow(Bytes bytes);
 
-  // Messages by MPI point-to-point, for workers on different hosts. Lives no longer than this.
-  absl::StatusOr<std::unique_ptr<Transport>> MakeMpiTransport(LivenessCheck check);
+  // Messages by MPI point-to-point, for workers on different hosts: all pairs and lanes exist.
+  // Collective. Lives no longer than this.
+  absl::StatusOr<std::unique_ptr<Transport>> MakeMpiTransport(LivenessCheck check,
+                                                              Bytes piece = kMpiPieceBytes);
 
+  // Collective; the windows and transports are gone afterwards. Not to be called when a rank was
+  // lost: it would not return.
   void Finalize();
   // Ends the job from any thread; never returns.
   [[noreturn]] void Abort(int code);

@@ -1,16 +1,15 @@
 #include "pipeline/transport/in_process_transport.h"
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <map>
+#include <mutex>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
 #include "pipeline/transport/message_sizes.h"
 #include "pipeline/transport/paced_check.h"
 
@@ -42,31 +41,30 @@ class Hub {
   int workers() const { return workers_; }
 
   void Post(const Channel& channel, ChannelEnd end, Transfer* transfer) {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
+    if (gone_[transfer->peer.value])
+      return Abandon(*transfer);  // never queued: nobody would take it out
     Line& line = lines_[channel];
     (end == ChannelEnd::kSender ? line.sends : line.receives).push_back(transfer);
     Match(channel, line);
-    if (!transfer->done && gone_[transfer->peer.value]) Abandon(*transfer);
   }
 
   // True when it is done; its status then.
   std::pair<bool, absl::Status> Look(const Transfer& transfer) {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     return {transfer.done, transfer.status};
   }
 
   // Returns when the transfer is done, or after kLivenessInterval.
   std::pair<bool, absl::Status> WaitShortly(const Transfer& transfer) {
-    absl::MutexLock lock(&mutex_);
-    if (!transfer.done) {
-      changed_[transfer.owner.value].WaitWithTimeout(&mutex_, absl::FromChrono(kLivenessInterval));
-    }
+    std::unique_lock lock(mutex_);
+    if (!transfer.done) changed_[transfer.owner.value].wait_for(lock, kLivenessInterval);
     return {transfer.done, transfer.status};
   }
 
   // Takes back what `worker` has posted and ends what others wait for from it.
   void Leave(WorkerId worker) {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     gone_[worker.value] = true;
     for (auto& [channel, line] : lines_) {
       if (channel.from != worker && channel.to != worker) continue;
@@ -80,18 +78,19 @@ class Hub {
   }
 
  private:
-  void Finish(Transfer& transfer, absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  // All of these with the mutex held.
+  void Finish(Transfer& transfer, absl::Status status) {
     transfer.done = true;
     transfer.status = std::move(status);
-    changed_[transfer.owner.value].SignalAll();
+    changed_[transfer.owner.value].notify_all();
   }
 
-  void Abandon(Transfer& transfer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void Abandon(Transfer& transfer) {
     Finish(transfer,
            absl::UnavailableError(absl::StrCat("worker ", transfer.peer.value, " has gone away")));
   }
 
-  void Match(const Channel& channel, Line& line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void Match(const Channel& channel, Line& line) {
     while (!line.sends.empty() && !line.receives.empty()) {
       Transfer& send = *line.sends.front();
       Transfer& receive = *line.receives.front();
@@ -113,10 +112,12 @@ class Hub {
   }
 
   const int workers_;
-  absl::Mutex mutex_;
-  std::map<Channel, Line> lines_ ABSL_GUARDED_BY(mutex_);
-  std::vector<bool> gone_ ABSL_GUARDED_BY(mutex_);
-  std::vector<absl::CondVar> changed_;  // of each worker
+  // The standard library's, since thread sanitizers see through it; guards everything below and all
+  // transfers.
+  std::mutex mutex_;
+  std::map<Channel, Line> lines_;
+  std::vector<bool> gone_;
+  std::vector<std::condition_variable> changed_;  // of each worker
 };
 
 class InProcessTransport final : public Transport {

@@ -1,0 +1,37 @@
+#ifndef SIPHON_LAUNCH_MPI_WORLD_IMPL_H_
+#define SIPHON_LAUNCH_MPI_WORLD_IMPL_H_
+
+#include <mpi.h>
+
+#include <array>
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "launch/mpi_world.h"
+
+// What mpi_world.cc and mpi_transport.cc share. Only these two include it.
+
+namespace siphon {
+
+// OK, or Internal with what was tried and MPI's own words.
+absl::Status MpiStatus(int code, absl::string_view doing);
+
+inline constexpr int kLaneCount = 3;
+using LaneComms = std::array<MPI_Comm, kLaneCount>;
+
+struct MpiWorld::Impl {
+  int rank = 0;
+  int size = 1;
+  bool one_host = true;
+  MPI_Comm host = MPI_COMM_NULL;  // the ranks that share memory with this one
+  std::vector<MPI_Win> windows;
+  std::vector<LaneComms>
+      lanes;  // of each MPI transport; freed by Finalize, when all ranks are there
+  std::atomic<bool> finalized{false};
+};
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_MPI_WORLD_IMPL_H_
