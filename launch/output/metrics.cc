@@ -1,0 +1,118 @@
+#include "launch/output/metrics.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstring>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "launch/output/text_file.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+// Keys in the order in which they are set, for people who read the file.
+using Json = nlohmann::ordered_json;
+
+double Seconds(Nanos time) { return static_cast<double>(time.value) / 1e9; }
+
+double PerSecond(double amount, Nanos time) { return time.value > 0 ? amount / Seconds(time) : 0; }
+
+Json PerWorker(const StepMetrics& step, const std::function<Json(const WorkerMetrics&)>& value) {
+  Json list = Json::array();
+  for (const WorkerMetrics& worker : step.workers) list.push_back(value(worker));
+  return list;
+}
+
+// The lines of `text` that belong to the first `steps` steps. One that is no whole object was being
+// written when its run was killed.
+std::string LinesUpTo(const std::string& text, int64_t steps) {
+  std::string kept;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    const Json object = Json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
+    if (!object.is_object()) continue;
+    const auto step = object.find("step");
+    if (step == object.end() || !step->is_number_integer()) continue;
+    if (step->get<int64_t>() <= steps) absl::StrAppend(&kept, line, "\n");
+  }
+  return kept;
+}
+
+}  // namespace
+
+double TokensPerSecond(const StepMetrics& step) {
+  return PerSecond(static_cast<double>(step.tokens), step.duration);
+}
+
+double TeraflopsPerSecond(const StepMetrics& step) {
+  return PerSecond(3 * step.forward_flops, step.duration) * 1e-12;
+}
+
+double BubbleFraction(const StepMetrics& step) {
+  if (step.workers.empty() || step.duration.value <= 0) return 0;
+  double busy = 0;
+  for (const WorkerMetrics& worker : step.workers) busy += Seconds(worker.busy);
+  return 1 - busy / (static_cast<double>(step.workers.size()) * Seconds(step.duration));
+}
+
+std::string MetricsLine(const StepMetrics& step) {
+  Json line;
+  line["step"] = step.step;
+  line["loss"] = step.loss;
+  line["grad_norm"] = step.grad_norm;
+  line["learning_rate"] = step.learning_rate;
+  line["tokens_per_second"] = TokensPerSecond(step);
+  line["samples_per_second"] = PerSecond(static_cast<double>(step.samples), step.duration);
+  line["tflops"] = TeraflopsPerSecond(step);
+  line["step_seconds"] = Seconds(step.duration);
+  line["bubble_fraction"] = BubbleFraction(step);
+  line["peak_bytes"] = PerWorker(step, [](const auto& worker) { return worker.peak.value; });
+  line["swapped_out_bytes"] = {
+      {"d2d", PerWorker(step, [](const auto& worker) { return worker.swapped_d2d.value; })},
+      {"host", PerWorker(step, [](const auto& worker) { return worker.swapped_host.value; })},
+      {"nvme", PerWorker(step, [](const auto& worker) { return worker.swapped_nvme.value; })}};
+  line["recompute_seconds"] =
+      PerWorker(step, [](const auto& worker) { return Seconds(worker.recompute); });
+  line["exposed_wait_seconds"] =
+      PerWorker(step, [](const auto& worker) { return Seconds(worker.wait); });
+  if (step.validation_loss.has_value()) line["validation_loss"] = *step.validation_loss;
+  return line.dump() + "\n";
+}
+
+absl::StatusOr<std::unique_ptr<MetricsWriter>> MetricsWriter::Open(
+    const std::string& path, std::optional<int64_t> resumed_after) {
+  std::string kept;
+  if (resumed_after.has_value()) {
+    SIPHON_ASSIGN_OR_RETURN(const std::string before, ReadTextFileIfThere(path));
+    kept = LinesUpTo(before, *resumed_after);
+  }
+  SIPHON_RETURN_IF_ERROR(WriteTextFile(path, kept));
+  std::unique_ptr<MetricsWriter> writer(new MetricsWriter);
+  writer->path_ = path;
+  writer->file_ = open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (writer->file_ < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("writing ", path, ": ", std::strerror(errno)));
+  }
+  return writer;
+}
+
+MetricsWriter::~MetricsWriter() {
+  if (file_ >= 0) close(file_);
+}
+
+absl::Status MetricsWriter::Write(const StepMetrics& step) {
+  const off_t end = lseek(file_, 0, SEEK_END);
+  absl::Status status = WriteAll(file_, MetricsLine(step), path_);
+  if (!status.ok() && end >= 0 && ftruncate(file_, end) != 0) {
+    return Annotate(status, absl::StrCat("half a line is left at byte ", end));
+  }
+  return status;
+}
+
+}  // namespace siphon

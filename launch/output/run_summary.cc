@@ -1,0 +1,40 @@
+#include "launch/output/run_summary.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "launch/output/progress.h"
+
+namespace siphon {
+
+std::string ToString(const RunSummary& summary) {
+  const bool stopped = summary.steps_done < summary.total_steps;
+  std::string text =
+      absl::StrFormat("%s after step %d of %d, in %s", stopped ? "stopped" : "done",
+                      summary.steps_done, summary.total_steps, FormatDuration(summary.duration));
+  if (summary.duration.value > 0) {
+    absl::StrAppendFormat(
+        &text, " (%.0f tokens/s)",
+        static_cast<double>(summary.tokens) * 1e9 / static_cast<double>(summary.duration.value));
+  }
+  if (summary.steps_done > summary.first_step) {
+    absl::StrAppendFormat(&text, ": loss %.4f", summary.last_loss);
+    if (summary.last_validation_loss.has_value()) {
+      absl::StrAppendFormat(&text, ", validation loss %.4f", *summary.last_validation_loss);
+    }
+  }
+  text += "\n";
+  const auto add = [&](absl::string_view name, const std::string& value) {
+    if (!value.empty()) absl::StrAppendFormat(&text, "  %-11s %s\n", name, value);
+  };
+  for (const std::string& warning : summary.warnings) add("warning", warning);
+  add("checkpoint", summary.checkpoint);
+  add("metrics", summary.metrics);
+  add("trace",
+      summary.trace.empty() ? "" : summary.trace + " (open it at https://ui.perfetto.dev)");
+  if (!summary.next_commands.empty()) text += "next:\n";
+  for (const std::string& command : summary.next_commands)
+    absl::StrAppend(&text, "  ", command, "\n");
+  return text;
+}
+
+}  // namespace siphon

@@ -1,0 +1,24 @@
+#ifndef SIPHON_LAUNCH_OUTPUT_TEXT_FILE_H_
+#define SIPHON_LAUNCH_OUTPUT_TEXT_FILE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace siphon {
+
+// Replaces `path` by a file with `text`; a reader sees the old one or the new one, whole.
+// Errors: ResourceExhausted if the disk is full; InvalidArgument if the path cannot be written.
+absl::Status WriteTextFile(const std::string& path, absl::string_view text);
+
+// Writes all of `text` to an open file. Errors as above; `path` is for the message.
+absl::Status WriteAll(int file, absl::string_view text, const std::string& path);
+
+// The file's text; empty if there is no such file. Errors: InvalidArgument if it cannot be read.
+absl::StatusOr<std::string> ReadTextFileIfThere(const std::string& path);
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_OUTPUT_TEXT_FILE_H_

@@ -1,0 +1,40 @@
+#include "launch/output/run_summary.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace siphon {
+namespace {
+
+TEST(RunSummary, SaysHowItEndedWhereThingsAreAndWhatToTryNext) {
+  const RunSummary summary = {
+      .steps_done = 500,
+      .total_steps = 500,
+      .duration = Nanos(200'000'000'000),
+      .tokens = 2'000'000,
+      .last_loss = 1.75,
+      .last_validation_loss = 1.8,
+      .checkpoint = "runs/x/checkpoints/step-00000500",
+      .metrics = "runs/x/metrics.jsonl",
+      .trace = "runs/x/measured.trace.json",
+      .warnings = {"a checkpoint could not be written"},
+      .next_commands = {
+          "siphon generate --checkpoint runs/x/checkpoints/step-00000500 --prompt In"}};
+  EXPECT_EQ(ToString(summary),
+            "done after step 500 of 500, in 3 min 20 s (10000 tokens/s): loss 1.7500, validation "
+            "loss 1.8000\n"
+            "  warning     a checkpoint could not be written\n"
+            "  checkpoint  runs/x/checkpoints/step-00000500\n"
+            "  metrics     runs/x/metrics.jsonl\n"
+            "  trace       runs/x/measured.trace.json (open it at https://ui.perfetto.dev)\n"
+            "next:\n"
+            "  siphon generate --checkpoint runs/x/checkpoints/step-00000500 --prompt In\n");
+}
+
+TEST(RunSummary, LeavesOutWhatThereIsNot) {
+  EXPECT_EQ(ToString({.first_step = 3, .steps_done = 3, .total_steps = 10}),
+            "stopped after step 3 of 10, in 0 s\n");
+}
+
+}  // namespace
+}  // namespace siphon
