@@ -1,0 +1,163 @@
+#include "launch/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
+#include "launch/config/closest_name.h"
+#include "launch/config/load_job_config.h"
+#include "launch/run/job_limits.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+constexpr std::array<absl::string_view, 7> kPlannedCommands = {
+    "plan", "simulate", "memory", "profile", "partition", "topology", "schedule"};
+
+const std::map<std::string, OutputFormat>& Formats() {
+  static const std::map<std::string, OutputFormat> formats = {{"text", OutputFormat::kText},
+                                                              {"json", OutputFormat::kJson}};
+  return formats;
+}
+
+void AddFormat(CLI::App* command, OutputFormat* format) {
+  command->add_option("--format", *format, "text or json (to standard output)")
+      ->transform(CLI::CheckedTransformer(Formats(), CLI::ignore_case))
+      ->default_str("text");
+}
+
+void DescribeTrain(CLI::App& app, TrainArguments* train) {
+  CLI::App* command = app.add_subcommand("train", "Train a model by a job file");
+  command->add_option("job,--config", train->job, "The job file (YAML)")->required();
+  command
+      ->add_option("--set", train->overrides,
+                   "Override a key of the job file: section.key=value (repeatable)")
+      ->allow_extra_args(false);
+  AddFormat(command, &train->format);
+  command->footer(absl::StrCat(
+      "Started alone, it starts mpirun with one process a worker; started under mpirun or srun, it "
+      "uses\nthat world. SIGINT or SIGUSR1: finish the step, write a checkpoint, exit 4. A second "
+      "SIGINT stops at once.\n\nExit codes: 0 done, 1 failure, 2 bad usage or input, 3 does not "
+      "fit "
+      "in memory, 4 stopped on request,\n5 a worker was lost, 130 second SIGINT.\n\nKeys of the "
+      "job "
+      "file:\n\n",
+      JobConfigHelp(MachineLimits(ModelSource::kJobFile).known)));
+}
+
+void DescribeGenerate(CLI::App& app, GenerateArguments* generate) {
+  GenerateOptions& options = generate->options;
+  CLI::App* command = app.add_subcommand("generate", "Continue a text with a trained gpt");
+  command
+      ->add_option("--checkpoint", options.checkpoint,
+                   "A checkpoint, or a directory of them (the newest is taken)")
+      ->required();
+  command->add_option("--prompt", options.prompt, "The text to continue")->required();
+  command->add_option("--length", options.length, "New tokens (bytes)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
+      ->capture_default_str();
+  command->add_option("--temperature", options.temperature, "0: always the likeliest byte")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  command->add_option("--top_k", options.top_k, "Draw among so many likeliest; 0: among all")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--seed", options.seed, "The same seed gives the same text")
+      ->capture_default_str();
+  AddFormat(command, &generate->format);
+}
+
+// --top-k means --top_k; values stay as they are.
+std::string NormaliseFlag(const std::string& argument) {
+  if (argument.size() < 3 || argument.compare(0, 2, "--") != 0) return argument;
+  const size_t end = std::min(argument.find('='), argument.size());
+  std::string name = argument.substr(2, end - 2);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return absl::StrCat("--", name, argument.substr(end));
+}
+
+std::string DidYouMean(const std::string& closest) {
+  return closest.empty() ? "" : absl::StrCat("; did you mean '", closest, "'?");
+}
+
+std::vector<std::string> FlagsOf(const CLI::App& command) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.push_back(absl::StrCat("--", name));
+  }
+  return flags;
+}
+
+// Null when there is none (CLI11's own look-up throws).
+CLI::App* FindCommand(CLI::App& app, const std::string& name) {
+  for (CLI::App* command : app.get_subcommands({})) {
+    if (command->get_name() == name) return command;
+  }
+  return nullptr;
+}
+
+absl::Status UnknownCommand(const CLI::App& app, const std::string& name) {
+  if (std::find(kPlannedCommands.begin(), kPlannedCommands.end(), name) != kPlannedCommands.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("siphon ", name, " is not built yet; today: siphon train, siphon generate"));
+  }
+  std::vector<std::string> known;
+  for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
+  return absl::InvalidArgumentError(absl::StrCat("unknown command ", QuoteForMessage(name),
+                                                 DidYouMean(ClosestName(name, known)),
+                                                 "; known: ", absl::StrJoin(known, ", ")));
+}
+
+absl::Status UsageError(const CLI::App& command, const std::string& name,
+                        const CLI::ParseError& error) {
+  const std::string program = name.empty() ? "siphon" : absl::StrCat("siphon ", name);
+  const std::string prefix = name.empty() ? "" : absl::StrCat(name, ": ");
+  const std::vector<std::string> extras = command.remaining();
+  if (!extras.empty()) {
+    const std::string flag = extras[0].substr(0, extras[0].find('='));
+    return absl::InvalidArgumentError(absl::StrCat(
+        prefix, "unknown argument ", QuoteForMessage(extras[0]),
+        DidYouMean(ClosestName(flag, FlagsOf(command))), "; see ", program, " --help"));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      prefix, absl::StrReplaceAll(error.what(), {{"\n", " "}}), "; see ", program, " --help"));
+}
+
+}  // namespace
+
+absl::StatusOr<ParsedCommand> ParseCommandLine(const std::vector<std::string>& arguments) {
+  TrainArguments train;
+  GenerateArguments generate;
+  CLI::App app("Siphon: pipeline-parallel training on one multi-GPU server", "siphon");
+  app.set_version_flag("--version", "siphon " SIPHON_VERSION);
+  app.get_formatter()->column_width(34);
+  DescribeTrain(app, &train);
+  DescribeGenerate(app, &generate);
+
+  if (arguments.empty()) return ParsedCommand(Answered{app.help()});
+  const std::string& name = arguments[0];
+  CLI::App* command = FindCommand(app, name);
+  if (command == nullptr && name.rfind('-', 0) != 0) return UnknownCommand(app, name);
+  std::vector<std::string> reversed;  // CLI11 takes them last first
+  for (const std::string& argument : arguments) reversed.push_back(NormaliseFlag(argument));
+  std::reverse(reversed.begin(), reversed.end());
+  try {
+    app.parse(std::move(reversed));
+  } catch (const CLI::CallForVersion&) {
+    return ParsedCommand(Answered{"siphon " SIPHON_VERSION "\n"});
+  } catch (const CLI::CallForHelp&) {
+    return ParsedCommand(Answered{command == nullptr ? app.help() : command->help()});
+  } catch (const CLI::ParseError& error) {
+    if (command == nullptr) return UsageError(app, "", error);
+    return UsageError(*command, name, error);
+  }
+  if (name == "train") return ParsedCommand(train);
+  return ParsedCommand(generate);
+}
+
+}  // namespace siphon

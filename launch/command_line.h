@@ -1,0 +1,41 @@
+#ifndef SIPHON_LAUNCH_COMMAND_LINE_H_
+#define SIPHON_LAUNCH_COMMAND_LINE_H_
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "launch/run/generate.h"
+
+namespace siphon {
+
+enum class OutputFormat { kText, kJson };
+
+struct TrainArguments {
+  std::string job;                     // path of the job file
+  std::vector<std::string> overrides;  // "section.key=value"
+  OutputFormat format = OutputFormat::kText;
+};
+
+struct GenerateArguments {
+  GenerateOptions options;
+  OutputFormat format = OutputFormat::kText;
+};
+
+// The command line was answered already (--help, --version): this text goes to standard output,
+// exit code 0.
+struct Answered {
+  std::string text;
+};
+
+using ParsedCommand = std::variant<TrainArguments, GenerateArguments, Answered>;
+
+// Parses `siphon <command> ...`. Words in flags may be joined by '-' as well as '_'.
+// Errors: InvalidArgument for everything else, in one line; unknown commands and flags with the
+// nearest known one, commands that are planned and not built yet by name.
+absl::StatusOr<ParsedCommand> ParseCommandLine(const std::vector<std::string>& arguments);
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_COMMAND_LINE_H_

@@ -1,0 +1,41 @@
+#include "launch/generate_command.h"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "launch/process/exit_codes.h"
+
+namespace siphon {
+
+int GenerateCommand(const GenerateArguments& arguments) {
+  const bool as_text = arguments.format == OutputFormat::kText;
+  std::string continuation;
+  bool started = false;
+  const auto emit = [&](absl::string_view piece) {
+    absl::StrAppend(&continuation, piece);
+    if (!as_text) return;
+    if (!started) std::fputs(arguments.options.prompt.c_str(), stdout);
+    started = true;
+    std::fwrite(piece.data(), 1, piece.size(), stdout);
+    std::fflush(stdout);
+  };
+  const absl::Status status = Generate(arguments.options, emit);
+  if (!status.ok()) {
+    std::fprintf(stderr, "siphon: %s\n", std::string(status.message()).c_str());
+    return ExitCodeOf(status);
+  }
+  if (as_text) {
+    std::fputc('\n', stdout);
+  } else {
+    const nlohmann::ordered_json result = {{"prompt", arguments.options.prompt},
+                                           {"continuation", continuation}};
+    // A model of bytes may end in the middle of a character.
+    const auto replace = nlohmann::ordered_json::error_handler_t::replace;
+    std::puts(result.dump(2, ' ', false, replace).c_str());
+  }
+  return kExitDone;
+}
+
+}  // namespace siphon

@@ -1,0 +1,29 @@
+// The siphon program.
+
+#include <cstdio>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "launch/command_line.h"
+#include "launch/generate_command.h"
+#include "launch/process/exit_codes.h"
+#include "launch/run/train_command.h"
+#include "pipeline/torch/counting_allocator.h"
+
+int main(int argc, char** argv) {
+  siphon::InstallCountingAllocator();
+  const auto parsed = siphon::ParseCommandLine(std::vector<std::string>(argv + 1, argv + argc));
+  if (!parsed.ok()) {
+    std::fprintf(stderr, "siphon: %s\n", std::string(parsed.status().message()).c_str());
+    return siphon::kExitBadInput;
+  }
+  if (const auto* train = std::get_if<siphon::TrainArguments>(&*parsed)) {
+    return siphon::TrainCommand(&argc, &argv, *train, nullptr);
+  }
+  if (const auto* generate = std::get_if<siphon::GenerateArguments>(&*parsed)) {
+    return siphon::GenerateCommand(*generate);
+  }
+  std::fputs(std::get<siphon::Answered>(*parsed).text.c_str(), stdout);
+  return siphon::kExitDone;
+}

@@ -1,0 +1,22 @@
+#ifndef SIPHON_LAUNCH_PLAN_JOB_PLAN_RINGS_H_
+#define SIPHON_LAUNCH_PLAN_JOB_PLAN_RINGS_H_
+
+#include <vector>
+
+#include "pipeline/transport/ring_transport.h"
+#include "planner/model_spec.h"
+#include "planner/training_plan.h"
+
+namespace siphon {
+
+// A ring for each channel that the plan's programs use. A boundary's ring holds two messages, so
+// that a worker that is done with a microbatch goes on to the next while its neighbour still
+// computes; larger ones than 64 MiB pass in pieces.
+std::vector<RingSpec> PlanRings(const TrainingPlan& plan, const ModelSpec& model);
+
+// Bytes of the rings whose receiver is `worker`: they count as that worker's memory.
+Bytes IncomingRingBytes(const std::vector<RingSpec>& rings, WorkerId worker);
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_PLAN_JOB_PLAN_RINGS_H_

@@ -1,0 +1,87 @@
+#include "launch/run/prepare_job.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "launch/plan_job/plan_job.h"
+#include "pipeline/torch/plugin.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+DatasetOptions OptionsOf(const JobConfig& job) {
+  return {.kind = job.data.kind,
+          .path = job.data.path,
+          .sequence_length = job.data.sequence_length,
+          .validation_fraction = job.data.validation_fraction,
+          .samples = job.data.samples,
+          .seed = static_cast<uint64_t>(job.train.seed)};
+}
+
+// Which key to blame for what the data reader refuses.
+absl::Status DataError(const JobConfig& job, const absl::Status& status) {
+  return ConfigError(job, job.data.path.empty() ? "data.kind" : "data.path", status.message());
+}
+
+// Without a job-wide size (synthetic data, no vocabulary given) models get one id a byte, as text
+// has.
+constexpr int64_t kDefaultVocabulary = 256;
+
+}  // namespace
+
+absl::StatusOr<ModelOptions> ResolveModelOptions(const JobConfig& job) {
+  const ModelConfig& model = job.model;
+  ModelOptions options{.kind = model.kind,
+                       .layers = model.layers,
+                       .hidden = model.hidden,
+                       .heads = model.heads,
+                       .vocabulary = model.vocabulary,
+                       .sequence_length = job.data.sequence_length,
+                       .dropout = model.dropout,
+                       .tie_embeddings = model.tie_embeddings,
+                       .flash_attention = model.flash_attention,
+                       .activation = model.activation};
+  const auto data_ids = DataVocabulary(OptionsOf(job));
+  if (!data_ids.ok()) return DataError(job, data_ids.status());
+  const int64_t special_ids = model.kind == "bert" ? 1 : 0;  // the mask
+  const int64_t needed = *data_ids == 0 ? 0 : *data_ids + special_ids;
+  if (options.vocabulary == 0) {
+    options.vocabulary = needed > 0 ? needed : kDefaultVocabulary + special_ids;
+  } else if (options.vocabulary < needed) {
+    return ConfigError(
+        job, "model.vocabulary",
+        absl::StrCat(options.vocabulary, " ids, but the data has ", *data_ids, " different ones",
+                     special_ids > 0 ? " and bert needs a mask id" : "", "; at least ", needed,
+                     " are needed"));
+  }
+  return options;
+}
+
+absl::StatusOr<Model> MakeConfiguredModel(const JobConfig& job, const ModelOptions& options) {
+  if (job.model.kind == "plugin") {
+    auto model = LoadPluginModel(job.model.library, options);
+    if (!model.ok()) return ConfigError(job, "model.library", model.status().message());
+    return model;
+  }
+  auto model = BuildModel(options);
+  if (!model.ok()) return ConfigError(job, "model.kind", model.status().message());
+  return model;
+}
+
+absl::StatusOr<PreparedJob> PrepareJob(const JobConfig& job, const ModelFactory& factory) {
+  PreparedJob prepared;
+  prepared.job = job;
+  SIPHON_ASSIGN_OR_RETURN(const ModelOptions options, ResolveModelOptions(job));
+  SIPHON_ASSIGN_OR_RETURN(prepared.model,
+                          factory ? factory(options) : MakeConfiguredModel(job, options));
+  SIPHON_RETURN_IF_ERROR(ValidateModel(prepared.model));
+  auto data = OpenDataset(OptionsOf(job), prepared.model.spec);
+  if (!data.ok()) return DataError(job, data.status());
+  prepared.data = *std::move(data);
+  SIPHON_ASSIGN_OR_RETURN(prepared.plan,
+                          PlanJob(job, prepared.model.spec, prepared.data.validation_samples));
+  return prepared;
+}
+
+}  // namespace siphon

@@ -1,0 +1,33 @@
+#ifndef SIPHON_LAUNCH_RUN_PREPARE_JOB_H_
+#define SIPHON_LAUNCH_RUN_PREPARE_JOB_H_
+
+#include "absl/status/statusor.h"
+#include "launch/config/job_config.h"
+#include "launch/data/dataset.h"
+#include "launch/run/model_factory.h"
+#include "pipeline/torch/layers.h"
+#include "planner/training_plan.h"
+
+namespace siphon {
+
+// Everything that a worker needs, decided and opened; the same in every process of the job.
+struct PreparedJob {
+  JobConfig job;
+  Model model;
+  Dataset data;
+  TrainingPlan plan;
+};
+
+// Options of the model as the job has them; a vocabulary of 0 is replaced by what the data needs.
+absl::StatusOr<ModelOptions> ResolveModelOptions(const JobConfig& job);
+
+// `factory` may be empty: then model.kind decides. Errors: as of what it opens, with the key's
+// place in the job file.
+absl::StatusOr<PreparedJob> PrepareJob(const JobConfig& job, const ModelFactory& factory);
+
+// Built-in models of planner/models, and "plugin".
+absl::StatusOr<Model> MakeConfiguredModel(const JobConfig& job, const ModelOptions& options);
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_RUN_PREPARE_JOB_H_

@@ -1,0 +1,159 @@
+#include "launch/run/rank.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "launch/mpi_world.h"
+#include "launch/plan_job/plan_rings.h"
+#include "launch/process/board.h"
+#include "launch/process/exit_codes.h"
+#include "launch/process/failure_report.h"
+#include "launch/process/heartbeat.h"
+#include "launch/process/rank_process.h"
+#include "launch/run/run_worker.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+// Without a parent: one board, made by rank 0 and opened by all others before it may close it.
+absl::StatusOr<std::unique_ptr<Board>> ShareBoard(MpiWorld& world) {
+  absl::StatusOr<std::unique_ptr<Board>> board = std::unique_ptr<Board>();
+  if (world.rank() == 0) board = Board::CreateAnonymous(world.size());
+  const std::string mine = board.ok() && *board != nullptr ? (*board)->path() : "";
+  SIPHON_ASSIGN_OR_RETURN(const std::vector<std::string> paths, world.AllGatherText(mine));
+  if (world.rank() != 0) board = Board::Open(paths[0]);
+  SIPHON_RETURN_IF_ERROR(world.AllGatherText("opened").status());
+  return board;
+}
+
+// One rank's way through a job, once MPI and the board stand.
+class Rank {
+ public:
+  Rank(const PreparedJob& prepared, MpiWorld& world, Board& board)
+      : prepared_(prepared), world_(world), board_(board) {}
+
+  absl::StatusOr<RunOutcome> Run(const LivenessCheck& check) {
+    WorkerSeat seat{.me = WorkerId(world_.rank())};
+    SIPHON_ASSIGN_OR_RETURN(const std::unique_ptr<Transport> transport, MakeTransport(seat, check));
+    seat.transport = transport.get();
+    seat.stop_requested = [this] { return board_.stop_requested(); };
+    seat.at_action = [this](const Action& action) {
+      board_.SetAction(world_.rank(), ToString(action));
+    };
+    seat.at_phase = [this](const std::string& phase) { board_.SetAction(world_.rank(), phase); };
+    if (world_.rank() == 0) {
+      seat.at_progress = [this](int64_t step, const std::string& checkpoint) {
+        board_.SetNote(Board::Note::kSteps, absl::StrCat(step));
+        if (!checkpoint.empty()) board_.SetNote(Board::Note::kCheckpoint, checkpoint);
+      };
+    }
+    return RunWorker(prepared_, seat);
+  }
+
+ private:
+  absl::StatusOr<std::unique_ptr<Transport>> MakeTransport(WorkerSeat& seat,
+                                                           const LivenessCheck& check) {
+    const std::string& kind = prepared_.job.pipeline.transport;
+    if (kind == "mpi" || (kind == "auto" && !world_.one_host())) {
+      return world_.MakeMpiTransport(check);
+    }
+    if (!world_.one_host()) {
+      return ConfigError(prepared_.job, "pipeline.transport",
+                         "shared_memory, but the workers are on several hosts; mpi or auto work");
+    }
+    const std::vector<RingSpec> rings = PlanRings(prepared_.plan, prepared_.model.spec);
+    const RingLayout layout = LayOutRings(rings);
+    SIPHON_ASSIGN_OR_RETURN(const absl::Span<std::byte> window,
+                            world_.SharedWindow(layout.region_bytes));
+    seat.communication_bytes = IncomingRingBytes(rings, seat.me);
+    return MakeRingTransport(seat.me, window, layout, check);
+  }
+
+  const PreparedJob& prepared_;
+  MpiWorld& world_;
+  Board& board_;
+};
+
+// Memory that the job does not get is the job's plan not fitting; anything else has its own code.
+int ExitCodeOfRun(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) ? kExitDoesNotFit : ExitCodeOf(status);
+}
+
+[[noreturn]] void GiveUp(int rank, const absl::Status& status) {
+  std::fprintf(stderr, "siphon: rank %d: %s\n", rank, std::string(status.message()).c_str());
+  _exit(ExitCodeOf(status));
+}
+
+// What a rank shows of itself and how it ends when the job fails, from when it knows its board.
+class Presence {
+ public:
+  Presence(std::unique_ptr<Board> board, int rank, Nanos timeout) : board_(std::move(board)) {
+    board_->Enter(rank);
+    InstallRankSignalHandlers(board_.get());
+    const auto leave = [this, rank](const Board::Failure& failure) {
+      if (Supervised()) _exit(failure.exit_code);  // the parent reports
+      if (!IsReporter(*board_, rank)) return;      // the reporter's abort ends this process too
+      std::fputs(FailureReport(*board_).c_str(), stderr);
+      if (MpiWorld* world = world_.load()) world->Abort(failure.exit_code);
+      _exit(failure.exit_code);
+    };
+    heartbeat_.emplace(board_.get(), rank, Heartbeat::Options{.timeout = timeout}, leave);
+  }
+  ~Presence() {
+    heartbeat_.reset();
+    InstallRankSignalHandlers(nullptr);
+  }
+  void set_world(MpiWorld* world) { world_.store(world); }
+  Board& board() { return *board_; }
+  absl::Status Check() const { return heartbeat_->Check(); }
+
+ private:
+  std::unique_ptr<Board> board_;
+  std::atomic<MpiWorld*> world_{nullptr};
+  std::optional<Heartbeat> heartbeat_;
+};
+
+}  // namespace
+
+int RunRank(int* argc, char*** argv, const PreparedJob& prepared) {
+  DieWithParent();
+  const Nanos timeout = prepared.job.launch.heartbeat_timeout;
+  std::optional<Presence> presence;
+  if (Supervised()) {  // then even a hang in MPI_Init is seen
+    auto board = OpenSupervisedBoard();
+    if (!board.ok()) GiveUp(AnnouncedRank(), board.status());
+    presence.emplace(*std::move(board), AnnouncedRank(), timeout);
+  }
+  auto world = MpiWorld::Init(argc, argv);
+  if (!world.ok()) GiveUp(AnnouncedRank(), world.status());
+  const int rank = (*world)->rank();
+  if (!presence.has_value()) {
+    auto board = ShareBoard(**world);
+    if (!board.ok()) GiveUp(rank, board.status());
+    presence.emplace(*std::move(board), rank, timeout);
+  }
+  presence->set_world(world->get());
+
+  Board& board = presence->board();
+  const auto outcome =
+      Rank(prepared, **world, board).Run([&presence] { return presence->Check(); });
+  if (!outcome.ok()) {
+    board.Fail(rank, outcome.status(), ExitCodeOfRun(outcome.status()));
+    for (;;) pause();  // the heartbeat's thread ends this process, whoever failed first
+  }
+  board.SetState(
+      rank, outcome->end == RunEnd::kStopped ? Board::State::kStopped : Board::State::kFinished);
+  presence->set_world(nullptr);
+  presence.reset();
+  (*world)->Finalize();
+  return kExitDone;  // a parent reads kStopped off the board; mpirun would take a 4 for a failure
+}
+
+}  // namespace siphon

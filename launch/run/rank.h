@@ -1,0 +1,16 @@
+#ifndef SIPHON_LAUNCH_RUN_RANK_H_
+#define SIPHON_LAUNCH_RUN_RANK_H_
+
+#include "launch/run/prepare_job.h"
+
+namespace siphon {
+
+// One worker process of a job, inside a world that mpirun or srun made and that has as many ranks
+// as the plan has workers: joins it, trains, leaves it together with all others. Returns the exit
+// code. On a failure of any rank it does not return: the parent, or without one the lowest living
+// rank, reports it, and all ranks end.
+int RunRank(int* argc, char*** argv, const PreparedJob& prepared);
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_RUN_RANK_H_

@@ -1,0 +1,25 @@
+#ifndef SIPHON_LAUNCH_RUN_RUN_OUTCOME_H_
+#define SIPHON_LAUNCH_RUN_RUN_OUTCOME_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace siphon {
+
+enum class RunEnd { kDone, kStopped };
+
+// How a run ended, seen from worker 0 (others have the same but for the warnings).
+struct RunOutcome {
+  RunEnd end = RunEnd::kDone;
+  int64_t steps_done = 0;  // of the job, earlier runs included
+  double last_loss = 0;
+  std::optional<double> last_validation_loss;
+  std::string last_checkpoint;        // empty: none was written
+  std::vector<std::string> warnings;  // to be said again at the end
+};
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_RUN_RUN_OUTCOME_H_

@@ -1,0 +1,177 @@
+#include "launch/run/run_recorder.h"
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "launch/output/metrics.h"
+#include "launch/output/progress.h"
+#include "launch/output/run_summary.h"
+#include "launch/output/terminal.h"
+#include "launch/output/text_file.h"
+#include "launch/output/trace.h"
+#include "launch/run/training_state.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+Nanos Now() {
+  return Nanos(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                   std::chrono::steady_clock::now().time_since_epoch())
+                   .count());
+}
+
+void ToStandardError(absl::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+double ForwardFlops(const ModelSpec& model) {
+  double flops = 0;
+  for (const LayerSpec& layer : model.layers) flops += static_cast<double>(layer.forward_flops);
+  return flops;
+}
+
+// What a first look at a run wants to know, before the first step.
+std::string Headline(const PreparedJob& prepared) {
+  const JobConfig& job = prepared.job;
+  const int64_t workers = static_cast<int64_t>(prepared.plan.training.programs.size());
+  return absl::StrCat(
+      "training ", job.model.kind, " with ", ParameterCount(prepared.model.spec),
+      " parameters: ", workers, workers == 1 ? " worker" : " workers", ", schedule ",
+      job.pipeline.schedule, ", ", prepared.plan.training.microbatches, " microbatches of ",
+      job.train.microbatch, ", ", job.pipeline.threads_per_worker,
+      job.pipeline.threads_per_worker == 1 ? " thread a worker" : " threads a worker");
+}
+
+}  // namespace
+
+struct RunRecorder::Impl {
+  Impl(const PreparedJob& job, int64_t first_step)
+      : prepared(job),
+        directory(job.job.output.directory),
+        begin(Now()),
+        first_step(first_step),
+        forward_flops(ForwardFlops(job.model.spec)),
+        progress({.first_step = first_step,
+                  .total_steps = job.job.train.steps,
+                  .columns = TerminalColumns()},
+                 begin, ToStandardError) {}
+
+  StepMetrics MetricsOf(const StepSummary& summary, const std::vector<StepRecord>& workers) const {
+    const TrainConfig& train = prepared.job.train;
+    StepMetrics metrics{.step = summary.step,
+                        .loss = summary.loss,
+                        .grad_norm = summary.gradient_norm,
+                        .learning_rate = summary.learning_rate,
+                        .duration = summary.duration,
+                        .tokens = train.global_batch * ElementCount(prepared.data.target),
+                        .samples = train.global_batch,
+                        .forward_flops = forward_flops * train.global_batch,
+                        .validation_loss = summary.validation_loss};
+    for (const StepRecord& record : workers) {
+      metrics.workers.push_back({.peak = Bytes(record.peak_bytes),
+                                 .busy = Nanos(record.busy_ns),
+                                 .wait = Nanos(record.wait_ns)});
+    }
+    return metrics;
+  }
+
+  const PreparedJob& prepared;
+  const std::string directory;
+  const Nanos begin;
+  const int64_t first_step;
+  const double forward_flops;
+  ProgressPrinter progress;
+  std::unique_ptr<MetricsWriter> metrics;  // null when switched off
+  int64_t tokens = 0;
+  std::string trace_path;
+  std::vector<std::string> warnings;
+};
+
+RunRecorder::RunRecorder(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+RunRecorder::~RunRecorder() = default;
+
+absl::StatusOr<std::unique_ptr<RunRecorder>> RunRecorder::Open(const PreparedJob& prepared,
+                                                               int64_t first_step) {
+  const JobConfig& job = prepared.job;
+  auto impl = std::make_unique<Impl>(prepared, first_step);
+  const auto refuse = [&job](const absl::Status& status) {
+    return ConfigError(job, "output.directory", status.message());
+  };
+  std::error_code error;
+  std::filesystem::create_directories(impl->directory, error);
+  if (error) {
+    return refuse(absl::InvalidArgumentError(
+        absl::StrCat("cannot make '", impl->directory, "': ", error.message())));
+  }
+  const std::string plan = ToString(prepared.plan, prepared.model.spec);
+  if (const auto written = WriteTextFile(impl->directory + "/plan.txt", plan); !written.ok()) {
+    return refuse(written);
+  }
+  if (job.output.metrics) {
+    auto writer =
+        MetricsWriter::Open(impl->directory + "/metrics.jsonl",
+                            first_step > 0 ? std::optional<int64_t>(first_step) : std::nullopt);
+    if (!writer.ok()) return refuse(writer.status());
+    impl->metrics = *std::move(writer);
+  }
+  impl->progress.Say(Headline(prepared));
+  if (first_step > 0) impl->progress.Say(absl::StrCat("continuing after step ", first_step));
+  return std::unique_ptr<RunRecorder>(new RunRecorder(std::move(impl)));
+}
+
+// Metrics that cannot be written are no reason to lose the run.
+void RunRecorder::Record(const StepSummary& summary, const std::vector<StepRecord>& workers) {
+  const StepMetrics metrics = impl_->MetricsOf(summary, workers);
+  impl_->tokens += metrics.tokens;
+  impl_->progress.Step(metrics, Now());
+  if (impl_->metrics == nullptr) return;
+  const absl::Status written = impl_->metrics->Write(metrics);
+  if (!written.ok()) {
+    Warn(absl::StrCat("no more metrics from step ", summary.step, " on: ", written.message()));
+    impl_->metrics.reset();
+  }
+}
+
+void RunRecorder::RecordTrace(const std::vector<WorkerTimeline>& workers) {
+  const std::string path = impl_->directory + "/measured.trace.json";
+  const absl::Status written = siphon::WriteTrace(path, "measured", workers);
+  if (written.ok()) {
+    impl_->trace_path = path;
+  } else {
+    Warn(absl::StrCat("no trace: ", written.message()));
+  }
+}
+
+void RunRecorder::Warn(const std::string& warning) {
+  impl_->warnings.push_back(warning);
+  impl_->progress.Say(absl::StrCat("warning: ", warning));
+}
+
+void RunRecorder::Close(const RunOutcome& outcome) {
+  const JobConfig& job = impl_->prepared.job;
+  RunSummary summary{.first_step = impl_->first_step,
+                     .steps_done = outcome.steps_done,
+                     .total_steps = job.train.steps,
+                     .duration = Now() - impl_->begin,
+                     .tokens = impl_->tokens,
+                     .last_loss = outcome.last_loss,
+                     .last_validation_loss = outcome.last_validation_loss,
+                     .checkpoint = outcome.last_checkpoint,
+                     .trace = impl_->trace_path,
+                     .warnings = impl_->warnings};
+  if (impl_->metrics != nullptr) summary.metrics = impl_->metrics->path();
+  if (!outcome.last_checkpoint.empty() && job.model.kind == "gpt" && job.data.kind == "text") {
+    summary.next_commands.push_back(absl::StrCat(
+        "siphon generate --checkpoint ", job.output.directory, " --prompt \"In the beginning\""));
+  }
+  impl_->progress.Finish();
+  ToStandardError(ToString(summary));
+}
+
+}  // namespace siphon

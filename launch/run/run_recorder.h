@@ -1,0 +1,55 @@
+#ifndef SIPHON_LAUNCH_RUN_RUN_RECORDER_H_
+#define SIPHON_LAUNCH_RUN_RUN_RECORDER_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "launch/run/prepare_job.h"
+#include "launch/run/run_outcome.h"
+#include "launch/run/step_record.h"
+#include "planner/timeline.h"
+#include "planner/units.h"
+
+namespace siphon {
+
+// What is known of a step on every worker.
+struct StepSummary {
+  int64_t step = 0;  // steps done, this one included
+  double loss = 0;
+  double learning_rate = 0;
+  double gradient_norm = 0;
+  Nanos duration;
+  std::optional<double> validation_loss;
+};
+
+// What worker 0 leaves in the output directory and shows on standard error.
+class RunRecorder {
+ public:
+  // Makes the directory, writes plan.txt, opens metrics.jsonl (anew, or continuing after
+  // `first_step`). `prepared` must outlive this. Errors: InvalidArgument at output.directory when
+  // it cannot be written. What goes wrong with a file later becomes a warning; the run goes on.
+  static absl::StatusOr<std::unique_ptr<RunRecorder>> Open(const PreparedJob& prepared,
+                                                           int64_t first_step);
+  ~RunRecorder();
+
+  // After each step: a line of metrics, and the bar moves.
+  void Record(const StepSummary& summary, const std::vector<StepRecord>& workers);
+  // One step's intervals as measured.trace.json.
+  void RecordTrace(const std::vector<WorkerTimeline>& workers);
+  // Says it now, above the progress bar, and again in the closing summary.
+  void Warn(const std::string& warning);
+  // The closing summary.
+  void Close(const RunOutcome& outcome);
+
+ private:
+  struct Impl;
+  explicit RunRecorder(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_RUN_RUN_RECORDER_H_

@@ -1,0 +1,285 @@
+#include "launch/run/run_worker.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "launch/data/batches.h"
+#include "launch/plan_job/learning_rate.h"
+#include "launch/run/coordinate.h"
+#include "launch/run/run_recorder.h"
+#include "launch/run/step_record.h"
+#include "launch/run/training_state.h"
+#include "pipeline/stage_worker.h"
+#include "pipeline/torch/counting_allocator.h"
+#include "pipeline/torch/torch_stage.h"
+#include "planner/status.h"
+#include "swap/memory_ledger.h"
+
+namespace siphon {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+Nanos Since(Clock::time_point begin) {
+  return Nanos(std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
+}
+
+Bytes CapacityOf(const JobConfig& job, WorkerId worker) {
+  const std::vector<Bytes>& capacity = job.memory.capacity;
+  if (capacity.empty()) return Bytes(0);
+  return capacity.size() == 1 ? capacity[0] : capacity[worker.value];
+}
+
+OptimizerOptions OptimizerOf(const TrainConfig& train) {
+  return {.name = train.optimizer,
+          .weight_decay = train.weight_decay,
+          .beta1 = train.beta1,
+          .beta2 = train.beta2,
+          .momentum = train.momentum};
+}
+
+// One worker's run. Members are in the order in which they are made; the ledger outlives every
+// tensor.
+class WorkerRun {
+ public:
+  WorkerRun(const PreparedJob& prepared, const WorkerSeat& seat)
+      : prepared_(prepared),
+        seat_(seat),
+        ledger_(std::make_shared<MemoryLedger>(CapacityOf(prepared.job, seat.me))),
+        coordinator_(seat.transport, seat.me,
+                     static_cast<int>(prepared.plan.training.programs.size())) {}
+
+  absl::StatusOr<RunOutcome> Run();
+
+ private:
+  absl::Status MakeStages();
+  bool Holds(StageId stage) const { return stages_.contains(stage); }
+  bool NeedsData() const;
+  absl::StatusOr<StepReport> RunBatch(const Schedule& schedule, const Batch& batch, StepMode mode,
+                                      const StepEnd& end);
+  absl::Status TrainOneStep();
+  absl::StatusOr<double> Validate();
+  bool ValidationIsDue() const;
+  absl::Status SaveCheckpoint();
+  void Phase(const std::string& name) const {
+    if (seat_.at_phase) seat_.at_phase(name);
+  }
+
+  const PreparedJob& prepared_;
+  const WorkerSeat& seat_;
+  std::shared_ptr<MemoryLedger> ledger_;
+  Coordinator coordinator_;
+  StageMap stages_;
+  std::unique_ptr<StageWorker> worker_;
+  std::unique_ptr<RunRecorder> recorder_;  // on worker 0
+  Progress progress_;
+  RunOutcome outcome_;
+  int64_t traced_step_ = 0;  // the second of this run: the first has warm-up effects
+  bool stop_agreed_ = false;
+};
+
+absl::Status WorkerRun::MakeStages() {
+  const TrainingPlan& plan = prepared_.plan;
+  if (!ledger_->Take(seat_.communication_bytes)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("worker ", seat_.me.value, ": communication buffers need ",
+                     FormatBytes(seat_.communication_bytes), ", memory.capacity is ",
+                     FormatBytes(ledger_->capacity())));
+  }
+  std::map<StageId, StageCompute*> computes;
+  WorkerLayout layout{.worker_of_stage = plan.training.worker_of_stage,
+                      .shared_parameters = plan.shared_parameters};
+  layout.owned_parameters.resize(plan.partition.stages.size());
+  for (const Parameter& parameter : CanonicalParameters(prepared_.model.spec)) {
+    const StageId owner = StageOfLayer(plan.partition, parameter.uses[0].layer);
+    ++layout.owned_parameters[owner.value];
+  }
+  for (const StageId stage : StagesOf(plan.training, seat_.me)) {
+    SIPHON_ASSIGN_OR_RETURN(stages_[stage],
+                            MakeTorchStage(prepared_.model, plan.partition, stage,
+                                           static_cast<uint64_t>(prepared_.job.train.seed),
+                                           OptimizerOf(prepared_.job.train)));
+    computes[stage] = stages_[stage].get();
+  }
+  worker_ = std::make_unique<StageWorker>(seat_.me, std::move(layout), std::move(computes),
+                                          seat_.transport, seat_.at_action);
+  return absl::OkStatus();
+}
+
+bool WorkerRun::NeedsData() const {
+  const int last = static_cast<int>(prepared_.plan.partition.stages.size()) - 1;
+  return Holds(StageId(0)) || Holds(StageId(last));
+}
+
+absl::StatusOr<StepReport> WorkerRun::RunBatch(const Schedule& schedule, const Batch& batch,
+                                               StepMode mode, const StepEnd& end) {
+  StepInputs inputs{.step = progress_.step,
+                    .mode = mode,
+                    .target_count = std::max<int64_t>(1, batch.target_count)};
+  // Stages between the ends read no data, but every stage is told the shapes.
+  inputs.microbatches.resize(
+      schedule.microbatches,
+      {.input_spec = Batched(prepared_.data.input, prepared_.job.train.microbatch),
+       .target_spec = Batched(prepared_.data.target, prepared_.job.train.microbatch)});
+  for (size_t i = 0; i < batch.microbatches.size(); ++i) {
+    inputs.microbatches[i].input = batch.microbatches[i].input;
+    inputs.microbatches[i].target = batch.microbatches[i].target;
+  }
+  return worker_->RunStep(schedule.programs[seat_.me.value], inputs, end);
+}
+
+absl::Status WorkerRun::TrainOneStep() {
+  const JobConfig& job = prepared_.job;
+  const Clock::time_point begin = Clock::now();
+  ledger_->ResetPeak();
+  Batch batch;
+  if (NeedsData()) {
+    SIPHON_ASSIGN_OR_RETURN(
+        batch,
+        TrainingBatch(prepared_.data,
+                      {.global_batch = job.train.global_batch, .microbatch = job.train.microbatch},
+                      static_cast<uint64_t>(job.train.seed), progress_.samples_consumed));
+  }
+  const StepEnd end{.update = progress_.step + 1,
+                    .learning_rate = LearningRateAt(job.train, progress_.step),
+                    .clip_norm = job.train.clip_norm};
+  SIPHON_ASSIGN_OR_RETURN(const StepReport report,
+                          RunBatch(prepared_.plan.training, batch, StepMode::kTrain, end));
+
+  StepRecord mine = SummariseTimeline(report.timeline);
+  mine.peak_bytes = ledger_->peak().value;
+  mine.stop_requested = seat_.stop_requested && seat_.stop_requested();
+  SIPHON_ASSIGN_OR_RETURN(const std::vector<StepRecord> records, coordinator_.Gather(mine));
+  for (const StepRecord& record : records) stop_agreed_ = stop_agreed_ || record.stop_requested;
+  outcome_.last_loss = std::accumulate(report.losses.begin(), report.losses.end(), 0.0);
+  const Nanos duration = Since(begin);
+
+  progress_.step += 1;
+  progress_.samples_consumed += job.train.global_batch;
+  outcome_.steps_done = progress_.step;
+  if (seat_.at_progress) seat_.at_progress(progress_.step, outcome_.last_checkpoint);
+  std::optional<double> validation;
+  if (ValidationIsDue()) {
+    SIPHON_ASSIGN_OR_RETURN(validation, Validate());
+    outcome_.last_validation_loss = validation;
+  }
+  std::vector<WorkerTimeline> timelines;
+  if (job.output.trace && progress_.step == traced_step_) {
+    SIPHON_ASSIGN_OR_RETURN(timelines, GatherTimelines(coordinator_, report.timeline));
+  }
+  if (recorder_ == nullptr) return absl::OkStatus();
+  if (!timelines.empty()) recorder_->RecordTrace(timelines);
+  recorder_->Record({.step = progress_.step,
+                     .loss = outcome_.last_loss,
+                     .learning_rate = end.learning_rate,
+                     .gradient_norm = report.gradient_norm,
+                     .duration = duration,
+
+                     .validation_loss = validation},
+                    records);
+  return absl::OkStatus();
+}
+
+bool WorkerRun::ValidationIsDue() const {
+  if (prepared_.plan.evaluation.programs.empty()) return false;
+  const TrainConfig& train = prepared_.job.train;
+  if (progress_.step == train.steps) return true;
+  return train.validate_every > 0 && progress_.step % train.validate_every == 0;
+}
+
+// Mean loss per target over the validation batches, the same on all workers.
+absl::StatusOr<double> WorkerRun::Validate() {
+  Phase("validation");
+  const JobConfig& job = prepared_.job;
+  const Schedule& schedule = prepared_.plan.evaluation;
+  const BatchShape shape{.global_batch = schedule.microbatches * job.train.microbatch,
+                         .microbatch = job.train.microbatch};
+  int64_t batches = ValidationBatchCount(prepared_.data, shape);
+  if (job.train.validation_batches > 0) batches = std::min(batches, job.train.validation_batches);
+  ValidationSum mine;
+  for (int64_t index = 0; index < batches; ++index) {
+    Batch batch;
+    if (NeedsData()) {
+      SIPHON_ASSIGN_OR_RETURN(batch, ValidationBatch(prepared_.data, shape,
+                                                     static_cast<uint64_t>(job.train.seed), index));
+    }
+    SIPHON_ASSIGN_OR_RETURN(const StepReport report,
+                            RunBatch(schedule, batch, StepMode::kEvaluate, {}));
+    if (report.losses.empty()) continue;
+    double batch_loss = 0;
+    for (const float loss : report.losses) batch_loss += loss;
+    mine.loss += batch_loss * static_cast<double>(batch.target_count);
+    mine.targets += static_cast<double>(batch.target_count);
+  }
+  SIPHON_ASSIGN_OR_RETURN(const std::vector<ValidationSum> sums, coordinator_.Gather(mine));
+  ValidationSum total;
+  for (const ValidationSum& sum : sums) {
+    total.loss += sum.loss;
+    total.targets += sum.targets;
+  }
+  return total.loss / std::max(1.0, total.targets);
+}
+
+// A checkpoint that cannot be written is no reason to lose the run: it goes on, and says so now and
+// at the end.
+absl::Status WorkerRun::SaveCheckpoint() {
+  Phase("writing a checkpoint");
+  auto saved = SaveState(prepared_, stages_, coordinator_, progress_);
+  if (saved.ok()) {
+    outcome_.last_checkpoint = *saved;
+    if (seat_.at_progress) seat_.at_progress(progress_.step, outcome_.last_checkpoint);
+    return absl::OkStatus();
+  }
+  if (absl::IsUnavailable(saved.status())) return saved.status();  // a worker is gone
+  outcome_.warnings.push_back(
+      absl::StrCat("no checkpoint after step ", progress_.step, ": ", saved.status().message()));
+  if (recorder_ != nullptr) recorder_->Warn(outcome_.warnings.back());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RunOutcome> WorkerRun::Run() {
+  const JobConfig& job = prepared_.job;
+  LedgerScope scope(ledger_);
+  Phase("making its stages");
+  SIPHON_RETURN_IF_ERROR(coordinator_.Agree(MakeStages()));
+  Phase("reading the checkpoint");
+  SIPHON_ASSIGN_OR_RETURN(progress_,
+                          RestoreState(prepared_, stages_, coordinator_, outcome_.warnings));
+  outcome_.steps_done = progress_.step;
+  traced_step_ = std::min(progress_.step + 2, job.train.steps);
+  absl::Status opened;
+  if (seat_.me.value == 0) {
+    auto recorder = RunRecorder::Open(prepared_, progress_.step);
+    opened = recorder.status();
+    if (recorder.ok()) recorder_ = *std::move(recorder);
+  }
+  SIPHON_RETURN_IF_ERROR(coordinator_.Agree(opened));
+  if (recorder_ != nullptr) {
+    for (const std::string& warning : outcome_.warnings) recorder_->Warn(warning);
+  }
+
+  while (progress_.step < job.train.steps && !stop_agreed_) {
+    SIPHON_RETURN_IF_ERROR(TrainOneStep());
+    const bool last = progress_.step == job.train.steps;
+    const int64_t every = job.checkpoint.every_steps;
+    if ((every > 0 && (last || progress_.step % every == 0)) || (stop_agreed_ && !last)) {
+      SIPHON_RETURN_IF_ERROR(SaveCheckpoint());
+    }
+  }
+  if (progress_.step < job.train.steps) outcome_.end = RunEnd::kStopped;
+  if (recorder_ != nullptr) recorder_->Close(outcome_);
+  return outcome_;
+}
+
+}  // namespace
+
+absl::StatusOr<RunOutcome> RunWorker(const PreparedJob& prepared, const WorkerSeat& seat) {
+  SetTorchThreads(static_cast<int>(prepared.job.pipeline.threads_per_worker));
+  return WorkerRun(prepared, seat).Run();
+}
+
+}  // namespace siphon

@@ -1,0 +1,16 @@
+#ifndef SIPHON_LAUNCH_RUN_TRAIN_COMMAND_H_
+#define SIPHON_LAUNCH_RUN_TRAIN_COMMAND_H_
+
+#include "launch/command_line.h"
+#include "launch/run/model_factory.h"
+
+namespace siphon {
+
+// `siphon train`: reads and prepares the job, then becomes the parent of an mpirun, or, inside a
+// world that exists already, one of its ranks. Returns the exit code of the contract.
+int TrainCommand(int* argc, char*** argv, const TrainArguments& arguments,
+                 const ModelFactory& factory);
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_RUN_TRAIN_COMMAND_H_

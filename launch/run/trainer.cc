@@ -1,0 +1,91 @@
+#include "launch/run/trainer.h"
+
+#include <atomic>
+#include <cstdio>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "launch/command_line.h"
+#include "launch/config/check_job_config.h"
+#include "launch/process/exit_codes.h"
+#include "launch/run/job_limits.h"
+#include "launch/run/prepare_job.h"
+#include "launch/run/run_worker.h"
+#include "launch/run/train_command.h"
+#include "pipeline/torch/counting_allocator.h"
+#include "pipeline/transport/in_process_transport.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+// The first failure of any worker ends the waits of all others.
+class FirstFailure {
+ public:
+  void Record(const absl::Status& status) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (status.ok() || !first_.ok()) return;
+    first_ = status;
+    failed_.store(true, std::memory_order_release);
+  }
+  absl::Status Get() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return first_;
+  }
+  absl::Status Check() const {
+    if (!failed_.load(std::memory_order_acquire)) return absl::OkStatus();
+    return absl::UnavailableError("another worker failed");
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  absl::Status first_;
+  std::atomic<bool> failed_{false};
+};
+
+}  // namespace
+
+Trainer::Trainer(JobConfig job, ModelFactory factory)
+    : job_(std::move(job)), factory_(std::move(factory)) {}
+
+absl::StatusOr<RunOutcome> Trainer::Train() {
+  InstallCountingAllocator();
+  SIPHON_RETURN_IF_ERROR(CheckJobConfig(
+      job_, MachineLimits(factory_ ? ModelSource::kProgram : ModelSource::kJobFile)));
+  SIPHON_ASSIGN_OR_RETURN(const PreparedJob prepared, PrepareJob(job_, factory_));
+  const int workers = static_cast<int>(prepared.plan.training.programs.size());
+  FirstFailure failure;
+  const auto transports = MakeInProcessTransports(workers, [&failure] { return failure.Check(); });
+  std::vector<absl::StatusOr<RunOutcome>> outcomes(workers);
+  std::vector<std::thread> threads;
+  for (int worker = 0; worker < workers; ++worker) {
+    threads.emplace_back([&, worker] {
+      outcomes[worker] =
+          RunWorker(prepared, {.me = WorkerId(worker), .transport = transports[worker].get()});
+      failure.Record(outcomes[worker].status());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  SIPHON_RETURN_IF_ERROR(failure.Get());
+  return outcomes[0];
+}
+
+int TrainerMain(int argc, char** argv, const ModelFactory& factory) {
+  InstallCountingAllocator();
+  std::vector<std::string> arguments = {"train"};
+  arguments.insert(arguments.end(), argv + 1, argv + argc);
+  const auto parsed = ParseCommandLine(arguments);
+  if (!parsed.ok()) {
+    std::fprintf(stderr, "siphon: %s\n", std::string(parsed.status().message()).c_str());
+    return kExitBadInput;
+  }
+  if (const auto* answered = std::get_if<Answered>(&*parsed)) {
+    std::fputs(answered->text.c_str(), stdout);
+    return kExitDone;
+  }
+  return TrainCommand(&argc, &argv, std::get<TrainArguments>(*parsed), factory);
+}
+
+}  // namespace siphon

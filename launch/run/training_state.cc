@@ -1,0 +1,155 @@
+#include "launch/run/training_state.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "launch/config/load_job_config.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+std::string TensorName(const StateTensor& tensor) {
+  switch (tensor.kind) {
+    case StateTensor::Kind::kParameter:
+      return tensor.name;
+    case StateTensor::Kind::kFirstMoment:
+      return absl::StrCat(tensor.name, ".exp_avg");
+    case StateTensor::Kind::kSecondMoment:
+      return absl::StrCat(tensor.name, ".exp_avg_sq");
+  }
+  return tensor.name;
+}
+
+enum class Which { kOwned, kAll };
+
+std::vector<CheckpointTensor> TensorsOf(const StageMap& stages, Which which) {
+  std::vector<CheckpointTensor> tensors;
+  for (const auto& [stage, compute] : stages) {
+    for (const StateTensor& tensor : compute->State()) {
+      if (which == Which::kOwned && !tensor.owned) continue;
+      tensors.push_back({.name = TensorName(tensor),
+                         .optimizer = tensor.kind != StateTensor::Kind::kParameter,
+                         .spec = tensor.spec,
+                         .bytes = tensor.bytes});
+    }
+  }
+  return tensors;
+}
+
+// The checkpoint to resume from, empty for a fresh start. Worker 0's word counts.
+absl::StatusOr<std::string> ChooseCheckpoint(const JobConfig& job) {
+  const std::string& resume = job.checkpoint.resume;
+  if (resume == "none") return std::string();
+  if (resume != "auto") return resume;
+  auto newest = NewestCheckpoint(CheckpointDirectory(job));
+  if (newest.ok()) return newest;
+  if (absl::IsNotFound(newest.status())) return std::string();
+  return newest.status();
+}
+
+void NoteDifferences(const PreparedJob& prepared, const CheckpointInfo& info,
+                     std::vector<std::string>& warnings) {
+  const JobConfig& job = prepared.job;
+  const auto differs = [&](absl::string_view what, const auto& now, const auto& then) {
+    if (now == then) return;
+    warnings.push_back(absl::StrCat(what, " is ", now, " and was ", then,
+                                    " when the checkpoint was written: results will not be "
+                                    "bitwise those of an uninterrupted run"));
+  };
+  differs("pipeline.threads_per_worker", job.pipeline.threads_per_worker, info.threads_per_worker);
+  differs("train.seed", job.train.seed, info.seed);
+  if (prepared.data.fingerprint != info.data_fingerprint) {
+    warnings.push_back("the data differ from those that the checkpoint was trained on");
+  }
+}
+
+absl::StatusOr<Progress> ReadCheckpoint(const PreparedJob& prepared, const StageMap& stages,
+                                        const std::string& path,
+                                        std::vector<std::string>& warnings) {
+  SIPHON_ASSIGN_OR_RETURN(const Checkpoint checkpoint, Checkpoint::Open(path));
+  const CheckpointInfo& info = checkpoint.info();
+  if (info.optimizer != prepared.job.train.optimizer) {
+    return ConfigError(prepared.job, "train.optimizer",
+                       absl::StrCat(prepared.job.train.optimizer, ", but the checkpoint ", path,
+                                    " holds the state of ", info.optimizer));
+  }
+  SIPHON_RETURN_IF_ERROR(checkpoint.Read(TensorsOf(stages, Which::kAll)));
+  NoteDifferences(prepared, info, warnings);
+  return Progress{.step = info.step, .samples_consumed = info.samples_consumed};
+}
+
+absl::StatusOr<Progress> StartFresh(const PreparedJob& prepared, const StageMap& stages) {
+  const std::string& initial = prepared.job.model.init_from;
+  if (initial.empty()) return Progress{};
+  std::vector<CheckpointTensor> parameters;
+  for (CheckpointTensor& tensor : TensorsOf(stages, Which::kAll)) {
+    if (!tensor.optimizer) parameters.push_back(std::move(tensor));
+  }
+  const absl::Status status = ReadInitialWeights(initial, parameters);
+  if (!status.ok()) return ConfigError(prepared.job, "model.init_from", status.message());
+  return Progress{};
+}
+
+CheckpointInfo InfoOf(const PreparedJob& prepared, const Progress& progress) {
+  return {.step = progress.step,
+          .samples_consumed = progress.samples_consumed,
+          .seed = prepared.job.train.seed,
+          .threads_per_worker = prepared.job.pipeline.threads_per_worker,
+          .optimizer = prepared.job.train.optimizer,
+          .data_fingerprint = prepared.data.fingerprint,
+          .tokenizer = prepared.job.data.tokenizer,
+          .job_text = WriteJobConfig(prepared.job),
+          .plan_text = ToString(prepared.plan, prepared.model.spec)};
+}
+
+}  // namespace
+
+std::string CheckpointDirectory(const JobConfig& job) {
+  if (!job.checkpoint.directory.empty()) return job.checkpoint.directory;
+  return absl::StrCat(job.output.directory, "/checkpoints");
+}
+
+absl::StatusOr<Progress> RestoreState(const PreparedJob& prepared, const StageMap& stages,
+                                      Coordinator& coordinator,
+                                      std::vector<std::string>& warnings) {
+  absl::StatusOr<std::string> chosen = std::string();
+  if (coordinator.me().value == 0) chosen = ChooseCheckpoint(prepared.job);
+  SIPHON_RETURN_IF_ERROR(coordinator.Agree(chosen.status()));
+  SIPHON_ASSIGN_OR_RETURN(const std::vector<std::string> paths, coordinator.GatherText(*chosen));
+  absl::StatusOr<Progress> progress = paths[0].empty()
+                                          ? StartFresh(prepared, stages)
+                                          : ReadCheckpoint(prepared, stages, paths[0], warnings);
+  SIPHON_RETURN_IF_ERROR(coordinator.Agree(progress.status()));
+  return progress;
+}
+
+absl::StatusOr<std::string> SaveState(const PreparedJob& prepared, const StageMap& stages,
+                                      Coordinator& coordinator, const Progress& progress) {
+  const bool first = coordinator.me().value == 0;
+  absl::StatusOr<std::string> partial = std::string();
+  if (first) partial = BeginCheckpoint(CheckpointDirectory(prepared.job), progress.step);
+  SIPHON_RETURN_IF_ERROR(coordinator.Agree(partial.status()));
+  SIPHON_ASSIGN_OR_RETURN(const std::vector<std::string> partials,
+                          coordinator.GatherText(*partial));
+
+  const absl::StatusOr<std::string> shard = WriteCheckpointShard(
+      partials[0], coordinator.me().value, coordinator.workers(), TensorsOf(stages, Which::kOwned));
+  if (const absl::Status agreed = coordinator.Agree(shard.status()); !agreed.ok()) {
+    if (first) AbandonCheckpoint(partials[0]);
+    return agreed;
+  }
+  SIPHON_ASSIGN_OR_RETURN(const std::vector<std::string> shards, coordinator.GatherText(*shard));
+
+  absl::StatusOr<std::string> finished = std::string();
+  if (first) {
+    finished = FinishCheckpoint(partials[0], InfoOf(prepared, progress), shards,
+                                prepared.job.checkpoint.keep);
+    if (!finished.ok()) AbandonCheckpoint(partials[0]);
+  }
+  SIPHON_RETURN_IF_ERROR(coordinator.Agree(finished.status()));
+  SIPHON_ASSIGN_OR_RETURN(const std::vector<std::string> paths, coordinator.GatherText(*finished));
+  return paths[0];
+}
+
+}  // namespace siphon

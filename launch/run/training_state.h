@@ -1,0 +1,42 @@
+#ifndef SIPHON_LAUNCH_RUN_TRAINING_STATE_H_
+#define SIPHON_LAUNCH_RUN_TRAINING_STATE_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "launch/checkpoint/checkpoint.h"
+#include "launch/run/coordinate.h"
+#include "launch/run/prepare_job.h"
+#include "pipeline/stage_compute.h"
+
+namespace siphon {
+
+using StageMap = std::map<StageId, std::unique_ptr<StageCompute>>;
+
+// Where a run stands between two steps; with the stages' tensors all that a checkpoint has to hold.
+struct Progress {
+  int64_t step = 0;              // steps done
+  int64_t samples_consumed = 0;  // of the training data
+};
+
+// The directory that holds the job's checkpoints.
+std::string CheckpointDirectory(const JobConfig& job);
+
+// Collective: brings the stages to where `checkpoint.resume` says, and to `model.init_from` on a
+// fresh start. Worker 0 chooses the checkpoint, so that all take the same. Notes about what will
+// differ (threads, data) are appended to `warnings` of worker 0. Errors: as of Checkpoint, on all
+// workers alike; nothing is overwritten.
+absl::StatusOr<Progress> RestoreState(const PreparedJob& prepared, const StageMap& stages,
+                                      Coordinator& coordinator, std::vector<std::string>& warnings);
+
+// Collective: writes a checkpoint, complete or absent. Returns its path.
+// Errors: on all workers alike; the earlier checkpoints are intact then.
+absl::StatusOr<std::string> SaveState(const PreparedJob& prepared, const StageMap& stages,
+                                      Coordinator& coordinator, const Progress& progress);
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_RUN_TRAINING_STATE_H_

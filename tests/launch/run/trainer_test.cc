@@ -1,0 +1,144 @@
+#include "launch/run/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "pipeline/torch/layers.h"
+#include "tests/launch/run/checkpoint_bits.h"
+
+namespace siphon {
+namespace {
+
+// A folder of this test alone, empty at its start.
+std::string TestFolder() {
+  const auto* info = testing::UnitTest::GetInstance()->current_test_info();
+  const std::string folder = testing::TempDir() + "siphon_" + info->name();
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  return folder;
+}
+
+// A gpt of eight layers with dropout, tied embeddings and clipping, six steps.
+JobConfig TinyJob(const std::string& folder, const std::string& run, int64_t stages) {
+  JobConfig job;
+  job.model = {.kind = "gpt", .layers = 6, .hidden = 16, .heads = 2, .dropout = 0.1};
+  job.data.kind = "synthetic";
+  job.data.sequence_length = 8;
+  job.data.samples = 64;
+  job.data.validation_fraction = 0.25;
+  job.train.steps = 6;
+  job.train.global_batch = 8;
+  job.train.microbatch = 2;
+  job.train.learning_rate = 0.01;
+  job.train.clip_norm = 0.5;
+  job.pipeline.stages = stages;
+  job.checkpoint.every_steps = 3;
+  job.output.directory = folder + "/" + run;
+  return job;
+}
+
+RunOutcome MustTrain(const JobConfig& job) {
+  auto outcome = Trainer(job).Train();
+  EXPECT_TRUE(outcome.ok()) << outcome.status();
+  return outcome.ok() ? *outcome : RunOutcome{};
+}
+
+TEST(Trainer, LossCheckpointAndValidationAreTheSameBitsForAnyNumberOfStages) {
+  const std::string folder = TestFolder();
+  const RunOutcome alone = MustTrain(TinyJob(folder, "alone", 1));
+  const auto expected = CheckpointBits(alone.last_checkpoint);
+  // wte once, wpe, 12 a block, 2 of the last norm; each with two moments.
+  EXPECT_EQ(expected.size(), 3u * (2 + 6 * 12 + 2));
+  for (const int64_t stages : {2, 4, 8}) {
+    const RunOutcome split = MustTrain(TinyJob(folder, "stages" + std::to_string(stages), stages));
+    EXPECT_EQ(split.last_loss, alone.last_loss) << stages;
+    EXPECT_EQ(split.last_validation_loss, alone.last_validation_loss) << stages;
+    EXPECT_EQ(CheckpointBits(split.last_checkpoint), expected) << stages;
+  }
+}
+
+TEST(Trainer, ContinuesFromFourStagesWithTwoOrEightAndAnotherScheduleBitForBit) {
+  const std::string folder = TestFolder();
+  const auto expected = CheckpointBits(MustTrain(TinyJob(folder, "whole", 1)).last_checkpoint);
+  MustTrain(TinyJob(folder, "first", 4));
+  const std::string half = folder + "/first/checkpoints/step-00000003";
+  ASSERT_TRUE(std::filesystem::exists(half));
+  for (const int64_t stages : {1, 2, 8}) {
+    JobConfig job = TinyJob(folder, "second" + std::to_string(stages), stages);
+    job.pipeline.schedule = "gpipe";
+    job.checkpoint.resume = half;
+    const RunOutcome outcome = MustTrain(job);
+    EXPECT_EQ(outcome.steps_done, 6);
+    EXPECT_TRUE(outcome.warnings.empty());
+    EXPECT_EQ(CheckpointBits(outcome.last_checkpoint), expected) << stages;
+  }
+}
+
+TEST(Trainer, ResumeAutoTakesTheNewestCheckpointAndAFinishedRunTrainsNoFurther) {
+  const std::string folder = TestFolder();
+  JobConfig job = TinyJob(folder, "run", 2);
+  const auto first = CheckpointBits(MustTrain(job).last_checkpoint);
+  job.checkpoint.resume = "auto";
+  const RunOutcome again = MustTrain(job);
+  EXPECT_EQ(again.steps_done, 6);
+  job.train.steps = 7;
+  EXPECT_EQ(MustTrain(job).steps_done, 7);
+}
+
+TEST(Trainer, WritesOneLineOfMetricsAStepWithEveryWorkersPeak) {
+  const std::string folder = TestFolder();
+  const JobConfig job = TinyJob(folder, "run", 4);
+  MustTrain(job);
+  std::ifstream metrics(folder + "/run/metrics.jsonl");
+  std::string line;
+  int lines = 0;
+  while (std::getline(metrics, line)) {
+    ++lines;
+    EXPECT_NE(line.find("\"step\":" + std::to_string(lines)), std::string::npos) << line;
+    EXPECT_NE(line.find("\"grad_norm\":"), std::string::npos) << line;
+    EXPECT_NE(line.find("\"peak_bytes\":["), std::string::npos) << line;
+  }
+  EXPECT_EQ(lines, 6);
+}
+
+TEST(Trainer, RefusesToExceedTheCapacityAndNamesTheActionAndTheBytes) {
+  JobConfig job = TinyJob(TestFolder(), "run", 2);
+  job.memory.capacity = {Bytes(100'000)};
+  const auto outcome = Trainer(job).Train();
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.status().code(), absl::StatusCode::kResourceExhausted) << outcome.status();
+}
+
+TEST(Trainer, TrainsAListOfLayersOfTheUsersOwn) {
+  JobConfig job = TinyJob(TestFolder(), "run", 2);
+  job.model.kind = "mine";
+  job.train.steps = 30;
+  job.train.learning_rate = 0.05;
+  const ModelFactory factory = [](const ModelOptions&) -> absl::StatusOr<Model> {
+    Model model;
+    model.spec.objective = Objective::kClassification;
+    model.spec.input = {DType::kFloat32, {6}};
+    model.spec.target = {DType::kInt64, {}};
+    model.spec.classes = 3;
+    model.spec.layers = {
+        {.name = "in", .parameters = {{"in.weight", {8, 6}}}, .outputs = {{DType::kFloat32, {8}}}},
+        {.name = "out", .parameters = {{"out.weight", {3, 8}}}}};
+    const LayerForward first = [](LayerContext& context, const std::vector<at::Tensor>& x) {
+      return std::vector<at::Tensor>{at::tanh(at::linear(x[0], context.Parameter(0)))};
+    };
+    const LayerForward second = [](LayerContext& context, const std::vector<at::Tensor>& x) {
+      return std::vector<at::Tensor>{at::linear(x[0], context.Parameter(0))};
+    };
+    model.forward = {first, second};
+    return model;
+  };
+  const auto outcome = Trainer(job, factory).Train();
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_LT(outcome->last_loss, 0.6);  // ln 3 = 1.10 is chance
+}
+
+}  // namespace
+}  // namespace siphon
