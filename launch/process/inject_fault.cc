@@ -1,0 +1,55 @@
+#include "launch/process/inject_fault.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace siphon {
+namespace {
+
+constexpr char kVariable[] = "SIPHON_INJECT_FAULT";
+
+const std::map<std::string, int>& SignalOfKind() {
+  static const std::map<std::string, int> signals = {
+      {"kill", SIGKILL}, {"stop", SIGSTOP}, {"stop_request", SIGUSR1}, {"fail", 0}};
+  return signals;
+}
+
+}  // namespace
+
+FaultInjector::FaultInjector(int rank) {
+  const char* text = std::getenv(kVariable);
+  if (text == nullptr) return;
+  const std::vector<std::string> parts = absl::StrSplit(text, ':');
+  int struck = 0;
+  Fault fault;
+  if (parts.size() != 4 || !absl::SimpleAtoi(parts[0], &struck) ||
+      !absl::SimpleAtoi(parts[1], &fault.step) || !SignalOfKind().contains(parts[3])) {
+    std::fprintf(stderr, "siphon: %s=%s ignored: it should be RANK:STEP:PLACE:KIND\n", kVariable,
+                 text);
+    return;
+  }
+  if (struck != rank) return;
+  fault.place = parts[2];
+  fault.kind = parts[3];
+  fault_ = fault;
+}
+
+absl::Status FaultInjector::At(absl::string_view place) {
+  if (!fault_.has_value() || fault_->step != step_ || fault_->place != place) {
+    return absl::OkStatus();
+  }
+  const std::string kind = fault_->kind;
+  fault_.reset();  // once
+  if (kind == "fail") return absl::InternalError(absl::StrCat("injected fault at ", place));
+  std::raise(SignalOfKind().at(kind));
+  return absl::OkStatus();
+}
+
+}  // namespace siphon

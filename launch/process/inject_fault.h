@@ -1,0 +1,42 @@
+#ifndef SIPHON_LAUNCH_PROCESS_INJECT_FAULT_H_
+#define SIPHON_LAUNCH_PROCESS_INJECT_FAULT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace siphon {
+
+// For tests: one fault of one rank, at a place that is otherwise hard to hit. Read from the
+// environment variable SIPHON_INJECT_FAULT, "RANK:STEP:PLACE:KIND": STEP counts the steps done
+// before, PLACE is an action ("2F5") or a phase
+// ("writing a checkpoint"), KIND is kill (SIGKILL), stop (SIGSTOP), fail (an error), or
+// stop_request (SIGUSR1 to itself).
+//
+// Thread-safety: one thread.
+class FaultInjector {
+ public:
+  // Does nothing unless the variable names this rank. A text that cannot be read is ignored with a
+  // message.
+  explicit FaultInjector(int rank);
+
+  void set_step(int64_t step) { step_ = step; }
+  // Strikes if this is the place; returns the injected error or OK.
+  absl::Status At(absl::string_view place);
+
+ private:
+  struct Fault {
+    int64_t step = 0;
+    std::string place;
+    std::string kind;
+  };
+  std::optional<Fault> fault_;
+  int64_t step_ = 0;
+};
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_PROCESS_INJECT_FAULT_H_
