@@ -23,6 +23,10 @@ int AnnouncedSize();
 // Largest MPI message; longer spans go in pieces. MPI counts in int.
 inline constexpr Bytes kMpiPieceBytes(int64_t{1} << 30);
 
+// Free bytes that SharedWindow(bytes) wants in the directory of its file, Open MPI's own share
+// included.
+Bytes SharedWindowFileBytes(Bytes bytes, int ranks);
+
 // MPI for this process: initialised by Init, finalised by Finalize (all ranks together) or left
 // alone when the job fails. Thread-safety: the thread that called Init, but Abort.
 class MpiWorld {

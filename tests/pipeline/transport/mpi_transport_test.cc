@@ -117,15 +117,25 @@ TEST(SharedWindow, IsZeroAtAPageAndTheSameMemoryForAll) {
 
 TEST(SharedWindow, ThatDoesNotFitIsRefusedOnAllRanksAlike) {
   if (world->size() == 1) GTEST_SKIP() << "skipped, because one rank needs no shared memory";
-  const auto window = world->SharedWindow(Bytes(int64_t{1} << 50));
+  constexpr Bytes kPetabyte(int64_t{1} << 50);
+  const auto window = world->SharedWindow(kPetabyte);
   EXPECT_EQ(window.status().code(), absl::StatusCode::kResourceExhausted);
   const std::string message(window.status().message());
-  EXPECT_THAT(message, testing::HasSubstr("the workers' shared memory needs 1024 TiB"));
+  EXPECT_THAT(message, testing::HasSubstr(absl::StrCat(
+                           "the workers' shared memory needs ",
+                           FormatBytes(SharedWindowFileBytes(kPetabyte, world->size())), " (")));
   EXPECT_THAT(message, testing::HasSubstr("bytes) are free"));
   EXPECT_THAT(message, testing::HasSubstr("OMPI_MCA_osc_sm_backing_directory"));
   const auto messages = world->AllGatherText(message);
   ASSERT_TRUE(messages.ok()) << messages.status();
   EXPECT_THAT(*messages, testing::Each(message));
+}
+
+TEST(SharedWindow, NeedsMoreRoomThanItsBytes) {
+  // Open MPI's own state, and the twentieth of the file that it wants to stay free.
+  const Bytes bytes(int64_t{100} << 20);
+  EXPECT_GT(SharedWindowFileBytes(bytes, 4).value, bytes.value / 20 * 21);
+  EXPECT_GT(SharedWindowFileBytes(bytes, 8), SharedWindowFileBytes(bytes, 4));
 }
 
 TEST(SharedWindow, InADirectoryThatDoesNotExistIsRefused) {
