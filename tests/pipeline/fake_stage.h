@@ -22,7 +22,7 @@ namespace siphon {
 // microbatches of the gradient of the output. Step:     parameter -= learning rate * scale *
 // gradient. Shared parameters: each use's own gradient is (layer + 1) * number of backwards; their
 // sum is added to the gradient.
-class FakeStage final : public StageCompute {
+class FakeStage : public StageCompute {
  public:
   FakeStage(StageId stage, int stages, std::vector<SharedParameter> shared);
 
