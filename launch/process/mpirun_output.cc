@@ -1,14 +1,13 @@
 #include "launch/process/mpirun_output.h"
 
 #include <algorithm>
-#include <regex>
+#include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
-#include "absl/strings/strip.h"
 #include "launch/process/process_probe.h"
 
 namespace siphon {
@@ -44,6 +43,17 @@ bool IsMpirunsOwn(absl::string_view line) {
   return line[0] == '[' && (absl::StrContains(line, " sent help message ") ||
                             absl::StrContains(line, "orte_base_help_aggregate") ||
                             absl::StrContains(line, "] ORTE_ERROR_LOG: "));
+}
+
+// The number behind `marker` and blanks.
+std::optional<int> NumberAfter(absl::string_view text, absl::string_view marker) {
+  const size_t found = text.find(marker);
+  if (found == absl::string_view::npos) return std::nullopt;
+  text = absl::StripLeadingAsciiWhitespace(text.substr(found + marker.size()));
+  const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  int number = 0;
+  if (!absl::SimpleAtoi(text.substr(0, digits), &number)) return std::nullopt;
+  return number;
 }
 
 }  // namespace
@@ -99,23 +109,17 @@ void MpirunOutput::EndOfFrame() {
   if (!about_the_end) return PassOn(frame);
   held_ += frame;
 
-  const std::string flat = absl::StrReplaceAll(frame, {{"\n", " "}});
-  std::smatch match;
-  int rank = 0;
-  int number = 0;
-  static const std::regex* const killed =
-      new std::regex(R"(process rank (\d+) .* exited on signal (\d+))");
-  static const std::regex* const exited =
-      new std::regex(R"(Process name: \[\[\d+,\d+\],(\d+)\]\s+Exit code:\s+(\d+))");
-  static const std::regex* const early = new std::regex(R"(due to process rank (\d+) )");
-  if (std::regex_search(flat, match, *killed) && absl::SimpleAtoi(match[1].str(), &rank) &&
-      absl::SimpleAtoi(match[2].str(), &number)) {
-    ends_.emplace(rank, absl::StrCat("killed by ", DescribeSignal(number)));
-  } else if (std::regex_search(flat, match, *exited) && absl::SimpleAtoi(match[1].str(), &rank) &&
-             absl::SimpleAtoi(match[2].str(), &number)) {
-    ends_.emplace(rank, absl::StrCat("exited with code ", number));
-  } else if (std::regex_search(flat, match, *early) && absl::SimpleAtoi(match[1].str(), &rank)) {
-    ends_.emplace(rank, "exited without finishing its work");
+  if (const auto rank = NumberAfter(frame, "noticed that process rank ")) {
+    if (const auto signal = NumberAfter(frame, " exited on signal ")) {
+      ends_.emplace(*rank, absl::StrCat("killed by ", DescribeSignal(*signal)));
+    }
+  } else if (const size_t name = frame.find("Process name: [["); name != std::string::npos) {
+    // "[[17601,1],2]": the number of the job, the rank
+    const auto named_rank = NumberAfter(absl::string_view(frame).substr(name), "],");
+    const auto code = NumberAfter(frame, "Exit code:");
+    if (named_rank && code) ends_.emplace(*named_rank, absl::StrCat("exited with code ", *code));
+  } else if (const auto early = NumberAfter(frame, "due to process rank ")) {
+    ends_.emplace(*early, "exited without finishing its work");
   }
 }
 
