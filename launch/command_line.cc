@@ -19,25 +19,26 @@ namespace {
 constexpr std::array<absl::string_view, 7> kPlannedCommands = {
     "plan", "simulate", "memory", "profile", "partition", "topology", "schedule"};
 
-const std::map<std::string, OutputFormat>& Formats() {
-  static const std::map<std::string, OutputFormat> formats = {{"text", OutputFormat::kText},
-                                                              {"json", OutputFormat::kJson}};
-  return formats;
-}
-
 void AddFormat(CLI::App* command, OutputFormat* format) {
-  command->add_option("--format", *format, "text or json (to standard output)")
-      ->transform(CLI::CheckedTransformer(Formats(), CLI::ignore_case))
-      ->default_str("text");
+  const auto set = [format](const std::string& name) {
+    *format = name == "json" ? OutputFormat::kJson : OutputFormat::kText;
+  };
+  command
+      ->add_option_function<std::string>("--format", set,
+                                         "text or json (to standard output); default text")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->type_name("");
 }
 
 void DescribeTrain(CLI::App& app, TrainArguments* train) {
   CLI::App* command = app.add_subcommand("train", "Train a model by a job file");
-  command->add_option("job,--config", train->job, "The job file (YAML)")->required();
+  command->add_option("job,--config", train->job, "The job file (YAML); --config JOB is the same")
+      ->type_name("JOB.yaml");
   command
       ->add_option("--set", train->overrides,
                    "Override a key of the job file: section.key=value (repeatable)")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
   AddFormat(command, &train->format);
   command->footer(absl::StrCat(
       "Started alone, it starts mpirun with one process a worker; started under mpirun or srun, it "
@@ -155,6 +156,9 @@ absl::StatusOr<ParsedCommand> ParseCommandLine(const std::vector<std::string>& a
   } catch (const CLI::ParseError& error) {
     if (command == nullptr) return UsageError(app, "", error);
     return UsageError(*command, name, error);
+  }
+  if (name == "train" && train.job.empty()) {
+    return absl::InvalidArgumentError("train: no job file given; siphon train JOB.yaml");
   }
   if (name == "train") return ParsedCommand(train);
   return ParsedCommand(generate);

@@ -52,10 +52,11 @@ absl::StatusOr<StepReport> StageWorker::RunStep(const std::vector<Action>& progr
                  absl::StrCat("worker ", me_.value, " begin of stage ", stage.value)));
   }
   for (size_t index = 0; index < program.size(); ++index) {
-    if (observer_) observer_(program[index]);
-    SIPHON_RETURN_IF_ERROR(Annotate(
-        run.Execute(program[index]),
-        absl::StrCat("worker ", me_.value, " action ", index, " ", ToString(program[index]))));
+    absl::Status status = observer_ ? observer_(program[index]) : absl::OkStatus();
+    if (status.ok()) status = run.Execute(program[index]);
+    if (status.ok()) continue;
+    return Annotate(status, absl::StrCat("worker ", me_.value, " action ", index, " ",
+                                         ToString(program[index])));
   }
   SIPHON_RETURN_IF_ERROR(
       Annotate(run.Drain(), absl::StrCat("worker ", me_.value, " after its last action")));

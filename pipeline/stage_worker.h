@@ -44,8 +44,8 @@ struct StepReport {
 // Thread-safety: one thread.
 class StageWorker {
  public:
-  // Called before each action, for the outside to see where a worker is.
-  using ActionObserver = std::function<void(const Action&)>;
+  // Called before each action, for the outside to see where a worker is. An error ends the step there.
+  using ActionObserver = std::function<absl::Status(const Action&)>;
 
   // `stages` are those that `layout` gives to `me`. Stages and transport must outlive the worker;
   // `transport` may be null when there is one worker only.

@@ -10,12 +10,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "launch/mpi_world.h"
+#include "launch/output/start_log.h"
 #include "launch/plan_job/plan_rings.h"
 #include "launch/process/board.h"
 #include "launch/process/exit_codes.h"
 #include "launch/process/failure_report.h"
 #include "launch/process/heartbeat.h"
+#include "launch/process/inject_fault.h"
 #include "launch/process/rank_process.h"
+#include "launch/run/outcome_json.h"
 #include "launch/run/run_worker.h"
 #include "planner/status.h"
 
@@ -37,27 +40,30 @@ absl::StatusOr<std::unique_ptr<Board>> ShareBoard(MpiWorld& world) {
 class Rank {
  public:
   Rank(const PreparedJob& prepared, MpiWorld& world, Board& board)
-      : prepared_(prepared), world_(world), board_(board) {}
+      : prepared_(prepared), world_(world), board_(board), faults_(world.rank()) {}
 
   absl::StatusOr<RunOutcome> Run(const LivenessCheck& check) {
     WorkerSeat seat{.me = WorkerId(world_.rank())};
     SIPHON_ASSIGN_OR_RETURN(const std::unique_ptr<Transport> transport, MakeTransport(seat, check));
     seat.transport = transport.get();
     seat.stop_requested = [this] { return board_.stop_requested(); };
-    seat.at_action = [this](const Action& action) {
-      board_.SetAction(world_.rank(), ToString(action));
+    seat.at_action = [this](const Action& action) { return Show(ToString(action)); };
+    seat.at_phase = [this](const std::string& phase) { return Show(phase); };
+    seat.at_progress = [this](int64_t step, const std::string& checkpoint) {
+      faults_.set_step(step);
+      if (world_.rank() != 0) return;
+      board_.SetNote(Board::Note::kSteps, absl::StrCat(step));
+      if (!checkpoint.empty()) board_.SetNote(Board::Note::kCheckpoint, checkpoint);
     };
-    seat.at_phase = [this](const std::string& phase) { board_.SetAction(world_.rank(), phase); };
-    if (world_.rank() == 0) {
-      seat.at_progress = [this](int64_t step, const std::string& checkpoint) {
-        board_.SetNote(Board::Note::kSteps, absl::StrCat(step));
-        if (!checkpoint.empty()) board_.SetNote(Board::Note::kCheckpoint, checkpoint);
-      };
-    }
     return RunWorker(prepared_, seat);
   }
 
  private:
+  absl::Status Show(const std::string& place) {
+    board_.SetAction(world_.rank(), place);
+    return faults_.At(place);
+  }
+
   absl::StatusOr<std::unique_ptr<Transport>> MakeTransport(WorkerSeat& seat,
                                                            const LivenessCheck& check) {
     const std::string& kind = prepared_.job.pipeline.transport;
@@ -79,6 +85,7 @@ class Rank {
   const PreparedJob& prepared_;
   MpiWorld& world_;
   Board& board_;
+  FaultInjector faults_;
 };
 
 // Memory that the job does not get is the job's plan not fitting; anything else has its own code.
@@ -122,8 +129,9 @@ class Presence {
 
 }  // namespace
 
-int RunRank(int* argc, char*** argv, const PreparedJob& prepared) {
+int RunRank(int* argc, char*** argv, const PreparedJob& prepared, OutputFormat format) {
   DieWithParent();
+  StartLog(absl::StrCat("siphon rank ", AnnouncedRank()), prepared.job.output.log_level);
   const Nanos timeout = prepared.job.launch.heartbeat_timeout;
   std::optional<Presence> presence;
   if (Supervised()) {  // then even a hang in MPI_Init is seen
@@ -150,6 +158,10 @@ int RunRank(int* argc, char*** argv, const PreparedJob& prepared) {
   }
   board.SetState(
       rank, outcome->end == RunEnd::kStopped ? Board::State::kStopped : Board::State::kFinished);
+  if (rank == 0 && format == OutputFormat::kJson) {
+    std::fputs(OutcomeJson(*outcome).c_str(), stdout);
+    std::fflush(stdout);
+  }
   presence->set_world(nullptr);
   presence.reset();
   (*world)->Finalize();

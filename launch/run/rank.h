@@ -1,15 +1,16 @@
 #ifndef SIPHON_LAUNCH_RUN_RANK_H_
 #define SIPHON_LAUNCH_RUN_RANK_H_
 
+#include "launch/command_line.h"
 #include "launch/run/prepare_job.h"
 
 namespace siphon {
 
 // One worker process of a job, inside a world that mpirun or srun made and that has as many ranks
-// as the plan has workers: joins it, trains, leaves it together with all others. Returns the exit
-// code. On a failure of any rank it does not return: the parent, or without one the lowest living
-// rank, reports it, and all ranks end.
-int RunRank(int* argc, char*** argv, const PreparedJob& prepared);
+// as the plan has workers: joins it, trains, leaves it together with all others. Rank 0 prints the
+// outcome when `format` is JSON. Returns the exit code. On a failure of any rank it does not
+// return: the parent, or without one the lowest living rank, reports it, and all ranks end.
+int RunRank(int* argc, char*** argv, const PreparedJob& prepared, OutputFormat format);
 
 }  // namespace siphon
 

@@ -31,7 +31,7 @@ Nanos Since(Clock::time_point begin) {
 Bytes CapacityOf(const JobConfig& job, WorkerId worker) {
   const std::vector<Bytes>& capacity = job.memory.capacity;
   if (capacity.empty()) return Bytes(0);
-  return capacity.size() == 1 ? capacity[0] : capacity[worker.value];
+  return (capacity.size() == 1 ? capacity[0] : capacity[worker.value]) - job.memory.reserve;
 }
 
 OptimizerOptions OptimizerOf(const TrainConfig& train) {
@@ -65,8 +65,8 @@ class WorkerRun {
   absl::StatusOr<double> Validate();
   bool ValidationIsDue() const;
   absl::Status SaveCheckpoint();
-  void Phase(const std::string& name) const {
-    if (seat_.at_phase) seat_.at_phase(name);
+  absl::Status Phase(const std::string& name) const {
+    return seat_.at_phase ? seat_.at_phase(name) : absl::OkStatus();
   }
 
   const PreparedJob& prepared_;
@@ -79,6 +79,7 @@ class WorkerRun {
   Progress progress_;
   RunOutcome outcome_;
   int64_t traced_step_ = 0;  // the second of this run: the first has warm-up effects
+  int64_t saved_step_ = -1;  // of the last checkpoint written
   bool stop_agreed_ = false;
 };
 
@@ -193,7 +194,7 @@ bool WorkerRun::ValidationIsDue() const {
 
 // Mean loss per target over the validation batches, the same on all workers.
 absl::StatusOr<double> WorkerRun::Validate() {
-  Phase("validation");
+  SIPHON_RETURN_IF_ERROR(Phase("validation"));
   const JobConfig& job = prepared_.job;
   const Schedule& schedule = prepared_.plan.evaluation;
   const BatchShape shape{.global_batch = schedule.microbatches * job.train.microbatch,
@@ -227,10 +228,12 @@ absl::StatusOr<double> WorkerRun::Validate() {
 // A checkpoint that cannot be written is no reason to lose the run: it goes on, and says so now and
 // at the end.
 absl::Status WorkerRun::SaveCheckpoint() {
-  Phase("writing a checkpoint");
-  auto saved = SaveState(prepared_, stages_, coordinator_, progress_);
+  SIPHON_RETURN_IF_ERROR(Phase("writing a checkpoint"));
+  auto saved = SaveState(prepared_, stages_, coordinator_, progress_,
+                         [this](const std::string& phase) { return Phase(phase); });
   if (saved.ok()) {
     outcome_.last_checkpoint = *saved;
+    saved_step_ = progress_.step;
     if (seat_.at_progress) seat_.at_progress(progress_.step, outcome_.last_checkpoint);
     return absl::OkStatus();
   }
@@ -244,9 +247,9 @@ absl::Status WorkerRun::SaveCheckpoint() {
 absl::StatusOr<RunOutcome> WorkerRun::Run() {
   const JobConfig& job = prepared_.job;
   LedgerScope scope(ledger_);
-  Phase("making its stages");
+  SIPHON_RETURN_IF_ERROR(Phase("making its stages"));
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(MakeStages()));
-  Phase("reading the checkpoint");
+  SIPHON_RETURN_IF_ERROR(Phase("reading the checkpoint"));
   SIPHON_ASSIGN_OR_RETURN(progress_,
                           RestoreState(prepared_, stages_, coordinator_, outcome_.warnings));
   outcome_.steps_done = progress_.step;
@@ -270,7 +273,13 @@ absl::StatusOr<RunOutcome> WorkerRun::Run() {
       SIPHON_RETURN_IF_ERROR(SaveCheckpoint());
     }
   }
-  if (progress_.step < job.train.steps) outcome_.end = RunEnd::kStopped;
+  if (progress_.step < job.train.steps) {
+    outcome_.end = RunEnd::kStopped;
+    if (saved_step_ != progress_.step) {
+      return absl::InternalError(absl::StrCat("stopped on request after step ", progress_.step,
+                                              ", and no checkpoint could be written"));
+    }
+  }
   if (recorder_ != nullptr) recorder_->Close(outcome_);
   return outcome_;
 }

@@ -7,8 +7,9 @@
 #include "absl/status/statusor.h"
 #include "launch/run/prepare_job.h"
 #include "launch/run/run_outcome.h"
+#include "launch/run/training_state.h"
+#include "pipeline/stage_worker.h"
 #include "pipeline/transport/transport.h"
-#include "planner/action.h"
 #include "planner/units.h"
 
 namespace siphon {
@@ -19,9 +20,8 @@ struct WorkerSeat {
   Transport* transport = nullptr;
   Bytes communication_bytes;  // rings that count as this worker's memory
   std::function<bool()> stop_requested;
-  std::function<void(const Action&)> at_action;  // before each action
-  std::function<void(const std::string& phase)>
-      at_phase;  // "reading the checkpoint", "writing a checkpoint", ...
+  StageWorker::ActionObserver at_action;  // before each action
+  PhaseObserver at_phase;                 // before each phase outside the steps
   std::function<void(int64_t step, const std::string& checkpoint)>
       at_progress;  // after each step and checkpoint
 };

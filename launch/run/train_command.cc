@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "launch/config/load_job_config.h"
 #include "launch/mpi_world.h"
+#include "launch/output/start_log.h"
 #include "launch/plan_job/plan_job.h"
 #include "launch/plan_job/plan_rings.h"
 #include "launch/process/exit_codes.h"
@@ -58,14 +59,16 @@ int TrainCommand(int* argc, char*** argv, const TrainArguments& arguments,
     }
     return ExitCodeOf(prepared.status());
   }
-  if (StartedUnderMpi()) return RunRank(argc, argv, *prepared);
+  if (StartedUnderMpi()) return RunRank(argc, argv, *prepared, arguments.format);
 
+  StartLog("siphon", prepared->job.output.log_level);
   const auto rings = LayOutRings(PlanRings(prepared->plan, prepared->model.spec));
-  return Supervise({.workers = static_cast<int>(prepared->plan.training.programs.size()),
+  const int workers = static_cast<int>(prepared->plan.training.programs.size());
+  return Supervise({.workers = workers,
                     .command = RankCommand(*argc, *argv),
                     .mpirun_options = prepared->job.launch.mpirun_options,
                     .heartbeat_timeout = prepared->job.launch.heartbeat_timeout,
-                    .window_bytes = rings.region_bytes});
+                    .window_bytes = SharedWindowFileBytes(rings.region_bytes, workers)});
 }
 
 }  // namespace siphon

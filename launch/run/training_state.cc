@@ -125,7 +125,8 @@ absl::StatusOr<Progress> RestoreState(const PreparedJob& prepared, const StageMa
 }
 
 absl::StatusOr<std::string> SaveState(const PreparedJob& prepared, const StageMap& stages,
-                                      Coordinator& coordinator, const Progress& progress) {
+                                      Coordinator& coordinator, const Progress& progress,
+                                      const PhaseObserver& at_phase) {
   const bool first = coordinator.me().value == 0;
   absl::StatusOr<std::string> partial = std::string();
   if (first) partial = BeginCheckpoint(CheckpointDirectory(prepared.job), progress.step);
@@ -133,8 +134,11 @@ absl::StatusOr<std::string> SaveState(const PreparedJob& prepared, const StageMa
   SIPHON_ASSIGN_OR_RETURN(const std::vector<std::string> partials,
                           coordinator.GatherText(*partial));
 
-  const absl::StatusOr<std::string> shard = WriteCheckpointShard(
+  absl::StatusOr<std::string> shard = WriteCheckpointShard(
       partials[0], coordinator.me().value, coordinator.workers(), TensorsOf(stages, Which::kOwned));
+  if (const absl::Status status = at_phase("completing a checkpoint"); !status.ok()) {
+    shard = status;
+  }
   if (const absl::Status agreed = coordinator.Agree(shard.status()); !agreed.ok()) {
     if (first) AbandonCheckpoint(partials[0]);
     return agreed;

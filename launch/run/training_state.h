@@ -1,6 +1,7 @@
 #ifndef SIPHON_LAUNCH_RUN_TRAINING_STATE_H_
 #define SIPHON_LAUNCH_RUN_TRAINING_STATE_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,6 +14,10 @@
 #include "pipeline/stage_compute.h"
 
 namespace siphon {
+
+// Called when a worker enters a phase outside the steps ("reading the checkpoint"); an error ends
+// that phase.
+using PhaseObserver = std::function<absl::Status(const std::string& phase)>;
 
 using StageMap = std::map<StageId, std::unique_ptr<StageCompute>>;
 
@@ -35,7 +40,8 @@ absl::StatusOr<Progress> RestoreState(const PreparedJob& prepared, const StageMa
 // Collective: writes a checkpoint, complete or absent. Returns its path.
 // Errors: on all workers alike; the earlier checkpoints are intact then.
 absl::StatusOr<std::string> SaveState(const PreparedJob& prepared, const StageMap& stages,
-                                      Coordinator& coordinator, const Progress& progress);
+                                      Coordinator& coordinator, const Progress& progress,
+                                      const PhaseObserver& at_phase);
 
 }  // namespace siphon
 

@@ -48,9 +48,11 @@ FakeJob::FakeJob(const Schedule& schedule, std::vector<SharedParameter> shared,
       held[stage] = stages_[static_cast<size_t>(stage.value)].get();
     }
     const auto observer = [this, worker](const Action& action) {
-      if (shared_->actions[static_cast<size_t>(worker)]++ != shared_->fail_at) return;
-      if (shared_->failing != WorkerId(worker)) return;
-      stages_[static_cast<size_t>(action.stage.value)]->FailNext();
+      const bool now = shared_->actions[static_cast<size_t>(worker)]++ == shared_->fail_at;
+      if (now && shared_->failing == WorkerId(worker)) {
+        stages_[static_cast<size_t>(action.stage.value)]->FailNext();
+      }
+      return absl::OkStatus();
     };
     workers_.push_back(std::make_unique<StageWorker>(
         WorkerId(worker), layout_, std::move(held),

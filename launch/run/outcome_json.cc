@@ -1,0 +1,19 @@
+#include "launch/run/outcome_json.h"
+
+#include <nlohmann/json.hpp>
+
+namespace siphon {
+
+std::string OutcomeJson(const RunOutcome& outcome) {
+  nlohmann::ordered_json json = {{"end", outcome.end == RunEnd::kDone ? "done" : "stopped"},
+                                 {"steps_done", outcome.steps_done},
+                                 {"loss", outcome.last_loss},
+                                 {"validation_loss", nullptr},
+                                 {"checkpoint", nullptr},
+                                 {"warnings", outcome.warnings}};
+  if (outcome.last_validation_loss) json["validation_loss"] = *outcome.last_validation_loss;
+  if (!outcome.last_checkpoint.empty()) json["checkpoint"] = outcome.last_checkpoint;
+  return json.dump(2) + "\n";
+}
+
+}  // namespace siphon
