@@ -23,8 +23,9 @@ install(DIRECTORY planner partitioner swap pipeline launch DESTINATION include/s
         FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "cmake" EXCLUDE)
 
 if(TARGET siphon)
-  # LibTorch stays where it is, and the installed program finds it there.
-  set_target_properties(siphon PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  # LibTorch stays where it is, and the installed program finds it there. (INSTALL_RPATH_USE_LINK_PATH leaves out folders of
+  # the project, as .venv is.)
+  set_target_properties(siphon PROPERTIES INSTALL_RPATH ${SIPHON_TORCH_ROOT}/lib INSTALL_RPATH_USE_LINK_PATH ON)
   install(TARGETS siphon RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 

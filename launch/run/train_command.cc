@@ -47,6 +47,13 @@ std::vector<std::string> RankCommand(int argc, char** argv) {
   return command;
 }
 
+// What continues this job from its newest checkpoint.
+std::string ResumeCommand(const TrainArguments& arguments) {
+  std::string command = absl::StrCat("siphon train ", arguments.job);
+  for (const std::string& value : arguments.overrides) absl::StrAppend(&command, " --set ", value);
+  return absl::StrCat(command, " --set checkpoint.resume=auto");
+}
+
 }  // namespace
 
 int TrainCommand(int* argc, char*** argv, const TrainArguments& arguments,
@@ -68,7 +75,8 @@ int TrainCommand(int* argc, char*** argv, const TrainArguments& arguments,
                     .command = RankCommand(*argc, *argv),
                     .mpirun_options = prepared->job.launch.mpirun_options,
                     .heartbeat_timeout = prepared->job.launch.heartbeat_timeout,
-                    .window_bytes = SharedWindowFileBytes(rings.region_bytes, workers)});
+                    .window_bytes = SharedWindowFileBytes(rings.region_bytes, workers),
+                    .resume_command = ResumeCommand(arguments)});
 }
 
 }  // namespace siphon
