@@ -11,7 +11,8 @@ import xml.etree.ElementTree as ElementTree
 
 # GoogleTest prints the message of GTEST_SKIP() behind the place: "file.cc:12: Skipped\nmessage\n".
 GOOGLETEST_REASON = re.compile(r": Skipped\n(.*?)\n(?:\n|\[ )", re.DOTALL)
-SCRIPT_REASON = re.compile(r"^skipped, because.*$", re.MULTILINE)
+SCRIPT_REASON = re.compile(r"^(skipped, because.*)$", re.MULTILINE)
+PREFIX = "skipped, because "
 
 
 def was_skipped(case):
@@ -22,15 +23,12 @@ def was_skipped(case):
 
 def skip_reason(case):
     if case.get("status") == "disabled":
-        return "disabled in the source"
+        return "it is disabled in the source"
     output = case.findtext("system-out") or ""
-    found = GOOGLETEST_REASON.search(output)
-    if found:
-        return " ".join(found.group(1).split())
-    found = SCRIPT_REASON.search(output)
-    if found:
-        return found.group(0)
-    return "no reason given"
+    found = GOOGLETEST_REASON.search(output) or SCRIPT_REASON.search(output)
+    if not found:
+        return "no reason was given"
+    return " ".join(found.group(1).split()).removeprefix(PREFIX).removeprefix("because ")
 
 
 def main():
@@ -45,7 +43,8 @@ def main():
         if not cases:
             failed.append(f"{preset}: no tests found")
         for case in cases:
-            name, status = f"{preset}: {case.get('name')}", case.get("status")
+            # Behind "#" CTest repeats the parameter that stands in the name already.
+            name, status = f"{preset}: {case.get('name').split('  # ')[0]}", case.get("status")
             if status == "run":
                 passed += 1
             elif status == "fail":
@@ -55,7 +54,7 @@ def main():
             else:
                 failed.append(name)
     for reason, names in sorted(skipped.items()):
-        print(f"skipped {len(names)}: {reason}")
+        print(f"skipped {len(names)}, because {reason}")
         for name in names[:3]:
             print(f"    {name}")
         if len(names) > 3:
