@@ -248,9 +248,11 @@ class Supervision {
     }
   }
 
-  // A rank that ended before it entered the board takes others with it, which then look lost.
+  // A rank that ended before it entered the board takes others with it, which then look lost. What
+  // happens to those that entered is on the board.
   std::string OtherEnds(const Board::Failure& failure) const {
-    if (!output_.HowRankEnded(failure.rank).empty()) return "";
+    if (CountOf(Board::State::kStarting) == 0 || !output_.HowRankEnded(failure.rank).empty())
+      return "";
     return output_.HowOthersEnded(failure.rank);
   }
 

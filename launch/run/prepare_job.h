@@ -1,6 +1,8 @@
 #ifndef SIPHON_LAUNCH_RUN_PREPARE_JOB_H_
 #define SIPHON_LAUNCH_RUN_PREPARE_JOB_H_
 
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "launch/config/job_config.h"
 #include "launch/data/dataset.h"
@@ -16,6 +18,9 @@ struct PreparedJob {
   Model model;
   Dataset data;
   TrainingPlan plan;
+  // For commands worth typing next.
+  std::string program = "siphon";  // as it was called
+  std::string resume_command;      // goes on from the newest checkpoint; empty if there is none
 };
 
 // Options of the model as the job has them; a vocabulary of 0 is replaced by what the data needs.

@@ -166,9 +166,14 @@ void RunRecorder::Close(const RunOutcome& outcome) {
                      .trace = impl_->trace_path,
                      .warnings = impl_->warnings};
   if (impl_->metrics != nullptr) summary.metrics = impl_->metrics->path();
+  if (outcome.end == RunEnd::kStopped && !impl_->prepared.resume_command.empty()) {
+    summary.next_commands.push_back(impl_->prepared.resume_command);
+  }
   if (!outcome.last_checkpoint.empty() && job.model.kind == "gpt" && job.data.kind == "text") {
-    summary.next_commands.push_back(absl::StrCat(
-        "siphon generate --checkpoint ", job.output.directory, " --prompt \"In the beginning\""));
+    const std::string& place =
+        job.checkpoint.directory.empty() ? job.output.directory : job.checkpoint.directory;
+    summary.next_commands.push_back(absl::StrCat(impl_->prepared.program, " generate --checkpoint ",
+                                                 place, " --prompt \"In the beginning\""));
   }
   impl_->progress.Finish();
   ToStandardError(ToString(summary));

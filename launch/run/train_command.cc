@@ -6,7 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "launch/checkpoint/checkpoint_directory.h"
+#include "launch/checkpoint/file_operations.h"
 #include "launch/config/load_job_config.h"
 #include "launch/mpi_world.h"
 #include "launch/output/start_log.h"
@@ -17,17 +23,42 @@
 #include "launch/run/job_limits.h"
 #include "launch/run/prepare_job.h"
 #include "launch/run/rank.h"
+#include "launch/run/training_state.h"
 #include "planner/status.h"
 
 namespace siphon {
 namespace {
 
-absl::StatusOr<PreparedJob> Prepare(const TrainArguments& arguments, const ModelFactory& factory) {
+// As a shell takes it for one word.
+std::string Quoted(const std::string& word) {
+  const auto plain = [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("_-./=:,+@%", c);
+  };
+  if (!word.empty() && absl::c_all_of(word, plain)) return word;
+  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
+}
+
+// What continues this job from its newest checkpoint.
+std::string ResumeCommand(const std::string& program, const TrainArguments& arguments,
+                          const ModelFactory& factory) {
+  std::string command =
+      absl::StrCat(Quoted(program), factory ? " " : " train ", Quoted(arguments.job));
+  for (const std::string& value : arguments.overrides) {
+    if (absl::StartsWith(value, "checkpoint.resume=")) continue;
+    absl::StrAppend(&command, " --set ", Quoted(value));
+  }
+  return absl::StrCat(command, " --set checkpoint.resume=auto");
+}
+
+absl::StatusOr<PreparedJob> Prepare(const std::string& program, const TrainArguments& arguments,
+                                    const ModelFactory& factory) {
   SIPHON_ASSIGN_OR_RETURN(
       const JobConfig job,
       LoadJobConfig(arguments.job, arguments.overrides,
                     MachineLimits(factory ? ModelSource::kProgram : ModelSource::kJobFile)));
   SIPHON_ASSIGN_OR_RETURN(PreparedJob prepared, PrepareJob(job, factory));
+  prepared.program = program;
+  prepared.resume_command = ResumeCommand(program, arguments, factory);
   const int workers = static_cast<int>(prepared.plan.training.programs.size());
   if (StartedUnderMpi() && AnnouncedSize() >= 0 && AnnouncedSize() != workers) {
     return ConfigError(
@@ -38,27 +69,22 @@ absl::StatusOr<PreparedJob> Prepare(const TrainArguments& arguments, const Model
   return prepared;
 }
 
-// The command line that each rank runs: this program with these arguments.
+// The command line that each rank runs: this program with these arguments, under the name by which
+// it was called, as that is what the closing words suggest to type.
 std::vector<std::string> RankCommand(int argc, char** argv) {
   std::vector<std::string> command(argv, argv + argc);
+  if (absl::StrContains(command[0], '/')) return command;
   char self[4096];
   const ssize_t length = readlink("/proc/self/exe", self, sizeof(self));
   if (length > 0) command[0].assign(self, length);
   return command;
 }
 
-// What continues this job from its newest checkpoint.
-std::string ResumeCommand(const TrainArguments& arguments) {
-  std::string command = absl::StrCat("siphon train ", arguments.job);
-  for (const std::string& value : arguments.overrides) absl::StrAppend(&command, " --set ", value);
-  return absl::StrCat(command, " --set checkpoint.resume=auto");
-}
-
 }  // namespace
 
 int TrainCommand(int* argc, char*** argv, const TrainArguments& arguments,
                  const ModelFactory& factory) {
-  const auto prepared = Prepare(arguments, factory);
+  const auto prepared = Prepare((*argv)[0], arguments, factory);
   if (!prepared.ok()) {
     // Every rank finds the same; one of them says so.
     if (!StartedUnderMpi() || AnnouncedRank() <= 0) {
@@ -71,12 +97,17 @@ int TrainCommand(int* argc, char*** argv, const TrainArguments& arguments,
   StartLog("siphon", prepared->job.output.log_level);
   const auto rings = LayOutRings(PlanRings(prepared->plan, prepared->model.spec));
   const int workers = static_cast<int>(prepared->plan.training.programs.size());
-  return Supervise({.workers = workers,
-                    .command = RankCommand(*argc, *argv),
-                    .mpirun_options = prepared->job.launch.mpirun_options,
-                    .heartbeat_timeout = prepared->job.launch.heartbeat_timeout,
-                    .window_bytes = SharedWindowFileBytes(rings.region_bytes, workers),
-                    .resume_command = ResumeCommand(arguments)});
+  const int code = Supervise({.workers = workers,
+                              .command = RankCommand(*argc, *argv),
+                              .mpirun_options = prepared->job.launch.mpirun_options,
+                              .heartbeat_timeout = prepared->job.launch.heartbeat_timeout,
+                              .window_bytes = SharedWindowFileBytes(rings.region_bytes, workers),
+                              .resume_command = prepared->resume_command});
+  // A worker that was killed in the middle of a save left a part of a checkpoint.
+  if (code != kExitDone) {
+    CleanCheckpointDirectory(CheckpointDirectory(prepared->job), SystemFiles()).IgnoreError();
+  }
+  return code;
 }
 
 }  // namespace siphon
