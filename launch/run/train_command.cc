@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -67,6 +69,15 @@ absl::StatusOr<PreparedJob> Prepare(const std::string& program, const TrainArgum
                      " processes; start it with mpirun -np ", workers, ", or without mpirun"));
   }
   return prepared;
+}
+
+// With more LibTorch threads than cores, threads that wait must sleep, or they take the time of
+// those that work. libgomp reads this once, when a process is loaded; a value that the user set
+// stays.
+void LetWaitingThreadsSleep(int64_t workers, int64_t threads_per_worker) {
+  if (workers * threads_per_worker > sysconf(_SC_NPROCESSORS_ONLN)) {
+    setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0);
+  }
 }
 
 // The command line that each rank runs: this program with these arguments, under the name by which
