@@ -108,6 +108,7 @@ int TrainCommand(int* argc, char*** argv, const TrainArguments& arguments,
   StartLog("siphon", prepared->job.output.log_level);
   const auto rings = LayOutRings(PlanRings(prepared->plan, prepared->model.spec));
   const int workers = static_cast<int>(prepared->plan.training.programs.size());
+  LetWaitingThreadsSleep(workers, prepared->job.pipeline.threads_per_worker);
   const int code = Supervise({.workers = workers,
                               .command = RankCommand(*argc, *argv),
                               .mpirun_options = prepared->job.launch.mpirun_options,
