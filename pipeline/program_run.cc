@@ -13,20 +13,6 @@
 namespace siphon {
 namespace {
 
-absl::string_view BoundaryName(Boundary boundary) {
-  switch (boundary) {
-    case Boundary::kInput:
-      return "input";
-    case Boundary::kOutput:
-      return "output";
-    case Boundary::kOutputGradient:
-      return "gradient of the output";
-    case Boundary::kInputGradient:
-      return "gradient of the input";
-  }
-  return "unknown boundary";
-}
-
 std::string Describe(StageId stage, Boundary boundary, MicrobatchId microbatch) {
   return absl::StrCat(BoundaryName(boundary), " of stage ", stage.value, ", microbatch ",
                       microbatch.value);

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "planner/ids.h"
 #include "planner/tensor_spec.h"
@@ -42,6 +43,21 @@ enum class Boundary {
   kOutputGradient,  // from the next stage; filled by a receive
   kInputGradient,   // for the previous stage; made by Backward
 };
+
+// "input", "gradient of the output", ... for messages.
+constexpr absl::string_view BoundaryName(Boundary boundary) {
+  switch (boundary) {
+    case Boundary::kInput:
+      return "input";
+    case Boundary::kOutput:
+      return "output";
+    case Boundary::kOutputGradient:
+      return "gradient of the output";
+    case Boundary::kInputGradient:
+      return "gradient of the input";
+  }
+  return "unknown boundary";
+}
 
 // One span for each tensor of the boundary, in the order of LayerSpec::outputs; contiguous, 64-byte
 // aligned.

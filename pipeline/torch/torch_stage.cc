@@ -16,20 +16,6 @@
 namespace siphon {
 namespace {
 
-absl::string_view NameOf(Boundary boundary) {
-  switch (boundary) {
-    case Boundary::kInput:
-      return "input";
-    case Boundary::kOutput:
-      return "output";
-    case Boundary::kOutputGradient:
-      return "output gradient";
-    case Boundary::kInputGradient:
-      return "input gradient";
-  }
-  return "?";
-}
-
 // One microbatch within one step. Forward moves it from kWaiting to kForwarded (evaluating: kDone),
 // Backward to kDone.
 struct MicrobatchState {
@@ -178,8 +164,8 @@ absl::StatusOr<std::vector<at::Tensor>*> TorchStage::Place(Boundary boundary,
   const bool is_gradient =
       boundary == Boundary::kOutputGradient || boundary == Boundary::kInputGradient;
   const auto refuse = [&](absl::string_view why) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the ", NameOf(boundary), " of microbatch ", microbatch.value, " ", why));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the ", BoundaryName(boundary), " of microbatch ", microbatch.value, " ", why));
   };
   if (towards_input && IsFirst()) return refuse("does not exist: this is the first stage");
   if (!towards_input && IsLast()) return refuse("does not exist: this is the last stage");
@@ -205,9 +191,9 @@ absl::StatusOr<BoundarySpans> TorchStage::Buffers(Boundary boundary, MicrobatchI
   SIPHON_ASSIGN_OR_RETURN(std::vector<at::Tensor> * tensors, Place(boundary, microbatch));
   if (tensors->empty()) {  // only what is received: Place refuses the others
     const int layer = boundary == Boundary::kInput ? range_.begin - 1 : range_.end - 1;
-    SIPHON_RETURN_IF_ERROR(CallTorch(
-        absl::StrCat("memory for the ", NameOf(boundary), " of microbatch ", microbatch.value),
-        [&] { *tensors = EmptyBoundary(Layer(layer), microbatch); }));
+    SIPHON_RETURN_IF_ERROR(CallTorch(absl::StrCat("memory for the ", BoundaryName(boundary),
+                                                  " of microbatch ", microbatch.value),
+                                     [&] { *tensors = EmptyBoundary(Layer(layer), microbatch); }));
   }
   const bool is_gradient =
       boundary == Boundary::kOutputGradient || boundary == Boundary::kInputGradient;
@@ -222,8 +208,8 @@ absl::StatusOr<BoundarySpans> TorchStage::Buffers(Boundary boundary, MicrobatchI
 
 absl::Status TorchStage::Release(Boundary boundary, MicrobatchId microbatch) {
   if (boundary == Boundary::kInput || boundary == Boundary::kOutputGradient) {
-    return absl::FailedPreconditionError(absl::StrCat("the ", NameOf(boundary), " of microbatch ",
-                                                      microbatch.value,
+    return absl::FailedPreconditionError(absl::StrCat("the ", BoundaryName(boundary),
+                                                      " of microbatch ", microbatch.value,
                                                       " is not released: its pass takes it over"));
   }
   SIPHON_ASSIGN_OR_RETURN(std::vector<at::Tensor> * tensors, Place(boundary, microbatch));
@@ -350,8 +336,9 @@ absl::Status TorchStage::Backward(MicrobatchId microbatch) {
         state->phase == Phase::kWaiting ? " before its forward pass" : ", which has none left"));
   }
   if (!IsLast() && state->output_gradient.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat("backward of microbatch ", microbatch.value,
-                                                      " before its output gradient was received"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("backward of microbatch ", microbatch.value,
+                     " before the gradient of its output was received"));
   }
   std::vector<at::Tensor> gradients = std::exchange(state->output_gradient, {});
   for (int layer = range_.end - 1; layer >= range_.begin; --layer) {

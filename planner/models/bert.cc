@@ -62,19 +62,8 @@ LayerSpec Head(const ModelOptions& options) {
 
 absl::StatusOr<ModelSpec> BuildBertSpec(const ModelOptions& options) {
   SIPHON_RETURN_IF_ERROR(CheckModelSizes(options, AttentionHeads::kUsed));
-  ModelSpec model;
-  model.options = options;
-  model.options.activation = ActivationOr(options, "gelu");
-  model.objective = Objective::kMaskedToken;
-  model.input = TokenSequence(options);
-  model.target = TokenSequence(options);
-  model.classes = options.vocabulary;
-  model.layers.push_back(Embedding(options));
-  for (int64_t index = 0; index < options.layers; ++index) {
-    model.layers.push_back(Block(options, index));
-  }
-  model.layers.push_back(Head(options));
-  return model;
+  return AssembleTokenModel(options, Objective::kMaskedToken, "gelu",
+                            {.embedding = Embedding, .block = Block, .head = Head});
 }
 
 }  // namespace siphon

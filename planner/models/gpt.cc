@@ -57,19 +57,8 @@ LayerSpec Head(const ModelOptions& options) {
 
 absl::StatusOr<ModelSpec> BuildGptSpec(const ModelOptions& options) {
   SIPHON_RETURN_IF_ERROR(CheckModelSizes(options, AttentionHeads::kUsed));
-  ModelSpec model;
-  model.options = options;
-  model.options.activation = ActivationOr(options, "gelu_new");
-  model.objective = Objective::kNextToken;
-  model.input = TokenSequence(options);
-  model.target = TokenSequence(options);
-  model.classes = options.vocabulary;
-  model.layers.push_back(Embedding(options));
-  for (int64_t index = 0; index < options.layers; ++index) {
-    model.layers.push_back(Block(options, index));
-  }
-  model.layers.push_back(Head(options));
-  return model;
+  return AssembleTokenModel(options, Objective::kNextToken, "gelu_new",
+                            {.embedding = Embedding, .block = Block, .head = Head});
 }
 
 }  // namespace siphon

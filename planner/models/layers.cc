@@ -58,4 +58,21 @@ TensorSpec TokenSequence(const ModelOptions& options) {
   return {DType::kInt64, {options.sequence_length}};
 }
 
+ModelSpec AssembleTokenModel(const ModelOptions& options, Objective objective,
+                             absl::string_view default_activation, const TokenModelLayers& layers) {
+  ModelSpec model;
+  model.options = options;
+  if (options.activation.empty()) model.options.activation = std::string(default_activation);
+  model.objective = objective;
+  model.input = TokenSequence(options);
+  model.target = TokenSequence(options);
+  model.classes = options.vocabulary;
+  model.layers.push_back(layers.embedding(options));
+  for (int64_t index = 0; index < options.layers; ++index) {
+    model.layers.push_back(layers.block(options, index));
+  }
+  model.layers.push_back(layers.head(options));
+  return model;
+}
+
 }  // namespace siphon

@@ -41,6 +41,18 @@ std::vector<TensorSpec> HiddenStates(const ModelOptions& options);
 // I64[sequence_length].
 TensorSpec TokenSequence(const ModelOptions& options);
 
+// The layers that make a model on tokens: `block` is called with 0 .. options.layers - 1.
+struct TokenModelLayers {
+  LayerSpec (*embedding)(const ModelOptions& options);
+  LayerSpec (*block)(const ModelOptions& options, int64_t index);
+  LayerSpec (*head)(const ModelOptions& options);
+};
+
+// Puts them together: tokens in, one target of `vocabulary` classes for each. An empty activation
+// becomes `default_activation`. Requires: sizes were checked (CheckModelSizes).
+ModelSpec AssembleTokenModel(const ModelOptions& options, Objective objective,
+                             absl::string_view default_activation, const TokenModelLayers& layers);
+
 }  // namespace siphon
 
 #endif  // SIPHON_PLANNER_MODELS_LAYERS_H_

@@ -46,19 +46,8 @@ LayerSpec Output(const ModelOptions& options) {
 
 absl::StatusOr<ModelSpec> BuildMlpSpec(const ModelOptions& options) {
   SIPHON_RETURN_IF_ERROR(CheckModelSizes(options, AttentionHeads::kUnused));
-  ModelSpec model;
-  model.options = options;
-  model.options.activation = ActivationOr(options, "relu");
-  model.objective = Objective::kNextToken;
-  model.input = TokenSequence(options);
-  model.target = TokenSequence(options);
-  model.classes = options.vocabulary;
-  model.layers.push_back(Embedding(options));
-  for (int64_t index = 0; index < options.layers; ++index) {
-    model.layers.push_back(Hidden(options, index));
-  }
-  model.layers.push_back(Output(options));
-  return model;
+  return AssembleTokenModel(options, Objective::kNextToken, "relu",
+                            {.embedding = Embedding, .block = Hidden, .head = Output});
 }
 
 }  // namespace siphon

@@ -93,8 +93,4 @@ absl::Status CheckModelSizes(const ModelOptions& options, AttentionHeads heads) 
   return CheckProducts(options);
 }
 
-std::string ActivationOr(const ModelOptions& options, absl::string_view own) {
-  return options.activation.empty() ? std::string(own) : options.activation;
-}
-
 }  // namespace siphon

@@ -22,9 +22,6 @@ inline constexpr int64_t kMostLayers = 100'000;
 // key ("model.hidden: ...").
 absl::Status CheckModelSizes(const ModelOptions& options, AttentionHeads heads);
 
-// The activation asked for, or `own` where none is.
-std::string ActivationOr(const ModelOptions& options, absl::string_view own);
-
 }  // namespace siphon
 
 #endif  // SIPHON_PLANNER_MODELS_MODEL_SIZES_H_

@@ -204,7 +204,7 @@ TEST_F(TorchStageErrors, EachPassRunsOnceAndInOrder) {
             absl::FailedPreconditionError("a second forward of microbatch 0 in one step"));
   EXPECT_EQ(first->Backward(zero),
             absl::FailedPreconditionError(
-                "backward of microbatch 0 before its output gradient was received"));
+                "backward of microbatch 0 before the gradient of its output was received"));
   EXPECT_EQ(first->Forward(MicrobatchId(2)),
             absl::FailedPreconditionError("there is no microbatch 2 in this step of 2"));
   EXPECT_THAT(first->BeginStep(train_).message(), HasSubstr("1 microbatches of the one before"));
@@ -239,7 +239,7 @@ TEST_F(TorchStageErrors, BoundariesExistOnlyWhereAndWhenTheyMakeSense) {
   EXPECT_FALSE(last->Release(Boundary::kInput, zero).ok());
   ASSERT_TRUE(last->BeginStep(batch_.Inputs(0, StepMode::kEvaluate)).ok());
   EXPECT_EQ(message(last->Buffers(Boundary::kInputGradient, zero)),
-            "the input gradient of microbatch 0 does not exist in an evaluation");
+            "the gradient of the input of microbatch 0 does not exist in an evaluation");
 }
 
 TEST_F(TorchStageErrors, DataMustFitTheModel) {
