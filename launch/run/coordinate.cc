@@ -2,11 +2,27 @@
 
 #include <cstring>
 
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "pipeline/transport/all_gather.h"
 #include "planner/status.h"
 
 namespace siphon {
+namespace {
+
+constexpr char kCulprit[] = "siphon/culprit";
+
+}  // namespace
+
+std::optional<int> CulpritOf(const absl::Status& status) {
+  const auto payload = status.GetPayload(kCulprit);
+  int worker = 0;
+  if (!payload.has_value() || !absl::SimpleAtoi(std::string(*payload), &worker)) {
+    return std::nullopt;
+  }
+  return worker;
+}
 
 absl::Status Coordinator::GatherBytes(const void* mine, void* all, int64_t bytes_each) {
   const std::vector<int64_t> sizes(workers_, bytes_each);
@@ -41,8 +57,10 @@ absl::Status Coordinator::Agree(const absl::Status& mine) {
                           GatherText(std::string(mine.message())));
   for (int worker = 0; worker < workers_; ++worker) {
     if (codes[worker] == 0) continue;
-    return absl::Status(static_cast<absl::StatusCode>(codes[worker]),
+    absl::Status status(static_cast<absl::StatusCode>(codes[worker]),
                         absl::StrCat("worker ", worker, ": ", messages[worker]));
+    status.SetPayload(kCulprit, absl::Cord(absl::StrCat(worker)));
+    return status;
   }
   return absl::OkStatus();
 }

@@ -2,6 +2,7 @@
 #define SIPHON_LAUNCH_RUN_COORDINATE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -32,7 +33,8 @@ class Coordinator {
     if (!status.ok()) return status;
     return all;
   }
-  // OK if every worker is; else, on all of them, the first worker's that is not, with its number.
+  // OK if every worker is; else, on all of them, the first worker's that is not, after "worker N:
+  // ". CulpritOf() tells which one that is.
   absl::Status Agree(const absl::Status& mine);
 
  private:
@@ -42,6 +44,9 @@ class Coordinator {
   WorkerId me_;
   int workers_;
 };
+
+// The worker whose failure made workers disagree; nothing if `status` does not come from Agree().
+std::optional<int> CulpritOf(const absl::Status& status);
 
 }  // namespace siphon
 

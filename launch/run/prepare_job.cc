@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "launch/plan_job/plan_job.h"
 #include "pipeline/torch/plugin.h"
 #include "planner/status.h"
@@ -21,7 +23,20 @@ DatasetOptions OptionsOf(const JobConfig& job) {
 
 // Which key to blame for what the data reader refuses.
 absl::Status DataError(const JobConfig& job, const absl::Status& status) {
-  return ConfigError(job, job.data.path.empty() ? "data.kind" : "data.path", status.message());
+  if (job.data.path.empty()) return ConfigError(job, "data.kind", status.message());
+  absl::string_view problem = status.message();
+  absl::ConsumePrefix(&problem, "data.path ");
+  return ConfigError(job, "data.path", problem);
+}
+
+// The same for a model; what is wrong with one of its numbers begins with the key.
+absl::Status ModelError(const JobConfig& job, const absl::Status& status) {
+  const absl::string_view problem = status.message();
+  const size_t end = problem.find(": ");
+  const bool names_key = absl::StartsWith(problem, "model.") && end != absl::string_view::npos &&
+                         !absl::StrContains(problem.substr(0, end), ' ');
+  if (!names_key) return ConfigError(job, "model.kind", problem);
+  return ConfigError(job, problem.substr(0, end), problem.substr(end + 2));
 }
 
 // Without a job-wide size (synthetic data, no vocabulary given) models get one id a byte, as text
@@ -65,7 +80,7 @@ absl::StatusOr<Model> MakeConfiguredModel(const JobConfig& job, const ModelOptio
     return model;
   }
   auto model = BuildModel(options);
-  if (!model.ok()) return ConfigError(job, "model.kind", model.status().message());
+  if (!model.ok()) return ModelError(job, model.status());
   return model;
 }
 

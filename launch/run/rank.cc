@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "launch/mpi_world.h"
 #include "launch/output/start_log.h"
 #include "launch/plan_job/plan_rings.h"
@@ -18,6 +20,7 @@
 #include "launch/process/heartbeat.h"
 #include "launch/process/inject_fault.h"
 #include "launch/process/rank_process.h"
+#include "launch/run/coordinate.h"
 #include "launch/run/outcome_json.h"
 #include "launch/run/run_worker.h"
 #include "planner/status.h"
@@ -93,6 +96,14 @@ int ExitCodeOfRun(const absl::Status& status) {
   return absl::IsResourceExhausted(status) ? kExitDoesNotFit : ExitCodeOf(status);
 }
 
+void Declare(Board& board, int rank, const absl::Status& status) {
+  absl::string_view message = status.message();
+  const std::string me = absl::StrCat("worker ", rank, ": ");
+  while (absl::ConsumePrefix(&message, me)) {
+  }  // the report names it
+  board.Fail(rank, absl::Status(status.code(), message), ExitCodeOfRun(status));
+}
+
 [[noreturn]] void GiveUp(int rank, const absl::Status& status) {
   std::fprintf(stderr, "siphon: rank %d: %s\n", rank, std::string(status.message()).c_str());
   _exit(ExitCodeOf(status));
@@ -146,6 +157,9 @@ int RunRank(int* argc, char*** argv, const PreparedJob& prepared, OutputFormat f
     auto board = ShareBoard(**world);
     if (!board.ok()) GiveUp(rank, board.status());
     presence.emplace(*std::move(board), rank, timeout);
+    if (rank == 0) {
+      presence->board().SetNote(Board::Note::kResumeCommand, prepared.resume_command);
+    }
   }
   presence->set_world(world->get());
 
@@ -153,7 +167,9 @@ int RunRank(int* argc, char*** argv, const PreparedJob& prepared, OutputFormat f
   const auto outcome =
       Rank(prepared, **world, board).Run([&presence] { return presence->Check(); });
   if (!outcome.ok()) {
-    board.Fail(rank, outcome.status(), ExitCodeOfRun(outcome.status()));
+    // What all workers know of one of them is for that one to say.
+    const std::optional<int> culprit = CulpritOf(outcome.status());
+    if (!culprit.has_value() || *culprit == rank) Declare(board, rank, outcome.status());
     for (;;) pause();  // the heartbeat's thread ends this process, whoever failed first
   }
   board.SetState(

@@ -133,7 +133,8 @@ void RunRecorder::Record(const StepSummary& summary, const std::vector<StepRecor
   if (impl_->metrics == nullptr) return;
   const absl::Status written = impl_->metrics->Write(metrics);
   if (!written.ok()) {
-    Warn(absl::StrCat("no more metrics from step ", summary.step, " on: ", written.message()));
+    KeepWarning(
+        absl::StrCat("no more metrics from step ", summary.step, " on: ", written.message()));
     impl_->metrics.reset();
   }
 }
@@ -144,13 +145,17 @@ void RunRecorder::RecordTrace(const std::vector<WorkerTimeline>& workers) {
   if (written.ok()) {
     impl_->trace_path = path;
   } else {
-    Warn(absl::StrCat("no trace: ", written.message()));
+    KeepWarning(absl::StrCat("no trace: ", written.message()));
   }
 }
 
-void RunRecorder::Warn(const std::string& warning) {
-  impl_->warnings.push_back(warning);
+void RunRecorder::ShowWarning(const std::string& warning) {
   impl_->progress.Say(absl::StrCat("warning: ", warning));
+}
+
+void RunRecorder::KeepWarning(const std::string& warning) {
+  impl_->warnings.push_back(warning);
+  ShowWarning(warning);
 }
 
 void RunRecorder::Close(const RunOutcome& outcome) {
@@ -165,6 +170,8 @@ void RunRecorder::Close(const RunOutcome& outcome) {
                      .checkpoint = outcome.last_checkpoint,
                      .trace = impl_->trace_path,
                      .warnings = impl_->warnings};
+  summary.warnings.insert(summary.warnings.begin(), outcome.warnings.begin(),
+                          outcome.warnings.end());
   if (impl_->metrics != nullptr) summary.metrics = impl_->metrics->path();
   if (outcome.end == RunEnd::kStopped && !impl_->prepared.resume_command.empty()) {
     summary.next_commands.push_back(impl_->prepared.resume_command);

@@ -39,14 +39,15 @@ class RunRecorder {
   void Record(const StepSummary& summary, const std::vector<StepRecord>& workers);
   // One step's intervals as measured.trace.json.
   void RecordTrace(const std::vector<WorkerTimeline>& workers);
-  // Says it now, above the progress bar, and again in the closing summary.
-  void Warn(const std::string& warning);
-  // The closing summary.
+  // Says it now, above the progress bar.
+  void ShowWarning(const std::string& warning);
+  // The closing summary, with all warnings of `outcome` and those of the files written here.
   void Close(const RunOutcome& outcome);
 
  private:
   struct Impl;
   explicit RunRecorder(std::unique_ptr<Impl> impl);
+  void KeepWarning(const std::string& warning);  // for the summary, and shows it
   std::unique_ptr<Impl> impl_;
 };
 

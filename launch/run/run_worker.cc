@@ -65,6 +65,7 @@ class WorkerRun {
   absl::StatusOr<double> Validate();
   bool ValidationIsDue() const;
   absl::Status SaveCheckpoint();
+  void WarnOfFailedSave(const absl::Status& status);
   absl::Status Phase(const std::string& name) const {
     return seat_.at_phase ? seat_.at_phase(name) : absl::OkStatus();
   }
@@ -78,8 +79,9 @@ class WorkerRun {
   std::unique_ptr<RunRecorder> recorder_;  // on worker 0
   Progress progress_;
   RunOutcome outcome_;
-  int64_t traced_step_ = 0;  // the second of this run: the first has warm-up effects
-  int64_t saved_step_ = -1;  // of the last checkpoint written
+  int64_t traced_step_ = 0;   // the second of this run: the first has warm-up effects
+  int64_t saved_step_ = -1;   // of the last checkpoint written
+  int64_t failed_saves_ = 0;  // after the first, their warning is the last of the outcome's
   bool stop_agreed_ = false;
 };
 
@@ -238,10 +240,22 @@ absl::Status WorkerRun::SaveCheckpoint() {
     return absl::OkStatus();
   }
   if (absl::IsUnavailable(saved.status())) return saved.status();  // a worker is gone
-  outcome_.warnings.push_back(
-      absl::StrCat("no checkpoint after step ", progress_.step, ": ", saved.status().message()));
-  if (recorder_ != nullptr) recorder_->Warn(outcome_.warnings.back());
+  WarnOfFailedSave(saved.status());
   return absl::OkStatus();
+}
+
+// At the end the last of them stands for all: a full disk makes one at every save.
+void WorkerRun::WarnOfFailedSave(const absl::Status& status) {
+  const std::string warning =
+      absl::StrCat("no checkpoint after step ", progress_.step, ": ", status.message());
+  if (recorder_ != nullptr) recorder_->ShowWarning(warning);
+  if (failed_saves_++ > 0) {
+    outcome_.warnings.pop_back();
+    outcome_.warnings.push_back(
+        absl::StrCat(failed_saves_, " checkpoints could not be written, the last: ", warning));
+  } else {
+    outcome_.warnings.push_back(warning);
+  }
 }
 
 absl::StatusOr<RunOutcome> WorkerRun::Run() {
@@ -262,7 +276,7 @@ absl::StatusOr<RunOutcome> WorkerRun::Run() {
   }
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(opened));
   if (recorder_ != nullptr) {
-    for (const std::string& warning : outcome_.warnings) recorder_->Warn(warning);
+    for (const std::string& warning : outcome_.warnings) recorder_->ShowWarning(warning);
   }
 
   while (progress_.step < job.train.steps && !stop_agreed_) {

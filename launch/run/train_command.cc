@@ -21,7 +21,9 @@
 #include "launch/plan_job/plan_job.h"
 #include "launch/plan_job/plan_rings.h"
 #include "launch/process/exit_codes.h"
+#include "launch/process/rank_process.h"
 #include "launch/process/supervise.h"
+#include "launch/run/check_places.h"
 #include "launch/run/job_limits.h"
 #include "launch/run/prepare_job.h"
 #include "launch/run/rank.h"
@@ -59,6 +61,8 @@ absl::StatusOr<PreparedJob> Prepare(const std::string& program, const TrainArgum
       LoadJobConfig(arguments.job, arguments.overrides,
                     MachineLimits(factory ? ModelSource::kProgram : ModelSource::kJobFile)));
   SIPHON_ASSIGN_OR_RETURN(PreparedJob prepared, PrepareJob(job, factory));
+  SIPHON_RETURN_IF_ERROR(CheckPlaces(job));
+  if (!Supervised()) SIPHON_RETURN_IF_ERROR(CheckStart(prepared));  // the parent has asked
   prepared.program = program;
   prepared.resume_command = ResumeCommand(program, arguments, factory);
   const int workers = static_cast<int>(prepared.plan.training.programs.size());

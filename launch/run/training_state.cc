@@ -1,5 +1,7 @@
 #include "launch/run/training_state.h"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -64,17 +66,32 @@ void NoteDifferences(const PreparedJob& prepared, const CheckpointInfo& info,
   }
 }
 
-absl::StatusOr<Progress> ReadCheckpoint(const PreparedJob& prepared, const StageMap& stages,
-                                        const std::string& path,
-                                        std::vector<std::string>& warnings) {
-  SIPHON_ASSIGN_OR_RETURN(const Checkpoint checkpoint, Checkpoint::Open(path));
-  const CheckpointInfo& info = checkpoint.info();
+// A path that the user wrote is blamed on its key.
+absl::Status ResumeError(const JobConfig& job, const absl::Status& status) {
+  if (job.checkpoint.resume == "auto") return status;
+  const bool input = absl::IsInvalidArgument(status) || absl::IsNotFound(status);
+  return input ? ConfigError(job, "checkpoint.resume", status.message()) : status;
+}
+
+absl::StatusOr<Checkpoint> OpenToResume(const PreparedJob& prepared, const std::string& path) {
+  absl::StatusOr<Checkpoint> checkpoint = Checkpoint::Open(path);
+  if (!checkpoint.ok()) return ResumeError(prepared.job, checkpoint.status());
+  const CheckpointInfo& info = checkpoint->info();
   if (info.optimizer != prepared.job.train.optimizer) {
     return ConfigError(prepared.job, "train.optimizer",
                        absl::StrCat(prepared.job.train.optimizer, ", but the checkpoint ", path,
                                     " holds the state of ", info.optimizer));
   }
-  SIPHON_RETURN_IF_ERROR(checkpoint.Read(TensorsOf(stages, Which::kAll)));
+  return checkpoint;
+}
+
+absl::StatusOr<Progress> ReadCheckpoint(const PreparedJob& prepared, const StageMap& stages,
+                                        const std::string& path,
+                                        std::vector<std::string>& warnings) {
+  SIPHON_ASSIGN_OR_RETURN(const Checkpoint checkpoint, OpenToResume(prepared, path));
+  const CheckpointInfo& info = checkpoint.info();
+  const absl::Status read = checkpoint.Read(TensorsOf(stages, Which::kAll));
+  if (!read.ok()) return ResumeError(prepared.job, read);
   NoteDifferences(prepared, info, warnings);
   return Progress{.step = info.step, .samples_consumed = info.samples_consumed};
 }
@@ -108,6 +125,16 @@ CheckpointInfo InfoOf(const PreparedJob& prepared, const Progress& progress) {
 std::string CheckpointDirectory(const JobConfig& job) {
   if (!job.checkpoint.directory.empty()) return job.checkpoint.directory;
   return absl::StrCat(job.output.directory, "/checkpoints");
+}
+
+absl::Status CheckStart(const PreparedJob& prepared) {
+  SIPHON_ASSIGN_OR_RETURN(const std::string path, ChooseCheckpoint(prepared.job));
+  if (!path.empty()) return OpenToResume(prepared, path).status();
+  const std::string& initial = prepared.job.model.init_from;
+  std::error_code error;
+  if (initial.empty() || std::filesystem::exists(initial, error)) return absl::OkStatus();
+  return ConfigError(prepared.job, "model.init_from",
+                     absl::StrCat(initial, ": no such file or folder"));
 }
 
 absl::StatusOr<Progress> RestoreState(const PreparedJob& prepared, const StageMap& stages,
