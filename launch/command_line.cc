@@ -82,8 +82,9 @@ std::string NormaliseFlag(const std::string& argument) {
   return absl::StrCat("--", name, argument.substr(end));
 }
 
+// Ends so that more can follow.
 std::string DidYouMean(const std::string& closest) {
-  return closest.empty() ? "" : absl::StrCat("; did you mean '", closest, "'?");
+  return closest.empty() ? "; " : absl::StrCat("; did you mean '", closest, "'? ");
 }
 
 std::vector<std::string> FlagsOf(const CLI::App& command) {
@@ -111,7 +112,7 @@ absl::Status UnknownCommand(const CLI::App& app, const std::string& name) {
   for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
   return absl::InvalidArgumentError(absl::StrCat("unknown command ", QuoteForMessage(name),
                                                  DidYouMean(ClosestName(name, known)),
-                                                 "; known: ", absl::StrJoin(known, ", ")));
+                                                 "known: ", absl::StrJoin(known, ", ")));
 }
 
 absl::Status UsageError(const CLI::App& command, const std::string& name,
@@ -121,9 +122,9 @@ absl::Status UsageError(const CLI::App& command, const std::string& name,
   const std::vector<std::string> extras = command.remaining();
   if (!extras.empty()) {
     const std::string flag = extras[0].substr(0, extras[0].find('='));
-    return absl::InvalidArgumentError(absl::StrCat(
-        prefix, "unknown argument ", QuoteForMessage(extras[0]),
-        DidYouMean(ClosestName(flag, FlagsOf(command))), "; see ", program, " --help"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(prefix, "unknown argument ", QuoteForMessage(extras[0]),
+                     DidYouMean(ClosestName(flag, FlagsOf(command))), "see ", program, " --help"));
   }
   return absl::InvalidArgumentError(absl::StrCat(
       prefix, absl::StrReplaceAll(error.what(), {{"\n", " "}}), "; see ", program, " --help"));
@@ -140,7 +141,10 @@ absl::StatusOr<ParsedCommand> ParseCommandLine(const std::vector<std::string>& a
   DescribeTrain(app, &train);
   DescribeGenerate(app, &generate);
 
-  if (arguments.empty()) return ParsedCommand(Answered{app.help()});
+  if (arguments.empty()) {
+    return absl::InvalidArgumentError(
+        "no command given; siphon train JOB.yaml trains, siphon --help shows all");
+  }
   const std::string& name = arguments[0];
   CLI::App* command = FindCommand(app, name);
   if (command == nullptr && name.rfind('-', 0) != 0) return UnknownCommand(app, name);

@@ -137,8 +137,8 @@ struct JobConfig {
   }
 };
 
-// InvalidArgument "<origin of the key, or 'default'>: train.microbatch: <problem>". For errors
-// found after parsing.
+// InvalidArgument "<origin of the key, or 'default'>: train.microbatch: <problem>", the key only
+// once when its origin is "--set train.microbatch". For errors found after parsing.
 absl::Status ConfigError(const JobConfig& job, absl::string_view key, absl::string_view problem);
 
 }  // namespace siphon

@@ -13,6 +13,8 @@ namespace {
 constexpr int64_t kMostWorkers = 4096;
 // Layers are listed one by one before anything can refuse them for their size.
 constexpr int64_t kMostLayers = 100'000;
+// Far beyond any training; the order of an epoch is a permutation of at most 2^62.
+constexpr int64_t kMostSamples = int64_t{1} << 40;
 
 std::string TypeAndRule(std::string type, const std::string& rule) {
   return rule.empty() ? type : absl::StrCat(type, type.empty() ? "" : ", ", rule);
@@ -120,7 +122,7 @@ std::vector<JobKey> DataKeys() {
       KEY(data, sequence_length, AtLeast(int64_t{1}), "tokens a sequence"),
       KEY(data, validation_fraction, Fraction(),
           "the last part of the data, never trained on; 0: none"),
-      KEY(data, samples, AtLeast(int64_t{1}), "data.kind synthetic: samples in all"),
+      KEY(data, samples, Between(int64_t{1}, kMostSamples), "data.kind synthetic: samples in all"),
   };
 }
 

@@ -170,8 +170,7 @@ absl::Status Override(absl::string_view text, const KnownNames& known, JobConfig
   } else {
     SIPHON_ASSIGN_OR_RETURN(node, ParseConfigTree(value, place));
   }
-  SIPHON_RETURN_IF_ERROR(
-      Annotate(row->read(node, known, job), absl::StrCat(place, ": ", FullName(*row))));
+  SIPHON_RETURN_IF_ERROR(Annotate(row->read(node, known, job), place));
   job.origins[FullName(*row)] = place;
   return absl::OkStatus();
 }

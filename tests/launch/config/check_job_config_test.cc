@@ -95,7 +95,7 @@ TEST(ConfigError, NamesWhereTheKeyCameFrom) {
   EXPECT_EQ(ConfigError(*job, "train.steps", "too few"),
             absl::InvalidArgumentError("job.yaml:2:10: train.steps: too few"));
   EXPECT_EQ(ConfigError(*job, "train.seed", "odd"),
-            absl::InvalidArgumentError("--set train.seed: train.seed: odd"));
+            absl::InvalidArgumentError("--set train.seed: odd"));
   EXPECT_EQ(ConfigError(*job, "model.layers", "too few"),
             absl::InvalidArgumentError("default: model.layers: too few"));
 }

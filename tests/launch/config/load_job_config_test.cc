@@ -98,14 +98,12 @@ TEST(LoadJobConfig, RefusesWrongOverrides) {
             "--set trian.steps: unknown section 'trian'; did you mean 'train'?");
   EXPECT_EQ(Refusal(job, {"train.stepps=3"}),
             "--set train.stepps: train: unknown key 'stepps'; did you mean 'steps'?");
-  EXPECT_EQ(Refusal(job, {"train.steps=few"}),
-            "--set train.steps: train.steps: is 'few'; write a whole number");
-  EXPECT_EQ(Refusal(job, {"train.steps="}),
-            "--set train.steps: train.steps: is empty; write a whole number");
+  EXPECT_EQ(Refusal(job, {"train.steps=few"}), "--set train.steps: is 'few'; write a whole number");
+  EXPECT_EQ(Refusal(job, {"train.steps="}), "--set train.steps: is empty; write a whole number");
   EXPECT_EQ(Refusal(job, {"data.path="}),
-            "--set data.path: data.path: is empty; write a text, or leave the key out");
+            "--set data.path: is empty; write a text, or leave the key out");
   EXPECT_EQ(Refusal(job, {"train.microbatch=5"}),
-            "--set train.microbatch: train.microbatch: train.global_batch 32 is not divisible by "
+            "--set train.microbatch: train.global_batch 32 is not divisible by "
             "train.microbatch 5; nearest: 30 or 35");
 }
 

@@ -43,9 +43,9 @@ TEST(CommandLine, UnderstandsHyphensInFlags) {
 TEST(CommandLine, NamesTheNearestFlagAndCommand) {
   EXPECT_EQ(
       ErrorOf({"train", "j", "--fromat", "json"}),
-      "train: unknown argument '--fromat'; did you mean '--format'?; see siphon train --help");
+      "train: unknown argument '--fromat'; did you mean '--format'? see siphon train --help");
   EXPECT_EQ(ErrorOf({"trian"}),
-            "unknown command 'trian'; did you mean 'train'?; known: train, generate");
+            "unknown command 'trian'; did you mean 'train'? known: train, generate");
 }
 
 TEST(CommandLine, RefusesPlannedCommandsByName) {
