@@ -293,7 +293,11 @@ TEST_F(Faults, AFullDiskCostsCheckpointsAndNotTheRun) {
   EXPECT_EQ(end.exit_code, 0) << end.errors;
   EXPECT_THAT(end.errors, ContainsRegex("\nwarning: no checkpoint after step [0-9]+: worker "
                                         "[0-3]: .*No space left on device"));
-  EXPECT_THAT(end.errors, ContainsRegex("\n  warning     no checkpoint after step 12: .*"));
+  EXPECT_THAT(
+      end.errors,
+      ContainsRegex(
+          "\n  warning     4 checkpoints could not be written, the last: no checkpoint after step "
+          "12: worker [0-3]: .*No space left on device\n"));
   EXPECT_EQ(CheckpointBits(PathOf("kept/step-00000002")), ExpectedCheckpoint(2));
   EXPECT_THAT(end.errors, ContainsRegex("\n  checkpoint  [^\n]*/small/step-0000000[24]\n"));
   const std::string newest = NewestCheckpoint(PathOf("kept")).value_or("");

@@ -8,8 +8,10 @@
 
 namespace siphon {
 
-TinyJobTest::TinyJobTest()
-    : job_(WriteFile("job.yaml", absl::StrCat(R"(model:
+TinyJobTest::TinyJobTest() : job_(WriteFile("job.yaml", TinyJobText())) {}
+
+std::string TinyJobTest::TinyJobText() const {
+  return absl::StrCat(R"(model:
   kind: gpt
   layers: 4
   hidden: 16
@@ -35,7 +37,8 @@ checkpoint:
   keep: 0
 output:
   directory: )",
-                                              PathOf("run"), "\n"))) {}
+                      PathOf("run"), "\n");
+}
 
 std::string TinyJobTest::CheckpointPath(const std::string& run, int step) const {
   const std::string begin = PathOf(run) + "/checkpoints/step-";

@@ -16,6 +16,7 @@ class TinyJobTest : public ProgramTest {
  protected:
   TinyJobTest();
   const std::string& job() const { return job_; }
+  std::string TinyJobText() const;
   // The run's checkpoint after `step`; without its last digit for 0.
   std::string CheckpointPath(const std::string& run, int step) const;
   // Its tensors, by name.

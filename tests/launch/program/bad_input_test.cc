@@ -1,0 +1,310 @@
+// What the real program says to input that it cannot use: the whole text, exit code 2, nothing on
+// standard output, and nothing written.
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/launch/program/tiny_job.h"
+
+namespace siphon {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::MatchesRegex;
+
+constexpr char kNotBuilt[] =
+    "not built yet: dapple, pipedream, pipedream_2bw, interleaved_1f1b, looped_bfs, zb_h1, zb_h2, "
+    "interleaved_zero_bubble, zbv, v_half, v_min, dualpipev, harmony_pp, harmony_dp, l2l, csv";
+
+class BadInput : public TinyJobTest {
+ protected:
+  // `message` without "siphon: " and the end of the line.
+  void ExpectRefusal(const std::vector<std::string>& arguments, const std::string& message) {
+    const ProgramEnd end = Siphon(arguments);
+    EXPECT_EQ(end.exit_code, 2);
+    EXPECT_EQ(end.errors, "siphon: " + message + "\n");
+    EXPECT_EQ(end.output, "");
+    EXPECT_FALSE(fs::exists(PathOf("run")));
+    EXPECT_TRUE(Remains().empty());
+  }
+  // The tiny job with one piece of its text replaced.
+  std::string Edited(const std::string& from, const std::string& to) const {
+    std::string text = TinyJobText();
+    EXPECT_EQ(absl::StrReplaceAll({{from, to}}, &text), 1) << from;
+    return WriteFile("edited.yaml", text);
+  }
+};
+
+struct Edit {
+  const char* name;
+  const char* from;
+  const char* to;
+  const char* message;  // after the file's name
+};
+
+class EditedJobs : public BadInput, public ::testing::WithParamInterface<Edit> {};
+
+TEST_P(EditedJobs, AreRefusedAtTheirPlace) {
+  const std::string path = Edited(GetParam().from, GetParam().to);
+  ExpectRefusal({"train", path}, path + GetParam().message);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OfTheFile, EditedJobs,
+    ::testing::Values(
+        Edit{"UnknownSection",
+             "pipeline:", "pipelin:", ":18:1: unknown section 'pipelin'; did you mean 'pipeline'?"},
+        Edit{"UnknownKey", "  layers: 4", "  layer: 4",
+             ":3:3: model: unknown key 'layer'; did you mean 'layers'?"},
+        Edit{"WrongType", "layers: 4", "layers: four",
+             ":3:11: model.layers: is 'four'; write a whole number"},
+        Edit{"WrongUnit", "heartbeat_timeout: 2s", "heartbeat_timeout: 2MiB",
+             ":21:22: launch.heartbeat_timeout: '2MiB' has the unknown unit 'MiB'; known: ns, us, "
+             "ms, s, min, h"},
+        Edit{"DuplicateKey", "  steps: 12\n", "  steps: 12\n  steps: 13\n",
+             ":14:3: train: key 'steps' stands here a second time, first in line 13; remove one "
+             "of them"},
+        Edit{"DuplicateSection", "launch:\n", "model:\n",
+             ":20:1: section 'model' stands here a second time, first in line 1; remove one of "
+             "them"},
+        Edit{"Tab", "  steps: 12", "\tsteps: 12",
+             ":13:1: a tab in the indentation; indent with spaces"},
+        Edit{"MicrobatchZero", "microbatch: 2", "microbatch: 0",
+             ":15:15: train.microbatch: is 0; must be at least 1"},
+        Edit{"NegativeLearningRate", "learning_rate: 0.01", "learning_rate: -0.01",
+             ":16:18: train.learning_rate: is -0.01; must be at least 0"},
+        Edit{"BatchNotDivisible", "global_batch: 8", "global_batch: 7",
+             ":14:17: train.global_batch: train.global_batch 7 is not divisible by "
+             "train.microbatch 2; nearest: 6 or 8"},
+        Edit{"MoreStagesThanLayers", "stages: 4", "stages: 7",
+             ":19:11: pipeline.stages: 7 stages, but the model has 6 layers to cut; at most 6 "
+             "stages work"},
+        Edit{"HiddenNotDivisible", "hidden: 16", "hidden: 17",
+             ":4:11: model.hidden: model.hidden 17 is not divisible by model.heads 2; nearest: 16 "
+             "or 18"}),
+    [](const auto& info) { return info.param.name; });
+
+struct Override {
+  const char* name;
+  std::string set;      // % is the test's folder
+  std::string message;  // after "--set <key>: "
+};
+
+class Overrides : public BadInput, public ::testing::WithParamInterface<Override> {};
+
+TEST_P(Overrides, AreRefusedByTheirKey) {
+  WriteFile("file", "");
+  WriteFile("short", "short");
+  fs::create_directory(PathOf("folder"));
+  const auto placed = [this](const std::string& text) {
+    return absl::StrReplaceAll(text, {{"%", root()}});
+  };
+  std::vector<std::string> arguments = {"train", job(), "--set", placed(GetParam().set)};
+  if (GetParam().set.substr(0, 9) == "data.path") {
+    arguments.insert(arguments.end(), {"--set", "data.kind=text"});
+  }
+  if (GetParam().set.substr(0, 13) == "model.library") {
+    arguments.insert(arguments.end(), {"--set", "model.kind=plugin"});
+  }
+  const std::string key = GetParam().set.substr(0, GetParam().set.find('='));
+  ExpectRefusal(arguments, absl::StrCat("--set ", key, ": ", placed(GetParam().message)));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OnTheCommandLine, Overrides,
+    ::testing::Values(
+        Override{"Garbage", "garbage", "write --set section.key=value"},
+        Override{"NoValue", "train.steps=", "is empty; write a whole number"},
+        Override{"UnknownSchedule", "pipeline.schedule=zigzag",
+                 absl::StrCat("'zigzag' is not known; known: gpipe, 1f1b; ", kNotBuilt)},
+        Override{"ScheduleNotBuilt", "pipeline.schedule=zb_h1",
+                 "'zb_h1' is known, but not built yet; today: gpipe, 1f1b"},
+        Override{"StrategyNotBuilt", "memory.strategy=d2d_swap",
+                 "'d2d_swap' is known, but not built yet; today: keep, auto"},
+        Override{"BackendNotBuilt", "pipeline.backend=cuda",
+                 "'cuda' is known, but not built yet; today: cpu"},
+        Override{"PrecisionNotBuilt", "train.precision=bf16",
+                 "'bf16' is known, but not built yet; today: fp32"},
+        Override{"UnknownModel", "model.kind=gtp",
+                 "'gtp' is not known; did you mean 'gpt'? known: gpt, bert, mlp, plugin; not built "
+                 "yet: vgg16, resnet50, torchscript"},
+        Override{"SizeBeyond64Bits", "memory.capacity=99999999999999999999B",
+                 "'99999999999999999999B' does not fit into 63 bits"},
+        Override{"NumberBeyond64Bits", "train.steps=99999999999999999999",
+                 "'99999999999999999999' does not fit into 64 bits; write a whole number from "
+                 "-9223372036854775808 to 9223372036854775807"},
+        Override{"BatchBeyond64Bits", "data.sequence_length=4000000000000000000",
+                 "train.global_batch 8 x data.sequence_length 4000000000000000000 overflows 64 "
+                 "bits"},
+        Override{"WeightsBeyond64Bits", "model.hidden=4294967296",
+                 "4294967296: the size of all layers' weights overflows 64 bits"},
+        Override{"EmbeddingBeyond64Bits", "model.vocabulary=9000000000000000000",
+                 "9000000000000000000: the size of the token embedding overflows 64 bits"},
+        Override{"TooManySamples", "data.samples=9223372036854775807",
+                 "is 9223372036854775807; must be at least 1 and at most 1099511627776"},
+        Override{"NoDataFile", "data.path=%/none", "%/none: No such file or directory"},
+        Override{"EmptyData", "data.path=%/file", "%/file is empty"},
+        Override{"DataShorterThanASequence", "data.path=%/short",
+                 "%/short has 5 bytes; one sequence needs 9 (data.sequence_length 8 and the last "
+                 "target)"},
+        Override{"DataIsADirectory", "data.path=%/folder", "%/folder is a directory; write a file"},
+        Override{"NoPlugin", "model.library=%/libnone.so",
+                 "plugin %/libnone.so: there is no such file"},
+        Override{"OutputBelowAFile", "output.directory=%/file/run",
+                 "'%/file/run' cannot be a directory: '%/file' is not one; write another path"},
+        Override{"OutputIsAFile", "output.directory=%/file",
+                 "'%/file' cannot be a directory: it is not one; write another path"},
+        Override{"CheckpointsBelowAFile", "checkpoint.directory=%/file/kept",
+                 "'%/file/kept' cannot be a directory: '%/file' is not one; write another path"},
+        Override{"NoCheckpoint", "checkpoint.resume=%/none", "%/none: no such checkpoint"},
+        Override{"ForeignCheckpoint", "checkpoint.resume=%/folder",
+                 "%/folder is not a Siphon checkpoint: it has no siphon.json"},
+        Override{"NoInitialWeights", "model.init_from=%/none", "%/none: no such file or folder"}),
+    [](const auto& info) { return info.param.name; });
+
+struct Usage {
+  const char* name;
+  std::vector<std::string> arguments;
+  const char* message;
+};
+
+class WrongUsage : public BadInput, public ::testing::WithParamInterface<Usage> {};
+
+TEST_P(WrongUsage, IsRefusedWithTheNearestRightOne) {
+  ExpectRefusal(GetParam().arguments, GetParam().message);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OfTheProgram, WrongUsage,
+    ::testing::Values(
+        Usage{"NoArguments",
+              {},
+              "no command given; siphon train JOB.yaml trains, siphon --help shows all"},
+        Usage{"UnknownCommand",
+              {"trian", "job.yaml"},
+              "unknown command 'trian'; did you mean 'train'? known: train, generate"},
+        Usage{"CommandNotBuilt",
+              {"plan"},
+              "siphon plan is not built yet; today: siphon train, siphon generate"},
+        Usage{"NoJob", {"train"}, "train: no job file given; siphon train JOB.yaml"},
+        Usage{"MissingJob",
+              {"train", "/nowhere/job.yaml"},
+              "/nowhere/job.yaml: cannot be opened; write the path of a job file, such as "
+              "configs/jobs/quickstart.yaml"},
+        Usage{"UnknownFlag",
+              {"train", "job.yaml", "--fromat", "json"},
+              "train: unknown argument '--fromat'; did you mean '--format'? see siphon train "
+              "--help"},
+        Usage{"GenerateWithoutCheckpoint",
+              {"generate", "--checkpoint", "/nowhere", "--prompt", "x"},
+              "no complete checkpoint in '/nowhere'"}),
+    [](const auto& info) { return info.param.name; });
+
+TEST_F(BadInput, CapacityBeyondTheMachineNamesWhatItHas) {
+  const ProgramEnd end = Siphon({"train", job(), "--set", "memory.capacity=900TiB"});
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(end.errors, MatchesRegex("siphon: --set memory.capacity: 900 TiB is more than this "
+                                       "machine's memory, [0-9.]+ [MGT]iB; write at most that\n"));
+  EXPECT_FALSE(fs::exists(PathOf("run")));
+}
+
+TEST_F(BadInput, CapacityTooSmallForTheBuffersEndsWithThreeAndBothNumbers) {
+  const ProgramEnd end = Siphon({"train", job(), "--set", "memory.capacity=100kB"});
+  EXPECT_EQ(end.exit_code, 3);
+  EXPECT_THAT(
+      end.errors,
+      MatchesRegex("siphon: worker 0 failed \\(rank 0, pid [0-9]+\\) during making its stages\n  "
+                   "cause: RESOURCE_EXHAUSTED: communication buffers need [0-9.]+ MiB, "
+                   "memory.capacity is 97.7 KiB\n  the job ended before its first step was "
+                   "complete; there is no checkpoint to continue from\n"));
+  EXPECT_FALSE(fs::exists(PathOf("run")));
+  ExpectNothingLeft();
+}
+
+TEST_F(BadInput, MegabytesOfNestedListsAreRefusedAtOnce) {
+  const std::string large = WriteFile("nested.yaml", "model: " + std::string(10'000'000, '['));
+  ExpectRefusal({"train", large}, large + ": 1048577 bytes; a job file has at most 1048576");
+  const std::string deep = WriteFile("deep.yaml", "model: " + std::string(500'000, '['));
+  const ProgramEnd end = Siphon({"train", deep});
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(end.errors, MatchesRegex("siphon: " + deep +
+                                       ":1:[0-9]+: nested deeper than [0-9]+ levels; a job file "
+                                       "has sections, keys and lists\n"));
+}
+
+TEST_F(BadInput, ByteOrderMarkAndCarriageReturnsAreAccepted) {
+  const std::string text = absl::StrReplaceAll(TinyJobText(), {{"\n", "\r\n"}});
+  const ProgramEnd end =
+      Siphon({"train", WriteFile("dos.yaml", "\xEF\xBB\xBF" + text), "--set", "train.steps=0"});
+  EXPECT_EQ(end.exit_code, 0) << end.errors;
+  ExpectNothingLeft();
+}
+
+// A finished run whose checkpoint is then damaged.
+class DamagedCheckpoint : public BadInput {
+ protected:
+  void Train() {
+    const ProgramEnd end = Siphon({"train", job(), "--set", "train.steps=2"});
+    ASSERT_EQ(end.exit_code, 0) << end.errors;
+  }
+  std::string File(const std::string& name) const { return CheckpointPath("run", 2) + "/" + name; }
+  ProgramEnd Resume() { return Siphon({"train", job(), "--set", "checkpoint.resume=auto"}); }
+  std::string Read(const std::string& path) const {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+};
+
+TEST_F(DamagedCheckpoint, ThatIsTruncatedIsNamedWithItsFileAndNothingIsOverwritten) {
+  Train();
+  const std::string file = File("model-00002-of-00004.safetensors");
+  const auto size = fs::file_size(file);
+  fs::resize_file(file, size / 2);
+  const std::string metrics = Read(PathOf("run/metrics.jsonl"));
+  const ProgramEnd end = Resume();
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(end.errors, MatchesRegex("siphon: " + file + "[^\n]*\n"));
+  EXPECT_EQ(fs::file_size(file), size / 2);
+  EXPECT_EQ(Read(PathOf("run/metrics.jsonl")), metrics);
+  ExpectNothingLeft();
+}
+
+TEST_F(DamagedCheckpoint, ThatWasEditedIsNamedWithFileAndTensorAndNothingIsOverwritten) {
+  Train();
+  const std::string file = File("model-00002-of-00004.safetensors");
+  std::string bytes = Read(file);
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  std::ofstream(file, std::ios::binary) << bytes;
+  const std::string metrics = Read(PathOf("run/metrics.jsonl"));
+  const ProgramEnd end = Resume();
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(
+      end.errors,
+      MatchesRegex("siphon: worker [0-3] failed \\(rank [0-3], pid [0-9]+\\) during reading "
+                   "the checkpoint\n  cause: INVALID_ARGUMENT: " +
+                   file +
+                   ": tensor '[^']+'[^\n]*\n  the job ended before its first step "
+                   "was complete; there is no checkpoint to continue from\n"));
+  EXPECT_EQ(Read(file), bytes);
+  EXPECT_EQ(Read(PathOf("run/metrics.jsonl")), metrics);
+  ExpectNothingLeft();
+}
+
+TEST_F(DamagedCheckpoint, OfAnotherModelIsRefusedWithTheTensor) {
+  Train();
+  const std::string metrics = Read(PathOf("run/metrics.jsonl"));
+  const ProgramEnd end =
+      Siphon({"train", job(), "--set", "checkpoint.resume=auto", "--set", "model.hidden=32"});
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(end.errors, ::testing::ContainsRegex("tensor '[^']+'"));
+  EXPECT_EQ(Read(PathOf("run/metrics.jsonl")), metrics);
+}
+
+}  // namespace
+}  // namespace siphon

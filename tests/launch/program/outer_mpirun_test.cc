@@ -1,0 +1,122 @@
+// The real program started by a user's own mpirun: no parent of ours, and mpirun's exit code.
+
+#include <unistd.h>
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/launch/program/tiny_job.h"
+
+namespace siphon {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+class OuterMpirun : public TinyJobTest {
+ protected:
+  // What works as root, in a container, and with fewer cores than workers; Open MPI's files are in
+  // the test's folder.
+  ProgramEnd Mpirun(int ranks, const std::vector<std::string>& arguments, RunOptions options = {}) {
+    std::vector<std::string> command = {"mpirun",
+                                        "-np",
+                                        absl::StrCat(ranks),
+                                        "--oversubscribe",
+                                        "--bind-to",
+                                        "none",
+                                        "--mca",
+                                        "pml",
+                                        "ob1",
+                                        "--mca",
+                                        "btl",
+                                        "self,vader",
+                                        "--mca",
+                                        "mpi_yield_when_idle",
+                                        "1"};
+    if (geteuid() == 0) command.push_back("--allow-run-as-root");
+    command.push_back(SIPHON_PROGRAM);
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    for (const char* directory : {"btl_vader_backing_directory", "osc_sm_backing_directory"}) {
+      options.environment.push_back(absl::StrCat("OMPI_MCA_", directory, "=", PathOf("tmp")));
+    }
+    return Run(std::move(command), options);
+  }
+  static int LinesOfOurs(const std::string& text) {
+    int count = 0;
+    for (const auto line : absl::StrSplit(text, '\n')) count += line.substr(0, 8) == "siphon: ";
+    return count;
+  }
+};
+
+TEST_F(OuterMpirun, GivesTheSameBitsAsOneStage) {
+  const ProgramEnd end = Mpirun(4, {"train", job()});
+  EXPECT_EQ(end.exit_code, 0) << end.errors;
+  EXPECT_EQ(RunCheckpoint("run", 12), ExpectedCheckpoint(12));
+  ExpectNothingLeft();
+}
+
+TEST_F(OuterMpirun, GivesTheSameBitsWithMpiMessages) {
+  const ProgramEnd end = Mpirun(4, {"train", job(), "--set", "pipeline.transport=mpi"});
+  EXPECT_EQ(end.exit_code, 0) << end.errors;
+  EXPECT_EQ(RunCheckpoint("run", 12), ExpectedCheckpoint(12));
+  ExpectNothingLeft();
+}
+
+TEST_F(OuterMpirun, OfTheWrongSizeIsRefusedOnce) {
+  const ProgramEnd end = Mpirun(3, {"train", job()});
+  EXPECT_NE(end.exit_code, 0);
+  EXPECT_THAT(end.errors,
+              HasSubstr(absl::StrCat("siphon: ", job(),
+                                     ":19:11: pipeline.stages: the job has 4 workers and was "
+                                     "started with 3 processes; start it with mpirun -np 4, or "
+                                     "without mpirun\n")));
+  EXPECT_EQ(LinesOfOurs(end.errors), 1) << end.errors;
+  EXPECT_FALSE(fs::exists(PathOf("run")));
+  ExpectNothingLeft();
+}
+
+TEST_F(OuterMpirun, EndsWithOneReportWhenARankIsKilled) {
+  for (const int rank : {0, 2}) {
+    const ProgramEnd end = Mpirun(
+        4, {"train", job()},
+        {.environment = {absl::StrCat("SIPHON_INJECT_FAULT=", rank, ":5:", rank, "B1:kill")}});
+    EXPECT_NE(end.exit_code, 0);
+    EXPECT_THAT(end.errors,
+                ContainsRegex(absl::StrCat(
+                    "\nsiphon: worker ", rank, " was lost \\(rank ", rank,
+                    ", pid [0-9]+, its process is gone\\) during ", rank,
+                    "B1\n  the job ended after step 5; the last complete checkpoint is ",
+                    CheckpointPath("run", 4), "\n  continue with: ", SIPHON_PROGRAM, " train ",
+                    job(), " --set checkpoint.resume=auto\n")));
+    EXPECT_EQ(LinesOfOurs(end.errors), 1) << end.errors;
+    EXPECT_LT(end.seconds_since_last_step, 10);
+    ExpectNothingLeft();
+  }
+}
+
+TEST_F(OuterMpirun, StopsOnUser1WithACheckpointAndZero) {
+  RunOptions options = {.environment = {"SIPHON_INJECT_FAULT=1:4:1F1:stop"}};
+  options.meanwhile = [this](pid_t mpirun) {
+    const std::optional<ProcessId> stopped = WaitForStopped(mpirun);
+    ASSERT_TRUE(stopped.has_value());
+    kill(mpirun, SIGUSR1);
+    usleep(200'000);  // mpirun passes it on; the other ranks have it before this one goes on
+    kill(static_cast<pid_t>(stopped->pid), SIGCONT);
+  };
+  const ProgramEnd end = Mpirun(4, {"train", job()}, options);
+  EXPECT_EQ(end.exit_code, 0) << end.errors;
+  EXPECT_THAT(end.errors, ContainsRegex("\nstopped after step 5 of 12, in "));
+  const ProgramEnd next = Siphon({"train", job(), "--set", "checkpoint.resume=auto"});
+  EXPECT_EQ(next.exit_code, 0) << next.errors;
+  EXPECT_EQ(RunCheckpoint("run", 12), ExpectedCheckpoint(12));
+  ExpectNothingLeft();
+}
+
+}  // namespace
+}  // namespace siphon
