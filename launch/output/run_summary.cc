@@ -5,9 +5,13 @@
 #include "launch/output/progress.h"
 
 namespace siphon {
+namespace {
 
-std::string ToString(const RunSummary& summary) {
+std::string FirstLine(const RunSummary& summary) {
   const bool stopped = summary.steps_done < summary.total_steps;
+  if (!stopped && summary.steps_done == summary.first_step) {
+    return absl::StrFormat("nothing to do: all %d steps are done", summary.total_steps);
+  }
   std::string text =
       absl::StrFormat("%s after step %d of %d, in %s", stopped ? "stopped" : "done",
                       summary.steps_done, summary.total_steps, FormatDuration(summary.duration));
@@ -22,7 +26,13 @@ std::string ToString(const RunSummary& summary) {
       absl::StrAppendFormat(&text, ", validation loss %.4f", *summary.last_validation_loss);
     }
   }
-  text += "\n";
+  return text;
+}
+
+}  // namespace
+
+std::string ToString(const RunSummary& summary) {
+  std::string text = FirstLine(summary) + "\n";
   const auto add = [&](absl::string_view name, const std::string& value) {
     if (!value.empty()) absl::StrAppendFormat(&text, "  %-11s %s\n", name, value);
   };

@@ -90,6 +90,10 @@ int64_t DrawToken(const std::vector<float>& logits, double temperature, int64_t 
 
 absl::Status Generate(const GenerateOptions& options,
                       const std::function<void(absl::string_view)>& emit) {
+  if (!(options.temperature >= 0)) {  // nor is a NaN
+    return absl::InvalidArgumentError(
+        absl::StrCat("a temperature of ", options.temperature, "; it must be at least 0"));
+  }
   SIPHON_ASSIGN_OR_RETURN(const std::string path, FindCheckpoint(options.checkpoint));
   SIPHON_ASSIGN_OR_RETURN(const Checkpoint checkpoint, Checkpoint::Open(path));
   SIPHON_ASSIGN_OR_RETURN(

@@ -267,6 +267,10 @@ absl::StatusOr<RunOutcome> WorkerRun::Run() {
   SIPHON_ASSIGN_OR_RETURN(progress_,
                           RestoreState(prepared_, stages_, coordinator_, outcome_.warnings));
   outcome_.steps_done = progress_.step;
+  outcome_.last_checkpoint = progress_.checkpoint;
+  if (progress_.step > 0 && seat_.at_progress) {
+    seat_.at_progress(progress_.step, outcome_.last_checkpoint);
+  }
   traced_step_ = std::min(progress_.step + 2, job.train.steps);
   absl::Status opened;
   if (seat_.me.value == 0) {

@@ -93,7 +93,7 @@ absl::StatusOr<Progress> ReadCheckpoint(const PreparedJob& prepared, const Stage
   const absl::Status read = checkpoint.Read(TensorsOf(stages, Which::kAll));
   if (!read.ok()) return ResumeError(prepared.job, read);
   NoteDifferences(prepared, info, warnings);
-  return Progress{.step = info.step, .samples_consumed = info.samples_consumed};
+  return Progress{.step = info.step, .samples_consumed = info.samples_consumed, .checkpoint = path};
 }
 
 absl::StatusOr<Progress> StartFresh(const PreparedJob& prepared, const StageMap& stages) {

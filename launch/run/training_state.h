@@ -25,6 +25,7 @@ using StageMap = std::map<StageId, std::unique_ptr<StageCompute>>;
 struct Progress {
   int64_t step = 0;              // steps done
   int64_t samples_consumed = 0;  // of the training data
+  std::string checkpoint;        // where it was read from; empty on a fresh start
 };
 
 // The directory that holds the job's checkpoints.

@@ -188,6 +188,26 @@ TEST_F(Faults, AKilledParentTakesAllAlongAndTheNextStartCleansUpAndContinues) {
   ExpectEndedInTime(next);
 }
 
+TEST_F(Faults, ARunThatContinuedStillNamesTheCheckpointItCameFrom) {
+  ASSERT_EQ(Siphon({"train", job(), "--set", "train.steps=2"}).exit_code, 0);
+  const ProgramEnd end =
+      Siphon({"train", job(), "--set", "checkpoint.resume=auto"}, Injected(1, "2:1F0", "kill"));
+  EXPECT_EQ(end.exit_code, 5);
+  EXPECT_THAT(end.errors, EndsWithRegex(absl::StrCat(
+                              "  the job ended after step 2; the last complete checkpoint is ",
+                              CheckpointPath("run", 2), "\n  continue with: ", SIPHON_PROGRAM,
+                              " train ", job(), " --set checkpoint.resume=auto\n")));
+  ExpectEndedInTime(end);
+}
+
+TEST_F(Faults, AFinishedRunHasNothingToContinue) {
+  ASSERT_EQ(Siphon({"train", job()}).exit_code, 0);
+  const ProgramEnd end = Siphon({"train", job(), "--set", "checkpoint.resume=auto"});
+  EXPECT_EQ(end.exit_code, 0);
+  EXPECT_THAT(end.errors, HasSubstr("\nnothing to do: all 12 steps are done\n  checkpoint  " +
+                                    CheckpointPath("run", 12) + "\n"));
+}
+
 struct Stop {
   const char* name;
   std::function<void(pid_t program)> send;
