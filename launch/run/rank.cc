@@ -100,7 +100,8 @@ void Declare(Board& board, int rank, const absl::Status& status) {
   absl::string_view message = status.message();
   const std::string me = absl::StrCat("worker ", rank, ": ");
   while (absl::ConsumePrefix(&message, me)) {
-  }  // the report names it
+    // once by whom it happened to and once by all who agreed on it; the report names it anyway
+  }
   board.Fail(rank, absl::Status(status.code(), message), ExitCodeOfRun(status));
 }
 

@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -47,6 +49,9 @@ struct Edit {
   const char* to;
   const char* message;  // after the file's name
 };
+
+// GoogleTest would print addresses, which CTest takes for a part of the test's name.
+void PrintTo(const Edit& edit, std::ostream* out) { *out << edit.name; }
 
 class EditedJobs : public BadInput, public ::testing::WithParamInterface<Edit> {};
 
@@ -95,6 +100,8 @@ struct Override {
   std::string set;      // % is the test's folder
   std::string message;  // after "--set <key>: "
 };
+
+void PrintTo(const Override& override_, std::ostream* out) { *out << override_.name; }
 
 class Overrides : public BadInput, public ::testing::WithParamInterface<Override> {};
 
@@ -174,6 +181,8 @@ struct Usage {
   const char* message;
 };
 
+void PrintTo(const Usage& usage, std::ostream* out) { *out << usage.name; }
+
 class WrongUsage : public BadInput, public ::testing::WithParamInterface<Usage> {};
 
 TEST_P(WrongUsage, IsRefusedWithTheNearestRightOne) {
@@ -224,6 +233,18 @@ TEST_F(BadInput, CapacityTooSmallForTheBuffersEndsWithThreeAndBothNumbers) {
                    "memory.capacity is 97.7 KiB\n  the job ended before its first step was "
                    "complete; there is no checkpoint to continue from\n"));
   EXPECT_FALSE(fs::exists(PathOf("run")));
+  ExpectNothingLeft();
+}
+
+TEST_F(BadInput, CapacityTooSmallForAStepEndsWithThreeAndTheAction) {
+  const ProgramEnd end = Siphon({"train", job(), "--set", "memory.capacity=1.4MB"});
+  EXPECT_EQ(end.exit_code, 3);
+  EXPECT_THAT(
+      end.errors,
+      ::testing::ContainsRegex(
+          "\nsiphon: worker ([0-3]) failed \\(rank [0-3], pid [0-9]+\\) during [0-3][FB][0-3]\n  "
+          "cause: RESOURCE_EXHAUSTED: [^\n]*memory is full: asked for [0-9]+ bytes, [0-9]+ bytes "
+          "free of a capacity of 1400000\n"));
   ExpectNothingLeft();
 }
 

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <ostream>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -65,6 +66,9 @@ struct Place {
   const char* text;  // STEP:PLACE, with % for the rank
   int checkpoint;    // the newest complete one; 0: none
 };
+
+// GoogleTest would print addresses, which CTest takes for a part of the test's name.
+void PrintTo(const Place& place, std::ostream* out) { *out << place.name; }
 
 constexpr Place kPlaces[] = {
     {"FirstForward", "0:%F0", 0},
@@ -212,6 +216,8 @@ struct Stop {
   const char* name;
   std::function<void(pid_t program)> send;
 };
+
+void PrintTo(const Stop& stop, std::ostream* out) { *out << stop.name; }
 
 class Stops : public Faults, public ::testing::WithParamInterface<std::tuple<Stop, Place>> {};
 
