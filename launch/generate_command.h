@@ -1,7 +1,7 @@
 #ifndef SIPHON_LAUNCH_GENERATE_COMMAND_H_
 #define SIPHON_LAUNCH_GENERATE_COMMAND_H_
 
-#include "launch/command_line.h"
+#include "launch/run/command_line.h"
 
 namespace siphon {
 

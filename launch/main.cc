@@ -5,9 +5,9 @@
 #include <variant>
 #include <vector>
 
-#include "launch/command_line.h"
 #include "launch/generate_command.h"
 #include "launch/process/exit_codes.h"
+#include "launch/run/command_line.h"
 #include "launch/run/train_command.h"
 #include "pipeline/torch/counting_allocator.h"
 

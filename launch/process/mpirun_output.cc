@@ -38,9 +38,10 @@ bool MayBeMpiruns(absl::string_view begin) {
 }
 
 // "[host:4242] 3 more processes have sent help message help-mpi-api.txt / mpi-abort", and how
-// mpirun stumbles over notices that several ranks send it while they end.
+// mpirun and its libevent stumble over ranks that end while they talk to it.
 bool IsMpirunsOwn(absl::string_view line) {
-  return line[0] == '[' && (absl::StrContains(line, " sent help message ") ||
+  return line[0] == '[' && (absl::StartsWith(line, "[warn] Epoll ") ||
+                            absl::StrContains(line, " sent help message ") ||
                             absl::StrContains(line, "orte_base_help_aggregate") ||
                             absl::StrContains(line, "] ORTE_ERROR_LOG: "));
 }

@@ -1,7 +1,7 @@
 #ifndef SIPHON_LAUNCH_RUN_RANK_H_
 #define SIPHON_LAUNCH_RUN_RANK_H_
 
-#include "launch/command_line.h"
+#include "launch/run/command_line.h"
 #include "launch/run/prepare_job.h"
 
 namespace siphon {

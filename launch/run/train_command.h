@@ -1,7 +1,7 @@
 #ifndef SIPHON_LAUNCH_RUN_TRAIN_COMMAND_H_
 #define SIPHON_LAUNCH_RUN_TRAIN_COMMAND_H_
 
-#include "launch/command_line.h"
+#include "launch/run/command_line.h"
 #include "launch/run/model_factory.h"
 
 namespace siphon {

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "launch/command_line.h"
 #include "launch/config/check_job_config.h"
 #include "launch/process/exit_codes.h"
+#include "launch/run/command_line.h"
 #include "launch/run/job_limits.h"
 #include "launch/run/prepare_job.h"
 #include "launch/run/run_worker.h"

@@ -55,6 +55,16 @@ TEST_F(Output, HoldsNoticesOfTheEndAndReadsThem) {
   EXPECT_EQ(output_.HowOthersEnded(1), "  mpirun saw rank 2: killed by signal 9 (Killed)\n");
 }
 
+TEST_F(Output, HoldsBackLibeventsComplaintAboutARankThatIsGone) {
+  const std::string complaint =
+      "[warn] Epoll MOD(1) on fd 27 failed. Old events were 6; read change was 0 (none); write "
+      "change was 2 (del); close change was 0 (none): Bad file descriptor\n";
+  output_.Add("before\n" + complaint + "[warn] something else\n");
+  output_.Finish();
+  EXPECT_EQ(passed_, "before\n[warn] something else\n");
+  EXPECT_EQ(output_.held(), complaint);
+}
+
 TEST_F(Output, DoesNotCareHowThePipeCutsIt) {
   for (const char byte : "before\n-\n" + kExited + "- after\n") {
     output_.Add(absl::string_view(&byte, 1));

@@ -1,4 +1,4 @@
-#include "launch/command_line.h"
+#include "launch/run/command_line.h"
 
 #include <gtest/gtest.h>
 
@@ -41,9 +41,8 @@ TEST(CommandLine, UnderstandsHyphensInFlags) {
 }
 
 TEST(CommandLine, NamesTheNearestFlagAndCommand) {
-  EXPECT_EQ(
-      ErrorOf({"train", "j", "--fromat", "json"}),
-      "train: unknown argument '--fromat'; did you mean '--format'? see siphon train --help");
+  EXPECT_EQ(ErrorOf({"train", "j", "--fromat", "json"}),
+            "train: unknown argument '--fromat'; did you mean '--format'? see siphon train --help");
   EXPECT_EQ(ErrorOf({"trian"}),
             "unknown command 'trian'; did you mean 'train'? known: train, generate");
 }

@@ -1,5 +1,5 @@
-#ifndef SIPHON_LAUNCH_COMMAND_LINE_H_
-#define SIPHON_LAUNCH_COMMAND_LINE_H_
+#ifndef SIPHON_LAUNCH_RUN_COMMAND_LINE_H_
+#define SIPHON_LAUNCH_RUN_COMMAND_LINE_H_
 
 #include <string>
 #include <variant>
@@ -38,4 +38,4 @@ absl::StatusOr<ParsedCommand> ParseCommandLine(const std::vector<std::string>& a
 
 }  // namespace siphon
 
-#endif  // SIPHON_LAUNCH_COMMAND_LINE_H_
+#endif  // SIPHON_LAUNCH_RUN_COMMAND_LINE_H_

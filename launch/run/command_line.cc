@@ -1,4 +1,4 @@
-#include "launch/command_line.h"
+#include "launch/run/command_line.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
