@@ -16,6 +16,17 @@ namespace {
 
 int Chunks(const JobConfig& job) { return std::max<int>(1, static_cast<int>(job.pipeline.chunks)); }
 
+// Stages / chunks.
+absl::StatusOr<int> WorkerCount(const JobConfig& job) {
+  const int stages = static_cast<int>(job.pipeline.stages);
+  const int chunks = Chunks(job);
+  if (stages % chunks != 0) {
+    return ConfigError(job, "pipeline.chunks",
+                       absl::StrCat(chunks, " chunks a worker do not divide ", stages, " stages"));
+  }
+  return stages / chunks;
+}
+
 absl::StatusOr<StagePartition> Partition(const JobConfig& job, const ModelSpec& model) {
   const int layers = static_cast<int>(model.layers.size());
   const int stages = static_cast<int>(job.pipeline.stages);
@@ -54,16 +65,6 @@ absl::StatusOr<Schedule> Lower(Schedule schedule, SchedulePurpose purpose,
 }
 
 }  // namespace
-
-absl::StatusOr<int> WorkerCount(const JobConfig& job) {
-  const int stages = static_cast<int>(job.pipeline.stages);
-  const int chunks = Chunks(job);
-  if (stages % chunks != 0) {
-    return ConfigError(job, "pipeline.chunks",
-                       absl::StrCat(chunks, " chunks a worker do not divide ", stages, " stages"));
-  }
-  return stages / chunks;
-}
 
 absl::StatusOr<TrainingPlan> PlanJob(const JobConfig& job, const ModelSpec& model,
                                      int64_t validation_samples) {

@@ -8,10 +8,6 @@
 
 namespace siphon {
 
-// Workers that the job asks for: stages / chunks. Errors: InvalidArgument when chunks does not
-// divide stages.
-absl::StatusOr<int> WorkerCount(const JobConfig& job);
-
 // Decides everything before the first step: partition, schedule, communication; each program
 // validated. Pure. `validation_samples` bounds the microbatches of an evaluation (0:
 // plan.evaluation stays empty). Errors: InvalidArgument with the key's place in the job file for

@@ -181,7 +181,6 @@ absl::Status WorkerRun::TrainOneStep() {
                      .learning_rate = end.learning_rate,
                      .gradient_norm = report.gradient_norm,
                      .duration = duration,
-
                      .validation_loss = validation},
                     records);
   return absl::OkStatus();

@@ -18,7 +18,6 @@
 #include "launch/config/load_job_config.h"
 #include "launch/mpi_world.h"
 #include "launch/output/start_log.h"
-#include "launch/plan_job/plan_job.h"
 #include "launch/plan_job/plan_rings.h"
 #include "launch/process/exit_codes.h"
 #include "launch/process/rank_process.h"
