@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
   if (const auto* generate = std::get_if<siphon::GenerateArguments>(&*parsed)) {
     return siphon::GenerateCommand(*generate);
   }
+  if (const auto* other = std::get_if<siphon::OtherCommand>(&*parsed)) return other->run();
   std::fputs(std::get<siphon::Answered>(*parsed).text.c_str(), stdout);
   return siphon::kExitDone;
 }

@@ -12,7 +12,7 @@
 namespace siphon {
 namespace {
 
-enum class ActionClass { kCompute, kCommunication, kStepEnd };
+enum class ActionClass { kCompute, kCommunication, kMemory, kStepEnd, kUpdate };
 
 struct KindRow {
   ActionKind kind;
@@ -20,7 +20,7 @@ struct KindRow {
   ActionClass action_class;
 };
 
-constexpr std::array<KindRow, 11> kKinds = {{
+constexpr std::array<KindRow, kActionKinds> kKinds = {{
     {ActionKind::kForward, "F", ActionClass::kCompute},
     {ActionKind::kBackward, "B", ActionClass::kCompute},
     {ActionKind::kBackwardInput, "I", ActionClass::kCompute},
@@ -32,14 +32,19 @@ constexpr std::array<KindRow, 11> kKinds = {{
     {ActionKind::kReduceGradient, "REDUCE_GRAD", ActionClass::kStepEnd},
     {ActionKind::kReduceNorm, "REDUCE_NORM", ActionClass::kStepEnd},
     {ActionKind::kStep, "STEP", ActionClass::kStepEnd},
+    {ActionKind::kUpdate, "UPDATE", ActionClass::kUpdate},
+    {ActionKind::kSwapOut, "SWAP_OUT", ActionClass::kMemory},
+    {ActionKind::kSwapOutEnd, "SWAP_OUT_END", ActionClass::kMemory},
+    {ActionKind::kSwapIn, "SWAP_IN", ActionClass::kMemory},
+    {ActionKind::kSwapInEnd, "SWAP_IN_END", ActionClass::kMemory},
+    {ActionKind::kDrop, "DROP", ActionClass::kMemory},
+    {ActionKind::kRecompute, "RECOMPUTE", ActionClass::kMemory},
 }};
 
 const KindRow& RowOf(ActionKind kind) {
-  for (const KindRow& row : kKinds) {
-    if (row.kind == kind) return row;
-  }
-  SIPHON_CHECK(false, "every ActionKind has a row in kKinds");
-  return kKinds[0];
+  const KindRow& row = kKinds[static_cast<size_t>(kind)];
+  SIPHON_CHECK(row.kind == kind, "the rows of kKinds stand in the order of ActionKind");
+  return row;
 }
 
 absl::Status BadAction(absl::string_view text, absl::string_view problem) {
@@ -66,6 +71,7 @@ bool IsCompute(ActionKind kind) { return RowOf(kind).action_class == ActionClass
 bool IsCommunication(ActionKind kind) {
   return RowOf(kind).action_class == ActionClass::kCommunication;
 }
+bool IsMemory(ActionKind kind) { return RowOf(kind).action_class == ActionClass::kMemory; }
 
 std::string ToString(const Action& action) {
   std::string text = absl::StrCat(action.stage.value, ActionKindName(action.kind));

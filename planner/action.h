@@ -11,8 +11,8 @@
 
 namespace siphon {
 
-// What a worker can be told to do. The first eight are torch.distributed.pipelining's, with its
-// names.
+// What a worker can be told to do. The first eight and REDUCE_GRAD are
+// torch.distributed.pipelining's, with its names.
 enum class ActionKind {
   kForward,         // F
   kBackward,        // B   input and weight gradients
@@ -28,6 +28,24 @@ enum class ActionKind {
   kReduceNorm,       // REDUCE_NORM  all workers agree on the global gradient norm; named after the
                      // worker's first stage
   kStep,             // STEP  optimizer step of the stage; no microbatch
+  kUpdate,  // UPDATE  asynchronous optimizer step of the stage: a new weight version from the
+            // gradients of all microbatches up to this one that no UPDATE has used yet
+  // What happens to the activations that (stage, microbatch) keeps for its backward. A start lets
+  // the program go on, its end waits until the copy is complete.
+  kSwapOut,     // SWAP_OUT
+  kSwapOutEnd,  // SWAP_OUT_END  the memory is free from here on
+  kSwapIn,      // SWAP_IN  takes memory from here on
+  kSwapInEnd,   // SWAP_IN_END  usable from here on
+  kDrop,        // DROP  to be computed again
+  kRecompute,   // RECOMPUTE  from the input of the stage
+};
+inline constexpr int kActionKinds = static_cast<int>(ActionKind::kRecompute) + 1;
+
+// A compound cell is two compute actions of one worker that may run at the same time, as in
+// DualPipe. Ours run one after the other, in the order in which they stand.
+enum class Pairing {
+  kAlone,
+  kWithNext,  // the first of a compound cell: "(0F7;7B3)OVERLAP_F_B"
 };
 
 // Text of a kind ("F", "SEND_F", ...), and whether its actions carry a microbatch.
@@ -35,12 +53,15 @@ absl::string_view ActionKindName(ActionKind kind);
 bool HasMicrobatch(ActionKind kind);
 bool IsCompute(ActionKind kind);        // F, B, I, W
 bool IsCommunication(ActionKind kind);  // SEND_*, RECV_*
+bool IsMemory(ActionKind kind);         // SWAP_*, DROP, RECOMPUTE
 
-// One cell of a schedule. Prints as "2F5", "0SEND_F1", "3STEP" and parses back.
+// One thing that a worker does. Prints as "2F5", "0SEND_F1", "3STEP" and parses back (alone,
+// without its pairing: compound cells are the text of a schedule, schedule.h).
 struct Action {
   StageId stage;
   ActionKind kind = ActionKind::kForward;
   MicrobatchId microbatch;  // 0 where HasMicrobatch(kind) is false
+  Pairing pairing = Pairing::kAlone;
   friend auto operator<=>(const Action&, const Action&) = default;
 };
 

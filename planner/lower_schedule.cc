@@ -1,59 +1,176 @@
 #include "planner/lower_schedule.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "planner/status.h"
 
 namespace siphon {
 namespace {
-
-// Whether the tensors between `stage` and `stage` + 1 go from one worker to another.
-bool CrossesWorkers(const Schedule& schedule, int stage) {
-  return stage >= 0 && stage + 1 < StageCount(schedule) &&
-         schedule.worker_of_stage[stage] != schedule.worker_of_stage[stage + 1];
-}
 
 bool MakesInputGradient(ActionKind kind) {
   return kind == ActionKind::kBackward || kind == ActionKind::kBackwardInput;
 }
 
-void AppendWithCommunication(const Schedule& schedule, const Action& action,
-                             std::vector<Action>& program) {
-  const bool from_previous = CrossesWorkers(schedule, action.stage.value - 1);
-  const bool to_next = CrossesWorkers(schedule, action.stage.value);
-  const auto append = [&](ActionKind kind) {
-    program.push_back({action.stage, kind, action.microbatch});
-  };
-  const bool forward = action.kind == ActionKind::kForward;
-  const bool backward = MakesInputGradient(action.kind);
-  if (forward && from_previous) append(ActionKind::kReceiveForward);
-  if (backward && to_next) append(ActionKind::kReceiveBackward);
-  program.push_back(action);
-  if (forward && to_next) append(ActionKind::kSendForward);
-  if (backward && from_previous) append(ActionKind::kSendBackward);
+// Advances all workers cell by cell and writes down their programs with messages.
+class CommunicationInserter {
+ public:
+  explicit CommunicationInserter(const Schedule& schedule)
+      : schedule_(schedule),
+        next_(schedule.programs.size(), 0),
+        lowered_(schedule.programs.size()),
+        input_ready_(Cells(), false),
+        gradient_ready_(Cells(), false) {}
+
+  absl::StatusOr<std::vector<std::vector<Action>>> Run() {
+    bool done = false;
+    while (!done) {
+      done = true;
+      bool progress = false;
+      for (int worker = 0; worker < WorkerCount(schedule_); ++worker) {
+        if (next_[worker] >= ProgramOf(worker).size()) continue;
+        done = false;
+        progress |= TakeCell(worker);
+      }
+      if (!done && !progress) return Stuck();
+    }
+    return std::move(lowered_);
+  }
+
+ private:
+  const std::vector<Action>& ProgramOf(int worker) const { return schedule_.programs[worker]; }
+  size_t Cells() const {
+    return schedule_.worker_of_stage.size() * static_cast<size_t>(schedule_.microbatches);
+  }
+  size_t Slot(int stage, MicrobatchId microbatch) const {
+    return static_cast<size_t>(stage) * schedule_.microbatches + microbatch.value;
+  }
+
+  bool IsReady(const Action& action) const {
+    const int stage = action.stage.value;
+    if (action.kind == ActionKind::kForward) {
+      return stage == 0 || input_ready_[Slot(stage, action.microbatch)];
+    }
+    if (MakesInputGradient(action.kind)) {
+      return stage + 1 == StageCount(schedule_) || gradient_ready_[Slot(stage, action.microbatch)];
+    }
+    return true;
+  }
+
+  // The actions of the worker's next cell are programs[worker][next_[worker], end).
+  size_t EndOfCell(int worker) const {
+    size_t end = next_[worker];
+    while (end + 1 < ProgramOf(worker).size() &&
+           ProgramOf(worker)[end].pairing == Pairing::kWithNext) {
+      ++end;
+    }
+    return end + 1;
+  }
+
+  bool TakeCell(int worker) {
+    const size_t end = EndOfCell(worker);
+    for (size_t place = next_[worker]; place < end; ++place) {
+      if (!IsReady(ProgramOf(worker)[place])) return false;
+    }
+    for (size_t place = next_[worker]; place < end; ++place) {
+      lowered_[worker].push_back(ProgramOf(worker)[place]);
+    }
+    for (size_t place = next_[worker]; place < end; ++place) {
+      PassOn(worker, ProgramOf(worker)[place]);
+    }
+    next_[worker] = end;
+    return true;
+  }
+
+  // Gives what the action has made to the neighbouring stage, by a message if need be.
+  void PassOn(int worker, const Action& action) {
+    const bool forward = action.kind == ActionKind::kForward;
+    if (!forward && !MakesInputGradient(action.kind)) return;
+    const int to = action.stage.value + (forward ? 1 : -1);
+    if (to < 0 || to >= StageCount(schedule_)) return;
+    (forward ? input_ready_ : gradient_ready_)[Slot(to, action.microbatch)] = true;
+    const int receiver = schedule_.worker_of_stage[to].value;
+    if (receiver == worker) return;
+    lowered_[worker].push_back({action.stage,
+                                forward ? ActionKind::kSendForward : ActionKind::kSendBackward,
+                                action.microbatch});
+    lowered_[receiver].push_back(
+        {StageId(to), forward ? ActionKind::kReceiveForward : ActionKind::kReceiveBackward,
+         action.microbatch});
+  }
+
+  absl::Status Stuck() const {
+    for (int worker = 0; worker < WorkerCount(schedule_); ++worker) {
+      if (next_[worker] >= ProgramOf(worker).size()) continue;
+      return absl::FailedPreconditionError(absl::StrCat(
+          "worker ", worker, " can never run ", ToString(ProgramOf(worker)[next_[worker]]),
+          ": the workers wait for each other's compute actions"));
+    }
+    return absl::InternalError("no worker is stuck");
+  }
+
+  const Schedule& schedule_;
+  std::vector<size_t> next_;  // of each worker: its first action that is not in lowered_
+  std::vector<std::vector<Action>> lowered_;
+  std::vector<bool> input_ready_;     // [stage, microbatch]: the stage before has made it
+  std::vector<bool> gradient_ready_;  // [stage, microbatch]: the stage behind has made it
+};
+
+absl::Status CheckCanBeLowered(const Schedule& schedule) {
+  for (int worker = 0; worker < WorkerCount(schedule); ++worker) {
+    for (const Action& action : schedule.programs[worker]) {
+      const absl::string_view problem =
+          IsCommunication(action.kind) ? "a message already"
+          : action.kind == ActionKind::kReduceGradient || action.kind == ActionKind::kReduceNorm
+              ? "the end of a lowered step"
+          : action.stage.value < 0 || action.stage.value >= StageCount(schedule)
+              ? "of no stage of the schedule"
+          : HasMicrobatch(action.kind) &&
+                  (action.microbatch.value < 0 || action.microbatch.value >= schedule.microbatches)
+              ? "of no microbatch of the schedule"
+              : "";
+      if (problem.empty()) continue;
+      return absl::FailedPreconditionError(
+          absl::StrCat("messages can be inserted among compute actions only, but worker ", worker,
+                       " has ", ToString(action), ", ", problem));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A STEP or UPDATE of the stage stands in the program.
+bool HasUpdate(const std::vector<Action>& program, StageId stage) {
+  return std::any_of(program.begin(), program.end(), [&](const Action& action) {
+    return action.stage == stage &&
+           (action.kind == ActionKind::kStep || action.kind == ActionKind::kUpdate);
+  });
 }
 
 }  // namespace
 
-absl::StatusOr<Schedule> InsertCommunication(Schedule schedule) {
-  for (size_t worker = 0; worker < schedule.programs.size(); ++worker) {
-    std::vector<Action> lowered;
-    for (const Action& action : schedule.programs[worker]) {
-      if (!IsCompute(action.kind)) {
-        return absl::FailedPreconditionError(
-            absl::StrCat("communication can be inserted among compute actions only, but worker ",
-                         worker, " has ", ToString(action)));
+Schedule MergeBackward(Schedule schedule) {
+  for (std::vector<Action>& program : schedule.programs) {
+    std::vector<Action> merged;
+    for (const Action& action : program) {
+      const Action input{action.stage, ActionKind::kBackwardInput, action.microbatch};
+      if (action.kind == ActionKind::kBackwardWeight && !merged.empty() && merged.back() == input) {
+        merged.back().kind = ActionKind::kBackward;
+      } else {
+        merged.push_back(action);
       }
-      if (action.stage.value < 0 || action.stage.value >= StageCount(schedule)) {
-        return absl::FailedPreconditionError(absl::StrCat("worker ", worker, " has ",
-                                                          ToString(action), ", but there are ",
-                                                          StageCount(schedule), " stages"));
-      }
-      AppendWithCommunication(schedule, action, lowered);
     }
-    schedule.programs[worker] = std::move(lowered);
+    program = std::move(merged);
   }
+  return schedule;
+}
+
+absl::StatusOr<Schedule> InsertCommunication(Schedule schedule) {
+  SIPHON_RETURN_IF_ERROR(CheckCanBeLowered(schedule));
+  SIPHON_ASSIGN_OR_RETURN(std::vector<std::vector<Action>> lowered,
+                          CommunicationInserter(schedule).Run());
+  schedule.programs = std::move(lowered);
   return schedule;
 }
 
@@ -61,15 +178,24 @@ Schedule AppendOptimizerStep(Schedule schedule,
                              const std::vector<StageId>& stages_with_shared_parameters) {
   std::vector<bool> shares(schedule.worker_of_stage.size(), false);
   for (const StageId stage : stages_with_shared_parameters) shares.at(stage.value) = true;
-  for (size_t worker = 0; worker < schedule.programs.size(); ++worker) {
-    const std::vector<StageId> stages = StagesOf(schedule, WorkerId(static_cast<int>(worker)));
+  for (int worker = 0; worker < WorkerCount(schedule); ++worker) {
+    const std::vector<StageId> stages = StagesOf(schedule, WorkerId(worker));
     if (stages.empty()) continue;
     std::vector<Action>& program = schedule.programs[worker];
+    const auto too_early = [&](const Action& action) {
+      return action.kind == ActionKind::kStep && shares[action.stage.value];
+    };
+    program.erase(std::remove_if(program.begin(), program.end(), too_early), program.end());
+    const size_t before_the_end = program.size();
     for (const StageId stage : stages) {
       if (shares[stage.value]) program.push_back({stage, ActionKind::kReduceGradient, {}});
     }
     program.push_back({stages.front(), ActionKind::kReduceNorm, {}});
-    for (const StageId stage : stages) program.push_back({stage, ActionKind::kStep, {}});
+    const std::vector<Action> stepped(
+        program.begin(), program.begin() + static_cast<std::ptrdiff_t>(before_the_end));
+    for (const StageId stage : stages) {
+      if (!HasUpdate(stepped, stage)) program.push_back({stage, ActionKind::kStep, {}});
+    }
   }
   return schedule;
 }

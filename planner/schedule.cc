@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -20,6 +22,84 @@ bool ReleasesActivation(ActionKind kind) {
 
 using Cell = std::pair<StageId, MicrobatchId>;
 
+constexpr absl::string_view kCompound = "OVERLAP_F_B";
+
+// Cells of torch's compute_comms files that mean something under fully sharded data parallelism
+// only: "1UNSHARD", "1RESHARD", "1REDUCE_GRAD".
+bool IsFullyShardedOnly(absl::string_view cell) {
+  while (!cell.empty() && absl::ascii_isdigit(cell.front())) cell.remove_prefix(1);
+  return cell == "UNSHARD" || cell == "RESHARD" || cell == "REDUCE_GRAD";
+}
+
+// The members of one cell of text: one action, or the two of a compound cell.
+absl::StatusOr<std::vector<Action>> ParseCell(absl::string_view cell) {
+  if (!absl::ConsumePrefix(&cell, "(")) {
+    SIPHON_ASSIGN_OR_RETURN(const Action action, ParseAction(cell));
+    return std::vector<Action>{action};
+  }
+  const std::pair<absl::string_view, absl::string_view> halves = absl::StrSplit(cell, ')');
+  if (halves.second != kCompound) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cell '(", cell, "': a compound cell reads (0F7;7B3)", kCompound));
+  }
+  std::vector<Action> members;
+  for (const absl::string_view text : absl::StrSplit(halves.first, ';')) {
+    SIPHON_ASSIGN_OR_RETURN(const Action action, ParseAction(text));
+    members.push_back(action);
+  }
+  if (members.size() != 2 || !IsCompute(members[0].kind) || !IsCompute(members[1].kind)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cell '(", cell, "': a compound cell has two compute actions"));
+  }
+  members[0].pairing = Pairing::kWithNext;
+  return members;
+}
+
+// Takes the lines of a schedule's text one after the other.
+class ScheduleReader {
+ public:
+  // Errors: InvalidArgument without the place; `column` is the cell's, from 1.
+  absl::Status AddCell(absl::string_view text) {
+    SIPHON_ASSIGN_OR_RETURN(const std::vector<Action> members, ParseCell(text));
+    const WorkerId worker(static_cast<int>(schedule_.programs.size()) - 1);
+    for (const Action& action : members) {
+      const auto [known, is_new] = worker_of_.insert({action.stage, worker});
+      if (!is_new && known->second != worker) {
+        return absl::InvalidArgumentError(absl::StrCat(text, ": stage ", action.stage.value,
+                                                       " stands in line ", known->second.value + 1,
+                                                       " already; one worker holds a stage"));
+      }
+      largest_stage_ = std::max(largest_stage_, action.stage.value);
+      if (HasMicrobatch(action.kind)) {
+        schedule_.microbatches = std::max(schedule_.microbatches, action.microbatch.value + 1);
+      }
+      schedule_.programs.back().push_back(action);
+    }
+    return absl::OkStatus();
+  }
+
+  void BeginLine() { schedule_.programs.emplace_back(); }
+
+  absl::StatusOr<Schedule> Finish() && {
+    // Told before a table of that size is made.
+    if (worker_of_.size() <= static_cast<size_t>(largest_stage_)) {
+      int missing = 0;
+      while (worker_of_.contains(StageId(missing))) ++missing;
+      return absl::InvalidArgumentError(absl::StrCat("stage ", missing, " is missing: stages 0 to ",
+                                                     largest_stage_, " need a worker each"));
+    }
+    for (int stage = 0; stage <= largest_stage_; ++stage) {
+      schedule_.worker_of_stage.push_back(worker_of_.at(StageId(stage)));
+    }
+    return std::move(schedule_);
+  }
+
+ private:
+  Schedule schedule_;
+  absl::flat_hash_map<StageId, WorkerId> worker_of_;
+  int largest_stage_ = 0;
+};
+
 int PeakOf(const std::vector<Action>& program) {
   absl::flat_hash_set<Cell> released_later;
   for (const Action& action : program) {
@@ -27,20 +107,29 @@ int PeakOf(const std::vector<Action>& program) {
   }
   int live = 0;
   int peak = 0;
+  bool overlaps = false;  // the action before runs at the same time
+  int ends_with_cell = 0;
   for (const Action& action : program) {
+    if (!overlaps) {
+      live -= ends_with_cell;
+      ends_with_cell = 0;
+    }
+    overlaps = action.pairing == Pairing::kWithNext;
     if (action.kind == ActionKind::kForward) {
+      ++live;
+      peak = std::max(peak, live);
       // Without a backward nothing is kept: live during the forward only.
-      const bool kept = released_later.contains({action.stage, action.microbatch});
-      peak = std::max(peak, live + 1);
-      if (kept) ++live;
+      if (!released_later.contains({action.stage, action.microbatch})) --live;
     } else if (ReleasesActivation(action.kind)) {
-      --live;
+      ++ends_with_cell;  // both ends of a life are included
     }
   }
   return peak;
 }
 
 }  // namespace
+
+int WorkerCount(const Schedule& schedule) { return static_cast<int>(schedule.programs.size()); }
 
 int StageCount(const Schedule& schedule) {
   return static_cast<int>(schedule.worker_of_stage.size());
@@ -54,64 +143,121 @@ std::vector<StageId> StagesOf(const Schedule& schedule, WorkerId worker) {
   return stages;
 }
 
+std::vector<std::string> CellTexts(const std::vector<Action>& program) {
+  std::vector<std::string> cells;
+  for (size_t place = 0; place < program.size(); ++place) {
+    if (program[place].pairing == Pairing::kWithNext && place + 1 < program.size()) {
+      cells.push_back(absl::StrCat("(", ToString(program[place]), ";", ToString(program[place + 1]),
+                                   ")", kCompound));
+      ++place;
+    } else {
+      cells.push_back(ToString(program[place]));
+    }
+  }
+  return cells;
+}
+
 std::string ToString(const Schedule& schedule) {
   std::string text;
   for (const std::vector<Action>& program : schedule.programs) {
-    const auto append_action = [](std::string* out, const Action& action) {
-      out->append(ToString(action));
-    };
-    absl::StrAppend(&text, absl::StrJoin(program, " ", append_action), "\n");
+    absl::StrAppend(&text, absl::StrJoin(CellTexts(program), " "), "\n");
   }
   return text;
 }
 
 absl::StatusOr<Schedule> ParseSchedule(absl::string_view text) {
-  Schedule schedule;
-  absl::flat_hash_map<StageId, WorkerId> worker_of;
   absl::ConsumeSuffix(&text, "\n");
   if (absl::StripAsciiWhitespace(text).empty()) {
     return absl::InvalidArgumentError("the schedule has no actions");
   }
-  int largest_stage = 0;
+  ScheduleReader reader;
+  int line_number = 0;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
-    const WorkerId worker(static_cast<int>(schedule.programs.size()));
-    std::vector<Action>& program = schedule.programs.emplace_back();
+    ++line_number;
+    reader.BeginLine();
     for (const absl::string_view cell :
          absl::StrSplit(line, absl::ByAnyChar(" \t\r"), absl::SkipEmpty())) {
-      const absl::StatusOr<Action> action = ParseAction(cell);
-      if (!action.ok()) {
-        return Annotate(action.status(),
-                        absl::StrCat("line ", worker.value + 1, " action ", program.size() + 1));
-      }
-      const auto [known, is_new] = worker_of.insert({action->stage, worker});
-      if (!is_new && known->second != worker) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("line ", worker.value + 1, " action ", program.size() + 1, ": ", cell,
-                         ": stage ", action->stage.value, " stands in line ",
-                         known->second.value + 1, " already; one worker holds a stage"));
-      }
-      largest_stage = std::max(largest_stage, action->stage.value);
-      if (HasMicrobatch(action->kind)) {
-        schedule.microbatches = std::max(schedule.microbatches, action->microbatch.value + 1);
-      }
-      program.push_back(*action);
+      const int column = static_cast<int>(cell.data() - line.data()) + 1;
+      SIPHON_RETURN_IF_ERROR(
+          Annotate(reader.AddCell(cell), absl::StrCat(line_number, ":", column)));
     }
   }
-  for (int stage = 0; stage <= largest_stage; ++stage) {
-    const auto found = worker_of.find(StageId(stage));
-    if (found == worker_of.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("stage ", stage, " is missing: stages 0 to ",
-                                                     largest_stage, " need a worker each"));
-    }
-    schedule.worker_of_stage.push_back(found->second);
+  return std::move(reader).Finish();
+}
+
+absl::StatusOr<Schedule> ParseScheduleCsv(absl::string_view text) {
+  absl::ConsumeSuffix(&text, "\n");
+  if (absl::StripAsciiWhitespace(text).empty()) {
+    return absl::InvalidArgumentError("the schedule has no actions");
   }
-  return schedule;
+  ScheduleReader reader;
+  int line_number = 0;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++line_number;
+    reader.BeginLine();
+    for (const absl::string_view untrimmed : absl::StrSplit(line, ',')) {
+      const absl::string_view cell = absl::StripAsciiWhitespace(untrimmed);
+      if (cell.empty() || IsFullyShardedOnly(cell)) continue;
+      const int column = static_cast<int>(cell.data() - line.data()) + 1;
+      SIPHON_RETURN_IF_ERROR(
+          Annotate(reader.AddCell(cell), absl::StrCat(line_number, ":", column)));
+    }
+  }
+  return std::move(reader).Finish();
+}
+
+std::string ToCsv(const Schedule& schedule) {
+  std::string text;
+  for (const std::vector<Action>& program : schedule.programs) {
+    absl::StrAppend(&text, absl::StrJoin(CellTexts(program), ","), "\n");
+  }
+  return text;
 }
 
 std::vector<int> PeakLiveActivations(const Schedule& schedule) {
   std::vector<int> peaks;
   for (const std::vector<Action>& program : schedule.programs) peaks.push_back(PeakOf(program));
   return peaks;
+}
+
+std::vector<int> PeakWeightVersions(const Schedule& schedule) {
+  std::vector<int> peaks(schedule.worker_of_stage.size(), 1);
+  for (int stage = 0; stage < StageCount(schedule); ++stage) {
+    int version = 0;
+    absl::flat_hash_map<MicrobatchId, int> version_of;  // of microbatches between F and B
+    std::map<int, int> uses{
+        {0, 1}};  // version -> microbatches that come back to it; newest: one more
+    for (const Action& action : schedule.programs[schedule.worker_of_stage[stage].value]) {
+      if (action.stage.value != stage) continue;
+      const auto give_back = [&](int used) {
+        if (--uses[used] == 0) uses.erase(used);
+      };
+      if (action.kind == ActionKind::kForward) {
+        version_of[action.microbatch] = version;
+        ++uses[version];
+      } else if (ReleasesActivation(action.kind)) {
+        const auto found = version_of.find(action.microbatch);
+        if (found == version_of.end()) continue;
+        give_back(found->second);
+        version_of.erase(found);
+      } else if (action.kind == ActionKind::kUpdate) {
+        ++uses[version + 1];
+        give_back(version++);
+      }
+      peaks[stage] = std::max(peaks[stage], static_cast<int>(uses.size()));
+    }
+  }
+  return peaks;
+}
+
+std::vector<MicrobatchId> AccumulationOrder(const Schedule& schedule, StageId stage) {
+  std::vector<MicrobatchId> order;
+  for (const Action& action : schedule.programs[schedule.worker_of_stage[stage.value].value]) {
+    if (action.stage == stage && ReleasesActivation(action.kind)) {
+      order.push_back(action.microbatch);
+    }
+  }
+  return order;
 }
 
 }  // namespace siphon

@@ -76,7 +76,7 @@ absl::Status CheckAction(const Schedule& schedule, const Action& action, ActionP
 
 ScheduleIndex::ScheduleIndex(int stages, int microbatches)
     : microbatches_(static_cast<size_t>(microbatches)) {
-  for (size_t kind = 0; kind < kKinds; ++kind) {
+  for (size_t kind = 0; kind < kActionKinds; ++kind) {
     const size_t cells = HasMicrobatch(static_cast<ActionKind>(kind)) ? microbatches_ : 1;
     index_of_[kind].assign(static_cast<size_t>(stages) * cells, -1);
   }

@@ -41,9 +41,8 @@ class ScheduleIndex {
     return stage * microbatches_ + static_cast<size_t>(action.microbatch.value);
   }
 
-  static constexpr size_t kKinds = static_cast<size_t>(ActionKind::kStep) + 1;
   size_t microbatches_ = 0;
-  std::array<std::vector<int>, kKinds> index_of_;
+  std::array<std::vector<int>, kActionKinds> index_of_;
 };
 
 }  // namespace siphon

@@ -8,6 +8,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "planner/check_residency.h"
+#include "planner/check_step_end.h"
 #include "planner/find_deadlock.h"
 #include "planner/marked_grid.h"
 #include "planner/schedule_index.h"
@@ -23,25 +25,27 @@ class Validator {
     for (const std::vector<Action>& program : schedule.programs) {
       for (const Action& action : program) {
         has_communication_ |= IsCommunication(action.kind);
-        has_step_end_ |= !HasMicrobatch(action.kind);
+        has_step_end_ |=
+            action.kind == ActionKind::kReduceNorm || action.kind == ActionKind::kReduceGradient;
       }
     }
   }
 
   absl::Status Validate() const {
     SIPHON_RETURN_IF_ERROR(CheckAllowed());
+    SIPHON_RETURN_IF_ERROR(CheckPairs());
     SIPHON_RETURN_IF_ERROR(CheckComputeCoverage());
     if (IsLowered()) SIPHON_RETURN_IF_ERROR(CheckCommunicationCoverage());
-    if (has_step_end_) SIPHON_RETURN_IF_ERROR(CheckStepEndCoverage());
     SIPHON_RETURN_IF_ERROR(CheckOrder());
+    SIPHON_RETURN_IF_ERROR(CheckStepEnd(schedule_, index_));
+    if (IsTraining()) SIPHON_RETURN_IF_ERROR(CheckResidency(schedule_));
     SIPHON_RETURN_IF_ERROR(CheckChannels());
     return FindDeadlock(schedule_, index_,
                         IsLowered() ? WaitsFor::kCommunication : WaitsFor::kCompute);
   }
 
  private:
-  // A schedule that ends in an optimizer step is meant to run, so it must have its communication as
-  // well.
+  // A schedule with the end of a step is meant to run, so it must have its communication as well.
   bool IsLowered() const { return has_communication_ || has_step_end_; }
   bool IsTraining() const { return purpose_ == SchedulePurpose::kTraining; }
 
@@ -115,6 +119,22 @@ class Validator {
     });
   }
 
+  // The first of a compound cell has its second right behind it.
+  absl::Status CheckPairs() const {
+    return ForEach([&](const Action& action, ActionPosition where) -> absl::Status {
+      if (action.pairing == Pairing::kAlone) return absl::OkStatus();
+      const std::vector<Action>& program = schedule_.programs[where.worker];
+      const size_t next = static_cast<size_t>(where.index) + 1;
+      if (IsCompute(action.kind) && next < program.size() && IsCompute(program[next].kind) &&
+          program[next].pairing == Pairing::kAlone) {
+        return absl::OkStatus();
+      }
+      return Bad(where, absl::StrCat("worker ", where.worker, " has ", ToString(action),
+                                     " as the first of a compound cell, but no compute action "
+                                     "follows as its second"));
+    });
+  }
+
   template <typename Fn>
   absl::Status ForEachCell(Fn fn) const {
     for (int stage = 0; stage < StageCount(schedule_); ++stage) {
@@ -161,32 +181,11 @@ class Validator {
     });
   }
 
-  absl::Status CheckStepEndCoverage() const {
-    for (int stage = 0; stage < StageCount(schedule_); ++stage) {
-      SIPHON_RETURN_IF_ERROR(
-          Require({StageId(stage), ActionKind::kStep, {}}, "every stage takes the optimizer step"));
-    }
-    for (size_t worker = 0; worker < schedule_.programs.size(); ++worker) {
-      const StageId first = StagesOf(schedule_, WorkerId(static_cast<int>(worker))).front();
-      SIPHON_RETURN_IF_ERROR(
-          Require({first, ActionKind::kReduceNorm, {}}, "every worker has its part in the norm"));
-    }
-    return ForEach([&](const Action& action, ActionPosition where) -> absl::Status {
-      if (action.kind != ActionKind::kReduceNorm) return absl::OkStatus();
-      const StageId first = StagesOf(schedule_, WorkerId(where.worker)).front();
-      if (action.stage == first) return absl::OkStatus();
-      return Bad(where,
-                 absl::StrCat("worker ", where.worker, " has ", ToString(action),
-                              ", but the norm is named after its first stage ", first.value));
-    });
-  }
-
   // Each action stands behind what it needs of its own worker; what it needs of others is for
   // FindDeadlock.
   absl::Status CheckOrder() const {
-    SIPHON_RETURN_IF_ERROR(ForEach(
-        [&](const Action& action, ActionPosition where) { return CheckNeeds(action, where); }));
-    return CheckStepEndOrder();
+    return ForEach(
+        [&](const Action& action, ActionPosition where) { return CheckNeeds(action, where); });
   }
 
   absl::Status CheckNeeds(const Action& action, ActionPosition where) const {
@@ -225,37 +224,6 @@ class Validator {
     if (index_.Find(needed) < where.index) return absl::OkStatus();
     return Bad(where, absl::StrCat("worker ", where.worker, " has ", ToString(action), " before ",
                                    ToString(needed), ", which it needs"));
-  }
-
-  // REDUCE_GRAD behind its stage's last gradient, REDUCE_NORM behind all else of its worker, STEP
-  // behind both.
-  absl::Status CheckStepEndOrder() const {
-    for (size_t worker = 0; worker < schedule_.programs.size(); ++worker) {
-      const std::vector<Action>& program = schedule_.programs[worker];
-      absl::flat_hash_map<StageId, int> step_end_began;
-      int norm = -1;
-      for (int place = 0; place < static_cast<int>(program.size()); ++place) {
-        const Action& action = program[place];
-        const ActionPosition where{static_cast<int>(worker), place};
-        const auto began = step_end_began.find(action.stage);
-        if (HasMicrobatch(action.kind) && (norm >= 0 || began != step_end_began.end())) {
-          const int earlier = norm >= 0 ? norm : began->second;
-          return Bad(where, absl::StrCat("worker ", worker, " has ", ToString(action), " behind ",
-                                         ToString(program[earlier]), ", which ends the step"));
-        }
-        if (action.kind == ActionKind::kReduceGradient && norm >= 0) {
-          return Bad(where, absl::StrCat("worker ", worker, " has ", ToString(action), " behind ",
-                                         ToString(program[norm]), ", which needs it"));
-        }
-        if (action.kind == ActionKind::kStep && norm < 0) {
-          return Bad(where, absl::StrCat("worker ", worker, " has ", ToString(action),
-                                         " before REDUCE_NORM, which it needs"));
-        }
-        if (action.kind == ActionKind::kReduceNorm) norm = place;
-        if (!HasMicrobatch(action.kind)) step_end_began.insert({action.stage, place});
-      }
-    }
-    return absl::OkStatus();
   }
 
   // Messages of one channel are received in the order in which they are sent.

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -19,26 +20,9 @@ namespace {
 constexpr std::array<absl::string_view, 7> kPlannedCommands = {
     "plan", "simulate", "memory", "profile", "partition", "topology", "schedule"};
 
-void AddFormat(CLI::App* command, OutputFormat* format) {
-  const auto set = [format](const std::string& name) {
-    *format = name == "json" ? OutputFormat::kJson : OutputFormat::kText;
-  };
-  command
-      ->add_option_function<std::string>("--format", set,
-                                         "text or json (to standard output); default text")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->type_name("");
-}
-
 void DescribeTrain(CLI::App& app, TrainArguments* train) {
   CLI::App* command = app.add_subcommand("train", "Train a model by a job file");
-  command->add_option("job,--config", train->job, "The job file (YAML); --config JOB is the same")
-      ->type_name("JOB.yaml");
-  command
-      ->add_option("--set", train->overrides,
-                   "Override a key of the job file: section.key=value (repeatable)")
-      ->allow_extra_args(false)
-      ->type_name("KEY=VALUE");
+  AddJob(command, train);
   AddFormat(command, &train->format);
   command->footer(absl::StrCat(
       "Started alone, it starts mpirun with one process a worker; started under mpirun or srun, it "
@@ -140,6 +124,10 @@ absl::StatusOr<ParsedCommand> ParseCommandLine(const std::vector<std::string>& a
   app.get_formatter()->column_width(34);
   DescribeTrain(app, &train);
   DescribeGenerate(app, &generate);
+  std::map<std::string, RunCommand> others;
+  for (const CommandEntry& entry : CommandRegistry()) {
+    others[std::string(entry.name)] = entry.add(app);
+  }
 
   if (arguments.empty()) {
     return absl::InvalidArgumentError(
@@ -165,7 +153,8 @@ absl::StatusOr<ParsedCommand> ParseCommandLine(const std::vector<std::string>& a
     return absl::InvalidArgumentError("train: no job file given; siphon train JOB.yaml");
   }
   if (name == "train") return ParsedCommand(train);
-  return ParsedCommand(generate);
+  if (name == "generate") return ParsedCommand(generate);
+  return ParsedCommand(OtherCommand{others.at(name)});
 }
 
 }  // namespace siphon

@@ -6,15 +6,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "launch/commands/command.h"
 #include "launch/run/generate.h"
 
 namespace siphon {
 
-enum class OutputFormat { kText, kJson };
-
-struct TrainArguments {
-  std::string job;                     // path of the job file
-  std::vector<std::string> overrides;  // "section.key=value"
+struct TrainArguments : JobArguments {
   OutputFormat format = OutputFormat::kText;
 };
 
@@ -29,7 +26,12 @@ struct Answered {
   std::string text;
 };
 
-using ParsedCommand = std::variant<TrainArguments, GenerateArguments, Answered>;
+// One of the commands without LibTorch (launch/commands).
+struct OtherCommand {
+  RunCommand run;
+};
+
+using ParsedCommand = std::variant<TrainArguments, GenerateArguments, OtherCommand, Answered>;
 
 // Parses `siphon <command> ...`. Words in flags may be joined by '-' as well as '_'.
 // Errors: InvalidArgument for everything else, in one line; unknown commands and flags with the

@@ -35,24 +35,29 @@ absl::Status CheckShape(absl::string_view name, const ScheduleShape& shape) {
 
 const std::vector<ScheduleEntry>& ScheduleRegistry() {
   static const auto* const registry = new std::vector<ScheduleEntry>{
-#define SIPHON_SCHEDULE(name, builder, summary) {name, summary, builder},
+#define SIPHON_SCHEDULE(name, builder, chunks, update, summary) \
+  {name, chunks, WeightUpdate::update, summary, builder},
 #include "pipeline/schedules/schedules.def"
 #undef SIPHON_SCHEDULE
   };
   return *registry;
 }
 
-absl::StatusOr<Schedule> BuildSchedule(absl::string_view name, const ScheduleShape& shape) {
+absl::StatusOr<ScheduleEntry> FindSchedule(absl::string_view name) {
   for (const ScheduleEntry& entry : ScheduleRegistry()) {
-    if (entry.name != name) continue;
-    SIPHON_RETURN_IF_ERROR(CheckShape(name, shape));
-    return entry.build(shape);
+    if (entry.name == name) return entry;
   }
   const auto append_name = [](std::string* out, const ScheduleEntry& entry) {
     out->append(entry.name);
   };
   return absl::NotFoundError(absl::StrCat("unknown schedule '", name, "'; known: ",
                                           absl::StrJoin(ScheduleRegistry(), ", ", append_name)));
+}
+
+absl::StatusOr<Schedule> BuildSchedule(absl::string_view name, const ScheduleShape& shape) {
+  SIPHON_ASSIGN_OR_RETURN(const ScheduleEntry entry, FindSchedule(name));
+  SIPHON_RETURN_IF_ERROR(CheckShape(name, shape));
+  return entry.build(shape);
 }
 
 Schedule BuildForwardOnly(const Schedule& like, int microbatches) {

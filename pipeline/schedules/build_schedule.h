@@ -10,17 +10,30 @@
 
 namespace siphon {
 
+// When a schedule changes the weights.
+enum class WeightUpdate {
+  kAtStepEnd,     // all workers together, after the last backward
+  kJustInTime,    // each stage after its own last backward, inside the program; no global norm
+  kAsynchronous,  // in the middle of the stream of microbatches; needs weight versions
+};
+
 // One row of the registry, schedules.def. To add a schedule: one file with the builder, one line
 // there.
 struct ScheduleEntry {
-  std::string name;     // "1f1b"
+  std::string name;  // "1f1b"
+  int chunks = 1;    // stages a worker, unless the job says
+  WeightUpdate update = WeightUpdate::kAtStepEnd;
   std::string summary;  // one line for --help
   absl::StatusOr<Schedule> (*build)(const ScheduleShape& shape);
 };
 
 const std::vector<ScheduleEntry>& ScheduleRegistry();
 
-// Compute actions only. Errors: NotFound for an unknown name (known ones listed); InvalidArgument
+// Errors: NotFound for an unknown name (known ones listed).
+absl::StatusOr<ScheduleEntry> FindSchedule(absl::string_view name);
+
+// Compute actions, STEP where a schedule updates just in time, UPDATE where it is asynchronous.
+// Errors: NotFound for an unknown name (known ones listed); InvalidArgument
 // for a shape that the schedule does not take (says which it takes).
 absl::StatusOr<Schedule> BuildSchedule(absl::string_view name, const ScheduleShape& shape);
 

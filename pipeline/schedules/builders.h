@@ -9,7 +9,7 @@ namespace siphon {
 
 // One builder for each row of the table. BuildSchedule has checked that all of the shape is
 // positive.
-#define SIPHON_SCHEDULE(name, builder, summary) \
+#define SIPHON_SCHEDULE(name, builder, chunks, update, summary) \
   absl::StatusOr<Schedule> builder(const ScheduleShape& shape);
 #include "pipeline/schedules/schedules.def"
 #undef SIPHON_SCHEDULE

@@ -44,6 +44,9 @@ TEST(Action, BelongsToOneClassOfKinds) {
   EXPECT_FALSE(IsCompute(ActionKind::kStep));
   EXPECT_FALSE(IsCommunication(ActionKind::kReduceGradient));
   EXPECT_FALSE(HasMicrobatch(ActionKind::kReduceNorm));
+  EXPECT_TRUE(HasMicrobatch(ActionKind::kUpdate));
+  EXPECT_TRUE(IsMemory(ActionKind::kSwapInEnd));
+  EXPECT_FALSE(IsMemory(ActionKind::kUpdate));
 }
 
 TEST(Action, IgnoresBlanksAround) {
@@ -54,7 +57,9 @@ TEST(Action, IgnoresBlanksAround) {
 
 TEST(Action, SaysWhatIsWrongWithAText) {
   const std::string known =
-      "; known: F, B, I, W, SEND_F, RECV_F, SEND_B, RECV_B, REDUCE_GRAD, REDUCE_NORM, STEP";
+      "; known: F, B, I, W, SEND_F, RECV_F, SEND_B, RECV_B, REDUCE_GRAD, REDUCE_NORM, STEP, "
+      "UPDATE, "
+      "SWAP_OUT, SWAP_OUT_END, SWAP_IN, SWAP_IN_END, DROP, RECOMPUTE";
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "action '': does not start with the number of a stage"},
       {"F5", "action 'F5': does not start with the number of a stage"},

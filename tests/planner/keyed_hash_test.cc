@@ -51,7 +51,8 @@ TEST(KeyedHash, NeverChanges) {
   EXPECT_EQ(KeyedHash(RandomPurpose::kDropout, {1, 2, 3}),
             KeyedHash(RandomPurpose::kDropout, {1, 2, 3}));
   EXPECT_EQ(KeyedHash(RandomPurpose::kDropout, {1, 2, 3}), 281900673755306853ull);
-  EXPECT_EQ(KeyedHash(RandomPurpose::kInitialWeight, 1, "transformer.wte.weight"), 8839354980588937659ull);
+  EXPECT_EQ(KeyedHash(RandomPurpose::kInitialWeight, 1, "transformer.wte.weight"),
+            8839354980588937659ull);
 }
 
 TEST(KeyedHash, DependsOnPurposeOrderLengthAndEveryNumber) {

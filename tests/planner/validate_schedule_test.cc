@@ -223,12 +223,14 @@ TEST(ValidateSchedule, NamesAnOptimizerStepThatIsIncompleteOrTooEarly) {
   EXPECT_EQ(Verdict("0F0 0B0 0REDUCE_NORM"),
             "worker 0 lacks 0STEP: every stage takes the optimizer step\n"
             "worker 0: 0F0 0B0 0REDUCE_NORM <-- here");
-  EXPECT_EQ(Verdict("0F0 0B0 0STEP"),
-            "worker 0 lacks 0REDUCE_NORM: every worker has its part in the norm\n"
-            "worker 0: 0F0 0B0 0STEP <-- here");
-  EXPECT_EQ(Verdict("0F0 0B0 0STEP 0REDUCE_NORM"),
-            "worker 0 has 0STEP before REDUCE_NORM, which it needs\n"
-            "worker 0: 0F0 0B0 0STEP <-- here 0REDUCE_NORM");
+  EXPECT_EQ(
+      Verdict("0F0 0SEND_F0 0RECV_B0 0B0 0REDUCE_NORM 0STEP\n1RECV_F0 1F0 1B0 1SEND_B0 1STEP"),
+      "worker 1 lacks 1REDUCE_NORM: every worker has its part in the norm\n"
+      "worker 0: 0F0 0SEND_F0 0RECV_B0 0B0 0REDUCE_NORM 0STEP\n"
+      "worker 1: 1RECV_F0 1F0 1B0 1SEND_B0 1STEP <-- here");
+  EXPECT_EQ(Verdict("0F0 0STEP 0B0"),
+            "worker 0 has 0B0 behind 0STEP, which ends the step\n"
+            "worker 0: 0F0 0STEP 0B0 <-- here");
   EXPECT_EQ(Verdict("0F0 0REDUCE_NORM 0B0 0STEP"),
             "worker 0 has 0B0 behind 0REDUCE_NORM, which ends the step\n"
             "worker 0: 0F0 0REDUCE_NORM 0B0 <-- here 0STEP");
@@ -287,6 +289,33 @@ TEST(ValidateSchedule, ShowsALargeGridAroundTheBadCellOnly) {
   EXPECT_TRUE(absl::StrContains(verdict, "20B19 20B20 <-- here 20F20 20F21")) << verdict;
   EXPECT_TRUE(absl::EndsWith(verdict, " ...\n...")) << verdict;
   EXPECT_LT(verdict.size(), 5000u);
+}
+
+TEST(ValidateSchedule, AcceptsAnOptimizerStepJustInTime) {
+  EXPECT_EQ(Verdict("0F0 1F0 1B0 1STEP 0B0 0STEP"), "valid");
+}
+
+TEST(ValidateSchedule, NamesAnUpdateOutOfOrder) {
+  EXPECT_EQ(Verdict("0F0 0F1 0B0 0UPDATE0 0B1 0UPDATE1"), "valid");
+  EXPECT_EQ(Verdict("0F0 0UPDATE0 0B0"),
+            "worker 0 has 0UPDATE0 before 0B0, which it needs\n"
+            "worker 0: 0F0 0UPDATE0 <-- here 0B0");
+  EXPECT_EQ(Verdict("0F0 0F1 0B0 0B1 0UPDATE1 0UPDATE0"),
+            "worker 0 has 0UPDATE0 behind 0UPDATE1, but updates go through the microbatches in "
+            "ascending order\n"
+            "worker 0: 0F0 0F1 0B0 0B1 0UPDATE1 0UPDATE0 <-- here");
+  EXPECT_EQ(Verdict("0F0 0F1 0B0 0UPDATE0 0B1"),
+            "worker 0 has 0B1, whose gradients no UPDATE uses\n"
+            "worker 0: 0F0 0F1 0B0 0UPDATE0 0B1 <-- here");
+}
+
+TEST(ValidateSchedule, NamesACompoundCellWithoutItsSecond) {
+  Schedule schedule = ParsedSchedule("0F0 0B0");
+  schedule.programs[0][1].pairing = Pairing::kWithNext;
+  EXPECT_EQ(Verdict(schedule),
+            "worker 0 has 0B0 as the first of a compound cell, but no compute action follows as "
+            "its second\n"
+            "worker 0: 0F0 0B0 <-- here");
 }
 
 }  // namespace

@@ -1,0 +1,53 @@
+#ifndef SIPHON_PLANNER_MODEL_PROFILE_H_
+#define SIPHON_PLANNER_MODEL_PROFILE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "planner/units.h"
+
+namespace siphon {
+
+// A tensor that a layer keeps for its backward.
+struct SavedTensor {
+  std::string name;  // e.g. "attn.softmax"; unique in its layer
+  Bytes bytes;       // of one microbatch
+  friend bool operator==(const SavedTensor&, const SavedTensor&) = default;
+};
+
+// What one layer costs for one microbatch, measured or calculated.
+struct LayerProfile {
+  std::string name;
+  Nanos forward;
+  Nanos input_backward;
+  Nanos weight_backward;
+  Nanos optimizer;  // the whole step of the layer's parameters
+  Bytes parameters;
+  Bytes gradients;
+  Bytes optimizer_state;
+  Bytes boundary;  // the output that the next layer takes; its gradient has the same size
+  Bytes forward_workspace;
+  Bytes backward_workspace;
+  std::vector<SavedTensor> saved;
+  // Part of `saved`, together with gradients queued for it, that stays until W when the backward is
+  // split into I and W.
+  Bytes kept_for_weights;
+  friend bool operator==(const LayerProfile&, const LayerProfile&) = default;
+};
+
+// Immutable fact: a model's layers on one kind of device, with the sizes that they were taken at.
+struct ModelProfile {
+  std::string model;   // kind, for people
+  std::string device;  // e.g. "AMD EPYC, 1 thread" or "A100"
+  std::string source;  // "measured", "calculated", or where the figures were published
+  int64_t microbatch = 1;
+  std::vector<LayerProfile> layers;
+  friend bool operator==(const ModelProfile&, const ModelProfile&) = default;
+};
+
+Bytes SavedBytes(const LayerProfile& layer);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_MODEL_PROFILE_H_

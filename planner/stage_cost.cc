@@ -1,0 +1,46 @@
+#include "planner/stage_cost.h"
+
+#include <algorithm>
+
+#include "planner/status.h"
+
+namespace siphon {
+
+Bytes SavedBytes(const LayerProfile& layer) {
+  Bytes total;
+  for (const SavedTensor& tensor : layer.saved) total += tensor.bytes;
+  return total;
+}
+
+std::vector<StageCost> StageCosts(const ModelProfile& profile, const StagePartition& partition) {
+  std::vector<StageCost> costs;
+  for (const StageRange& range : partition.stages) {
+    SIPHON_CHECK(0 <= range.begin && range.begin < range.end &&
+                     range.end <= static_cast<int>(profile.layers.size()),
+                 "the partition is of a model with the profile's layers");
+    StageCost cost;
+    for (int index = range.begin; index < range.end; ++index) {
+      const LayerProfile& layer = profile.layers[index];
+      cost.forward += layer.forward;
+      cost.input_backward += layer.input_backward;
+      cost.weight_backward += layer.weight_backward;
+      cost.step += layer.optimizer;
+      cost.parameters += layer.parameters;
+      cost.gradients += layer.gradients;
+      cost.optimizer_state += layer.optimizer_state;
+      cost.stash += SavedBytes(layer);
+      cost.kept_for_weights += layer.kept_for_weights;
+      // Layers run one after the other, so that the largest of them counts.
+      cost.forward_workspace = std::max(cost.forward_workspace, layer.forward_workspace);
+      cost.backward_workspace = std::max(cost.backward_workspace, layer.backward_workspace);
+    }
+    if (range.begin > 0) cost.input = profile.layers[range.begin - 1].boundary;
+    if (range.end < static_cast<int>(profile.layers.size())) {
+      cost.output = profile.layers[range.end - 1].boundary;
+    }
+    costs.push_back(cost);
+  }
+  return costs;
+}
+
+}  // namespace siphon
