@@ -14,45 +14,57 @@
 
 namespace siphon {
 
-// Why a worker's compute lane stood still between two of its actions.
+// Why a worker's compute lane stood still before one of its actions.
 enum class WaitCause {
   kPredecessor,  // the tensor was not computed yet
   kTransfer,     // computed, but still on its way between two workers
   kSwap,         // on its way out or in
-  kStepEnd,      // waiting for the slowest worker before the optimizer step
+  kStepEnd,      // waiting for other workers around the optimizer step
 };
 inline constexpr size_t kWaitCauses = static_cast<size_t>(WaitCause::kStepEnd) + 1;
 absl::string_view WaitCauseName(WaitCause cause);
 
-// A lane that is not a worker's compute lane: a copy engine, a link, a host uplink.
+// What is not a worker's compute lane: a message channel or copy engine, which takes one copy at a
+// time, or a link, uplink or cap, which copies share.
 struct LaneTimeline {
-  std::string name;  // "device 0 to device 1", "host uplink of switch 2"
-  WorkerTimeline intervals;
-  Bytes bytes;  // moved in the step
-  Nanos busy;   // time with at least one copy under way
+  std::string name;          // "worker 0 to worker 1, forward", "to host of switch 2"
+  WorkerTimeline intervals;  // the copies, named by the action that started them; none where shared
+  Bytes bytes;               // moved in the step
+  Nanos busy;                // time with at least one copy under way
+  friend bool operator==(const LaneTimeline&, const LaneTimeline&) = default;
 };
 
 // Bytes that a worker holds from `time` on, until the next point.
 struct MemoryPoint {
   Nanos time;
   MemoryByKind bytes;
+  friend bool operator==(const MemoryPoint&, const MemoryPoint&) = default;
 };
 using MemoryCurve = std::vector<MemoryPoint>;
 
-// A step as the simulator sees it. The same integers on every machine.
+// A step as the simulator sees it. The same integers on every machine. Workers of replicas follow
+// one after the other.
 struct SimulatedStep {
   Nanos step_time;
-  std::vector<WorkerTimeline> workers;  // what each compute lane did, waits included
-  std::vector<LaneTimeline> lanes;
-  std::vector<std::array<Nanos, kWaitCauses>> exposed_waits;  // [worker][cause]
-  std::vector<MemoryCurve> memory;                            // [worker]
-  std::vector<MemoryByKind> peak;                             // [worker], at the peak of the total
-  std::vector<int> peak_live_activations;                     // [worker], (stage, microbatch) pairs
+  // What each compute lane did: compute actions, STEP, UPDATE, RECOMPUTE, and waits before them.
+  // What takes no time is left out.
+  std::vector<WorkerTimeline> workers;
+  std::vector<LaneTimeline> lanes;  // those that moved anything
+  // [worker][cause]; the wait for its first action included, the idle time after its last not.
+  std::vector<std::array<Nanos, kWaitCauses>> exposed_waits;
+  std::vector<MemoryCurve> memory;         // [worker]
+  std::vector<MemoryByKind> peak;          // [worker], at the peak of the total
+  std::vector<int> peak_live_activations;  // [worker], (stage, microbatch) pairs
+  Bytes host_peak;                         // swapped out, all workers together
   // 1 - busy time / (workers * step time), fill and drain included.
   double bubble_fraction = 0;
   // Idle between a worker's own first and last action, over workers * step time.
   double inner_idle_fraction = 0;
+  friend bool operator==(const SimulatedStep&, const SimulatedStep&) = default;
 };
+
+// One line an interval: "0F1 [10,20) worker 0", waits as "wait 0B0 [30,45) worker 0".
+std::string TimelineText(const SimulatedStep& step);
 
 }  // namespace siphon
 

@@ -1,0 +1,95 @@
+#ifndef SIPHON_PLANNER_SIMULATOR_SIMULATE_H_
+#define SIPHON_PLANNER_SIMULATOR_SIMULATE_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "planner/memory/memory_kind.h"
+#include "planner/model_profile.h"
+#include "planner/schedule.h"
+#include "planner/simulator/simulated_step.h"
+#include "planner/stage_cost.h"
+#include "planner/stage_partition.h"
+#include "planner/topology.h"
+#include "planner/units.h"
+
+namespace siphon {
+
+// What one layer of a stage adds to its StageCost: the stage's activations then grow and shrink
+// layer by layer.
+struct LayerCost {
+  Nanos forward;
+  Nanos input_backward;
+  Nanos weight_backward;
+  Bytes stash;
+  Bytes kept_for_weights;
+  friend bool operator==(const LayerCost&, const LayerCost&) = default;
+};
+
+// Between any two workers, per direction, where no topology says better: processes of one machine.
+struct TransportCosts {
+  Nanos latency;        // of a message
+  BytesPerSecond rate;  // 0: no limit
+  friend bool operator==(const TransportCosts&, const TransportCosts&) = default;
+};
+
+struct SimulationInput {
+  Schedule schedule;              // compute-only or lowered
+  std::vector<StageCost> stages;  // one a stage
+  // [stage][layer], or empty: a stage is one piece. Times, stash and kept_for_weights of a stage's
+  // layers add up to the StageCost.
+  std::vector<std::vector<LayerCost>> layers;
+  // Without devices: the workers are connected by `transport` only. Otherwise `transport` is
+  // unused.
+  Topology topology;
+  std::vector<DeviceId> device_of_worker;  // replicas one after the other; empty: worker w on w
+  TransportCosts transport;
+  std::vector<Bytes> capacity;  // [worker], all replicas alike; empty: no limit; 0: no limit
+  // [worker]: held all the time beside what follows from `stages` (communication, slack, ...);
+  // empty: nothing.
+  std::vector<MemoryByKind> held;
+};
+
+// Runs the step of `schedule` on paper.
+//
+// Time: each worker runs its program in order, one action at a time, compound cells in sequence. F
+// takes `forward`, B both backwards, I and W theirs, STEP and UPDATE `step`, RECOMPUTE `forward`.
+// SEND and RECV take no time of the worker: SEND starts the message, RECV posts its buffer, and the
+// F, B or I that needs the message waits for it; messages of one channel (sender, receiver,
+// direction) go one after the other. A compute-only schedule sends as soon as a tensor is computed.
+// SWAP_OUT and SWAP_IN start a copy to or from the host, on the device's copy engine for that
+// direction, and their ENDs wait for it. REDUCE_GRAD and REDUCE_NORM wait for all workers that have
+// one, and for a message there and back. With replicas, STEP first adds up the gradients of all
+// replicas through the host (or `transport`).
+//
+// Memory: parameters, gradients, optimizer state and `held` for the whole step; weight versions
+// from the UPDATE that makes the newer one until the last backward that comes back to the older;
+// activations from F (layer by layer) until B, or until I but for `kept_for_weights`, and these
+// until W; away from SWAP_OUT_END until SWAP_IN; DROP keeps the stage's input only; a boundary
+// tensor at its maker from its compute action until it is sent, at its user from RECV
+// (compute-only: from the start of the message) until the end of its use, and once where maker and
+// user are the same worker; workspace during F, RECOMPUTE and during B, I, W.
+//
+// Errors: InvalidArgument when sizes of the input do not match each other or there is no path
+// between two devices; FailedPrecondition, with the grid and "<-- here", for a schedule that
+// deadlocks, lacks an action that another one needs, or uses activations that are away;
+// ResourceExhausted, with the grid, when a worker would hold more than its capacity (says which
+// action asks for how much, and what is free) or all together more than the host has.
+//
+// O(actions * log(workers)) as long as few copies share a link at once. Deterministic.
+absl::StatusOr<SimulatedStep> Simulate(const SimulationInput& input);
+
+// SimulationInput::layers of a model.
+std::vector<std::vector<LayerCost>> LayerCosts(const ModelProfile& profile,
+                                               const StagePartition& partition);
+
+// `schedule` with the same cost for every stage, and free messages.
+SimulationInput EqualStages(Schedule schedule, const StageCost& cost);
+
+// EqualStages with F, I and W of one time unit (1 ns) each, and one byte of activations a
+// (stage, microbatch): what bubbles and peaks are counted in.
+SimulationInput UnitStages(Schedule schedule);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_SIMULATOR_SIMULATE_H_

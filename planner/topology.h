@@ -1,0 +1,94 @@
+#ifndef SIPHON_PLANNER_TOPOLOGY_H_
+#define SIPHON_PLANNER_TOPOLOGY_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "planner/ids.h"
+#include "planner/units.h"
+
+namespace siphon {
+
+// A rate of 0 means "no limit known", here and in all of a topology.
+
+struct TopologyDevice {
+  Bytes memory;            // 0: not known
+  BytesPerSecond egress;   // what leaves it over all its links together
+  BytesPerSecond ingress;  // what comes in over all of them
+  int numa = 0;
+  friend bool operator==(const TopologyDevice&, const TopologyDevice&) = default;
+};
+
+// One direction between two devices, whatever the number of wires: NVLink, or PCIe within a switch.
+struct TopologyLink {
+  DeviceId from;
+  DeviceId to;
+  BytesPerSecond rate;  // of one large copy, measured while the other direction is idle
+  Nanos latency;
+  friend bool operator==(const TopologyLink&, const TopologyLink&) = default;
+};
+
+// A PCIe switch: its devices share one uplink to the host.
+struct PcieSwitch {
+  std::vector<DeviceId> devices;
+  BytesPerSecond to_host;         // while nothing comes from the host
+  BytesPerSecond from_host;       // while nothing goes to the host
+  BytesPerSecond to_host_both;    // while both directions run; 0: as alone
+  BytesPerSecond from_host_both;  // likewise
+  Nanos latency;
+  friend bool operator==(const PcieSwitch&, const PcieSwitch&) = default;
+};
+
+// How many copies a device can have under way to and from its peers (facts of the driver: boards
+// with direct links give each peer a copy engine of its own, boards with NVSwitch give all peers
+// one).
+enum class CopyEngines { kOnePerPeer, kOneForAllPeers };
+
+struct NvmeDrive {
+  Bytes capacity;
+  BytesPerSecond read;
+  BytesPerSecond write;
+  Nanos latency;
+  int numa = 0;
+  friend bool operator==(const NvmeDrive&, const NvmeDrive&) = default;
+};
+
+// One server as measured or published. Immutable fact.
+struct Topology {
+  std::string name;
+  std::vector<TopologyDevice> devices;  // DeviceId is the place in here
+  std::vector<TopologyLink> links;
+  std::vector<PcieSwitch> switches;
+  CopyEngines copy_engines = CopyEngines::kOnePerPeer;
+  Bytes host_memory;  // 0: not known
+  std::vector<NvmeDrive> drives;
+  friend bool operator==(const Topology&, const Topology&) = default;
+};
+
+int DeviceCount(const Topology& topology);
+
+// The link, if there is one. O(links).
+std::optional<TopologyLink> FindLink(const Topology& topology, DeviceId from, DeviceId to);
+// Index of the switch that connects the device to the host, if there is one.
+std::optional<int> SwitchOf(const Topology& topology, DeviceId device);
+
+// Errors: InvalidArgument for a device that does not exist, a link from a device to itself or
+// given twice, a device behind two switches, a negative rate, size or latency.
+absl::Status CheckTopology(const Topology& topology);
+
+// Every two devices joined by a link of its own, both ways; no way to the host.
+Topology UniformTopology(int devices, BytesPerSecond rate, Nanos latency);
+
+// The same, each link as fast as its device's whole fabric, which caps egress and ingress; one copy
+// engine for all peers.
+Topology NvswitchTopology(int devices, BytesPerSecond rate, Nanos latency);
+
+// `topology` with neighbouring devices, `devices_per_switch` at a time, behind switches like
+// `uplink` (its `devices` are ignored). Requires: devices_per_switch >= 1.
+Topology WithHost(Topology topology, int devices_per_switch, const PcieSwitch& uplink);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_TOPOLOGY_H_
