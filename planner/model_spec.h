@@ -2,12 +2,14 @@
 #define SIPHON_PLANNER_MODEL_SPEC_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "planner/ids.h"
+#include "planner/layer_memory.h"
 #include "planner/tensor_spec.h"
 
 namespace siphon {
@@ -32,6 +34,8 @@ struct LayerSpec {
   std::vector<TensorSpec>
       outputs;  // per sample (no batch dimension); empty for the last layer: it ends in the loss
   int64_t forward_flops = 0;  // one sample, multiply and add counted apart
+  // What its passes keep and take; empty when not known, as in layers that users write.
+  std::optional<LayerMemory> memory;
   friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };
 
