@@ -1,6 +1,7 @@
 #ifndef SIPHON_PLANNER_LAYER_MEMORY_H_
 #define SIPHON_PLANNER_LAYER_MEMORY_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -34,17 +35,30 @@ struct SavedTensorSpec {
   friend bool operator==(const SavedTensorSpec&, const SavedTensorSpec&) = default;
 };
 
-// What one layer takes beyond its parameters, of one sample, in a float32 run.
+// Memory that a pass takes for itself at one moment: `per_sample` for each sample of the microbatch
+// and `fixed` whatever their number (masks, gradients of the layer's parameters). Parts may be
+// negative: a backward frees what was saved as it goes.
+struct WorkspaceMoment {
+  Bytes per_sample;
+  Bytes fixed;
+  friend bool operator==(const WorkspaceMoment&, const WorkspaceMoment&) = default;
+};
+
+// What one layer takes beyond its parameters, in a float32 run.
 struct LayerMemory {
   std::vector<SavedTensorSpec> saved;  // in the order of the forward pass
   // Gradients that a split backward queues from I until W, one for each operation with weights.
   std::vector<SavedTensorSpec> queued;
-  // At the fullest moment of a pass: beyond inputs, outputs and what is saved (forward), or beyond
-  // what is saved and the gradient of the output (backward; parameters' gradients count apart).
-  Bytes forward_workspace;
-  Bytes backward_workspace;
+  // Moments of the forward, beyond the inputs, the outputs and all that is saved; moments of the
+  // whole backward, beyond all that is saved and the gradients of the outputs. The fullest counts;
+  // none: the pass needs nothing more.
+  std::vector<WorkspaceMoment> forward;
+  std::vector<WorkspaceMoment> backward;
   friend bool operator==(const LayerMemory&, const LayerMemory&) = default;
 };
+
+// Of the fullest of `moments` for a microbatch of so many samples; 0 without any.
+Bytes MostWorkspace(const std::vector<WorkspaceMoment>& moments, int64_t microbatch);
 
 }  // namespace siphon
 
