@@ -1,0 +1,204 @@
+#include "planner/simulator/fair_share.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+constexpr int64_t kNanosPerSecond = 1'000'000'000;
+
+}  // namespace
+
+FairShare::FairShare(const TaskGraph& graph)
+    : graph_(graph),
+      wires_(graph.capacities().size()),
+      uses_(graph.capacities().size()),
+      flow_of_(graph.tasks().size()) {}
+
+const std::vector<CapacityId>& FairShare::PathOf(TaskId copy) const {
+  return graph_.paths()[graph_.tasks()[copy.value].path->value];
+}
+
+int64_t FairShare::RateNow(CapacityId id) const {
+  const SharedCapacity& capacity = graph_.capacities()[id.value];
+  if (capacity.other_direction.has_value() && capacity.rate_both.value > 0 &&
+      !wires_[capacity.other_direction->value].flows.empty()) {
+    return capacity.rate_both.value;
+  }
+  return capacity.rate.value > 0 ? capacity.rate.value : kNoLimit;
+}
+
+bool FairShare::IsBinding(CapacityId capacity) const {
+  const int64_t rate = RateNow(capacity);
+  return rate != kNoLimit && wires_[capacity.value].demand > absl::uint128(rate);
+}
+
+void FairShare::MarkAll(CapacityId capacity) {
+  const std::vector<int>& flows = wires_[capacity.value].flows;
+  dirty_.insert(dirty_.end(), flows.begin(), flows.end());
+}
+
+// A wire begins or ceases to be used, and the other direction becomes slower or faster.
+void FairShare::DirectionChanged(CapacityId id) {
+  const SharedCapacity& capacity = graph_.capacities()[id.value];
+  if (capacity.other_direction.has_value()) MarkAll(*capacity.other_direction);
+}
+
+void FairShare::Begin(TaskId copy, Nanos now) {
+  int index;
+  if (free_flows_.empty()) {
+    index = static_cast<int>(flows_.size());
+    flows_.emplace_back();
+  } else {
+    index = free_flows_.back();
+    free_flows_.pop_back();
+  }
+  const Bytes bytes = graph_.tasks()[copy.value].bytes;
+  Flow& flow = flows_[index];
+  flow = {.copy = copy,
+          .fastest = kNoLimit,
+          .since = now,
+          .left = absl::uint128(bytes.value) * kNanosPerSecond};
+  for (const CapacityId id : PathOf(copy)) {
+    const BytesPerSecond rate = graph_.capacities()[id.value].rate;
+    if (rate.value > 0) flow.fastest = std::min(flow.fastest, rate.value);
+  }
+  for (const CapacityId id : PathOf(copy)) {
+    Wire& wire = wires_[id.value];
+    wire.flows.push_back(index);
+    wire.demand += absl::uint128(flow.fastest);
+    uses_[id.value].bytes += bytes;
+    if (wire.flows.size() > 1) continue;
+    wire.busy_since = now;
+    DirectionChanged(id);
+  }
+  flow_of_[copy.value].flow = index;
+  dirty_.push_back(index);
+}
+
+void FairShare::End(TaskId copy, Nanos now) {
+  Reference& reference = flow_of_[copy.value];
+  const int index = reference.flow;
+  SIPHON_CHECK(index >= 0, "a copy that ends has begun");
+  for (const CapacityId id : PathOf(copy)) {
+    Wire& wire = wires_[id.value];
+    const bool was_binding = IsBinding(id);
+    wire.flows.erase(std::find(wire.flows.begin(), wire.flows.end(), index));
+    wire.demand -= absl::uint128(flows_[index].fastest);
+    if (was_binding) MarkAll(id);
+    if (!wire.flows.empty()) continue;
+    uses_[id.value].busy += now - wire.busy_since;
+    DirectionChanged(id);
+  }
+  reference.flow = -1;
+  ++reference.version;
+  flows_[index].copy = TaskId(-1);
+  free_flows_.push_back(index);
+}
+
+// All copies that those in dirty_ share a binding capacity with, directly or through others: only
+// their rates can change.
+void FairShare::CollectComponent() {
+  const auto add = [this](int index) {
+    Flow& flow = flows_[index];
+    if (flow.seen || flow.copy.value < 0) return;
+    flow.seen = true;
+    component_.push_back(index);
+  };
+  for (const int index : dirty_) add(index);
+  dirty_.clear();
+  for (size_t next = 0; next < component_.size(); ++next) {
+    for (const CapacityId id : PathOf(flows_[component_[next]].copy)) {
+      Wire& wire = wires_[id.value];
+      if (wire.seen || !IsBinding(id)) continue;
+      wire.seen = true;
+      wire.left = RateNow(id);
+      wire.unsettled = static_cast<int64_t>(wire.flows.size());
+      component_wires_.push_back(id);
+      for (const int index : wire.flows) add(index);
+    }
+  }
+}
+
+// Progressive filling: all copies become faster alike, until their own fastest rate or a full
+// capacity stops some of them.
+void FairShare::Fill() {
+  component_rates_.assign(component_.size(), 0);
+  size_t unsettled = component_.size();
+  while (unsettled > 0) {
+    int64_t level = kNoLimit;  // what the fullest capacity leaves to each of its copies
+    for (const CapacityId id : component_wires_) {
+      const Wire& wire = wires_[id.value];
+      if (wire.unsettled > 0) level = std::min(level, wire.left / wire.unsettled);
+    }
+    const auto stops_here = [&](const Flow& flow, bool& own_limit) {
+      own_limit = flow.fastest <= level;
+      if (own_limit) return true;
+      for (const CapacityId id : PathOf(flow.copy)) {
+        const Wire& wire = wires_[id.value];
+        if (wire.seen && wire.unsettled > 0 && wire.left / wire.unsettled == level) return true;
+      }
+      return false;
+    };
+    // Decided for all before any is taken out, for taking one out changes what is left for others.
+    std::vector<std::pair<size_t, int64_t>> stopping;
+    bool any_own_limit = false;
+    for (size_t place = 0; place < component_.size(); ++place) {
+      bool own_limit = false;
+      if (component_rates_[place] > 0 || !stops_here(flows_[component_[place]], own_limit))
+        continue;
+      any_own_limit |= own_limit;
+      stopping.emplace_back(place, own_limit ? flows_[component_[place]].fastest : 0);
+    }
+    for (const auto& [place, own] : stopping) {
+      if (any_own_limit && own == 0) continue;  // what the slower ones leave may be more
+      // A capacity of fewer bytes a second than it has copies still moves all of them.
+      component_rates_[place] = own > 0 ? own : std::max<int64_t>(level, 1);
+      --unsettled;
+      for (const CapacityId id : PathOf(flows_[component_[place]].copy)) {
+        Wire& wire = wires_[id.value];
+        if (!wire.seen) continue;
+        wire.left = std::max<int64_t>(wire.left - component_rates_[place], 0);
+        --wire.unsettled;
+      }
+    }
+  }
+}
+
+void FairShare::Settle(int index, int64_t rate, Nanos now) {
+  Flow& flow = flows_[index];
+  flow.seen = false;
+  if (rate == flow.rate) return;
+  const absl::uint128 moved = absl::uint128(flow.rate) * absl::uint128((now - flow.since).value);
+  flow.left -= std::min(flow.left, moved);
+  flow.since = now;
+  flow.rate = rate;
+  Nanos end = now;
+  if (rate != kNoLimit) {
+    end += Nanos(static_cast<int64_t>(
+        absl::Uint128Low64((flow.left + absl::uint128(rate - 1)) / absl::uint128(rate))));
+  }
+  forecasts_.push_back(
+      {.copy = flow.copy, .version = ++flow_of_[flow.copy.value].version, .end = end});
+}
+
+const std::vector<FairShare::Forecast>& FairShare::Settle(Nanos now) {
+  forecasts_.clear();
+  if (dirty_.empty()) return forecasts_;
+  CollectComponent();
+  Fill();
+  for (size_t place = 0; place < component_.size(); ++place) {
+    Settle(component_[place], component_rates_[place], now);
+  }
+  for (const CapacityId id : component_wires_) wires_[id.value].seen = false;
+  component_.clear();
+  component_wires_.clear();
+  return forecasts_;
+}
+
+}  // namespace siphon

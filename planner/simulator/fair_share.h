@@ -1,0 +1,98 @@
+#ifndef SIPHON_PLANNER_SIMULATOR_FAIR_SHARE_H_
+#define SIPHON_PLANNER_SIMULATOR_FAIR_SHARE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/numeric/int128.h"
+#include "planner/simulator/task_graph.h"
+#include "planner/units.h"
+
+namespace siphon {
+
+// What went through a capacity.
+struct CapacityUse {
+  Bytes bytes;
+  Nanos busy;  // time with at least one copy under way
+  friend bool operator==(const CapacityUse&, const CapacityUse&) = default;
+};
+
+// The copies under way, each at its max-min fair rate: no copy can be made faster without slowing
+// one that is not faster (Bertsekas and Gallager, Data Networks, section 6.5.2). Whole bytes a
+// second, rounded down; ends rounded up to whole nanoseconds.
+class FairShare {
+ public:
+  // When a copy will end if nothing else changes. Valid while `version` is its newest.
+  struct Forecast {
+    TaskId copy;
+    uint32_t version;
+    Nanos end;
+  };
+
+  // The graph must outlive this.
+  explicit FairShare(const TaskGraph& graph);
+
+  // Starts moving a copy's bytes. Requires: bytes > 0, and `now` never decreases from call to call.
+  void Begin(TaskId copy, Nanos now);
+  // The copy has moved all of its bytes.
+  void End(TaskId copy, Nanos now);
+  // New forecasts of the copies whose rate changed through what began and ended since the last
+  // call. Valid until the next call. Looks only at copies that share a capacity, directly or
+  // through others, with one that began or ended.
+  const std::vector<Forecast>& Settle(Nanos now);
+
+  // False for a forecast that a newer one has replaced, or whose copy has ended.
+  bool IsNewest(TaskId copy, uint32_t version) const {
+    return flow_of_[copy.value].version == version;
+  }
+  const std::vector<CapacityUse>& uses() const { return uses_; }
+
+ private:
+  struct Flow {
+    TaskId copy;
+    int64_t fastest = 0;  // bytes a second through its path alone
+    int64_t rate = 0;     // 0: not known yet
+    Nanos since;          // `left` is of this time
+    absl::uint128 left;   // bytes times 1e9, as is rate times nanoseconds
+    bool seen = false;    // in Settle
+  };
+  struct Reference {
+    int flow = -1;
+    uint32_t version = 0;
+  };
+  struct Wire {  // a capacity's present state
+    std::vector<int> flows;
+    absl::uint128 demand;  // sum of `fastest`
+    Nanos busy_since;
+    bool seen = false;
+    // In Settle:
+    int64_t left = 0;
+    int64_t unsettled = 0;
+  };
+
+  const std::vector<CapacityId>& PathOf(TaskId copy) const;
+  int64_t RateNow(CapacityId capacity) const;
+  // Can limit its copies: they could use more together than it has.
+  bool IsBinding(CapacityId capacity) const;
+  void MarkAll(CapacityId capacity);
+  void DirectionChanged(CapacityId capacity);
+  void CollectComponent();
+  void Fill();
+  void Settle(int flow, int64_t rate, Nanos now);
+
+  const TaskGraph& graph_;
+  std::vector<Wire> wires_;
+  std::vector<CapacityUse> uses_;
+  std::vector<Flow> flows_;
+  std::vector<int> free_flows_;
+  std::vector<Reference> flow_of_;  // [task]
+  std::vector<int> dirty_;          // flows from which the next Settle starts
+  std::vector<int> component_;
+  std::vector<CapacityId> component_wires_;
+  std::vector<int64_t> component_rates_;
+  std::vector<Forecast> forecasts_;
+};
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_SIMULATOR_FAIR_SHARE_H_

@@ -1,0 +1,159 @@
+#include "planner/simulator/run_task_graph.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+namespace siphon {
+namespace {
+
+// For each task, those that wait for it, in one array: followers of task t are
+// [first[t], first[t + 1]).
+struct Followers {
+  std::vector<int> first;
+  std::vector<int> tasks;
+};
+
+Followers FollowersOf(const TaskGraph& graph) {
+  Followers followers;
+  followers.first.assign(graph.tasks().size() + 2, 0);
+  for (const auto& [task, before] : graph.dependencies()) ++followers.first[before.value + 2];
+  for (size_t index = 2; index < followers.first.size(); ++index) {
+    followers.first[index] += followers.first[index - 1];
+  }
+  followers.tasks.resize(graph.dependencies().size());
+  for (const auto& [task, before] : graph.dependencies()) {
+    followers.tasks[followers.first[before.value + 1]++] = task.value;
+  }
+  return followers;
+}
+
+class Runner {
+ public:
+  explicit Runner(const TaskGraph& graph)
+      : graph_(graph),
+        shares_(graph),
+        followers_(FollowersOf(graph)),
+        waiting_for_(graph.tasks().size(), 0),
+        next_in_lane_(graph.tasks().size(), -1) {
+    run_.begin.assign(graph.tasks().size(), Nanos(-1));
+    run_.end.assign(graph.tasks().size(), Nanos(-1));
+    run_.events.reserve(2 * graph.tasks().size());
+    for (const auto& [task, before] : graph.dependencies()) ++waiting_for_[task.value];
+    ChainLanes();
+  }
+
+  TaskRun Run() {
+    for (size_t task = 0; task < waiting_for_.size(); ++task) {
+      if (waiting_for_[task] == 0) ready_.push_back(static_cast<int>(task));
+    }
+    Nanos now(0);
+    BeginReady(now);
+    while (Advance(now)) {
+    }
+    run_.uses = shares_.uses();
+    run_.end_time = now;
+    for (size_t task = 0; task < run_.begin.size(); ++task) {
+      if (run_.begin[task] < Nanos(0)) run_.stuck.push_back(TaskId(static_cast<int>(task)));
+    }
+    return std::move(run_);
+  }
+
+ private:
+  // The task's time is over, or its newest forecast has come true.
+  struct Due {
+    Nanos time;
+    int task;
+    uint32_t version;  // of a forecast; 0: the task's own time is over
+    friend bool operator>(const Due& a, const Due& b) {
+      return std::tie(a.time, a.task, a.version) > std::tie(b.time, b.task, b.version);
+    }
+  };
+
+  // A lane's order is a dependency like any other: each of its tasks waits for the one before.
+  void ChainLanes() {
+    std::vector<int> last(static_cast<size_t>(graph_.lanes()), -1);
+    for (size_t task = 0; task < graph_.tasks().size(); ++task) {
+      const std::optional<LaneId>& lane = graph_.tasks()[task].lane;
+      if (!lane.has_value()) continue;
+      int& before = last[lane->value];
+      if (before >= 0) {
+        next_in_lane_[before] = static_cast<int>(task);
+        ++waiting_for_[task];
+      }
+      before = static_cast<int>(task);
+    }
+  }
+
+  void BeginReady(Nanos now) {
+    for (const int task : ready_) {
+      run_.begin[task] = now;
+      run_.events.push_back({TaskId(task), TaskMoment::kBegin});
+      due_.push({now + graph_.tasks()[task].duration, task, 0});
+    }
+    ready_.clear();
+  }
+
+  // Goes to the next moment at which something is due; false when there is none.
+  bool Advance(Nanos& now) {
+    if (due_.empty() || due_.top().time > now) Forecast(now);
+    if (due_.empty()) return false;
+    now = due_.top().time;
+    while (!due_.empty() && due_.top().time == now) {
+      const Due due = due_.top();
+      due_.pop();
+      Handle(due, now);
+    }
+    BeginReady(now);
+    return true;
+  }
+
+  void Forecast(Nanos now) {
+    for (const FairShare::Forecast& forecast : shares_.Settle(now)) {
+      due_.push({forecast.end, forecast.copy.value, forecast.version});
+    }
+  }
+
+  void Handle(const Due& due, Nanos now) {
+    const Task& task = graph_.tasks()[due.task];
+    const bool moves_bytes = task.path.has_value() && task.bytes > Bytes(0);
+    if (due.version == 0) {
+      return moves_bytes ? shares_.Begin(TaskId(due.task), now) : End(due.task, now);
+    }
+    if (!shares_.IsNewest(TaskId(due.task), due.version)) return;
+    shares_.End(TaskId(due.task), now);
+    End(due.task, now);
+  }
+
+  void End(int task, Nanos now) {
+    run_.end[task] = now;
+    run_.events.push_back({TaskId(task), TaskMoment::kEnd});
+    if (next_in_lane_[task] >= 0) OneLessToWaitFor(next_in_lane_[task]);
+    for (int place = followers_.first[task]; place < followers_.first[task + 1]; ++place) {
+      OneLessToWaitFor(followers_.tasks[place]);
+    }
+  }
+
+  void OneLessToWaitFor(int task) {
+    if (--waiting_for_[task] == 0) ready_.push_back(task);
+  }
+
+  const TaskGraph& graph_;
+  FairShare shares_;
+  const Followers followers_;
+  std::vector<int> waiting_for_;
+  std::vector<int> next_in_lane_;
+  std::vector<int> ready_;
+  std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
+  TaskRun run_;
+};
+
+}  // namespace
+
+TaskRun RunTaskGraph(const TaskGraph& graph) { return Runner(graph).Run(); }
+
+}  // namespace siphon

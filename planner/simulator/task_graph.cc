@@ -1,0 +1,44 @@
+#include "planner/simulator/task_graph.h"
+
+#include "planner/status.h"
+
+namespace siphon {
+
+LaneId TaskGraph::AddLane() { return LaneId(lanes_++); }
+
+CapacityId TaskGraph::AddCapacity(std::string name, BytesPerSecond rate) {
+  SIPHON_CHECK(rate.value >= 0, "a rate is not negative");
+  capacities_.push_back({.name = std::move(name), .rate = rate});
+  return CapacityId(static_cast<int>(capacities_.size()) - 1);
+}
+
+void TaskGraph::JoinDirections(CapacityId a, BytesPerSecond a_both, CapacityId b,
+                               BytesPerSecond b_both) {
+  SharedCapacity& first = capacities_.at(a.value);
+  SharedCapacity& second = capacities_.at(b.value);
+  SIPHON_CHECK(a != b && !first.other_direction && !second.other_direction,
+               "a wire has two directions");
+  first.rate_both = a_both;
+  first.other_direction = b;
+  second.rate_both = b_both;
+  second.other_direction = a;
+}
+
+PathId TaskGraph::AddPath(std::vector<CapacityId> capacities) {
+  paths_.push_back(std::move(capacities));
+  return PathId(static_cast<int>(paths_.size()) - 1);
+}
+
+TaskId TaskGraph::AddTask(std::optional<LaneId> lane, Nanos duration) {
+  SIPHON_CHECK(duration >= Nanos(0), "a task does not end before it begins");
+  tasks_.push_back({.lane = lane, .path = std::nullopt, .duration = duration});
+  return TaskId(static_cast<int>(tasks_.size()) - 1);
+}
+
+TaskId TaskGraph::AddCopy(std::optional<LaneId> lane, Bytes bytes, Nanos latency, PathId path) {
+  SIPHON_CHECK(bytes >= Bytes(0) && latency >= Nanos(0), "a copy has bytes and takes time");
+  tasks_.push_back({.lane = lane, .path = path, .duration = latency, .bytes = bytes});
+  return TaskId(static_cast<int>(tasks_.size()) - 1);
+}
+
+}  // namespace siphon

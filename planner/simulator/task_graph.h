@@ -1,0 +1,71 @@
+#ifndef SIPHON_PLANNER_SIMULATOR_TASK_GRAPH_H_
+#define SIPHON_PLANNER_SIMULATOR_TASK_GRAPH_H_
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "planner/ids.h"
+#include "planner/units.h"
+
+namespace siphon {
+
+using TaskId = Id<struct TaskTag>;          // in the order in which tasks were added
+using LaneId = Id<struct LaneTag>;          // takes one task at a time
+using CapacityId = Id<struct CapacityTag>;  // shared by copies
+using PathId = Id<struct PathTag>;          // the capacities that a copy passes
+
+// What copies share: a link, an uplink, all that leaves a device.
+struct SharedCapacity {
+  std::string name;
+  BytesPerSecond rate;       // while the other direction is idle; 0: no limit
+  BytesPerSecond rate_both;  // while the other direction is used as well; 0: the same
+  std::optional<CapacityId> other_direction;
+};
+
+// A task that takes its time, or a copy: `duration` (the latency) first, then `bytes` through all
+// capacities of the path at once.
+struct Task {
+  std::optional<LaneId> lane;
+  std::optional<PathId> path;  // of a copy
+  Nanos duration;
+  Bytes bytes;
+};
+
+// What happens in a step, as a general graph: tasks, what they wait for, what they occupy.
+//
+// A lane runs its tasks in the order in which they were added. A task without a lane starts as soon
+// as all that it waits for has ended. Copies through one capacity share it by max-min fairness.
+class TaskGraph {
+ public:
+  LaneId AddLane();
+  CapacityId AddCapacity(std::string name, BytesPerSecond rate);
+  // Declares two capacities to be the two directions of one wire, with the rates that are left when
+  // both are used. Requires: neither is declared so yet.
+  void JoinDirections(CapacityId a, BytesPerSecond a_both, CapacityId b, BytesPerSecond b_both);
+  PathId AddPath(std::vector<CapacityId> capacities);
+
+  TaskId AddTask(std::optional<LaneId> lane, Nanos duration);
+  TaskId AddCopy(std::optional<LaneId> lane, Bytes bytes, Nanos latency, PathId path);
+  // `task` starts only after `before` has ended.
+  void AddDependency(TaskId task, TaskId before) { dependencies_.emplace_back(task, before); }
+
+  const std::vector<Task>& tasks() const { return tasks_; }
+  // (task, what it waits for), lanes' own order not included.
+  const std::vector<std::pair<TaskId, TaskId>>& dependencies() const { return dependencies_; }
+  const std::vector<SharedCapacity>& capacities() const { return capacities_; }
+  const std::vector<std::vector<CapacityId>>& paths() const { return paths_; }
+  int lanes() const { return lanes_; }
+
+ private:
+  int lanes_ = 0;
+  std::vector<Task> tasks_;
+  std::vector<std::pair<TaskId, TaskId>> dependencies_;
+  std::vector<SharedCapacity> capacities_;
+  std::vector<std::vector<CapacityId>> paths_;
+};
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_SIMULATOR_TASK_GRAPH_H_

@@ -1,0 +1,148 @@
+#include "planner/topology.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+absl::Status CheckNotNegative(int64_t value, absl::string_view what) {
+  if (value >= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(what, " is ", value, "; 0 is the least"));
+}
+
+absl::Status CheckDeviceExists(const Topology& topology, DeviceId device, absl::string_view where) {
+  if (device.value >= 0 && device.value < DeviceCount(topology)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      where, " names device ", device.value, ", but devices are 0 to ", DeviceCount(topology) - 1));
+}
+
+absl::Status CheckLinks(const Topology& topology) {
+  std::set<std::pair<DeviceId, DeviceId>> seen;
+  for (const TopologyLink& link : topology.links) {
+    const std::string where =
+        absl::StrCat("the link from device ", link.from.value, " to device ", link.to.value);
+    SIPHON_RETURN_IF_ERROR(CheckDeviceExists(topology, link.from, where));
+    SIPHON_RETURN_IF_ERROR(CheckDeviceExists(topology, link.to, where));
+    SIPHON_RETURN_IF_ERROR(CheckNotNegative(link.rate.value, absl::StrCat("the rate of ", where)));
+    SIPHON_RETURN_IF_ERROR(
+        CheckNotNegative(link.latency.value, absl::StrCat("the latency of ", where)));
+    if (link.from == link.to) {
+      return absl::InvalidArgumentError(absl::StrCat(where, " leads nowhere"));
+    }
+    if (!seen.emplace(link.from, link.to).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(where, " is given twice; one entry has the rate of all wires together"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSwitches(const Topology& topology) {
+  std::vector<int> switch_of(topology.devices.size(), -1);
+  for (size_t index = 0; index < topology.switches.size(); ++index) {
+    const PcieSwitch& uplink = topology.switches[index];
+    const std::string where = absl::StrCat("switch ", index);
+    for (const DeviceId device : uplink.devices) {
+      SIPHON_RETURN_IF_ERROR(CheckDeviceExists(topology, device, where));
+      int& known = switch_of[device.value];
+      if (known >= 0) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "device ", device.value, " is behind switch ", known, " and behind switch ", index));
+      }
+      known = static_cast<int>(index);
+    }
+    for (const BytesPerSecond rate :
+         {uplink.to_host, uplink.from_host, uplink.to_host_both, uplink.from_host_both}) {
+      SIPHON_RETURN_IF_ERROR(CheckNotNegative(rate.value, absl::StrCat("a rate of ", where)));
+    }
+    SIPHON_RETURN_IF_ERROR(
+        CheckNotNegative(uplink.latency.value, absl::StrCat("the latency of ", where)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int DeviceCount(const Topology& topology) { return static_cast<int>(topology.devices.size()); }
+
+std::optional<TopologyLink> FindLink(const Topology& topology, DeviceId from, DeviceId to) {
+  for (const TopologyLink& link : topology.links) {
+    if (link.from == from && link.to == to) return link;
+  }
+  return std::nullopt;
+}
+
+std::optional<int> SwitchOf(const Topology& topology, DeviceId device) {
+  for (size_t index = 0; index < topology.switches.size(); ++index) {
+    const std::vector<DeviceId>& devices = topology.switches[index].devices;
+    if (std::find(devices.begin(), devices.end(), device) != devices.end()) {
+      return static_cast<int>(index);
+    }
+  }
+  return std::nullopt;
+}
+
+absl::Status CheckTopology(const Topology& topology) {
+  for (size_t index = 0; index < topology.devices.size(); ++index) {
+    const TopologyDevice& device = topology.devices[index];
+    const std::string where = absl::StrCat(" of device ", index);
+    SIPHON_RETURN_IF_ERROR(CheckNotNegative(device.memory.value, "the memory" + where));
+    SIPHON_RETURN_IF_ERROR(CheckNotNegative(device.egress.value, "the egress" + where));
+    SIPHON_RETURN_IF_ERROR(CheckNotNegative(device.ingress.value, "the ingress" + where));
+  }
+  SIPHON_RETURN_IF_ERROR(CheckLinks(topology));
+  SIPHON_RETURN_IF_ERROR(CheckSwitches(topology));
+  for (size_t index = 0; index < topology.drives.size(); ++index) {
+    const NvmeDrive& drive = topology.drives[index];
+    for (const int64_t value :
+         {drive.capacity.value, drive.read.value, drive.write.value, drive.latency.value}) {
+      SIPHON_RETURN_IF_ERROR(CheckNotNegative(value, absl::StrCat("a figure of drive ", index)));
+    }
+  }
+  return CheckNotNegative(topology.host_memory.value, "the host memory");
+}
+
+Topology UniformTopology(int devices, BytesPerSecond rate, Nanos latency) {
+  Topology topology{.name = absl::StrCat(devices, " devices, all linked alike")};
+  topology.devices.resize(devices);
+  for (int from = 0; from < devices; ++from) {
+    for (int to = 0; to < devices; ++to) {
+      if (from == to) continue;
+      topology.links.push_back(
+          {.from = DeviceId(from), .to = DeviceId(to), .rate = rate, .latency = latency});
+    }
+  }
+  return topology;
+}
+
+Topology NvswitchTopology(int devices, BytesPerSecond rate, Nanos latency) {
+  Topology topology = UniformTopology(devices, rate, latency);
+  topology.name = absl::StrCat(devices, " devices on one NVSwitch fabric");
+  topology.copy_engines = CopyEngines::kOneForAllPeers;
+  for (TopologyDevice& device : topology.devices) {
+    device.egress = rate;
+    device.ingress = rate;
+  }
+  return topology;
+}
+
+Topology WithHost(Topology topology, int devices_per_switch, const PcieSwitch& uplink) {
+  SIPHON_CHECK(devices_per_switch >= 1, "a switch has at least one device");
+  topology.switches.clear();
+  for (int device = 0; device < DeviceCount(topology); ++device) {
+    if (device % devices_per_switch == 0) {
+      topology.switches.push_back(uplink);
+      topology.switches.back().devices.clear();
+    }
+    topology.switches.back().devices.push_back(DeviceId(device));
+  }
+  return topology;
+}
+
+}  // namespace siphon
