@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "planner/model_spec.h"
+#include "planner/plan_text.h"
 #include "planner/schedule.h"
+#include "planner/stage_cost.h"
 #include "planner/stage_partition.h"
 
 namespace siphon {
@@ -22,7 +24,15 @@ struct TrainingPlan {
   Schedule evaluation;  // lowered, forward only
 };
 
-// What people read in plan.txt: the partition with parameters a stage, and both programs.
+// Costs to fall back on where no layer was measured: F, I and W take kUnitTime each, parameters and
+// boundaries have the bytes of `model` in fp32, all else is 0.
+std::vector<StageCost> UnitStageCosts(const TrainingPlan& plan, const ModelSpec& model);
+
+// The plan as its file has it. `costs` has an entry a stage, `source` says where they come from.
+PlanText ToPlanText(const TrainingPlan& plan, const ModelSpec& model, std::vector<StageCost> costs,
+                    absl::string_view source);
+
+// The text of the plan's file, with UnitStageCosts.
 std::string ToString(const TrainingPlan& plan, const ModelSpec& model);
 
 }  // namespace siphon

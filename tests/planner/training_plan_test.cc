@@ -27,24 +27,83 @@ TEST(TrainingPlan, PrintsAllItsDecisions) {
       "0F0 0SEND_F0 0RECV_B0 0B0 0REDUCE_GRAD 0REDUCE_NORM 0STEP\n"
       "1RECV_F0 1F0 1B0 1SEND_B0 1REDUCE_GRAD 1REDUCE_NORM 1STEP\n");
   plan.evaluation = ParsedSchedule("0F0 0SEND_F0\n1RECV_F0 1F0\n");
-  // Stage 0: embeddings 88 + 40, block 12 x 64 weights and 13 x 8 vectors. Stage 1: norm 16, its
-  // copy of the embedding 88.
+  // Stage 0: embeddings 88 + 40, block 12 x 64 weights and 13 x 8 vectors: 1000 of 4 bytes. Stage
+  // 1: norm 16, its copy of the embedding 88. Boundary: 4 samples of 5 x 8 floats.
   EXPECT_EQ(ToString(plan, *model),
-            "model gpt: 3 layers, 1016 parameters\n"
-            "schedule gpipe: 2 workers, 2 stages, 1 microbatches of 4, global batch 4\n"
-            "partition\n"
-            "  stage 0 on worker 0: layers 0 to 1, transformer.embeddings .. transformer.h.0, "
-            "1000 parameters (3.91 KiB in fp32)\n"
-            "  stage 1 on worker 1: layers 2 to 2, transformer.head, 104 parameters (416 B in "
-            "fp32)\n"
-            "parameters that several stages use\n"
-            "  transformer.wte.weight: stages 0, 1\n"
-            "training, one line a worker\n"
-            "0F0 0SEND_F0 0RECV_B0 0B0 0REDUCE_GRAD 0REDUCE_NORM 0STEP\n"
-            "1RECV_F0 1F0 1B0 1SEND_B0 1REDUCE_GRAD 1REDUCE_NORM 1STEP\n"
-            "evaluation, one line a worker\n"
-            "0F0 0SEND_F0\n"
-            "1RECV_F0 1F0\n");
+            R"(siphon plan 1
+# Read by siphon simulate --plan FILE. What stands behind a # is a comment.
+# Nothing was measured or calculated: F, I and W take 1ms each, B both.
+
+job
+  model:              gpt
+  schedule:           gpipe
+  microbatch:         4
+  global_batch:       4
+  costs:              unit
+
+stage 0
+  worker:             0
+  layers:             0 to 1
+  names:              transformer.embeddings .. transformer.h.0
+  forward:            1ms
+  input_backward:     1ms
+  weight_backward:    1ms
+  step:               0ns
+  parameters:         4000B
+  gradients:          4000B
+  optimizer_state:    0B
+  stash:              0B
+  kept_for_weights:   0B
+  input:              0B
+  output:             640B
+  forward_workspace:  0B
+  backward_workspace: 0B
+
+stage 1
+  worker:             1
+  layers:             2 to 2
+  names:              transformer.head
+  forward:            1ms
+  input_backward:     1ms
+  weight_backward:    1ms
+  step:               0ns
+  parameters:         416B
+  gradients:          416B
+  optimizer_state:    0B
+  stash:              0B
+  kept_for_weights:   0B
+  input:              640B
+  output:             0B
+  forward_workspace:  0B
+  backward_workspace: 0B
+
+shared parameters
+  transformer.wte.weight: 0, 1
+
+training
+  worker 0: 0F0 0SEND_F0 0RECV_B0 0B0 0REDUCE_GRAD 0REDUCE_NORM 0STEP
+  worker 1: 1RECV_F0 1F0 1B0 1SEND_B0 1REDUCE_GRAD 1REDUCE_NORM 1STEP
+
+evaluation
+  worker 0: 0F0 0SEND_F0
+  worker 1: 1RECV_F0 1F0
+)");
+}
+
+TEST(TrainingPlan, IsReadBackFromItsFile) {
+  ModelOptions options;
+  options.kind = "mlp";
+  options.layers = 3;
+  const absl::StatusOr<ModelSpec> model = BuildModelSpec(options);
+  ASSERT_TRUE(model.ok()) << model.status();
+  TrainingPlan plan{.schedule_name = "zb_h1", .global_batch = 2, .microbatch = 1};
+  plan.partition = {{{0, 1}, {1, static_cast<int>(model->layers.size())}}};
+  plan.training = ParsedSchedule("0F0 0F1 0I0 0W0 0I1 0W1\n1F0 1I0 1F1 1I1 1W0 1W1\n");
+  const PlanText text = ToPlanText(plan, *model, UnitStageCosts(plan, *model), "measured on #1");
+  EXPECT_EQ(text.costs, "measured on _1");  // # would begin a comment
+  const absl::StatusOr<PlanText> read = ParsePlanText(ToString(text));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, text);
 }
 
 }  // namespace

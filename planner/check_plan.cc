@@ -1,0 +1,83 @@
+#include "planner/check_plan.h"
+
+#include "absl/strings/str_cat.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+absl::Status CheckStages(const PlanText& plan, const PlanPlaces& places) {
+  const int with_actions = StageCount(plan.training);
+  if (static_cast<int>(plan.stages.size()) != with_actions) {
+    return ErrorAt(places.training,
+                   absl::StrCat("the programs have actions of ", with_actions,
+                                " stages, but the file describes ", plan.stages.size()));
+  }
+  for (int stage = 0; stage < with_actions; ++stage) {
+    const WorkerId worker = plan.training.worker_of_stage[stage];
+    if (plan.stages[stage].worker != worker) {
+      return ErrorAt(
+          places.worker_of_stage[stage],
+          absl::StrCat("stage ", stage, " is on worker ", plan.stages[stage].worker.value,
+                       ", but its actions are in the program of worker ", worker.value));
+    }
+    const int begin = stage == 0 ? 0 : plan.stages[stage - 1].layers.end;
+    if (plan.stages[stage].layers.begin != begin) {
+      return ErrorAt(places.stages[stage],
+                     absl::StrCat("stage ", stage, " begins with layer ",
+                                  plan.stages[stage].layers.begin, "; the next one is ", begin));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSharing(const PlanText& plan, const PlanPlaces& places) {
+  for (const PlanSharing& shared : plan.shared_parameters) {
+    for (const StageId stage : shared.stages) {
+      if (stage.value < StageCount(plan.training)) continue;
+      return ErrorAt(places.training,
+                     absl::StrCat("parameter ", QuotedWord(shared.parameter), " is in stage ",
+                                  stage.value, ", which has no actions"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckBatch(const PlanText& plan, const PlanPlaces& places) {
+  const Schedule& training = plan.training;
+  const auto microbatches = CheckedProduct(training.microbatches, training.replicas, "");
+  const auto batch =
+      microbatches.ok() ? CheckedProduct(*microbatches, plan.microbatch, "") : microbatches;
+  if (batch.ok() && *batch == plan.global_batch) return absl::OkStatus();
+  const std::string replicas =
+      training.replicas > 1 ? absl::StrCat(" in each of ", training.replicas, " replicas") : "";
+  return ErrorAt(places.job, absl::StrCat("global_batch is ", plan.global_batch,
+                                          ", but the programs have ", training.microbatches,
+                                          " microbatches of ", plan.microbatch, replicas));
+}
+
+absl::Status CheckWorkers(const PlanText& plan, const PlanPlaces& places) {
+  const int workers = WorkerCount(plan.training);
+  if (static_cast<int>(plan.workers.size()) > workers) {
+    return ErrorAt(places.last_worker, absl::StrCat("there is no '", places.last_worker.text,
+                                                    "'; the programs are of ", workers));
+  }
+  if (places.evaluation.line > 0 &&
+      (plan.evaluation.worker_of_stage != plan.training.worker_of_stage ||
+       WorkerCount(plan.evaluation) != workers)) {
+    return ErrorAt(places.evaluation,
+                   "its stages are not on the workers that have them when training");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckPlan(const PlanText& plan, const PlanPlaces& places) {
+  SIPHON_RETURN_IF_ERROR(CheckWorkers(plan, places));
+  SIPHON_RETURN_IF_ERROR(CheckStages(plan, places));
+  SIPHON_RETURN_IF_ERROR(CheckSharing(plan, places));
+  return CheckBatch(plan, places);
+}
+
+}  // namespace siphon

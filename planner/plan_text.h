@@ -1,0 +1,79 @@
+#ifndef SIPHON_PLANNER_PLAN_TEXT_H_
+#define SIPHON_PLANNER_PLAN_TEXT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "planner/schedule.h"
+#include "planner/stage_cost.h"
+#include "planner/stage_partition.h"
+#include "planner/units.h"
+
+namespace siphon {
+
+// What a plan file says of one stage.
+struct PlanStage {
+  WorkerId worker;
+  StageRange layers;
+  std::string names;  // of the layers, for people
+  StageCost cost;
+  friend bool operator==(const PlanStage&, const PlanStage&) = default;
+};
+
+// What a plan file says of one worker.
+struct PlanWorker {
+  Bytes capacity;       // 0: no limit
+  Bytes communication;  // buffers of the transport that count as this worker's memory
+  friend bool operator==(const PlanWorker&, const PlanWorker&) = default;
+};
+
+// A parameter that several stages use.
+struct PlanSharing {
+  std::string parameter;
+  std::vector<StageId> stages;  // ascending; of each use
+  friend bool operator==(const PlanSharing&, const PlanSharing&) = default;
+};
+
+// A plan file as values: the facts and decisions of a job that a simulation needs, and that people
+// read, edit and compare.
+//
+// Invariant of what ParsePlanText returns: stages, workers and programs belong together (stages[s]
+// names the worker whose program has the actions of stage s), and global_batch is microbatch *
+// training.microbatches * training.replicas. Whether the programs can run is for ValidateSchedule
+// and Simulate to say.
+struct PlanText {
+  std::string model;     // kind
+  std::string schedule;  // name
+  int64_t microbatch = 1;
+  int64_t global_batch = 1;
+  std::string costs;   // where they come from: kUnitCosts, "measured on ...", "calculated for ..."
+  Nanos link_latency;  // of a message between two workers
+  BytesPerSecond link_rate{};  // 0: a message takes no time beyond the latency
+  std::vector<PlanWorker> workers;
+  std::vector<PlanStage> stages;
+  std::vector<PlanSharing> shared_parameters;
+  Schedule training;    // lowered or compute actions only
+  Schedule evaluation;  // forward only; may be empty
+  friend bool operator==(const PlanText&, const PlanText&) = default;
+};
+
+// PlanText::costs where nothing was measured or calculated: F, I and W take kUnitTime each.
+inline constexpr absl::string_view kUnitCosts = "unit";
+inline constexpr Nanos kUnitTime{1'000'000};
+
+// The plan as text: sections "job", "worker 0", "stage 0", "shared parameters", "training",
+// "evaluation"; one "key: value" a line, one line a program. What stands behind a # is a comment.
+// Equal plans give equal texts, and ParsePlanText(ToString(plan)) == plan.
+std::string ToString(const PlanText& plan);
+
+// Parses what ToString prints; keys of times and sizes that are 0 may be missing, blank lines and
+// comments may stand anywhere. Errors: InvalidArgument "line:column: what is wrong; what would be
+// right". Complexity: linear in the text's length.
+absl::StatusOr<PlanText> ParsePlanText(absl::string_view text);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_PLAN_TEXT_H_
