@@ -1,10 +1,12 @@
 #include "pipeline/schedules/build_schedule.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "pipeline/schedules/builders.h"
 #include "planner/status.h"
 #include "planner/units.h"
@@ -31,12 +33,39 @@ absl::Status CheckShape(absl::string_view name, const ScheduleShape& shape) {
   return absl::OkStatus();
 }
 
+// An option that the schedule would ignore is a mistake of whoever gave it.
+absl::Status CheckOptions(const ScheduleEntry& entry, const ScheduleOptions& options) {
+  for (const std::string& given : GivenOptions(options)) {
+    const auto& takes = entry.options;
+    if (std::find(takes.begin(), takes.end(), given) != takes.end()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "schedule ", entry.name, " takes no ", given, "; ",
+        entry.options.empty() ? "it has no options"
+                              : absl::StrCat("its options: ", absl::StrJoin(entry.options, ", "))));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+std::vector<std::string> GivenOptions(const ScheduleOptions& options) {
+  const ScheduleOptions untouched;
+  std::vector<std::string> given;
+  if (options.in_flight_limit != untouched.in_flight_limit) given.push_back("in_flight");
+  if (options.warm_up != untouched.warm_up) given.push_back("warm_up");
+  if (options.depth != untouched.depth) given.push_back("depth");
+  if (options.forward_pack != untouched.forward_pack) given.push_back("forward_pack");
+  if (options.backward_pack != untouched.backward_pack) given.push_back("backward_pack");
+  if (options.microbatch_group != untouched.microbatch_group) given.push_back("microbatch_group");
+  if (options.csv != untouched.csv) given.push_back("csv");
+  return given;
+}
 
 const std::vector<ScheduleEntry>& ScheduleRegistry() {
   static const auto* const registry = new std::vector<ScheduleEntry>{
-#define SIPHON_SCHEDULE(name, builder, chunks, update, summary) \
-  {name, chunks, WeightUpdate::update, summary, builder},
+#define SIPHON_SCHEDULE(name, builder, chunks, update, options, summary) \
+  {name,    chunks,  WeightUpdate::update,                               \
+   summary, builder, absl::StrSplit(options, ' ', absl::SkipEmpty())},
 #include "pipeline/schedules/schedules.def"
 #undef SIPHON_SCHEDULE
   };
@@ -57,6 +86,7 @@ absl::StatusOr<ScheduleEntry> FindSchedule(absl::string_view name) {
 absl::StatusOr<Schedule> BuildSchedule(absl::string_view name, const ScheduleShape& shape) {
   SIPHON_ASSIGN_OR_RETURN(const ScheduleEntry entry, FindSchedule(name));
   SIPHON_RETURN_IF_ERROR(CheckShape(name, shape));
+  SIPHON_RETURN_IF_ERROR(CheckOptions(entry, shape.options));
   return entry.build(shape);
 }
 
@@ -72,20 +102,6 @@ Schedule BuildForwardOnly(const Schedule& like, int microbatches) {
       schedule.programs[like.worker_of_stage[stage].value].push_back(
           {StageId(stage), ActionKind::kForward, MicrobatchId(microbatch)});
     }
-  }
-  return schedule;
-}
-
-absl::StatusOr<Schedule> OneStageAWorker(const ScheduleShape& shape, absl::string_view name) {
-  if (shape.chunks != 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "schedule ", name, " takes one stage a worker, not ", shape.chunks, " chunks"));
-  }
-  Schedule schedule;
-  schedule.microbatches = shape.microbatches;
-  schedule.programs.resize(shape.workers);
-  for (int worker = 0; worker < shape.workers; ++worker) {
-    schedule.worker_of_stage.push_back(WorkerId(worker));
   }
   return schedule;
 }

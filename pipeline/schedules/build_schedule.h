@@ -25,6 +25,7 @@ struct ScheduleEntry {
   WeightUpdate update = WeightUpdate::kAtStepEnd;
   std::string summary;  // one line for --help
   absl::StatusOr<Schedule> (*build)(const ScheduleShape& shape);
+  std::vector<std::string> options;  // the names of ScheduleOptions that it uses, see GivenOptions
 };
 
 const std::vector<ScheduleEntry>& ScheduleRegistry();
@@ -32,9 +33,13 @@ const std::vector<ScheduleEntry>& ScheduleRegistry();
 // Errors: NotFound for an unknown name (known ones listed).
 absl::StatusOr<ScheduleEntry> FindSchedule(absl::string_view name);
 
+// The names of the options that are not at their defaults: "in_flight", "warm_up", "depth",
+// "forward_pack", "backward_pack", "microbatch_group", "csv".
+std::vector<std::string> GivenOptions(const ScheduleOptions& options);
+
 // Compute actions, STEP where a schedule updates just in time, UPDATE where it is asynchronous.
-// Errors: NotFound for an unknown name (known ones listed); InvalidArgument
-// for a shape that the schedule does not take (says which it takes).
+// Errors: NotFound for an unknown name (known ones listed); InvalidArgument for a shape that the
+// schedule does not take (says which it takes), and for an option that it does not use.
 absl::StatusOr<Schedule> BuildSchedule(absl::string_view name, const ScheduleShape& shape);
 
 // Every microbatch once forward through all stages, placed as in `like`: for validation.

@@ -42,14 +42,14 @@ TEST(OneForwardOneBackward, FourWorkersFourMicrobatchesAsPublished) {
                                          {StageId(0), StageId(3)})),
             "0F0 0SEND_F0 0F1 0SEND_F1 0F2 0SEND_F2 0F3 0SEND_F3 0RECV_B0 0B0 0RECV_B1 0B1 "
             "0RECV_B2 0B2 0RECV_B3 0B3 0REDUCE_GRAD 0REDUCE_NORM 0STEP\n"
-            "1RECV_F0 1F0 1SEND_F0 1RECV_F1 1F1 1SEND_F1 1RECV_F2 1F2 1SEND_F2 1RECV_B0 1B0 "
-            "1SEND_B0 1RECV_F3 1F3 1SEND_F3 1RECV_B1 1B1 1SEND_B1 1RECV_B2 1B2 1SEND_B2 1RECV_B3 "
-            "1B3 1SEND_B3 1REDUCE_NORM 1STEP\n"
-            "2RECV_F0 2F0 2SEND_F0 2RECV_F1 2F1 2SEND_F1 2RECV_B0 2B0 2SEND_B0 2RECV_F2 2F2 "
-            "2SEND_F2 2RECV_B1 2B1 2SEND_B1 2RECV_F3 2F3 2SEND_F3 2RECV_B2 2B2 2SEND_B2 2RECV_B3 "
+            "1RECV_F0 1F0 1SEND_F0 1RECV_F1 1F1 1SEND_F1 1RECV_F2 1F2 1SEND_F2 1RECV_B0 1RECV_F3 "
+            "1B0 1SEND_B0 1F3 1SEND_F3 1RECV_B1 1B1 1SEND_B1 1RECV_B2 1B2 1SEND_B2 1RECV_B3 1B3 "
+            "1SEND_B3 1REDUCE_NORM 1STEP\n"
+            "2RECV_F0 2F0 2SEND_F0 2RECV_F1 2F1 2SEND_F1 2RECV_B0 2RECV_F2 2B0 2SEND_B0 2F2 "
+            "2SEND_F2 2RECV_B1 2RECV_F3 2B1 2SEND_B1 2F3 2SEND_F3 2RECV_B2 2B2 2SEND_B2 2RECV_B3 "
             "2B3 2SEND_B3 2REDUCE_NORM 2STEP\n"
-            "3RECV_F0 3F0 3B0 3SEND_B0 3RECV_F1 3F1 3B1 3SEND_B1 3RECV_F2 3F2 3B2 3SEND_B2 "
-            "3RECV_F3 3F3 3B3 3SEND_B3 3REDUCE_GRAD 3REDUCE_NORM 3STEP\n");
+            "3RECV_F0 3F0 3RECV_F1 3B0 3SEND_B0 3F1 3RECV_F2 3B1 3SEND_B1 3F2 3RECV_F3 3B2 "
+            "3SEND_B2 3F3 3B3 3SEND_B3 3REDUCE_GRAD 3REDUCE_NORM 3STEP\n");
 }
 
 TEST(Gpipe, KeepsEveryMicrobatchAlive) {
@@ -78,33 +78,49 @@ TEST(OneForwardOneBackward, KeepsAsManyMicrobatchesAsStagesFollow) {
 
 class EverySchedule : public testing::TestWithParam<ScheduleEntry> {};
 
-TEST_P(EverySchedule, IsValidBeforeAndAfterLoweringInEveryShape) {
+// The schedule in every shape of workers, chunks and microbatches that it takes.
+std::vector<Schedule> InEveryShape(const ScheduleEntry& entry) {
+  std::vector<Schedule> taken;
   for (const int workers : {1, 2, 3, 4, 8, 16}) {
-    for (const int microbatches : {1, 3, 8, 64}) {
-      SCOPED_TRACE(absl::StrCat(workers, " workers, ", microbatches, " microbatches"));
-      const Schedule compute =
-          Built(GetParam().name, {.workers = workers, .microbatches = microbatches});
-      EXPECT_EQ(ValidateSchedule(compute, SchedulePurpose::kTraining), absl::OkStatus());
-      const Schedule lowered = AppendOptimizerStep(Lowered(compute), {StageId(0)});
-      EXPECT_EQ(ValidateSchedule(lowered, SchedulePurpose::kTraining), absl::OkStatus());
-      EXPECT_EQ(PeakLiveActivations(lowered), PeakLiveActivations(compute));
-      const absl::StatusOr<Schedule> parsed = ParseSchedule(ToString(lowered));
-      ASSERT_TRUE(parsed.ok()) << parsed.status();
-      EXPECT_EQ(*parsed, lowered);
+    for (const int chunks : {1, 2, 4}) {
+      for (const int microbatches : {1, 3, 8, 64}) {
+        const absl::StatusOr<Schedule> schedule = BuildSchedule(
+            entry.name, {.workers = workers, .chunks = chunks, .microbatches = microbatches});
+        if (schedule.ok()) {
+          taken.push_back(*schedule);
+        } else {
+          EXPECT_EQ(schedule.status().code(), absl::StatusCode::kInvalidArgument);
+        }
+      }
     }
+  }
+  return taken;
+}
+
+TEST_P(EverySchedule, IsValidBeforeAndAfterLoweringInEveryShape) {
+  const std::vector<Schedule> shapes = InEveryShape(GetParam());
+  EXPECT_GE(shapes.size(), 4u);
+  for (const Schedule& compute : shapes) {
+    SCOPED_TRACE(absl::StrCat(WorkerCount(compute), " workers, ", StageCount(compute), " stages, ",
+                              compute.microbatches, " microbatches"));
+    EXPECT_EQ(ValidateSchedule(compute, SchedulePurpose::kTraining), absl::OkStatus());
+    const Schedule lowered = AppendOptimizerStep(Lowered(compute), {StageId(0)});
+    EXPECT_EQ(ValidateSchedule(lowered, SchedulePurpose::kTraining), absl::OkStatus());
+    EXPECT_EQ(PeakLiveActivations(lowered), PeakLiveActivations(compute));
+    absl::StatusOr<Schedule> parsed = ParseSchedule(ToString(lowered));
+    ASSERT_TRUE(parsed.ok()) << parsed.status();
+    parsed->replicas = lowered.replicas;  // the text is of one
+    EXPECT_EQ(*parsed, lowered);
   }
 }
 
 TEST_P(EverySchedule, HasAForwardOnlyFormForValidation) {
-  for (const int workers : {1, 2, 3, 8}) {
-    for (const int microbatches : {1, 5}) {
-      const Schedule forward = BuildForwardOnly(
-          Built(GetParam().name, {.workers = workers, .microbatches = 3}), microbatches);
-      EXPECT_EQ(forward.microbatches, microbatches);
-      EXPECT_EQ(ValidateSchedule(forward, SchedulePurpose::kForwardOnly), absl::OkStatus());
-      EXPECT_EQ(ValidateSchedule(Lowered(forward), SchedulePurpose::kForwardOnly),
-                absl::OkStatus());
-    }
+  for (const Schedule& schedule : InEveryShape(GetParam())) {
+    const int microbatches = schedule.microbatches / 2 + 1;
+    const Schedule forward = BuildForwardOnly(schedule, microbatches);
+    EXPECT_EQ(forward.microbatches, microbatches);
+    EXPECT_EQ(ValidateSchedule(forward, SchedulePurpose::kForwardOnly), absl::OkStatus());
+    EXPECT_EQ(ValidateSchedule(Lowered(forward), SchedulePurpose::kForwardOnly), absl::OkStatus());
   }
 }
 
