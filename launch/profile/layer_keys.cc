@@ -1,0 +1,22 @@
+#include "launch/profile/layer_keys.h"
+
+namespace siphon {
+
+const std::vector<LayerKey>& LayerKeys() {
+  static const auto* const keys = new std::vector<LayerKey>{
+      {.name = "forward", .time = &LayerProfile::forward},
+      {.name = "input_backward", .time = &LayerProfile::input_backward},
+      {.name = "weight_backward", .time = &LayerProfile::weight_backward},
+      {.name = "optimizer", .time = &LayerProfile::optimizer},
+      {.name = "parameters", .size = &LayerProfile::parameters},
+      {.name = "gradients", .size = &LayerProfile::gradients},
+      {.name = "optimizer_state", .size = &LayerProfile::optimizer_state},
+      {.name = "boundary", .size = &LayerProfile::boundary},
+      {.name = "forward_workspace", .size = &LayerProfile::forward_workspace},
+      {.name = "backward_workspace", .size = &LayerProfile::backward_workspace},
+      {.name = "kept_for_weights", .size = &LayerProfile::kept_for_weights},
+  };
+  return *keys;
+}
+
+}  // namespace siphon

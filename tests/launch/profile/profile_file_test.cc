@@ -1,0 +1,118 @@
+#include "launch/profile/profile_file.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_replace.h"
+
+namespace siphon {
+namespace {
+
+ProfileFile TwoLayers() {
+  ProfileFile file;
+  file.model = {
+      .model = "gpt", .device = "AMD EPYC, 1 thread", .source = "measured", .microbatch = 4};
+  file.model.layers = {{.name = "transformer.embeddings",
+                        .forward = Nanos(1'500'000),
+                        .optimizer = Nanos(123),
+                        .parameters = Bytes(1 << 20),
+                        .gradients = Bytes(1 << 20),
+                        .boundary = Bytes(4097)},
+                       {.name = "transformer.h.0",
+                        .forward = Nanos(2'000'000),
+                        .input_backward = Nanos(2'000'001),
+                        .weight_backward = Nanos(1),
+                        .saved = {{"attn.softmax", Bytes(640)}, {"x", Bytes(0)}},
+                        .kept_for_weights = Bytes(128)}};
+  file.transport = {Nanos(3'200), BytesPerSecond(4'700'000'000)};
+  return file;
+}
+
+constexpr absl::string_view kTwoLayers =
+    R"(# Times and bytes of one microbatch on one device; parameters, gradients, optimizer_state and
+# optimizer are of the layer, whatever the microbatch.
+model: gpt
+device: "AMD EPYC, 1 thread"
+source: measured
+microbatch: 4
+link_latency: 3200ns
+link_bytes_per_second: 4700000000
+layers:
+  - name: transformer.embeddings
+    forward: 1500us
+    input_backward: 0ns
+    weight_backward: 0ns
+    optimizer: 123ns
+    parameters: 1MiB
+    gradients: 1MiB
+    optimizer_state: 0B
+    boundary: 4097B
+    forward_workspace: 0B
+    backward_workspace: 0B
+    kept_for_weights: 0B
+  - name: transformer.h.0
+    forward: 2ms
+    input_backward: 2000001ns
+    weight_backward: 1ns
+    optimizer: 0ns
+    parameters: 0B
+    gradients: 0B
+    optimizer_state: 0B
+    boundary: 0B
+    forward_workspace: 0B
+    backward_workspace: 0B
+    kept_for_weights: 128B
+    saved:
+      - {name: attn.softmax, bytes: 640B}
+      - {name: x, bytes: 0B}
+)";
+
+std::string Refusal(absl::string_view text) {
+  const auto file = ParseProfile(text, "p.yaml");
+  if (file.ok()) return "accepted";
+  EXPECT_EQ(file.status().code(), absl::StatusCode::kInvalidArgument);
+  return std::string(file.status().message());
+}
+
+TEST(ProfileFile, IsYamlToTheLastDigit) { EXPECT_EQ(WriteProfile(TwoLayers()), kTwoLayers); }
+
+TEST(ProfileFile, IsReadBackAsItWas) {
+  const auto read = ParseProfile(kTwoLayers, "p.yaml");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, TwoLayers());
+}
+
+TEST(ProfileFile, TakesNamesThatYamlWouldMisread) {
+  ProfileFile file = TwoLayers();
+  file.model.device = "# \"8\" cores: {a}, 'b' \\ 1e3";
+  file.model.layers[0].name = "null";
+  file.model.layers[1].name = "-1";
+  file.model.layers[1].saved[0].name = "q, k: [0]";
+  const auto read = ParseProfile(WriteProfile(file), "p.yaml");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, file);
+}
+
+TEST(ProfileFile, NamesThePlaceOfWhatIsWrong) {
+  EXPECT_EQ(Refusal("microbatch: 1\n"), "p.yaml:1:1: a profile has no 'layers'; it needs one");
+  EXPECT_EQ(Refusal("microbatch: 0\nlayers: []\n"),
+            "p.yaml: microbatch: is 0; write how many samples it has, from 1 up");
+  EXPECT_EQ(Refusal("microbatch: 1\nlayers: 3\n"),
+            "p.yaml:2:9: layers: is '3'; write a list of '- name: ...'");
+  EXPECT_EQ(Refusal("microbatch: 1\nlayers:\n  - name: a\n  - name: a\n"),
+            "p.yaml:4:5: layers: 'a' stands twice; names are unique");
+  EXPECT_EQ(Refusal(absl::StrReplaceAll(kTwoLayers, {{"2000001ns", "2000001"}})),
+            "p.yaml:24:21: input_backward: '2000001' has no unit; known: ns, us, ms, s, min, h");
+  EXPECT_EQ(Refusal(absl::StrReplaceAll(kTwoLayers, {{"boundary: 4097B", "boundry: 4097B"}})),
+            "p.yaml:18:5: unknown key 'boundry'; did you mean 'boundary'?");
+  EXPECT_EQ(Refusal(absl::StrReplaceAll(kTwoLayers, {{", bytes: 640B", ""}})),
+            "p.yaml:35:9: a saved tensor has no 'bytes'; it needs one");
+}
+
+TEST(ProfileFile, IsMissedByItsName) {
+  const auto file = LoadProfile("/no/such/profile.yaml");
+  EXPECT_EQ(file.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(file.status().message(), "cannot read profile '/no/such/profile.yaml'");
+}
+
+}  // namespace
+}  // namespace siphon
