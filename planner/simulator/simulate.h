@@ -1,6 +1,7 @@
 #ifndef SIPHON_PLANNER_SIMULATOR_SIMULATE_H_
 #define SIPHON_PLANNER_SIMULATOR_SIMULATE_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -26,11 +27,19 @@ struct LayerCost {
   friend bool operator==(const LayerCost&, const LayerCost&) = default;
 };
 
-// Between any two workers, per direction, where no topology says better: processes of one machine.
+// Workers that are processes of one machine, where no topology says better.
 struct TransportCosts {
-  Nanos latency;        // of a message
-  BytesPerSecond rate;  // 0: no limit
+  Nanos latency;             // of a message or a copy; with a topology: of control messages
+  BytesPerSecond rate;       // between any two workers, per direction; 0: no limit
+  BytesPerSecond host_rate;  // all workers to the host together, and back; 0: no limit
   friend bool operator==(const TransportCosts&, const TransportCosts&) = default;
+};
+
+// A part of what is swapped out goes to this device: `weight` of the sum of all weights.
+struct SwapShare {
+  DeviceId lender;
+  int64_t weight = 1;
+  friend bool operator==(const SwapShare&, const SwapShare&) = default;
 };
 
 struct SimulationInput {
@@ -44,6 +53,8 @@ struct SimulationInput {
   Topology topology;
   std::vector<DeviceId> device_of_worker;  // replicas one after the other; empty: worker w on w
   TransportCosts transport;
+  // [stage]: where its activations are swapped to; empty, as a whole or for a stage: to the host.
+  std::vector<std::vector<SwapShare>> lenders;
   std::vector<Bytes> capacity;  // [worker], all replicas alike; empty: no limit; 0: no limit
   // [worker]: held all the time beside what follows from `stages` (communication, slack, ...);
   // empty: nothing.
@@ -58,17 +69,18 @@ struct SimulationInput {
 // F, B or I that needs the message waits for it; messages of one channel (sender, receiver,
 // direction) go one after the other. A compute-only schedule sends as soon as a tensor is computed.
 // SWAP_OUT and SWAP_IN start a copy to or from the host, on the device's copy engine for that
-// direction, and their ENDs wait for it. REDUCE_GRAD and REDUCE_NORM wait for all workers that have
-// one, and for a message there and back. With replicas, STEP first adds up the gradients of all
-// replicas through the host (or `transport`).
+// direction, or one to or from each lender, and their ENDs wait for them. REDUCE_GRAD and
+// REDUCE_NORM wait for all workers that have one, and for a message there and back. With replicas,
+// STEP first adds up the gradients of all replicas through the host (or `transport`).
 //
 // Memory: parameters, gradients, optimizer state and `held` for the whole step; weight versions
 // from the UPDATE that makes the newer one until the last backward that comes back to the older;
 // activations from F (layer by layer) until B, or until I but for `kept_for_weights`, and these
-// until W; away from SWAP_OUT_END until SWAP_IN; DROP keeps the stage's input only; a boundary
-// tensor at its maker from its compute action until it is sent, at its user from RECV
-// (compute-only: from the start of the message) until the end of its use, and once where maker and
-// user are the same worker; workspace during F, RECOMPUTE and during B, I, W.
+// until W; away from SWAP_OUT_END until SWAP_IN, and meanwhile with the host or among the
+// activations of the lenders' workers, from SWAP_OUT until SWAP_IN_END; DROP keeps the stage's
+// input only; a boundary tensor at its maker from its compute action until it is sent, at its user
+// from RECV (compute-only: from the start of the message) until the end of its use, and once where
+// maker and user are the same worker; workspace during F, RECOMPUTE and during B, I, W.
 //
 // Errors: InvalidArgument when sizes of the input do not match each other or there is no path
 // between two devices; FailedPrecondition, with the grid and "<-- here", for a schedule that

@@ -1,5 +1,7 @@
 #include "planner/simulator/simulated_step.h"
 
+#include "absl/strings/str_cat.h"
+
 namespace siphon {
 
 absl::string_view WaitCauseName(WaitCause cause) {
@@ -14,6 +16,18 @@ absl::string_view WaitCauseName(WaitCause cause) {
       return "step end";
   }
   return "unknown cause";
+}
+
+std::string TimelineText(const SimulatedStep& step) {
+  std::string text;
+  for (size_t worker = 0; worker < step.workers.size(); ++worker) {
+    for (const Interval& interval : step.workers[worker]) {
+      absl::StrAppend(&text, interval.kind == IntervalKind::kWait ? "wait " : "",
+                      ToString(interval.action), " [", interval.begin.value, ",",
+                      interval.end.value, ") worker ", worker, "\n");
+    }
+  }
+  return text;
 }
 
 }  // namespace siphon

@@ -1,0 +1,144 @@
+#include "planner/simulator/check_simulation_input.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+absl::Status CheckSize(size_t size, size_t wanted, absl::string_view what) {
+  if (size == wanted) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("there are ", size, " ", what, ", but the schedule needs ", wanted));
+}
+
+absl::Status CheckNotNegative(std::initializer_list<int64_t> values, absl::string_view what) {
+  for (const int64_t value : values) {
+    if (value < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a figure of ", what, " is ", value, "; 0 is the least"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckStage(const SimulationInput& input, int stage) {
+  const StageCost& cost = input.stages[stage];
+  SIPHON_RETURN_IF_ERROR(CheckNotNegative(
+      {cost.forward.value, cost.input_backward.value, cost.weight_backward.value, cost.step.value,
+       cost.parameters.value, cost.gradients.value, cost.optimizer_state.value, cost.stash.value,
+       cost.kept_for_weights.value, cost.input.value, cost.output.value,
+       cost.forward_workspace.value, cost.backward_workspace.value},
+      absl::StrCat("the cost of stage ", stage)));
+  if (stage == 0 || input.stages[stage - 1].output == cost.input) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("stage ", stage - 1, " gives ", input.stages[stage - 1].output.value,
+                   " bytes to stage ", stage, ", which takes ", cost.input.value));
+}
+
+absl::Status CheckLayers(const SimulationInput& input, int stage) {
+  StageCost sum;
+  for (const LayerCost& layer : input.layers[stage]) {
+    SIPHON_RETURN_IF_ERROR(CheckNotNegative(
+        {layer.forward.value, layer.input_backward.value, layer.weight_backward.value,
+         layer.stash.value, layer.kept_for_weights.value},
+        absl::StrCat("a layer of stage ", stage)));
+    sum.forward += layer.forward;
+    sum.input_backward += layer.input_backward;
+    sum.weight_backward += layer.weight_backward;
+    sum.stash += layer.stash;
+    sum.kept_for_weights += layer.kept_for_weights;
+  }
+  const StageCost& cost = input.stages[stage];
+  const bool same = sum.forward == cost.forward && sum.input_backward == cost.input_backward &&
+                    sum.weight_backward == cost.weight_backward && sum.stash == cost.stash &&
+                    sum.kept_for_weights == cost.kept_for_weights;
+  if (same && !input.layers[stage].empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the ", input.layers[stage].size(), " layers of stage ", stage,
+      " do not add up to the cost of the stage: forward ", sum.forward.value, " of ",
+      cost.forward.value, " ns, backward ", (sum.input_backward + sum.weight_backward).value,
+      " of ", (cost.input_backward + cost.weight_backward).value, " ns, activations ",
+      sum.stash.value, " of ", cost.stash.value, " bytes"));
+}
+
+absl::Status CheckDevices(const SimulationInput& input, size_t workers) {
+  SIPHON_RETURN_IF_ERROR(CheckTopology(input.topology));
+  if (!input.device_of_worker.empty()) {
+    SIPHON_RETURN_IF_ERROR(
+        CheckSize(input.device_of_worker.size(), workers, "devices for the workers"));
+  }
+  if (input.topology.devices.empty()) return absl::OkStatus();
+  std::vector<int> worker_of(input.topology.devices.size(), -1);
+  for (size_t worker = 0; worker < workers; ++worker) {
+    const int device = input.device_of_worker.empty() ? static_cast<int>(worker)
+                                                      : input.device_of_worker[worker].value;
+    if (device < 0 || device >= DeviceCount(input.topology)) {
+      return absl::InvalidArgumentError(absl::StrCat("worker ", worker, " is on device ", device,
+                                                     ", but the topology has ",
+                                                     DeviceCount(input.topology), " devices"));
+    }
+    if (worker_of[device] >= 0) {
+      return absl::InvalidArgumentError(absl::StrCat("workers ", worker_of[device], " and ", worker,
+                                                     " are both on device ", device));
+    }
+    worker_of[device] = static_cast<int>(worker);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLenders(const SimulationInput& input) {
+  for (size_t stage = 0; stage < input.lenders.size(); ++stage) {
+    for (const SwapShare& share : input.lenders[stage]) {
+      if (share.weight > 0) continue;
+      return absl::InvalidArgumentError(absl::StrCat("device ", share.lender.value,
+                                                     " takes a share of weight ", share.weight,
+                                                     " of stage ", stage, "; 1 is the least"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckSimulationInput(const SimulationInput& input) {
+  const auto stages = static_cast<size_t>(StageCount(input.schedule));
+  const size_t programs = input.schedule.programs.size();
+  if (input.schedule.replicas < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the schedule has ", input.schedule.replicas, " replicas; 1 is the least"));
+  }
+  SIPHON_RETURN_IF_ERROR(CheckSize(input.stages.size(), stages, "costs of stages"));
+  if (!input.layers.empty()) {
+    SIPHON_RETURN_IF_ERROR(CheckSize(input.layers.size(), stages, "lists of layers"));
+  }
+  if (!input.lenders.empty()) {
+    SIPHON_RETURN_IF_ERROR(CheckSize(input.lenders.size(), stages, "lists of lenders"));
+  }
+  if (!input.capacity.empty()) {
+    SIPHON_RETURN_IF_ERROR(CheckSize(input.capacity.size(), programs, "capacities"));
+  }
+  if (!input.held.empty()) {
+    SIPHON_RETURN_IF_ERROR(CheckSize(input.held.size(), programs, "books of what is held"));
+  }
+  for (int stage = 0; stage < StageCount(input.schedule); ++stage) {
+    SIPHON_RETURN_IF_ERROR(CheckStage(input, stage));
+    if (!input.layers.empty()) SIPHON_RETURN_IF_ERROR(CheckLayers(input, stage));
+  }
+  for (const Bytes capacity : input.capacity) {
+    SIPHON_RETURN_IF_ERROR(CheckNotNegative({capacity.value}, "the capacities"));
+  }
+  const TransportCosts& transport = input.transport;
+  SIPHON_RETURN_IF_ERROR(CheckNotNegative(
+      {transport.latency.value, transport.rate.value, transport.host_rate.value}, "the transport"));
+  SIPHON_RETURN_IF_ERROR(CheckLenders(input));
+  return CheckDevices(input, programs * static_cast<size_t>(input.schedule.replicas));
+}
+
+}  // namespace siphon

@@ -1,0 +1,122 @@
+#include "planner/simulator/simulate.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "planner/check_residency.h"
+#include "planner/find_deadlock.h"
+#include "planner/marked_grid.h"
+#include "planner/schedule_index.h"
+#include "planner/simulator/check_simulation_input.h"
+#include "planner/simulator/run_task_graph.h"
+#include "planner/simulator/step_graph.h"
+#include "planner/simulator/step_memory.h"
+#include "planner/simulator/step_timelines.h"
+#include "planner/status.h"
+#include "planner/validate_schedule.h"
+
+namespace siphon {
+namespace {
+
+SchedulePurpose PurposeOf(const Schedule& schedule) {
+  for (const std::vector<Action>& program : schedule.programs) {
+    for (const Action& action : program) {
+      if (IsCompute(action.kind) && action.kind != ActionKind::kForward) {
+        return SchedulePurpose::kTraining;
+      }
+    }
+  }
+  return SchedulePurpose::kForwardOnly;
+}
+
+// The validator tells who waits for whom better than the place where the clock stopped.
+absl::Status Deadlock(const SimulationInput& input, const ScheduleIndex& index,
+                      const StepGraph& step, const TaskRun& run) {
+  const Schedule& schedule = input.schedule;
+  SIPHON_RETURN_IF_ERROR(ValidateSchedule(schedule, PurposeOf(schedule)));
+  SIPHON_RETURN_IF_ERROR(FindDeadlock(schedule, index, WaitsFor::kCompute));
+  for (const TaskId task : run.stuck) {
+    const TaskOrigin& origin = step.origins[task.value];
+    if (origin.place < 0) continue;
+    const ActionPosition where{origin.worker % WorkerCount(schedule), origin.place};
+    return ScheduleError(schedule, where,
+                         absl::StrCat("worker ", origin.worker, " can never go on with ",
+                                      ToString(schedule.programs[where.worker][where.index]),
+                                      ": after ", FormatNanos(run.end_time), " of the step, ",
+                                      run.stuck.size(), " tasks wait for each other"));
+  }
+  return absl::InternalError("tasks that belong to no action are stuck");
+}
+
+absl::StatusOr<SimulatedStep> SimulateOnDevices(const SimulationInput& input) {
+  SIPHON_ASSIGN_OR_RETURN(const ScheduleIndex index, ScheduleIndex::Build(input.schedule));
+  SIPHON_RETURN_IF_ERROR(CheckResidency(input.schedule));
+  SIPHON_ASSIGN_OR_RETURN(const StepGraph step, BuildStepGraph(input, index));
+  const TaskRun run = RunTaskGraph(step.graph);
+  if (!run.stuck.empty()) return Deadlock(input, index, step, run);
+  SIPHON_ASSIGN_OR_RETURN(StepMemory memory, KeepMemoryBooks(input, step, run));
+  SimulatedStep result = StepTimelines(input.schedule, step, run);
+  result.memory = std::move(memory.curves);
+  result.peak = std::move(memory.peaks);
+  result.host_peak = memory.host_peak;
+  const std::vector<int> live = PeakLiveActivations(input.schedule);
+  for (int replica = 0; replica < input.schedule.replicas; ++replica) {
+    result.peak_live_activations.insert(result.peak_live_activations.end(), live.begin(),
+                                        live.end());
+  }
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<SimulatedStep> Simulate(const SimulationInput& input) {
+  SIPHON_RETURN_IF_ERROR(CheckSimulationInput(input));
+  if (!input.device_of_worker.empty()) return SimulateOnDevices(input);
+  SimulationInput placed = input;
+  for (int worker = 0; worker < WorkerCount(input.schedule) * input.schedule.replicas; ++worker) {
+    placed.device_of_worker.emplace_back(worker);
+  }
+  return SimulateOnDevices(placed);
+}
+
+std::vector<std::vector<LayerCost>> LayerCosts(const ModelProfile& profile,
+                                               const StagePartition& partition) {
+  std::vector<std::vector<LayerCost>> costs;
+  for (const StageRange& range : partition.stages) {
+    SIPHON_CHECK(0 <= range.begin && range.begin < range.end &&
+                     range.end <= static_cast<int>(profile.layers.size()),
+                 "the partition is of a model with the profile's layers");
+    std::vector<LayerCost>& stage = costs.emplace_back();
+    for (int index = range.begin; index < range.end; ++index) {
+      const LayerProfile& layer = profile.layers[index];
+      stage.push_back({.forward = layer.forward,
+                       .input_backward = layer.input_backward,
+                       .weight_backward = layer.weight_backward,
+                       .stash = SavedBytes(layer),
+                       .kept_for_weights = layer.kept_for_weights});
+    }
+  }
+  return costs;
+}
+
+SimulationInput EqualStages(Schedule schedule, const StageCost& cost) {
+  SimulationInput input{.schedule = std::move(schedule)};
+  input.stages.assign(input.schedule.worker_of_stage.size(), cost);
+  if (input.stages.empty()) return input;
+  for (StageCost& stage : input.stages) stage.input = cost.output;
+  input.stages.front().input = Bytes(0);
+  input.stages.back().output = Bytes(0);
+  return input;
+}
+
+SimulationInput UnitStages(Schedule schedule) {
+  return EqualStages(std::move(schedule), {.forward = Nanos(1),
+                                           .input_backward = Nanos(1),
+                                           .weight_backward = Nanos(1),
+                                           .stash = Bytes(1),
+                                           .kept_for_weights = Bytes(1)});
+}
+
+}  // namespace siphon

@@ -1,0 +1,62 @@
+#ifndef SIPHON_PLANNER_SIMULATOR_STEP_GRAPH_H_
+#define SIPHON_PLANNER_SIMULATOR_STEP_GRAPH_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "planner/memory/memory_kind.h"
+#include "planner/schedule_index.h"
+#include "planner/simulator/run_task_graph.h"
+#include "planner/simulator/simulate.h"
+#include "planner/simulator/task_graph.h"
+
+namespace siphon {
+
+enum class TaskRole : uint8_t {
+  kCompute,   // on a worker's lane: an action, or the part of it that one layer takes
+  kMarker,    // on a worker's lane: takes no time, but may wait (SWAP_OUT_END, REDUCE_NORM, ...)
+  kMessage,   // between two workers
+  kSwap,      // to or from the host or a lender
+  kExchange,  // gradients and norms before the optimizer step
+};
+
+// Where a task comes from. Workers of replicas are counted on: replica * workers + worker.
+struct TaskOrigin {
+  TaskRole role = TaskRole::kMarker;
+  int worker = -1;  // whose program
+  int place = -1;   // in the program; -1: no action
+  // What a task on a worker's lane waits for on another one, and what a message carries the product
+  // of; -1: nothing.
+  int provider = -1;
+};
+
+// `bytes` more, or less, at the begin or end of a task. Accounts are workers, then the host.
+struct MemoryChange {
+  int task = 0;
+  TaskMoment moment = TaskMoment::kBegin;
+  MemoryKind kind = MemoryKind::kActivations;
+  int account = 0;
+  int worker = 0;  // whose action asks, and where it stands
+  int place = 0;
+  Bytes bytes;
+};
+
+// A step as tasks, what they do to memory, and where they come from.
+struct StepGraph {
+  TaskGraph graph;
+  std::vector<TaskOrigin> origins;  // [task]
+  std::vector<MemoryChange> changes;
+  std::vector<std::string> lane_names;  // [lane]; empty for the compute lanes, which come first
+  int workers = 0;                      // of all replicas; also the account of the host
+};
+
+// Requires: `input` went through CheckSimulationInput, `index` and is that of its schedule.
+// Errors: InvalidArgument for a missing path; FailedPrecondition, with the grid, when an action
+// lacks one that it needs.
+absl::StatusOr<StepGraph> BuildStepGraph(const SimulationInput& input, const ScheduleIndex& index);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_SIMULATOR_STEP_GRAPH_H_

@@ -1,0 +1,33 @@
+#ifndef SIPHON_PLANNER_SIMULATOR_STEP_MEMORY_H_
+#define SIPHON_PLANNER_SIMULATOR_STEP_MEMORY_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "planner/memory/memory_kind.h"
+#include "planner/simulator/run_task_graph.h"
+#include "planner/simulator/simulate.h"
+#include "planner/simulator/step_graph.h"
+
+namespace siphon {
+
+// What each worker held over time.
+struct StepMemory {
+  std::vector<MemoryCurve> curves;  // [worker]
+  std::vector<MemoryByKind> peaks;  // [worker]
+  Bytes host_peak;
+};
+
+// What each worker holds for the whole step, whatever runs.
+std::vector<MemoryByKind> StaticMemory(const SimulationInput& input);
+
+// Keeps the books of all accounts along the events of a run. At one moment, what ends gives back
+// before what begins takes.
+//
+// Errors: ResourceExhausted, with the grid, for the first action that asks for more than is free.
+absl::StatusOr<StepMemory> KeepMemoryBooks(const SimulationInput& input, const StepGraph& step,
+                                           const TaskRun& run);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_SIMULATOR_STEP_MEMORY_H_

@@ -1,0 +1,180 @@
+#include "planner/simulator/step_resources.h"
+
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+absl::string_view ChannelName(Channel channel) {
+  switch (channel) {
+    case Channel::kForward:
+      return "forward";
+    case Channel::kBackward:
+      return "backward";
+    case Channel::kGradients:
+      return "gradients";
+  }
+  return "unknown channel";
+}
+
+}  // namespace
+
+StepResources::StepResources(const Topology& topology, const TransportCosts& transport,
+                             const std::vector<DeviceId>& device_of_worker, TaskGraph& graph)
+    : topology_(topology),
+      transport_(transport),
+      device_of_worker_(device_of_worker),
+      graph_(graph),
+      switch_of_(topology.devices.size(), -1),
+      egress_(topology.devices.size()),
+      ingress_(topology.devices.size()) {
+  for (size_t worker = 0; worker < device_of_worker.size(); ++worker) {
+    compute_lanes_.push_back(graph_.AddLane());
+    lane_names_.emplace_back();
+  }
+  AddUplinks();
+  AddLinks();
+}
+
+void StepResources::AddUplinks() {
+  if (topology_.devices.empty()) {
+    to_host_.push_back(graph_.AddCapacity("to host", transport_.host_rate));
+    from_host_.push_back(graph_.AddCapacity("from host", transport_.host_rate));
+    return;
+  }
+  for (size_t index = 0; index < topology_.switches.size(); ++index) {
+    const PcieSwitch& uplink = topology_.switches[index];
+    for (const DeviceId device : uplink.devices) switch_of_[device.value] = static_cast<int>(index);
+    to_host_.push_back(
+        graph_.AddCapacity(absl::StrCat("to host of switch ", index), uplink.to_host));
+    from_host_.push_back(
+        graph_.AddCapacity(absl::StrCat("from host of switch ", index), uplink.from_host));
+    graph_.JoinDirections(to_host_.back(), uplink.to_host_both, from_host_.back(),
+                          uplink.from_host_both);
+  }
+}
+
+void StepResources::AddLinks() {
+  for (size_t device = 0; device < topology_.devices.size(); ++device) {
+    const TopologyDevice& caps = topology_.devices[device];
+    if (caps.egress.value > 0) {
+      egress_[device] = graph_.AddCapacity(absl::StrCat("egress of device ", device), caps.egress);
+    }
+    if (caps.ingress.value > 0) {
+      ingress_[device] =
+          graph_.AddCapacity(absl::StrCat("ingress of device ", device), caps.ingress);
+    }
+  }
+  for (const TopologyLink& link : topology_.links) {
+    std::vector<CapacityId> capacities{graph_.AddCapacity(
+        absl::StrCat("device ", link.from.value, " to device ", link.to.value), link.rate)};
+    if (const auto& egress = egress_[link.from.value]) capacities.push_back(*egress);
+    if (const auto& ingress = ingress_[link.to.value]) capacities.push_back(*ingress);
+    links_[{link.from, link.to}] = {graph_.AddPath(std::move(capacities)), link.latency};
+  }
+}
+
+LaneId StepResources::NamedLane(const std::string& name) {
+  const auto [found, added] = named_lanes_.try_emplace(name);
+  if (added) {
+    found->second = graph_.AddLane();
+    lane_names_.push_back(name);
+  }
+  return found->second;
+}
+
+absl::StatusOr<int> StepResources::FindSwitch(DeviceId device) const {
+  if (const int found = switch_of_[device.value]; found >= 0) return found;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "device ", device.value, " has no way to the host: it is behind no switch of the topology"));
+}
+
+absl::StatusOr<StepResources::Way> StepResources::BetweenDevices(DeviceId from, DeviceId to) {
+  if (const auto found = links_.find({from, to}); found != links_.end()) return found->second;
+  if (const auto found = through_host_.find({from, to}); found != through_host_.end()) {
+    return found->second;
+  }
+  const int first = switch_of_[from.value];
+  const int second = switch_of_[to.value];
+  if (first < 0 || second < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there is no path from device ", from.value, " to device ", to.value,
+                     ": no link, and device ", (first < 0 ? from : to).value,
+                     " is behind no switch through which the host could be reached"));
+  }
+  const Way way{graph_.AddPath({to_host_[first], from_host_[second]}),
+                topology_.switches[first].latency + topology_.switches[second].latency};
+  through_host_[{from, to}] = way;
+  return way;
+}
+
+StepResources::Way StepResources::BetweenWorkers(int from, int to) {
+  const auto [found, added] = between_workers_.try_emplace({from, to});
+  if (added) {
+    const CapacityId capacity =
+        graph_.AddCapacity(absl::StrCat("worker ", from, " to worker ", to), transport_.rate);
+    found->second = {graph_.AddPath({capacity}), transport_.latency};
+  }
+  return found->second;
+}
+
+absl::StatusOr<Route> StepResources::Message(int from, int to, Channel channel) {
+  if (const auto found = messages_.find({from, to, channel}); found != messages_.end()) {
+    return found->second;
+  }
+  Way way;
+  if (topology_.devices.empty()) {
+    way = BetweenWorkers(from, to);
+  } else {
+    SIPHON_ASSIGN_OR_RETURN(way, BetweenDevices(device_of_worker_[from], device_of_worker_[to]));
+  }
+  const Route route{
+      NamedLane(absl::StrCat("worker ", from, " to worker ", to, ", ", ChannelName(channel))),
+      way.path, way.latency};
+  messages_[{from, to, channel}] = route;
+  return route;
+}
+
+absl::StatusOr<Route> StepResources::HostCopy(int worker, CopyDirection direction) {
+  if (const auto found = host_copies_.find({worker, direction}); found != host_copies_.end()) {
+    return found->second;
+  }
+  const DeviceId device = device_of_worker_[worker];
+  const bool out = direction == CopyDirection::kOut;
+  CapacityId capacity;
+  Nanos latency = transport_.latency;
+  if (topology_.devices.empty()) {
+    capacity = (out ? to_host_ : from_host_).front();
+  } else {
+    SIPHON_ASSIGN_OR_RETURN(const int uplink, FindSwitch(device));
+    capacity = (out ? to_host_ : from_host_)[uplink];
+    latency = topology_.switches[uplink].latency;
+  }
+  const Route route{NamedLane(absl::StrCat("device ", device.value,
+                                           out ? ", copies to host" : ", copies from host")),
+                    graph_.AddPath({capacity}), latency};
+  host_copies_[{worker, direction}] = route;
+  return route;
+}
+
+absl::StatusOr<Route> StepResources::PeerCopy(int owner, DeviceId lender, CopyDirection direction) {
+  const DeviceId device = device_of_worker_[owner];
+  if (lender.value < 0 || lender.value >= DeviceCount(topology_) || lender == device) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "device ", lender.value, " cannot lend to device ", device.value,
+        ": lenders are other devices of the topology, which has ", DeviceCount(topology_)));
+  }
+  const bool out = direction == CopyDirection::kOut;
+  SIPHON_ASSIGN_OR_RETURN(const Way way,
+                          BetweenDevices(out ? device : lender, out ? lender : device));
+  const std::string engine =
+      topology_.copy_engines == CopyEngines::kOneForAllPeers
+          ? absl::StrCat("device ", device.value, ", copies to and from peers")
+          : absl::StrCat("device ", device.value, ", copies to and from device ", lender.value);
+  return Route{NamedLane(engine), way.path, way.latency};
+}
+
+}  // namespace siphon

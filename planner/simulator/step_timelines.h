@@ -1,0 +1,17 @@
+#ifndef SIPHON_PLANNER_SIMULATOR_STEP_TIMELINES_H_
+#define SIPHON_PLANNER_SIMULATOR_STEP_TIMELINES_H_
+
+#include "planner/schedule.h"
+#include "planner/simulator/run_task_graph.h"
+#include "planner/simulator/simulated_step.h"
+#include "planner/simulator/step_graph.h"
+
+namespace siphon {
+
+// Step time, timelines, lanes, waits and both idle fractions; the memory is left empty. Requires:
+// nothing in the run is stuck.
+SimulatedStep StepTimelines(const Schedule& schedule, const StepGraph& step, const TaskRun& run);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_SIMULATOR_STEP_TIMELINES_H_
