@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "launch/process/board.h"
 #include "launch/process/cma_probe.h"
 #include "launch/process/exit_codes.h"
@@ -259,6 +260,14 @@ class Supervision {
   // mpirun did not get as far as to start them, or they ended before they entered the board.
   int ConcludeWithoutWorkers(std::optional<int> own_end) {
     const int code = own_end.has_value() ? Code(*own_end) : kExitFailure;
+    const bool none_ran = CountOf(Board::State::kStarting) == options_.workers &&
+                          output_.HowOthersEnded(LossWatch::kNobody).empty();
+    if (none_ran && !options_.mpirun_options.empty()) {
+      Say(absl::StrCat(
+          output_.held(), "siphon: launch.mpirun_options: mpirun refused to start with ",
+          absl::StrJoin(options_.mpirun_options, " "), "; its own words stand above\n"));
+      return kExitBadInput;
+    }
     Say(absl::StrCat(output_.held(), "siphon: mpirun ended with code ", code,
                      " before all workers had started\n"));
     return code == kExitBadInput || code == kExitDoesNotFit ? code : kExitFailure;

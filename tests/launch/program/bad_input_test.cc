@@ -223,6 +223,15 @@ TEST_F(BadInput, CapacityBeyondTheMachineNamesWhatItHas) {
   EXPECT_FALSE(fs::exists(PathOf("run")));
 }
 
+TEST_F(BadInput, OptionsThatMpirunRefusesAreNamedBehindItsOwnWords) {
+  const ProgramEnd end = Siphon({"train", job(), "--set", "launch.mpirun_options=[--nonsense]"});
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(end.errors,
+              MatchesRegex(".*unknown option .*nonsense.*\nsiphon: launch.mpirun_options: mpirun "
+                           "refused to start with --nonsense; its own words stand above\n"));
+  ExpectNothingLeft();
+}
+
 TEST_F(BadInput, CapacityTooSmallForTheBuffersEndsWithThreeAndBothNumbers) {
   const ProgramEnd end = Siphon({"train", job(), "--set", "memory.capacity=100kB"});
   EXPECT_EQ(end.exit_code, 3);
