@@ -54,6 +54,8 @@ struct LayerMemory {
   // none: the pass needs nothing more.
   std::vector<WorkspaceMoment> forward;
   std::vector<WorkspaceMoment> backward;
+  // The same of I alone where the backward is split; it frees nothing that is saved until its end.
+  std::vector<WorkspaceMoment> input_backward;
   friend bool operator==(const LayerMemory&, const LayerMemory&) = default;
 };
 

@@ -13,6 +13,52 @@ namespace {
 // GPT-2 with the names and layouts of Hugging Face's GPT2LMHeadModel.
 constexpr absl::string_view kTokenEmbedding = "transformer.wte.weight";
 
+// The tapes follow pipeline/torch/gpt_layers.cc line by line.
+LayerMemory EmbeddingMemory(const ModelOptions& options) {
+  LayerTape tape;
+  const auto ids = tape.TokenIds({options.sequence_length});
+  const auto tokens = tape.Embedding("tokens", ids, options.vocabulary, options.hidden);
+  const auto x = tape.AddParameter("positions", tokens, options.sequence_length * options.hidden);
+  tape.Forget(tokens);
+  return tape.Finish(TapeDropout(tape, "dropout", x, options.dropout));
+}
+
+LayerMemory BlockMemory(const ModelOptions& options) {
+  const int64_t hidden = options.hidden;
+  LayerTape tape;
+  const auto x = tape.Input({options.sequence_length, hidden});
+  const auto normed = tape.LayerNorm("norm_1", x);
+  const auto qkv = tape.Named("attention.query_key_value",
+                              tape.Linear("attention.qkv", normed, 3 * hidden, 3 * hidden));
+  const std::vector<LayerTape::Value> parts = tape.Split(qkv, 3);
+  tape.Forget(qkv);
+  const auto attended =
+      TapeAttention(tape, parts[0], parts[1], parts[2], options, Causality::kCausal);
+  const auto projected =
+      TapeDropout(tape, "attention.projection.dropout",
+                  tape.Linear("attention.projection", attended, hidden, hidden), options.dropout);
+  const auto middle = tape.Add(x, projected);
+  tape.Forget(projected);
+  const auto normed_again = tape.LayerNorm("norm_2", middle);
+  const auto up = tape.Linear("perceptron.up", normed_again, 4 * hidden, 4 * hidden);
+  tape.Forget(normed_again);
+  const auto active = tape.Activation("perceptron.activation", up, options.activation);
+  const auto down =
+      TapeDropout(tape, "perceptron.down.dropout",
+                  tape.Linear("perceptron.down", active, hidden, hidden), options.dropout);
+  tape.Forget(active);
+  return tape.Finish(tape.Add(middle, down));
+}
+
+LayerMemory HeadMemory(const ModelOptions& options) {
+  LayerTape tape;
+  const auto x = tape.Input({options.sequence_length, options.hidden});
+  const auto normed = tape.LayerNorm("norm", x);
+  const auto logits = tape.Linear("vocabulary", normed, options.vocabulary, /*bias_elements=*/0);
+  tape.Forget(normed);
+  return tape.Finish(tape.CrossEntropy(logits));
+}
+
 LayerSpec Embedding(const ModelOptions& options) {
   LayerSpec layer{"transformer.embeddings", "gpt_embedding"};
   layer.parameters = {
@@ -20,6 +66,7 @@ LayerSpec Embedding(const ModelOptions& options) {
       NormalParameter("transformer.wpe.weight", {options.sequence_length, options.hidden})};
   layer.outputs = HiddenStates(options);
   layer.forward_flops = options.sequence_length * options.hidden;
+  layer.memory = EmbeddingMemory(options);
   return layer;
 }
 
@@ -50,6 +97,7 @@ LayerSpec Head(const ModelOptions& options) {
                       {options.vocabulary, options.hidden}));
   layer.forward_flops =
       MatrixProductFlops(options.sequence_length, options.hidden, options.vocabulary);
+  layer.memory = HeadMemory(options);
   return layer;
 }
 
@@ -57,8 +105,9 @@ LayerSpec Head(const ModelOptions& options) {
 
 absl::StatusOr<ModelSpec> BuildGptSpec(const ModelOptions& options) {
   SIPHON_RETURN_IF_ERROR(CheckModelSizes(options, AttentionHeads::kUsed));
-  return AssembleTokenModel(options, Objective::kNextToken, "gelu_new",
-                            {.embedding = Embedding, .block = Block, .head = Head});
+  return AssembleTokenModel(
+      options, Objective::kNextToken, "gelu_new",
+      {.embedding = Embedding, .block = Block, .block_memory = BlockMemory, .head = Head});
 }
 
 }  // namespace siphon

@@ -50,6 +50,59 @@ int64_t TransformerBlockFlops(const ModelOptions& options) {
   return query_key_value + scores + weighted_values + projection + perceptron;
 }
 
+LayerTape::Value TapeDropout(LayerTape& tape, const std::string& name, LayerTape::Value x,
+                             double probability) {
+  const LayerTape::Value dropped = tape.Dropout(name, x, probability);
+  if (dropped != x) tape.Forget(x);
+  return dropped;
+}
+
+namespace {
+
+LayerTape::Value TapeWrittenOut(LayerTape& tape, LayerTape::Value query, LayerTape::Value key,
+                                LayerTape::Value value, const ModelOptions& options,
+                                Causality causality) {
+  const int64_t sequence = options.sequence_length;
+  const int64_t heads = options.heads;
+  const std::vector<int64_t> split{heads, sequence, options.hidden / heads};
+  const std::vector<int64_t> square{heads, sequence, sequence};
+  const auto rearranged = [&](const char* name, LayerTape::Value x) {
+    return tape.Named(name, tape.Copy(x, split));
+  };
+  const LayerTape::Value q = rearranged("attention.query", query);
+  const LayerTape::Value k = rearranged("attention.key", key);
+  const LayerTape::Value product = tape.MultiplyBatched("attention.scores", q, k, square);
+  tape.Forget(q);
+  tape.Forget(k);
+  LayerTape::Value scores = tape.Scale(product);
+  tape.Forget(product);
+  if (causality == Causality::kCausal) {
+    const LayerTape::Value scaled = scores;
+    scores = tape.AddConstant(scaled, sequence * sequence);
+    tape.Forget(scaled);
+  }
+  const LayerTape::Value probabilities = TapeDropout(
+      tape, "attention.dropout", tape.Softmax("attention.softmax", scores), options.dropout);
+  if (options.dropout > 0) tape.Named("attention.dropout.output", probabilities);
+  const LayerTape::Value v = rearranged("attention.value", value);
+  const LayerTape::Value attended = tape.MultiplyBatched("attention", probabilities, v, split);
+  for (const LayerTape::Value gone : {v, scores, probabilities}) tape.Forget(gone);
+  const LayerTape::Value result = tape.Copy(attended, {sequence, options.hidden});
+  tape.Forget(attended);
+  return result;
+}
+
+}  // namespace
+
+LayerTape::Value TapeAttention(LayerTape& tape, LayerTape::Value query, LayerTape::Value key,
+                               LayerTape::Value value, const ModelOptions& options,
+                               Causality causality) {
+  const bool fused = options.flash_attention && options.dropout == 0;
+  return tape.Named("attention.output",
+                    fused ? tape.FusedAttention("attention", query, key, value, options.heads)
+                          : TapeWrittenOut(tape, query, key, value, options, causality));
+}
+
 std::vector<TensorSpec> HiddenStates(const ModelOptions& options) {
   return {{DType::kFloat32, {options.sequence_length, options.hidden}}};
 }
@@ -67,11 +120,13 @@ ModelSpec AssembleTokenModel(const ModelOptions& options, Objective objective,
   model.input = TokenSequence(options);
   model.target = TokenSequence(options);
   model.classes = options.vocabulary;
-  model.layers.push_back(layers.embedding(options));
+  model.layers.push_back(layers.embedding(model.options));
+  const LayerMemory block_memory = layers.block_memory(model.options);
   for (int64_t index = 0; index < options.layers; ++index) {
-    model.layers.push_back(layers.block(options, index));
+    model.layers.push_back(layers.block(model.options, index));
+    model.layers.back().memory = block_memory;
   }
-  model.layers.push_back(layers.head(options));
+  model.layers.push_back(layers.head(model.options));
   return model;
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/string_view.h"
 #include "planner/model_spec.h"
+#include "planner/models/layer_tape.h"
 
 namespace siphon {
 
@@ -36,6 +37,16 @@ int64_t MatrixProductFlops(int64_t rows, int64_t inner, int64_t columns);
 // width, attention scores.
 int64_t TransformerBlockFlops(const ModelOptions& options);
 
+// Attention of a block over [sequence, hidden] each, as pipeline/torch does it: fused, or written
+// out with `flash_attention: false` or dropout. Forgets the three.
+enum class Causality { kCausal, kBidirectional };
+LayerTape::Value TapeAttention(LayerTape& tape, LayerTape::Value query, LayerTape::Value key,
+                               LayerTape::Value value, const ModelOptions& options,
+                               Causality causality);
+// `x` with dropout; forgets x where it made another.
+LayerTape::Value TapeDropout(LayerTape& tape, const std::string& name, LayerTape::Value x,
+                             double probability);
+
 // F32[sequence_length, hidden]: what flows between the layers of one sample.
 std::vector<TensorSpec> HiddenStates(const ModelOptions& options);
 // I64[sequence_length].
@@ -44,7 +55,8 @@ TensorSpec TokenSequence(const ModelOptions& options);
 // The layers that make a model on tokens: `block` is called with 0 .. options.layers - 1.
 struct TokenModelLayers {
   LayerSpec (*embedding)(const ModelOptions& options);
-  LayerSpec (*block)(const ModelOptions& options, int64_t index);
+  LayerSpec (*block)(const ModelOptions& options, int64_t index);  // without its memory
+  LayerMemory (*block_memory)(const ModelOptions& options);        // the same for all blocks
   LayerSpec (*head)(const ModelOptions& options);
 };
 

@@ -1,0 +1,60 @@
+#ifndef SIPHON_PLANNER_MODELS_BACKWARD_WALK_H_
+#define SIPHON_PLANNER_MODELS_BACKWARD_WALK_H_
+
+#include <vector>
+
+#include "planner/models/layer_tape.h"
+
+namespace siphon {
+
+enum class BackwardKind {
+  kWhole,  // frees what was saved as it goes, and makes the parameters' gradients
+  kInput,  // keeps what was saved, and what arrives at operations with parameters
+};
+
+// A layer's operations in reverse: moments of its memory beyond what was saved and the gradient of
+// the output.
+class BackwardWalk {
+ public:
+  BackwardWalk(const LayerTape& tape, LayerTape::Value output, BackwardKind kind);
+
+  std::vector<WorkspaceMoment> TakeMoments() { return std::move(moments_); }
+  // Gradients that arrived at operations with parameters; each memory once.
+  std::vector<SavedTensorSpec> TakeQueued() { return std::move(queued_); }
+
+ private:
+  using Operation = LayerTape::Operation;
+  struct GradientBlock {
+    Bytes size;
+    int holders = 0;
+    bool queued = false;
+  };
+
+  void Run(int index);
+  // The gradient of the operation's only result, or of its first: the others are released with it.
+  void Queue(const Operation& operation);
+  void MakeInputGradients(const Operation& operation);
+  void ReleaseOutputGradients(const Operation& operation);
+  void FreeSavedBy(int index);
+  // `block` arrives as a gradient of `value`, and is added to what is there.
+  void Arrive(LayerTape::Value value, int block);
+  int NewGradient(Bytes size);
+  void Release(int block);
+  void Note(Bytes fixed);
+
+  const LayerTape& tape_;
+  const BackwardKind kind_;
+  std::vector<GradientBlock> gradients_;
+  std::vector<int> gradient_of_;  // by value; -1: none yet
+  Bytes now_;
+  Bytes parameters_;  // gradients so far
+  std::vector<WorkspaceMoment> moments_;
+  std::vector<SavedTensorSpec> queued_;
+};
+
+// Only moments that are the fullest for some microbatch; at most one that holds nothing.
+std::vector<WorkspaceMoment> FullestMoments(std::vector<WorkspaceMoment> moments);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_MODELS_BACKWARD_WALK_H_
