@@ -53,11 +53,9 @@ absl::Status ProgramRun::Dispatch(const Action& action) {
   switch (action.kind) {
     case ActionKind::kForward:
     case ActionKind::kBackward:
-      return Compute(action);
     case ActionKind::kBackwardInput:
     case ActionKind::kBackwardWeight:
-      return absl::FailedPreconditionError(
-          "this worker does not split a backward into I and W; a B does both");
+      return Compute(action);
     case ActionKind::kSendForward:
     case ActionKind::kSendBackward:
       return StartSend(action);
@@ -70,28 +68,56 @@ absl::Status ProgramRun::Dispatch(const Action& action) {
       return ReduceNorm();
     case ActionKind::kStep:
       return Step(action.stage);
+    case ActionKind::kUpdate:
+      return absl::FailedPreconditionError(
+          "the program changes weights in the middle of a step, which needs weight versions; "
+          "workers hold one version of their weights");
+    case ActionKind::kSwapOut:
+    case ActionKind::kSwapOutEnd:
+    case ActionKind::kSwapIn:
+    case ActionKind::kSwapInEnd:
+    case ActionKind::kDrop:
+    case ActionKind::kRecompute:
+      return absl::FailedPreconditionError(
+          "the program moves or drops activations; workers keep all of them from forward to "
+          "backward");
   }
   return absl::InternalError("an action of unknown kind");
 }
 
 absl::Status ProgramRun::Compute(const Action& action) {
   SIPHON_ASSIGN_OR_RETURN(StageCompute * compute, Find(action.stage));
-  if (action.kind == ActionKind::kForward) {
-    if (action.stage > StageId(0)) {
-      SIPHON_RETURN_IF_ERROR(
-          Provide({action.stage, Boundary::kInput, action.microbatch}, Previous(action.stage)));
-    }
-    SIPHON_RETURN_IF_ERROR(compute->Forward(action.microbatch));
-    int live = 0;
-    for (const auto& [stage, each] : stages_) live += each->LiveMicrobatches();
-    peak_live_ = std::max(peak_live_, live);
-    return absl::OkStatus();
+  if (!within_cell_) ending_ = 0;
+  within_cell_ = action.pairing == Pairing::kWithNext;
+  if (action.kind == ActionKind::kForward) return Forward(*compute, action);
+  if (action.kind == ActionKind::kBackwardWeight) {
+    SIPHON_RETURN_IF_ERROR(compute->BackwardWeight(action.microbatch));
+  } else {
+    SIPHON_RETURN_IF_ERROR(BackwardToInput(*compute, action));
   }
+  if (action.kind != ActionKind::kBackwardInput) ++ending_;
+  return absl::OkStatus();
+}
+
+absl::Status ProgramRun::Forward(StageCompute& compute, const Action& action) {
+  if (action.stage > StageId(0)) {
+    SIPHON_RETURN_IF_ERROR(
+        Provide({action.stage, Boundary::kInput, action.microbatch}, Previous(action.stage)));
+  }
+  SIPHON_RETURN_IF_ERROR(compute.Forward(action.microbatch));
+  int live = ending_;
+  for (const auto& [stage, each] : stages_) live += each->LiveMicrobatches();
+  peak_live_ = std::max(peak_live_, live);
+  return absl::OkStatus();
+}
+
+absl::Status ProgramRun::BackwardToInput(StageCompute& compute, const Action& action) {
   if (static_cast<size_t>(Next(action.stage).value) < layout_.worker_of_stage.size()) {
     SIPHON_RETURN_IF_ERROR(
         Provide({action.stage, Boundary::kOutputGradient, action.microbatch}, Next(action.stage)));
   }
-  return compute->Backward(action.microbatch);
+  return action.kind == ActionKind::kBackward ? compute.Backward(action.microbatch)
+                                              : compute.BackwardInput(action.microbatch);
 }
 
 absl::Status ProgramRun::StartSend(const Action& action) {
@@ -153,21 +179,30 @@ absl::Status ProgramRun::ReduceNorm() {
         "no REDUCE_GRAD yet for stage ", unreduced_.begin()->value, ", which shares a parameter"));
   }
   recorder_.BeginWait();  // norms take microseconds: the time goes into waiting for the slowest
-  SIPHON_ASSIGN_OR_RETURN(agreement_,
-                          AgreeOnStep(me_, layout_, microbatches_, stages_, transport_));
+  StepContribution mine{.norms = stepped_norms_, .losses = LossesHere()};
+  for (const auto& [stage, compute] : stages_) {
+    if (mine.norms.contains(stage)) continue;
+    SIPHON_ASSIGN_OR_RETURN(mine.norms[stage], compute->GradientNorms());
+  }
+  SIPHON_ASSIGN_OR_RETURN(agreement_, AgreeOnStep(me_, layout_, microbatches_, mine, transport_));
   recorder_.EndWait();
   return absl::OkStatus();
 }
 
 absl::Status ProgramRun::Step(StageId stage) {
   SIPHON_ASSIGN_OR_RETURN(StageCompute * compute, Find(stage));
-  if (!unreduced_.empty() || (end_.clip_norm > 0 && !agreement_.has_value())) {
+  const bool agreed = agreement_.has_value();
+  // Gradients of shared parameters are complete when those of all stages here are.
+  const bool added = unreduced_.empty() || !SharingStages(layout_).contains(stage);
+  if (!added || (end_.clip_norm > 0 && !agreed)) {
     return absl::FailedPreconditionError(
         "the optimizer step needs REDUCE_GRAD of all stages that share parameters, and "
         "REDUCE_NORM when gradients are clipped");
   }
-  const float scale =
-      agreement_.has_value() ? ClippingFactor(agreement_->gradient_norm, end_.clip_norm) : 1.0f;
+  if (!agreed) {  // just in time; the step forgets the gradients
+    SIPHON_ASSIGN_OR_RETURN(stepped_norms_[stage], compute->GradientNorms());
+  }
+  const float scale = agreed ? ClippingFactor(agreement_->gradient_norm, end_.clip_norm) : 1.0f;
   return compute->Step(
       {.update = end_.update, .learning_rate = end_.learning_rate, .gradient_scale = scale});
 }
@@ -262,12 +297,13 @@ StepReport ProgramRun::TakeReport() {
     report.gradient_norm = agreement_->gradient_norm;
     return report;
   }
-  for (const auto& [stage, compute] : stages_) {
-    if (static_cast<size_t>(Next(stage).value) == layout_.worker_of_stage.size()) {
-      report.losses = compute->Losses();
-    }
-  }
+  report.losses = LossesHere();
   return report;
+}
+
+std::vector<float> ProgramRun::LossesHere() const {
+  const auto last = stages_.find(StageId(static_cast<int>(layout_.worker_of_stage.size()) - 1));
+  return last == stages_.end() ? std::vector<float>() : last->second->Losses();
 }
 
 absl::StatusOr<StageCompute*> ProgramRun::Find(StageId stage) const {

@@ -42,6 +42,9 @@ class ProgramRun {
 
   absl::Status Dispatch(const Action& action);
   absl::Status Compute(const Action& action);
+  // Runs the pass, and waits for what it takes in.
+  absl::Status Forward(StageCompute& compute, const Action& action);
+  absl::Status BackwardToInput(StageCompute& compute, const Action& action);
   absl::Status StartSend(const Action& action);
   absl::Status StartReceive(const Action& action);
   absl::Status ReduceGradient(StageId stage);
@@ -58,6 +61,8 @@ class ProgramRun {
   absl::Status NothingLeft() const;
   absl::StatusOr<StageCompute*> Find(StageId stage) const;
   bool HasStage(StageId stage) const;
+  // The last stage's losses so far; empty on the workers that do not hold it.
+  std::vector<float> LossesHere() const;
 
   const WorkerId me_;
   const WorkerLayout& layout_;
@@ -70,8 +75,14 @@ class ProgramRun {
   std::map<Place, TransferId> receives_;
   std::vector<Sending> sends_;
   std::set<StageId> unreduced_;  // stages here whose shared gradients are still to be added
+  // Gradient norms of stages that have had their optimizer step before all agreed on the norm.
+  std::map<StageId, std::vector<float>> stepped_norms_;
   std::optional<StepAgreement> agreement_;
   int peak_live_ = 0;
+  // Microbatches of stages whose lives end within the compute cell under way; what stands in one
+  // cell counts as happening at the same time.
+  int ending_ = 0;
+  bool within_cell_ = false;  // the next action belongs to the cell of the one before
 };
 
 }  // namespace siphon

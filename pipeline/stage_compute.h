@@ -41,7 +41,7 @@ enum class Boundary {
   kInput,           // activations from the previous stage; filled by a receive
   kOutput,          // activations for the next stage; made by Forward
   kOutputGradient,  // from the next stage; filled by a receive
-  kInputGradient,   // for the previous stage; made by Backward
+  kInputGradient,   // for the previous stage; made by Backward or BackwardInput
 };
 
 // "input", "gradient of the output", ... for messages.
@@ -102,15 +102,21 @@ class StageCompute {
   virtual absl::Status BeginStep(const StepInputs& inputs) = 0;
 
   // Memory of a boundary. kInput and kOutputGradient are allocated by the first call, to be filled
-  // before Forward or Backward of that microbatch, which take them over. kOutput and kInputGradient
-  // exist from Forward or Backward until Release. FailedPrecondition where there is nothing yet, or
-  // nothing more.
+  // before Forward or Backward (or BackwardInput) of that microbatch, which take them over. kOutput
+  // and kInputGradient exist from Forward or Backward (or BackwardInput) until Release.
+  // FailedPrecondition where there is nothing yet, or nothing more.
   virtual absl::StatusOr<BoundarySpans> Buffers(Boundary boundary, MicrobatchId microbatch) = 0;
   // Drops kOutput once it was sent, kInputGradient likewise.
   virtual absl::Status Release(Boundary boundary, MicrobatchId microbatch) = 0;
 
   virtual absl::Status Forward(MicrobatchId microbatch) = 0;
+  // Makes kInputGradient and adds the microbatch's weight gradients to the sums of this step.
   virtual absl::Status Backward(MicrobatchId microbatch) = 0;
+  // Backward in two halves, with the same bits: the first makes kInputGradient and keeps no more
+  // activations than the weight gradients need, the second adds those to the sums. Sums grow in the
+  // order in which microbatches come to Backward or BackwardWeight.
+  virtual absl::Status BackwardInput(MicrobatchId microbatch) = 0;
+  virtual absl::Status BackwardWeight(MicrobatchId microbatch) = 0;
 
   // The losses of the microbatches so far, ascending; empty unless this is the last stage.
   virtual std::vector<float> Losses() const = 0;
@@ -127,7 +133,7 @@ class StageCompute {
 
   // Live views of parameters and moments, in canonical order.
   virtual std::vector<StateTensor> State() = 0;
-  // Microbatches now held between Forward and the end of Backward.
+  // Microbatches now held between Forward and the end of Backward or BackwardWeight.
   virtual int LiveMicrobatches() const = 0;
 };
 

@@ -44,7 +44,8 @@ struct StepReport {
 // Thread-safety: one thread.
 class StageWorker {
  public:
-  // Called before each action, for the outside to see where a worker is. An error ends the step there.
+  // Called before each action, for the outside to see where a worker is. An error ends the step
+  // there.
   using ActionObserver = std::function<absl::Status(const Action&)>;
 
   // `stages` are those that `layout` gives to `me`. Stages and transport must outlive the worker;

@@ -30,27 +30,28 @@ std::vector<int> FloatsOfWorkers(const WorkerLayout& layout, int microbatches) {
   return floats;
 }
 
-absl::StatusOr<std::vector<float>> MyFloats(const WorkerLayout& layout, int microbatches,
-                                            const std::map<StageId, StageCompute*>& stages) {
-  std::vector<float> mine;
-  for (const auto& [stage, compute] : stages) {
-    SIPHON_ASSIGN_OR_RETURN(const std::vector<float> norms, compute->GradientNorms());
-    const int owned = layout.owned_parameters.at(stage.value);
+absl::StatusOr<std::vector<float>> MyFloats(WorkerId me, const WorkerLayout& layout,
+                                            int microbatches, const StepContribution& mine) {
+  std::vector<float> floats;
+  for (size_t index = 0; index < layout.worker_of_stage.size(); ++index) {
+    if (layout.worker_of_stage[index] != me) continue;
+    const auto found = mine.norms.find(StageId(static_cast<int>(index)));
+    const std::vector<float> norms =
+        found == mine.norms.end() ? std::vector<float>{} : found->second;
+    const int owned = layout.owned_parameters.at(index);
     if (static_cast<int>(norms.size()) != owned) {
-      return absl::InternalError(absl::StrCat("stage ", stage.value, " gives ", norms.size(),
+      return absl::InternalError(absl::StrCat("stage ", index, " gives ", norms.size(),
                                               " gradient norms and owns ", owned, " parameters"));
     }
-    mine.insert(mine.end(), norms.begin(), norms.end());
+    floats.insert(floats.end(), norms.begin(), norms.end());
   }
-  const auto last = stages.find(LastStage(layout));
-  if (last == stages.end()) return mine;
-  const std::vector<float> losses = last->second->Losses();
-  if (static_cast<int>(losses.size()) != microbatches) {
-    return absl::InternalError(absl::StrCat("the last stage gives ", losses.size(), " losses for ",
-                                            microbatches, " microbatches"));
+  if (WorkerOf(layout, LastStage(layout)) != me) return floats;
+  if (static_cast<int>(mine.losses.size()) != microbatches) {
+    return absl::InternalError(absl::StrCat("the last stage gives ", mine.losses.size(),
+                                            " losses for ", microbatches, " microbatches"));
   }
-  mine.insert(mine.end(), losses.begin(), losses.end());
-  return mine;
+  floats.insert(floats.end(), mine.losses.begin(), mine.losses.end());
+  return floats;
 }
 
 absl::StatusOr<std::vector<std::vector<float>>> GatherFloats(WorkerId me,
@@ -78,12 +79,11 @@ absl::StatusOr<std::vector<std::vector<float>>> GatherFloats(WorkerId me,
 }  // namespace
 
 absl::StatusOr<StepAgreement> AgreeOnStep(WorkerId me, const WorkerLayout& layout, int microbatches,
-                                          const std::map<StageId, StageCompute*>& stages,
-                                          Transport* transport) {
-  SIPHON_ASSIGN_OR_RETURN(std::vector<float> mine, MyFloats(layout, microbatches, stages));
+                                          const StepContribution& mine, Transport* transport) {
+  SIPHON_ASSIGN_OR_RETURN(std::vector<float> floats, MyFloats(me, layout, microbatches, mine));
   SIPHON_ASSIGN_OR_RETURN(
       const std::vector<std::vector<float>> everyone,
-      GatherFloats(me, FloatsOfWorkers(layout, microbatches), std::move(mine), transport));
+      GatherFloats(me, FloatsOfWorkers(layout, microbatches), std::move(floats), transport));
   // A worker's floats are in the order of its stages, which need not be neighbours.
   std::vector<size_t> read(everyone.size(), 0);
   std::vector<float> norms;

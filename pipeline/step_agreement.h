@@ -18,6 +18,12 @@ struct StepAgreement {
   std::vector<float> losses;  // of each microbatch, ascending
 };
 
+// What one worker brings to the agreement.
+struct StepContribution {
+  std::map<StageId, std::vector<float>> norms;  // StageCompute::GradientNorms of each stage here
+  std::vector<float> losses;                    // of the last stage, if it is here
+};
+
 // Collects every stage's parameter norms and the last stage's losses. Collective among all workers.
 // Squares are summed in double precision in canonical order, which is stage by stage since the
 // first use of a parameter owns it.
@@ -26,8 +32,7 @@ struct StepAgreement {
 // Errors: Internal when a stage gives another number of norms or losses than the layout says; those
 // of the transport.
 absl::StatusOr<StepAgreement> AgreeOnStep(WorkerId me, const WorkerLayout& layout, int microbatches,
-                                          const std::map<StageId, StageCompute*>& stages,
-                                          Transport* transport);
+                                          const StepContribution& mine, Transport* transport);
 
 // The 2-norm of a vector whose parts have these norms: squares added in double precision, in order.
 double NormOfNorms(absl::Span<const float> norms);

@@ -28,7 +28,7 @@ FakeJob::FakeJob(const Schedule& schedule, std::vector<SharedParameter> shared,
                  JobTransport transport)
     : shared_(std::make_unique<Shared>()) {
   const int stages = StageCount(schedule);
-  const int workers = static_cast<int>(schedule.programs.size());
+  const int workers = WorkerCount(schedule);
   layout_.worker_of_stage = schedule.worker_of_stage;
   layout_.owned_parameters.assign(static_cast<size_t>(stages), 1);
   layout_.shared_parameters = shared;

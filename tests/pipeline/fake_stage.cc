@@ -38,6 +38,7 @@ absl::Status FakeStage::MaybeFail() {
 absl::Status FakeStage::BeginStep(const StepInputs& inputs) {
   mode_ = inputs.mode;
   losses_.clear();
+  accumulated_.clear();
   backwards_ = 0;
   gradient_ = 0;
   for (Use& use : uses_) std::fill(use.gradient.begin(), use.gradient.end(), 0.0f);
@@ -100,20 +101,35 @@ absl::Status FakeStage::Forward(MicrobatchId microbatch) {
 }
 
 absl::Status FakeStage::Backward(MicrobatchId microbatch) {
+  SIPHON_RETURN_IF_ERROR(BackwardInput(microbatch));
+  return BackwardWeight(microbatch);
+}
+
+absl::Status FakeStage::BackwardInput(MicrobatchId microbatch) {
   SIPHON_RETURN_IF_ERROR(MaybeFail());
   if (live_.erase(microbatch.value) == 0) return absl::FailedPreconditionError("no forward yet");
   absl::StatusOr<float> gradient = 1.0f;
   if (!last()) gradient = TakeValue(Boundary::kOutputGradient, microbatch);
   if (!gradient.ok()) return gradient.status();
-  gradient_ += *gradient;
+  half_done_[microbatch.value] = *gradient;
+  if (stage_.value > 0) {
+    buffers_[{Boundary::kInputGradient, microbatch.value}] = std::make_unique<Tensors>(
+        Make(Boundary::kInputGradient, *gradient + static_cast<float>(10 * (stage_.value + 1))));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FakeStage::BackwardWeight(MicrobatchId microbatch) {
+  SIPHON_RETURN_IF_ERROR(MaybeFail());
+  const auto half = half_done_.find(microbatch.value);
+  if (half == half_done_.end()) return absl::FailedPreconditionError("no input half yet");
+  gradient_ += half->second;
+  half_done_.erase(half);
+  accumulated_.push_back(microbatch.value);
   ++backwards_;
   for (Use& use : uses_) {
     if (!use.own) continue;
     for (float& element : use.gradient) element = static_cast<float>((use.layer + 1) * backwards_);
-  }
-  if (stage_.value > 0) {
-    buffers_[{Boundary::kInputGradient, microbatch.value}] = std::make_unique<Tensors>(
-        Make(Boundary::kInputGradient, *gradient + static_cast<float>(10 * (stage_.value + 1))));
   }
   return absl::OkStatus();
 }

@@ -34,18 +34,24 @@ class FakeStage : public StageCompute {
   absl::Status Release(Boundary boundary, MicrobatchId microbatch) override;
   absl::Status Forward(MicrobatchId microbatch) override;
   absl::Status Backward(MicrobatchId microbatch) override;
+  absl::Status BackwardInput(MicrobatchId microbatch) override;
+  absl::Status BackwardWeight(MicrobatchId microbatch) override;
   std::vector<float> Losses() const override;
   absl::StatusOr<std::vector<SharedGradient>> SharedGradients() override;
   absl::Status AddSharedGradients() override;
   absl::StatusOr<std::vector<float>> GradientNorms() override;
   absl::Status Step(const UpdateSettings& settings) override;
   std::vector<StateTensor> State() override { return {}; }
-  int LiveMicrobatches() const override { return static_cast<int>(live_.size()); }
+  int LiveMicrobatches() const override {
+    return static_cast<int>(live_.size() + half_done_.size());
+  }
 
   // Boundary buffers that exist now.
   int buffers() const { return static_cast<int>(buffers_.size()); }
   float parameter() const { return parameter_; }
   const std::vector<UpdateSettings>& updates() const { return updates_; }
+  // Microbatches of the last step in the order in which their gradients were added.
+  const std::vector<int>& accumulated() const { return accumulated_; }
 
  private:
   struct Use {
@@ -72,7 +78,9 @@ class FakeStage : public StageCompute {
   std::vector<Use> uses_;
   StepMode mode_ = StepMode::kTrain;
   std::map<Key, std::unique_ptr<Tensors>> buffers_;
-  std::map<int, float> live_;  // microbatches between F and B
+  std::map<int, float> live_;       // microbatches between F and B or I
+  std::map<int, float> half_done_;  // between I and W: the gradient of the output
+  std::vector<int> accumulated_;    // microbatches in the order of their B or W, of this step
   std::map<int, float> losses_;
   int backwards_ = 0;
   float gradient_ = 0;

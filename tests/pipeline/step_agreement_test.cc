@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "pipeline/worker_layout.h"
-#include "tests/pipeline/fake_stage.h"
 #include "tests/pipeline/transport/thread_worlds.h"
 
 namespace siphon {
@@ -34,16 +33,6 @@ TEST(ClippingFactor, ShortensLongGradientsOnly) {
 
 TEST(ClippingFactor, IsOneWhenClippingIsOff) { EXPECT_EQ(ClippingFactor(1e9, 0.0), 1.0f); }
 
-class StageWithNorm final : public FakeStage {
- public:
-  StageWithNorm(StageId stage, float norm) : FakeStage(stage, 4, {}), norm_(norm) {}
-  absl::StatusOr<std::vector<float>> GradientNorms() override { return std::vector<float>{norm_}; }
-  std::vector<float> Losses() const override { return {0.5f, 0.25f}; }
-
- private:
-  float norm_;
-};
-
 TEST(AgreeOnStep, AddsSquaresStageByStageWhoeverHoldsThem) {
   // 1 + 1e16 is 1e16 in double precision, and stays so; (1 + 1) + 1e16 + 1, which is the order of
   // the workers, is not.
@@ -54,10 +43,11 @@ TEST(AgreeOnStep, AddsSquaresStageByStageWhoeverHoldsThem) {
   ASSERT_NE(NormOfNorms(std::vector<float>{norms[0], norms[2], norms[1], norms[3]}), 1e8);
   ThreadJob job = MakeInProcessJob(2, nullptr);
   RunInThreads(job, [&](WorkerId me, Transport& transport) {
-    StageWithNorm low(StageId(me.value), norms[static_cast<size_t>(me.value)]);
-    StageWithNorm high(StageId(me.value + 2), norms[static_cast<size_t>(me.value) + 2]);
-    const auto agreed = AgreeOnStep(
-        me, layout, 2, {{StageId(me.value), &low}, {StageId(me.value + 2), &high}}, &transport);
+    const StepContribution mine{
+        .norms = {{StageId(me.value), {norms[static_cast<size_t>(me.value)]}},
+                  {StageId(me.value + 2), {norms[static_cast<size_t>(me.value) + 2]}}},
+        .losses = me == WorkerId(1) ? std::vector<float>{0.5f, 0.25f} : std::vector<float>{}};
+    const auto agreed = AgreeOnStep(me, layout, 2, mine, &transport);
     ASSERT_TRUE(agreed.ok()) << agreed.status();
     EXPECT_EQ(agreed->gradient_norm, 1e8);
     EXPECT_EQ(agreed->losses, (std::vector<float>{0.5f, 0.25f}));
@@ -67,12 +57,15 @@ TEST(AgreeOnStep, AddsSquaresStageByStageWhoeverHoldsThem) {
 TEST(AgreeOnStep, RefusesAnotherNumberOfNormsOrLossesThanTheLayoutSays) {
   WorkerLayout layout{
       .worker_of_stage = {WorkerId(0)}, .shared_parameters = {}, .owned_parameters = {2}};
-  StageWithNorm stage(StageId(0), 1);
-  EXPECT_EQ(AgreeOnStep(WorkerId(0), layout, 2, {{StageId(0), &stage}}, nullptr).status(),
+  const StepContribution mine{.norms = {{StageId(0), {1}}}, .losses = {0.5f, 0.25f}};
+  EXPECT_EQ(AgreeOnStep(WorkerId(0), layout, 2, mine, nullptr).status(),
             absl::InternalError("stage 0 gives 1 gradient norms and owns 2 parameters"));
   layout.owned_parameters = {1};
-  EXPECT_EQ(AgreeOnStep(WorkerId(0), layout, 3, {{StageId(0), &stage}}, nullptr).status(),
+  EXPECT_EQ(AgreeOnStep(WorkerId(0), layout, 3, mine, nullptr).status(),
             absl::InternalError("the last stage gives 2 losses for 3 microbatches"));
+  EXPECT_EQ(
+      AgreeOnStep(WorkerId(0), layout, 2, {.norms = {}, .losses = mine.losses}, nullptr).status(),
+      absl::InternalError("stage 0 gives 0 gradient norms and owns 1 parameters"));
 }
 
 TEST(WorkerLayout, ChannelsAreThoseThatItsWorkersUseAndNoOthers) {

@@ -213,6 +213,41 @@ TEST_F(StageMemory, ReturnsToItsLevelAfterEachBackward) {
   EXPECT_EQ(ledger->used(), Bytes(0));
 }
 
+// A gpt block alone on its stage, microbatch of 2 x 8 tokens, hidden 16. Between the halves of its
+// backward it keeps, in floats a token: of both layer norms x (16), mean and deviation (2) and dY
+// (16); of the projections to qkv, of attention, up and down x (16, 16, 16, 64) and dY (48, 16, 64,
+// 16). Not the graph: no mask, no scores, nothing of the activation, and no output.
+TEST_F(StageMemory, BetweenTheHalvesOfABackwardStayInputsAndOutputGradientsOfParameterOperators) {
+  for (const double dropout : {0.0, 0.1}) {
+    ModelOptions options = TinyGpt();
+    options.dropout = dropout;
+    const Model model = *BuildModel(options);
+    const auto ledger = std::make_shared<MemoryLedger>(Bytes(0));
+    const LedgerScope scope(ledger);
+    const auto made = MakeTorchStage(model, CutEvenly(4, 4), StageId(1), 1, OptimizerOptions());
+    ASSERT_TRUE(made.ok()) << made.status();
+    StageCompute& compute = **made;
+    ASSERT_TRUE(compute.BeginStep(batch_.Inputs(0, StepMode::kTrain)).ok());
+    const Bytes level = ledger->used();
+    const Bytes kept(int64_t{2 * 8} *
+                     (2 * (16 + 2 + 16) + (16 + 16 + 16 + 64) + (48 + 16 + 64 + 16)) * 4);
+    for (int index = 0; index < 3; ++index) {
+      const MicrobatchId microbatch(index);
+      ASSERT_TRUE(compute.Buffers(Boundary::kInput, microbatch).ok());
+      ASSERT_TRUE(compute.Forward(microbatch).ok());
+      ASSERT_TRUE(compute.Release(Boundary::kOutput, microbatch).ok());
+      ASSERT_TRUE(compute.Buffers(Boundary::kOutputGradient, microbatch).ok());
+      ASSERT_TRUE(compute.BackwardInput(microbatch).ok());
+      ASSERT_TRUE(compute.Release(Boundary::kInputGradient, microbatch).ok());
+      EXPECT_EQ(ledger->used(), level + kept * (index + 1)) << "dropout " << dropout;
+    }
+    for (int index = 0; index < 3; ++index) {
+      ASSERT_TRUE(compute.BackwardWeight(MicrobatchId(index)).ok());
+      EXPECT_EQ(ledger->used(), level + kept * (2 - index)) << "dropout " << dropout;
+    }
+  }
+}
+
 TEST_F(StageMemory, EvaluationKeepsNothingButTheOutput) {
   const auto ledger = std::make_shared<MemoryLedger>(Bytes(0));
   const LedgerScope scope(ledger);

@@ -145,20 +145,32 @@ void HandRunPipeline::ForwardAll(const StepInputs& inputs) {
   }
 }
 
-HandRunPipeline::Result HandRunPipeline::Train(const StepInputs& inputs,
-                                               const UpdateSettings& settings) {
-  ForwardAll(inputs);
-  for (size_t index = 0; index < inputs.microbatches.size(); ++index) {
-    const MicrobatchId microbatch(static_cast<int>(index));
+void HandRunPipeline::BackwardAll(int microbatches, Backward backward) {
+  for (int index = 0; index < microbatches; ++index) {
+    const MicrobatchId microbatch(index);
     for (size_t stage = stages_.size(); stage-- > 0;) {
       if (stage + 1 < stages_.size()) {
         Move(*stages_[stage + 1], Boundary::kInputGradient, *stages_[stage],
              Boundary::kOutputGradient, microbatch);
       }
-      const absl::Status done = stages_[stage]->Backward(microbatch);
+      const absl::Status done = backward == Backward::kWhole
+                                    ? stages_[stage]->Backward(microbatch)
+                                    : stages_[stage]->BackwardInput(microbatch);
       EXPECT_TRUE(done.ok()) << done;
     }
   }
+  for (int index = 0; backward == Backward::kHalves && index < microbatches; ++index) {
+    for (const auto& stage : stages_) {
+      const absl::Status done = stage->BackwardWeight(MicrobatchId(index));
+      EXPECT_TRUE(done.ok()) << done;
+    }
+  }
+}
+
+HandRunPipeline::Result HandRunPipeline::Train(const StepInputs& inputs,
+                                               const UpdateSettings& settings, Backward backward) {
+  ForwardAll(inputs);
+  BackwardAll(static_cast<int>(inputs.microbatches.size()), backward);
   ExchangeSharedGradients(stages_, own_uses_);
   Result result;
   result.losses = stages_.back()->Losses();

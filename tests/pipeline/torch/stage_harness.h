@@ -45,10 +45,15 @@ class HandRunPipeline {
     friend bool operator==(const Result&, const Result&) = default;
   };
 
+  // How a microbatch goes backward: whole, or in two halves, the second ones behind all of the
+  // first.
+  enum class Backward { kWhole, kHalves };
+
   HandRunPipeline(const Model& model, int stages, uint64_t seed, const OptimizerOptions& optimizer);
 
   // One step, all forwards before all backwards.
-  Result Train(const StepInputs& inputs, const UpdateSettings& settings);
+  Result Train(const StepInputs& inputs, const UpdateSettings& settings,
+               Backward backward = Backward::kWhole);
   std::vector<float> Evaluate(const StepInputs& inputs);
   // "<name>/<kind>" of what stages own -> its bytes.
   std::map<std::string, std::string> OwnedState();
@@ -58,6 +63,7 @@ class HandRunPipeline {
 
  private:
   void ForwardAll(const StepInputs& inputs);
+  void BackwardAll(int microbatches, Backward backward);
   std::map<std::string, std::string> CollectState(bool owned);
 
   std::vector<std::unique_ptr<StageCompute>> stages_;

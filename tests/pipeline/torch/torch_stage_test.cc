@@ -40,15 +40,16 @@ struct Trained {
   std::map<std::string, std::string> state;
 };
 
-Trained TrainThreeSteps(const ModelOptions& options, int stages) {
+Trained TrainThreeSteps(const ModelOptions& options, int stages,
+                        HandRunPipeline::Backward backward = HandRunPipeline::Backward::kWhole) {
   const Model model = MustBuild(options);
   HandRunPipeline pipeline(model, stages, kSeed, AdamWWithDecay());
   Trained trained;
   for (int step = 0; step < 3; ++step) {
     const TokenBatch batch(model.spec, /*microbatches=*/4, /*samples=*/2, /*seed=*/100 + step);
-    trained.steps.push_back(
-        pipeline.Train(batch.Inputs(step, StepMode::kTrain),
-                       {.update = step + 1, .learning_rate = 1e-2, .gradient_scale = 0.7f}));
+    trained.steps.push_back(pipeline.Train(
+        batch.Inputs(step, StepMode::kTrain),
+        {.update = step + 1, .learning_rate = 1e-2, .gradient_scale = 0.7f}, backward));
   }
   const TokenBatch batch(model.spec, 2, 2, 5);
   trained.evaluation = pipeline.Evaluate(batch.Inputs(3, StepMode::kEvaluate));
@@ -99,6 +100,16 @@ TEST_P(StageCuts, ChangeNoBitOfLossesNormsAndParameters) {
       ASSERT_TRUE(cut.state.contains(name)) << name;
       EXPECT_TRUE(cut.state.at(name) == bytes) << stages << " stages: " << name << " differs";
     }
+  }
+}
+
+TEST_P(StageCuts, BackwardInTwoHalvesChangesNoBitEither) {
+  const Trained whole = TrainThreeSteps(GetParam().options, 1);
+  for (const int stages : {1, 3}) {
+    const Trained halved =
+        TrainThreeSteps(GetParam().options, stages, HandRunPipeline::Backward::kHalves);
+    EXPECT_TRUE(halved.steps == whole.steps) << stages << " stages: losses or norms differ";
+    EXPECT_TRUE(halved.state == whole.state) << stages << " stages: the state differs";
   }
 }
 
@@ -213,6 +224,30 @@ TEST_F(TorchStageErrors, EachPassRunsOnceAndInOrder) {
   EXPECT_EQ(first->LiveMicrobatches(), 0);
   EXPECT_EQ(first->Step({}), absl::FailedPreconditionError("the gradients are not complete: 1 of 2 "
                                                            "microbatches had their backward pass"));
+}
+
+TEST_F(TorchStageErrors, TheHalvesOfABackwardRunOnceAndInOrder) {
+  const auto last = MakeStage(1);
+  ASSERT_TRUE(last->BeginStep(train_).ok());
+  const MicrobatchId zero(0);
+  const auto no_input_half =
+      absl::FailedPreconditionError("weight gradients of microbatch 0 before those of its input");
+  EXPECT_EQ(last->BackwardWeight(zero), no_input_half);
+  const auto input = last->Buffers(Boundary::kInput, zero);
+  ASSERT_TRUE(input.ok()) << input.status();
+  std::memset((*input)[0].data(), 0, (*input)[0].size());
+  ASSERT_TRUE(last->Forward(zero).ok());
+  EXPECT_EQ(last->BackwardWeight(zero), no_input_half);
+  EXPECT_FALSE(last->Buffers(Boundary::kInputGradient, zero).ok());
+  ASSERT_TRUE(last->BackwardInput(zero).ok());
+  EXPECT_TRUE(last->Buffers(Boundary::kInputGradient, zero).ok());
+  EXPECT_EQ(last->LiveMicrobatches(), 1);  // its x and dY are still held
+  EXPECT_EQ(last->Backward(zero),
+            absl::FailedPreconditionError("backward of microbatch 0, which has none left"));
+  ASSERT_TRUE(last->BackwardWeight(zero).ok());
+  EXPECT_EQ(last->LiveMicrobatches(), 0);
+  EXPECT_EQ(last->BackwardWeight(zero),
+            absl::FailedPreconditionError("weight gradients of microbatch 0, which has none left"));
 }
 
 TEST_F(TorchStageErrors, BoundariesExistOnlyWhereAndWhenTheyMakeSense) {
