@@ -1,0 +1,127 @@
+// siphon simulate: a plan file as the simulator sees it.
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "launch/commands/command.h"
+#include "launch/commands/simulate_report.h"
+#include "launch/output/terminal.h"
+#include "launch/output/text_file.h"
+#include "launch/output/timeline_svg.h"
+#include "launch/output/trace.h"
+#include "launch/process/exit_codes.h"
+#include "launch/profile/predict_step.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+constexpr int kUsualColumns = 100;  // where the output is no terminal
+constexpr absl::string_view kTitle = "predicted";
+
+struct SimulateArguments {
+  std::string plan;
+  std::string trace;
+  std::string html;
+  std::string svg;
+  int columns = 0;
+  OutputFormat format = OutputFormat::kText;
+};
+
+absl::StatusOr<PlanText> LoadPlan(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) return absl::NotFoundError(absl::StrCat("cannot read plan '", path, "'"));
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  if (stream.bad()) return absl::NotFoundError(absl::StrCat("cannot read plan '", path, "'"));
+  auto plan = ParsePlanText(text);
+  if (!plan.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ":", plan.status().message()));
+  }
+  return plan;
+}
+
+absl::Status WriteFiles(const SimulateArguments& arguments, const SimulateReport& report) {
+  if (!arguments.trace.empty()) {
+    SIPHON_RETURN_IF_ERROR(
+        WriteTextFile(arguments.trace, TraceJson(std::string(kTitle), report.step)));
+  }
+  const TimelinePage page = ReportPage(report);
+  if (!arguments.html.empty()) {
+    SIPHON_RETURN_IF_ERROR(WriteTextFile(arguments.html, TimelineHtml(page)));
+  }
+  if (!arguments.svg.empty()) {
+    TimelinePicture picture = page.pictures[0];
+    picture.title = page.title;
+    SIPHON_RETURN_IF_ERROR(WriteTextFile(arguments.svg, TimelineSvg(picture)));
+  }
+  return absl::OkStatus();
+}
+
+// What a plan does wrong is the user's input; what does not fit has a code of its own.
+int Refuse(const std::string& plan, const absl::Status& status) {
+  const int code = ReportError(Annotate(status, plan));
+  if (status.code() == absl::StatusCode::kResourceExhausted) return kExitDoesNotFit;
+  return status.code() == absl::StatusCode::kFailedPrecondition ? kExitBadInput : code;
+}
+
+int Simulate(const SimulateArguments& arguments) {
+  const auto plan = LoadPlan(arguments.plan);
+  if (!plan.ok()) return ReportError(plan.status());
+  const auto step = PredictStep(*plan);
+  if (!step.ok()) return Refuse(arguments.plan, step.status());
+  const SimulateReport report{*plan, *step};
+  if (const absl::Status written = WriteFiles(arguments, report); !written.ok()) {
+    return ReportError(written);
+  }
+  if (arguments.format == OutputFormat::kJson) {
+    std::fputs(ReportJson(report).c_str(), stdout);
+    return kExitDone;
+  }
+  const bool terminal = isatty(STDOUT_FILENO) != 0;
+  const int width = TerminalColumns();
+  const int columns = arguments.columns > 0 ? arguments.columns : width > 0 ? width : kUsualColumns;
+  std::fputs(
+      ReportText(report, columns, terminal ? TextColors::kTerminal : TextColors::kNone).c_str(),
+      stdout);
+  return kExitDone;
+}
+
+}  // namespace
+
+RunCommand AddSimulateCommand(CLI::App& app) {
+  const auto arguments = std::make_shared<SimulateArguments>();
+  CLI::App* command =
+      app.add_subcommand("simulate", "Predict a step of a plan: time, memory, links, waits");
+  command
+      ->add_option("plan,--plan", arguments->plan,
+                   "The plan file, as siphon train writes it; edit it as you like")
+      ->type_name("plan.txt")
+      ->required();
+  command->add_option("--trace", arguments->trace, "Write the step for Perfetto (ui.perfetto.dev)")
+      ->type_name("trace.json");
+  command
+      ->add_option("--html", arguments->html,
+                   "Write the step and its memory as a page for a browser")
+      ->type_name("FILE");
+  command->add_option("--svg", arguments->svg, "Write the picture of that page alone")
+      ->type_name("FILE");
+  command
+      ->add_option("--columns", arguments->columns,
+                   "Letters in a line of the picture; default: the terminal's, or 100")
+      ->check(CLI::Range(40, 10'000))
+      ->type_name("N");
+  AddFormat(command, &arguments->format);
+  command->footer(
+      "A plan that deadlocks, uses activations that are away, or lacks an action is refused with "
+      "exit code 2\nand its programs, the cell marked; one that exceeds a capacity with exit code "
+      "3.");
+  return [arguments] { return Simulate(*arguments); };
+}
+
+}  // namespace siphon

@@ -1,0 +1,33 @@
+#ifndef SIPHON_LAUNCH_COMMANDS_SIMULATE_REPORT_H_
+#define SIPHON_LAUNCH_COMMANDS_SIMULATE_REPORT_H_
+
+#include <string>
+
+#include "launch/output/timeline_page.h"
+#include "launch/output/timeline_text.h"
+#include "planner/plan_text.h"
+#include "planner/simulator/simulated_step.h"
+
+namespace siphon {
+
+// A predicted step as `siphon simulate` shows it.
+struct SimulateReport {
+  PlanText plan;
+  SimulatedStep step;
+};
+
+// For people: the workers over time in `columns` letters, both idle fractions, memory of each
+// worker by kind, links, exposed waits by cause.
+std::string ReportText(const SimulateReport& report, int columns, TextColors colors);
+
+// One object: step_seconds, bubble_fraction, inner_idle_fraction, peak_bytes[],
+// peak_live_activations[], link_bytes[], and beside the contract's fields memory[] by kind,
+// links[], channels[] and exposed_wait_seconds[].
+std::string ReportJson(const SimulateReport& report);
+
+// The same as a page.
+TimelinePage ReportPage(const SimulateReport& report);
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_COMMANDS_SIMULATE_REPORT_H_

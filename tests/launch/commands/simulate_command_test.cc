@@ -1,0 +1,168 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "launch/commands/command.h"
+#include "launch/process/exit_codes.h"
+
+namespace siphon {
+namespace {
+
+using testing::HasSubstr;
+
+// Two stages of 10, 10 and 10 ms a pass, 2 ms a message, 1 MiB of activations a microbatch.
+constexpr absl::string_view kPlan = R"(siphon plan 1
+job
+  model: gpt
+  schedule: 1f1b
+  microbatch: 4
+  global_batch: 8
+  costs: measured on paper
+  link_latency: 2ms
+stage 0
+  worker: 0
+  layers: 0 to 1
+  forward: 10ms
+  input_backward: 10ms
+  weight_backward: 10ms
+  parameters: 4MiB
+  stash: 1MiB
+  output: 1KiB
+stage 1
+  worker: 1
+  layers: 2 to 2
+  forward: 10ms
+  input_backward: 10ms
+  weight_backward: 10ms
+  parameters: 4MiB
+  stash: 1MiB
+  input: 1KiB
+training
+  worker 0: 0F0 0SEND_F0 0F1 0SEND_F1 0RECV_B0 0B0 0RECV_B1 0B1
+  worker 1: 1RECV_F0 1F0 1B0 1SEND_B0 1RECV_F1 1F1 1B1 1SEND_B1
+)";
+
+class SimulateCommand : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "siphon-simulate-XXXXXX").string();
+    directory_ = mkdtemp(pattern.data());
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  // The exit code; what it printed is in out_ and error_.
+  int Run(absl::string_view plan, std::vector<std::string> flags = {}) {
+    const std::string path = directory_ + "/plan.txt";
+    std::ofstream(path) << plan;
+    CLI::App app;
+    RunCommand run;
+    for (const CommandEntry& entry : CommandRegistry()) {
+      if (entry.name == "simulate") run = entry.add(app);
+    }
+    flags.insert(flags.begin(), {"simulate", "--plan", path});
+    std::reverse(flags.begin(), flags.end());
+    app.parse(flags);
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int code = run();
+    out_ = testing::internal::GetCapturedStdout();
+    error_ = absl::StrReplaceAll(testing::internal::GetCapturedStderr(), {{directory_, "DIR"}});
+    return code;
+  }
+
+  std::string FileText(const std::string& name) const {
+    std::ifstream stream(directory_ + "/" + name);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+
+  std::string directory_;
+  std::string out_;
+  std::string error_;
+};
+
+TEST_F(SimulateCommand, ShowsTheStepOfAPlan) {
+  ASSERT_EQ(Run(kPlan, {"--columns", "66"}), kExitDone) << error_;
+  // Worker 0: F0 [0,10) F1 [10,20) B0 [44,64) B1 [76,96); worker 1: F0 [12,22) B0 [22,42) F1
+  // [44,54) B1 [54,74): it asks for F1's input only after B0, so that the message ends at 44.
+  EXPECT_THAT(out_, HasSubstr(R"(gpt, 1f1b: 2 workers, 2 stages, 2 microbatches of 4
+costs: measured on paper
+)"));
+  EXPECT_THAT(out_, HasSubstr("worker 0  0F0==="));
+  EXPECT_THAT(out_, HasSubstr("step time            96.0 ms\n"));
+  // 120 of 192 ms are busy.
+  EXPECT_THAT(out_, HasSubstr("bubble_fraction      37.5 %"));
+  EXPECT_THAT(out_, HasSubstr("worker 0 to worker 1, forward"));
+  EXPECT_THAT(out_, HasSubstr("exposed waits by cause\nworker  predecessor"));
+}
+
+TEST_F(SimulateCommand, GivesTheFieldsOfTheContractAsJson) {
+  ASSERT_EQ(Run(kPlan, {"--format", "json"}), kExitDone) << error_;
+  const auto json = nlohmann::json::parse(out_);
+  EXPECT_DOUBLE_EQ(json["step_seconds"], 0.096);
+  EXPECT_NEAR(json["bubble_fraction"], 72.0 / 192, 1e-9);
+  // Idle between first and last action: worker 0 [20,44) and [64,76), worker 1 [42,44).
+  EXPECT_NEAR(json["inner_idle_fraction"], 38.0 / 192, 1e-9);
+  EXPECT_EQ(json["peak_live_activations"], (std::vector<int>{2, 1}));
+  ASSERT_EQ(json["peak_bytes"].size(), 2u);
+  EXPECT_GE(json["peak_bytes"][0], (4 + 2) << 20);
+  EXPECT_EQ(json["memory"][0]["activations"], 2 << 20);
+  EXPECT_EQ(json["link_bytes"], (std::vector<int>{2048, 2048}));
+  EXPECT_EQ(json["links"][0]["name"], "worker 0 to worker 1");
+  EXPECT_EQ(json["channels"][0]["name"], "worker 0 to worker 1, forward");
+}
+
+TEST_F(SimulateCommand, WritesTraceAndPictures) {
+  ASSERT_EQ(Run(kPlan, {"--trace", directory_ + "/t.json", "--html", directory_ + "/t.html",
+                        "--svg", directory_ + "/t.svg"}),
+            kExitDone)
+      << error_;
+  const auto trace = nlohmann::json::parse(FileText("t.json"));
+  EXPECT_GT(trace["traceEvents"].size(), 10u);
+  EXPECT_THAT(FileText("t.html"), HasSubstr("<title>1B0: 20.0 ms, from 22.0 ms</title>"));
+  EXPECT_THAT(FileText("t.svg"), testing::StartsWith("<svg "));
+  EXPECT_EQ(Run(kPlan, {"--svg", "/no/such/place.svg"}), kExitBadInput);
+}
+
+TEST_F(SimulateCommand, RefusesAPlanThatDeadlocksAndMarksTheCell) {
+  const std::string plan =
+      absl::StrReplaceAll(kPlan, {{"0F0 0SEND_F0 0F1 0SEND_F1 0RECV_B0 0B0 0RECV_B1 0B1",
+                                   "0F0 0SEND_F0 0RECV_B1 0RECV_B0 0B0 0F1 0SEND_F1 0B1"}});
+  EXPECT_EQ(Run(plan), kExitBadInput);
+  EXPECT_THAT(error_, testing::StartsWith("siphon: DIR/plan.txt: "));
+  EXPECT_THAT(error_, HasSubstr("<-- here"));
+  EXPECT_EQ(out_, "");
+}
+
+TEST_F(SimulateCommand, RefusesActivationsThatAreAway) {
+  const std::string plan = absl::StrReplaceAll(
+      kPlan, {{"0F0 0SEND_F0 0F1", "0F0 0SEND_F0 0SWAP_OUT0 0SWAP_OUT_END0 0F1"}});
+  EXPECT_EQ(Run(plan), kExitBadInput);
+  EXPECT_THAT(error_, HasSubstr("0B0 <-- here"));
+}
+
+TEST_F(SimulateCommand, RefusesWhatDoesNotFitWithItsOwnCode) {
+  const std::string plan =
+      absl::StrReplaceAll(kPlan, {{"stage 0\n", "worker 0\n  capacity: 5MiB\nstage 0\n"}});
+  EXPECT_EQ(Run(plan), kExitDoesNotFit);
+  EXPECT_THAT(error_, HasSubstr("<-- here"));
+  EXPECT_THAT(error_, HasSubstr("worker 0"));
+}
+
+TEST_F(SimulateCommand, NamesTheLineThatIsNoPlan) {
+  EXPECT_EQ(Run(absl::StrReplaceAll(kPlan, {{"forward: 10ms", "forward: ten"}})), kExitBadInput);
+  EXPECT_EQ(error_,
+            "siphon: DIR/plan.txt:12:12: 'ten' is not a number with a unit, such as '5ms'\n");
+}
+
+}  // namespace
+}  // namespace siphon
