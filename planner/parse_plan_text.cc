@@ -205,11 +205,20 @@ absl::Status PlanReader::AddJob(const KeyValue& pair) {
     SIPHON_ASSIGN_OR_RETURN(plan_.training.replicas, ParseSmallNumber(value, 1));
     return absl::OkStatus();
   }
-  return ErrorAt(pair.key, absl::StrCat("unknown key ", QuotedWord(key), "; known: ",
-                                        absl::StrJoin({kModelKey, kScheduleKey, kMicrobatchKey,
-                                                       kGlobalBatchKey, kReplicasKey, kCostsKey,
-                                                       kLinkLatencyKey, kLinkRateKey},
-                                                      ", ")));
+  if (key == kWeightRuleKey) {
+    if (value.text != kOneGroupBehindWord) {
+      return ErrorAt(value, absl::StrCat(kWeightRuleKey, " is ", QuotedWord(value.text),
+                                         "; the only rule to name is ", kOneGroupBehindWord));
+    }
+    plan_.training.weight_rule = WeightRule::kOneGroupBehind;
+    return absl::OkStatus();
+  }
+  return ErrorAt(pair.key,
+                 absl::StrCat("unknown key ", QuotedWord(key), "; known: ",
+                              absl::StrJoin({kModelKey, kScheduleKey, kMicrobatchKey,
+                                             kGlobalBatchKey, kReplicasKey, kWeightRuleKey,
+                                             kCostsKey, kLinkLatencyKey, kLinkRateKey},
+                                            ", ")));
 }
 
 absl::Status PlanReader::AddWorker(const KeyValue& pair) {
@@ -355,8 +364,10 @@ absl::StatusOr<PlanText> PlanReader::Finish(int last_line) && {
   places_.training = training_.header;
   places_.evaluation = evaluation_.header;
   const int replicas = plan_.training.replicas;
+  const WeightRule weight_rule = plan_.training.weight_rule;
   SIPHON_ASSIGN_OR_RETURN(plan_.training, ParsePrograms(training_));
   plan_.training.replicas = replicas;
+  plan_.training.weight_rule = weight_rule;
   if (evaluation_.header.line > 0) {
     SIPHON_ASSIGN_OR_RETURN(plan_.evaluation, ParsePrograms(evaluation_));
   }

@@ -23,6 +23,9 @@ inline constexpr absl::string_view kScheduleKey = "schedule";
 inline constexpr absl::string_view kMicrobatchKey = "microbatch";
 inline constexpr absl::string_view kGlobalBatchKey = "global_batch";
 inline constexpr absl::string_view kReplicasKey = "replicas";
+inline constexpr absl::string_view kWeightRuleKey = "weight_rule";
+inline constexpr absl::string_view kOneGroupBehindWord =
+    "one_group_behind";  // the only one written
 inline constexpr absl::string_view kCostsKey = "costs";
 inline constexpr absl::string_view kLinkLatencyKey = "link_latency";
 inline constexpr absl::string_view kLinkRateKey = "link_rate";

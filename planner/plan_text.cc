@@ -74,6 +74,9 @@ void AppendJob(std::string& text, const PlanText& plan) {
   if (plan.training.replicas != 1) {
     AppendLine(text, kReplicasKey, absl::StrCat(plan.training.replicas));
   }
+  if (plan.training.weight_rule == WeightRule::kOneGroupBehind) {
+    AppendLine(text, kWeightRuleKey, kOneGroupBehindWord);
+  }
   AppendLine(text, kCostsKey, plan.costs);
   if (plan.link_latency.value > 0) AppendLine(text, kLinkLatencyKey, Text(plan.link_latency));
   if (plan.link_rate.value > 0) AppendLine(text, kLinkRateKey, Text(plan.link_rate));

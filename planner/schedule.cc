@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -127,6 +128,66 @@ int PeakOf(const std::vector<Action>& program) {
   return peak;
 }
 
+// The actions of a stage, in order.
+std::vector<Action> ActionsOf(const Schedule& schedule, StageId stage) {
+  std::vector<Action> actions;
+  for (const Action& action : schedule.programs[schedule.worker_of_stage[stage.value].value]) {
+    if (action.stage == stage) actions.push_back(action);
+  }
+  return actions;
+}
+
+// The weight version of each microbatch under WeightRule::kOneGroupBehind.
+absl::flat_hash_map<MicrobatchId, int> VersionsOneGroupBehind(const std::vector<Action>& actions) {
+  std::vector<int> last_of_group;
+  for (const Action& action : actions) {
+    if (action.kind == ActionKind::kUpdate) last_of_group.push_back(action.microbatch.value);
+  }
+  absl::flat_hash_map<MicrobatchId, int> versions;
+  for (const Action& action : actions) {
+    if (action.kind != ActionKind::kForward) continue;
+    const auto group =
+        std::lower_bound(last_of_group.begin(), last_of_group.end(), action.microbatch.value) -
+        last_of_group.begin();
+    versions[action.microbatch] = std::max(static_cast<int>(group) - 1, 0);
+  }
+  return versions;
+}
+
+int PeakVersionsOf(const Schedule& schedule, StageId stage) {
+  const std::vector<Action> actions = ActionsOf(schedule, stage);
+  const bool behind = schedule.weight_rule == WeightRule::kOneGroupBehind;
+  absl::flat_hash_map<MicrobatchId, int> version_of;  // of microbatches that will come back to it
+  if (behind) version_of = VersionsOneGroupBehind(actions);
+  int newest = 0;
+  std::map<int, int>
+      uses;  // version -> microbatches that will come back to it; the newest: one more
+  ++uses[newest];
+  for (const auto& [microbatch, version] : version_of) ++uses[version];
+  const auto give_back = [&uses](int version) {
+    if (--uses[version] == 0) uses.erase(version);
+  };
+  size_t peak = 1;
+  for (const Action& action : actions) {
+    if (action.kind == ActionKind::kForward && !behind) {
+      version_of[action.microbatch] = newest;
+      ++uses[newest];
+    } else if (ReleasesActivation(action.kind)) {
+      const auto found = version_of.find(action.microbatch);
+      if (found == version_of.end()) continue;
+      give_back(found->second);
+      version_of.erase(found);
+    } else if (action.kind == ActionKind::kUpdate) {
+      ++uses[newest + 1];
+      give_back(newest++);
+    }
+    // Those that are not made yet stand behind the newest.
+    const auto held = std::distance(uses.begin(), uses.upper_bound(newest));
+    peak = std::max(peak, static_cast<size_t>(held));
+  }
+  return static_cast<int>(peak);
+}
+
 }  // namespace
 
 int WorkerCount(const Schedule& schedule) { return static_cast<int>(schedule.programs.size()); }
@@ -221,31 +282,9 @@ std::vector<int> PeakLiveActivations(const Schedule& schedule) {
 }
 
 std::vector<int> PeakWeightVersions(const Schedule& schedule) {
-  std::vector<int> peaks(schedule.worker_of_stage.size(), 1);
+  std::vector<int> peaks;
   for (int stage = 0; stage < StageCount(schedule); ++stage) {
-    int version = 0;
-    absl::flat_hash_map<MicrobatchId, int> version_of;  // of microbatches between F and B
-    std::map<int, int> uses{
-        {0, 1}};  // version -> microbatches that come back to it; newest: one more
-    for (const Action& action : schedule.programs[schedule.worker_of_stage[stage].value]) {
-      if (action.stage.value != stage) continue;
-      const auto give_back = [&](int used) {
-        if (--uses[used] == 0) uses.erase(used);
-      };
-      if (action.kind == ActionKind::kForward) {
-        version_of[action.microbatch] = version;
-        ++uses[version];
-      } else if (ReleasesActivation(action.kind)) {
-        const auto found = version_of.find(action.microbatch);
-        if (found == version_of.end()) continue;
-        give_back(found->second);
-        version_of.erase(found);
-      } else if (action.kind == ActionKind::kUpdate) {
-        ++uses[version + 1];
-        give_back(version++);
-      }
-      peaks[stage] = std::max(peaks[stage], static_cast<int>(uses.size()));
-    }
+    peaks.push_back(PeakVersionsOf(schedule, StageId(stage)));
   }
   return peaks;
 }

@@ -38,12 +38,22 @@ struct ScheduleShape {
   ScheduleOptions options;
 };
 
+// Which weights a microbatch goes forward and backward with, where UPDATEs make new versions.
+enum class WeightRule {
+  kNewest,  // the newest of the stage at its forward (PipeDream's weight stashing)
+  // The microbatches between two UPDATEs are a group, and group g goes by the weights that the
+  // UPDATE of group g - 2 has made, on all stages: the first two groups by the initial ones
+  // (PipeDream-2BW).
+  kOneGroupBehind,
+};
+
 // programs[w] is what worker w does, strictly in order; worker_of_stage[s] says who holds stage s.
 struct Schedule {
   int microbatches = 0;
   std::vector<WorkerId> worker_of_stage;
   std::vector<std::vector<Action>> programs;
   int replicas = 1;  // identical copies of all the programs, each on microbatches of its own
+  WeightRule weight_rule = WeightRule::kNewest;  // means something with UPDATEs only
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 
@@ -70,8 +80,9 @@ absl::StatusOr<Schedule> ParseScheduleCsv(absl::string_view text);
 // over (stage, microbatch) pairs, both ends included. gpipe: m; 1f1b: min(P - s, m).
 std::vector<int> PeakLiveActivations(const Schedule& schedule);
 
-// Largest number of weight versions that each stage holds at once: the newest, and those that a
-// microbatch between its F and its B still has to come back to. 1 without UPDATE.
+// Largest number of weight versions that each stage holds at once: the newest, and the older ones
+// that the weight rule still has a use for: kNewest, for the backward of a microbatch that has gone
+// forward; kOneGroupBehind, for any microbatch that is not yet through. 1 without UPDATE.
 std::vector<int> PeakWeightVersions(const Schedule& schedule);
 
 // The microbatches in the order in which their weight gradients are added up at this stage.

@@ -1,5 +1,6 @@
 #include "planner/plan_text.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -75,6 +76,18 @@ TEST(PlanText, KeepsCompoundCellsCapacitiesAndLinks) {
   EXPECT_NE(text.find("capacity:           512MiB\n"), std::string::npos) << text;
   EXPECT_NE(text.find("link_rate:          12.500000001GB/s\n"), std::string::npos) << text;
   EXPECT_EQ(Parsed(text), plan);
+}
+
+TEST(PlanText, KeepsTheRuleByWhichMicrobatchesTakeWeights) {
+  PlanText plan = Parsed(kShortPlan);
+  EXPECT_EQ(ToString(plan).find("weight_rule"), std::string::npos);
+  plan.training.weight_rule = WeightRule::kOneGroupBehind;
+  const std::string text = ToString(plan);
+  EXPECT_NE(text.find("weight_rule:        one_group_behind\n"), std::string::npos) << text;
+  EXPECT_EQ(Parsed(text), plan);
+  const std::string wrong = absl::StrReplaceAll(text, {{"one_group_behind", "two"}});
+  EXPECT_THAT(std::string(ParsePlanText(wrong).status().message()),
+              testing::EndsWith("weight_rule is 'two'; the only rule to name is one_group_behind"));
 }
 
 TEST(PlanText, ReadsBackWhatItPrintsWhateverTheNumbers) {

@@ -113,6 +113,17 @@ TEST(PeakWeightVersions, CountsTheNewestAndThoseThatBackwardsComeBackTo) {
             (std::vector<int>{1, 1}));
 }
 
+// Groups of two: microbatches 0 to 3 go by version 0, 4 and 5 by version 1. When UPDATE3 has made
+// version 2, nothing comes back to version 0 any more.
+TEST(PeakWeightVersions, CountsThoseThatLaterForwardsTakeOneGroupBehind) {
+  Schedule schedule = ParsedSchedule(
+      "0F0 0F1 0B0 0F2 0B1 0UPDATE1 0F3 0B2 0F4 0B3 0UPDATE3 0F5 0B4 0B5 0UPDATE5\n"
+      "1F0 1B0 1F1 1B1 1UPDATE1 1F2 1B2 1F3 1B3 1UPDATE3 1F4 1B4 1F5 1B5 1UPDATE5\n");
+  EXPECT_EQ(PeakWeightVersions(schedule), (std::vector<int>{2, 1}));
+  schedule.weight_rule = WeightRule::kOneGroupBehind;
+  EXPECT_EQ(PeakWeightVersions(schedule), (std::vector<int>{2, 2}));
+}
+
 TEST(AccumulationOrder, IsTheOrderOfWeightGradients) {
   const Schedule schedule = ParsedSchedule("0F0 0F1 0I0 0I1 0W1 0W0\n1F0 1F1 1B0 1B1");
   EXPECT_EQ(AccumulationOrder(schedule, StageId(0)),

@@ -1,0 +1,118 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "pipeline/schedules/build_schedule.h"
+#include "planner/validate_schedule.h"
+
+namespace siphon {
+namespace {
+
+Schedule Built(absl::string_view name, const ScheduleShape& shape) {
+  absl::StatusOr<Schedule> schedule = BuildSchedule(name, shape);
+  EXPECT_TRUE(schedule.ok()) << schedule.status();
+  return schedule.ok() ? *schedule : Schedule{};
+}
+
+absl::Status Refused(absl::string_view name, const ScheduleShape& shape) {
+  return BuildSchedule(name, shape).status();
+}
+
+// Harmony, figure 4: four layers on two GPUs, groups of two microbatches.
+TEST(HarmonyPP, IsThePapersFigure) {
+  EXPECT_EQ(ToString(Built("harmony_pp", {.workers = 2, .chunks = 2, .microbatches = 2})),
+            "0F0 0F1 2F0 2F1 2B0 2B1 2STEP 0B0 0B1 0STEP\n"
+            "1F0 1F1 3F0 3F1 3B0 3B1 3STEP 1B0 1B1 1STEP\n");
+}
+
+TEST(HarmonyPP, RunsTheStagesOfAPackAsOne) {
+  EXPECT_EQ(ToString(Built("harmony_pp", {.workers = 2,
+                                          .chunks = 2,
+                                          .microbatches = 2,
+                                          .options = {.forward_pack = 2, .backward_pack = 1}})),
+            "0F0 1F0 0F1 1F1 1B0 1B1 1STEP 0B0 0B1 0STEP\n"
+            "2F0 3F0 2F1 3F1 3B0 3B1 3STEP 2B0 2B1 2STEP\n");
+  EXPECT_EQ(ToString(Built("harmony_pp", {.workers = 2,
+                                          .chunks = 2,
+                                          .microbatches = 2,
+                                          .options = {.forward_pack = 1, .backward_pack = 2}})),
+            "0F0 0F1 1F0 1F1 1B0 0B0 1B1 0B1 1STEP 0STEP\n"
+            "2F0 2F1 3F0 3F1 3B0 2B0 3B1 2B1 3STEP 2STEP\n");
+}
+
+TEST(HarmonyPP, UpdatesBehindTheLastGroup) {
+  EXPECT_EQ(
+      ToString(Built(
+          "harmony_pp",
+          {.workers = 1, .chunks = 2, .microbatches = 3, .options = {.microbatch_group = 2}})),
+      "0F0 0F1 1F0 1F1 0F2 1F2 1B0 1B1 0B0 0B1 1B2 1STEP 0B2 0STEP\n");
+}
+
+TEST(HarmonyPP, RefusesPacksThatTakeAStageFromItsWeights) {
+  EXPECT_EQ(Refused("harmony_pp", {.workers = 2,
+                                   .chunks = 6,
+                                   .microbatches = 2,
+                                   .options = {.forward_pack = 2, .backward_pack = 3}}),
+            absl::InvalidArgumentError(
+                "schedule harmony_pp: packs of 2 stages forward and 3 backward; the smaller must "
+                "divide the larger, and the larger the 6 chunks of a worker, so that a stage stays "
+                "where its weights are"));
+  EXPECT_EQ(Refused("harmony_pp",
+                    {.workers = 2, .chunks = 2, .microbatches = 2, .options = {.forward_pack = 5}}),
+            absl::InvalidArgumentError(
+                "schedule harmony_pp: forward_pack is 5; there are 4 stages, so give 1 to 4"));
+  EXPECT_EQ(
+      Refused("harmony_pp",
+              {.workers = 2, .chunks = 2, .microbatches = 2, .options = {.microbatch_group = 3}}),
+      absl::InvalidArgumentError(
+          "schedule harmony_pp: microbatch_group is 3; there are 2 microbatches, so give 1 "
+          "to 2"));
+}
+
+TEST(HarmonyDP, IsTheWholeModelOnEveryWorker) {
+  const Schedule schedule =
+      Built("harmony_dp", {.workers = 2,
+                           .chunks = 2,
+                           .microbatches = 2,
+                           .options = {.forward_pack = 3, .backward_pack = 2}});
+  EXPECT_EQ(schedule.replicas, 2);
+  EXPECT_EQ(ToString(schedule),
+            "0F0 1F0 2F0 0F1 1F1 2F1 3F0 3F1 3B0 2B0 3B1 2B1 3STEP 2STEP 1B0 0B0 1B1 0B1 1STEP "
+            "0STEP\n");
+}
+
+// How often the weights of a stage are needed anew when only the latest pack fits: once a visit.
+int VisitsOf(const std::vector<Action>& program, StageId stage) {
+  int visits = 0;
+  bool there = false;
+  for (const Action& action : program) {
+    if (action.stage == stage && !there) ++visits;
+    there = action.stage == stage;
+  }
+  return visits;
+}
+
+// Harmony, section 3: weights come in for the forward and for the backward and go out once updated,
+// 3 |W| for any number of microbatches. So a stage is visited twice, but for the last stage of each
+// worker, which is still there when its backward begins.
+TEST(HarmonyPP, VisitsEveryStageTwice) {
+  for (const int microbatches : {1, 4, 16}) {
+    const Schedule schedule =
+        Built("harmony_pp", {.workers = 2, .chunks = 4, .microbatches = microbatches});
+    for (int stage = 0; stage < 8; ++stage) {
+      EXPECT_EQ(VisitsOf(schedule.programs[stage % 2], StageId(stage)), stage < 6 ? 2 : 1);
+    }
+  }
+}
+
+TEST(L2L, TakesOneStageAtATime) {
+  EXPECT_EQ(ToString(Built("l2l", {.workers = 1, .chunks = 3, .microbatches = 2})),
+            "0F0 0F1 1F0 1F1 2F0 2F1 2B0 2B1 2STEP 1B0 1B1 1STEP 0B0 0B1 0STEP\n");
+  EXPECT_EQ(Refused("l2l", {.workers = 2, .chunks = 3, .microbatches = 2}),
+            absl::InvalidArgumentError("schedule l2l runs on one worker, not 2; its chunks are the "
+                                       "stages that take turns there"));
+}
+
+}  // namespace
+}  // namespace siphon
