@@ -155,7 +155,7 @@ class StepGraphBuilder {
         last_reduction_ = static_cast<int>(place);
       }
     }
-    versions_.assign(schedule_.worker_of_stage.size(), VersionBook());
+    versions_ = OpenVersionBooks(schedule_, WorkerId(worker));
     AddOnLane(TaskRole::kMarker, Nanos(0));  // what comes before the first action waits for it
     for (place_ = 0; place_ < static_cast<int>(program.size()); ++place_) {
       SIPHON_RETURN_IF_ERROR(Add(program[place_]));

@@ -1,46 +1,36 @@
 #ifndef SIPHON_PLANNER_SIMULATOR_VERSION_BOOK_H_
 #define SIPHON_PLANNER_SIMULATOR_VERSION_BOOK_H_
 
-#include <cstddef>
 #include <vector>
 
 #include "planner/ids.h"
+#include "planner/schedule.h"
 
 namespace siphon {
 
-// Which weight version of one stage each microbatch came through, and has to come back to.
+// Which weight versions one stage has to keep beside the newest, by the schedule's WeightRule.
 class VersionBook {
  public:
-  // The microbatch goes forward through the newest version.
-  void Use(MicrobatchId microbatch) {
-    const auto slot = static_cast<size_t>(microbatch.value);
-    if (version_of_.size() <= slot) version_of_.resize(slot + 1, kNone);
-    version_of_[slot] = newest();
-    ++uses_.back();
-  }
-
+  // The microbatch goes forward: with the version expected for it, else with the newest.
+  void Use(MicrobatchId microbatch);
   // It has come back. True if that was the last use of an older version, which can go.
-  bool Release(MicrobatchId microbatch) {
-    const auto slot = static_cast<size_t>(microbatch.value);
-    if (slot >= version_of_.size() || version_of_[slot] == kNone) return false;
-    const int version = version_of_[slot];
-    version_of_[slot] = kNone;
-    return --uses_[version] == 0 && version != newest();
-  }
-
+  bool Release(MicrobatchId microbatch);
   // Makes a new version. True if the one before it has to stay.
-  bool Update() {
-    uses_.push_back(0);
-    return uses_[uses_.size() - 2] > 0;
-  }
+  bool Update();
+  // Says beforehand which version the microbatch will use.
+  void Expect(MicrobatchId microbatch, int version);
 
  private:
   static constexpr int kNone = -1;
-  int newest() const { return static_cast<int>(uses_.size()) - 1; }
+  int& VersionOf(MicrobatchId microbatch);
 
+  int newest_ = 0;
   std::vector<int> version_of_;  // [microbatch]
-  std::vector<int> uses_ = {0};  // [version]: microbatches that have to come back to it
+  std::vector<int> uses_ = {0};  // [version]: microbatches that have yet to come back to it
 };
+
+// [stage], before the first action of the worker's program. O(actions * log(updates)).
+std::vector<VersionBook> OpenVersionBooks(const Schedule& schedule, WorkerId worker);
 
 }  // namespace siphon
 

@@ -1,0 +1,49 @@
+#ifndef SIPHON_TESTS_PLANNER_SIMULATOR_SIMULATE_TESTING_H_
+#define SIPHON_TESTS_PLANNER_SIMULATOR_SIMULATE_TESTING_H_
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "planner/simulator/simulate.h"
+#include "planner/units.h"
+#include "tests/planner/schedule_testing.h"
+
+namespace siphon {
+
+inline SimulatedStep Simulated(const SimulationInput& input) {
+  absl::StatusOr<SimulatedStep> step = Simulate(input);
+  EXPECT_TRUE(step.ok()) << step.status();
+  return step.ok() ? *std::move(step) : SimulatedStep{};
+}
+
+// F 10 ns, I and W 10 ns each, STEP 4 ns.
+inline StageCost TenNanos() {
+  return {.forward = Nanos(10),
+          .input_backward = Nanos(10),
+          .weight_backward = Nanos(10),
+          .step = Nanos(4)};
+}
+
+// One line a point of a worker's curve: "10: activations 5, boundary 2\n".
+inline std::string CurveText(const MemoryCurve& curve) {
+  std::string text;
+  for (const MemoryPoint& point : curve) {
+    absl::StrAppend(&text, point.time.value, ":");
+    absl::string_view separator = " ";
+    for (size_t kind = 0; kind < kMemoryKinds; ++kind) {
+      if (point.bytes.bytes[kind] == Bytes(0)) continue;
+      absl::StrAppend(&text, separator, MemoryKindName(static_cast<MemoryKind>(kind)), " ",
+                      point.bytes.bytes[kind].value);
+      separator = ", ";
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace siphon
+
+#endif  // SIPHON_TESTS_PLANNER_SIMULATOR_SIMULATE_TESTING_H_

@@ -1,0 +1,67 @@
+#include "planner/topology.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace siphon {
+namespace {
+
+constexpr BytesPerSecond kRate(25'000'000'000);
+
+TEST(Topology, UniformLinksJoinEveryTwoDevicesBothWays) {
+  const Topology topology = UniformTopology(3, kRate, Nanos(1800));
+  EXPECT_EQ(DeviceCount(topology), 3);
+  EXPECT_EQ(topology.links.size(), 6);
+  ASSERT_TRUE(FindLink(topology, DeviceId(2), DeviceId(0)).has_value());
+  EXPECT_EQ(FindLink(topology, DeviceId(2), DeviceId(0))->latency, Nanos(1800));
+  EXPECT_FALSE(FindLink(topology, DeviceId(1), DeviceId(1)).has_value());
+  EXPECT_FALSE(SwitchOf(topology, DeviceId(0)).has_value());
+  EXPECT_TRUE(CheckTopology(topology).ok());
+}
+
+TEST(Topology, NvswitchCapsWhatADeviceSendsToAllTogether) {
+  const Topology topology = NvswitchTopology(8, kRate, Nanos(0));
+  EXPECT_EQ(topology.devices[5].egress, kRate);
+  EXPECT_EQ(topology.copy_engines, CopyEngines::kOneForAllPeers);
+}
+
+TEST(Topology, NeighboursShareASwitchAndTheLastMayBeAlone) {
+  const Topology topology =
+      WithHost(UniformTopology(5, kRate, Nanos(0)), 2, {.to_host = BytesPerSecond(12)});
+  ASSERT_EQ(topology.switches.size(), 3);
+  EXPECT_EQ(topology.switches[2].devices, std::vector<DeviceId>{DeviceId(4)});
+  EXPECT_EQ(topology.switches[2].to_host, BytesPerSecond(12));
+  EXPECT_EQ(SwitchOf(topology, DeviceId(3)), 1);
+  EXPECT_TRUE(CheckTopology(topology).ok());
+}
+
+std::string Problem(const Topology& topology) {
+  const absl::Status status = CheckTopology(topology);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  return std::string(status.message());
+}
+
+TEST(Topology, SaysWhatIsWrong) {
+  Topology topology = UniformTopology(2, kRate, Nanos(0));
+  topology.links.push_back({.from = DeviceId(1), .to = DeviceId(0), .rate = kRate});
+  EXPECT_EQ(
+      Problem(topology),
+      "the link from device 1 to device 0 is given twice; one entry has the rate of all wires "
+      "together");
+  topology.links.back().to = DeviceId(2);
+  EXPECT_EQ(Problem(topology),
+            "the link from device 1 to device 2 names device 2, but devices are 0 to 1");
+  topology.links.back().to = DeviceId(1);
+  EXPECT_EQ(Problem(topology), "the link from device 1 to device 1 leads nowhere");
+  topology.links.pop_back();
+  topology.links[0].rate = BytesPerSecond(-1);
+  EXPECT_EQ(Problem(topology),
+            "the rate of the link from device 0 to device 1 is -1; 0 is the least");
+  topology = WithHost(UniformTopology(2, kRate, Nanos(0)), 1, {});
+  topology.switches[1].devices.push_back(DeviceId(0));
+  EXPECT_EQ(Problem(topology), "device 0 is behind switch 0 and behind switch 1");
+}
+
+}  // namespace
+}  // namespace siphon
