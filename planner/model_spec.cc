@@ -23,6 +23,14 @@ constexpr ModelRow kModels[] = {
 #undef SIPHON_MODEL
 };
 
+constexpr ModelRow kPlannedModels[] = {
+#define SIPHON_MODEL(kind, builder)
+#define SIPHON_PLANNED_MODEL(kind, builder) {kind, builder},
+#include "planner/models/models.def"
+#undef SIPHON_PLANNED_MODEL
+#undef SIPHON_MODEL
+};
+
 std::string ShapeText(const std::vector<int64_t>& shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
 }
@@ -69,13 +77,26 @@ absl::StatusOr<ModelSpec> BuildModelSpec(const ModelOptions& options) {
   for (const ModelRow& row : kModels) {
     if (row.kind == options.kind) return row.build(options);
   }
+  for (const ModelRow& row : kPlannedModels) {
+    if (row.kind == options.kind) return row.build(options);
+  }
+  std::vector<std::string> known = KnownModelKinds();
+  for (const std::string& kind : KnownPlannedModelKinds()) {
+    known.push_back(absl::StrCat(kind, " (for planning only)"));
+  }
   return absl::NotFoundError(absl::StrCat("unknown model kind '", options.kind,
-                                          "'; known: ", absl::StrJoin(KnownModelKinds(), ", ")));
+                                          "'; known: ", absl::StrJoin(known, ", ")));
 }
 
 std::vector<std::string> KnownModelKinds() {
   std::vector<std::string> kinds;
   for (const ModelRow& row : kModels) kinds.emplace_back(row.kind);
+  return kinds;
+}
+
+std::vector<std::string> KnownPlannedModelKinds() {
+  std::vector<std::string> kinds;
+  for (const ModelRow& row : kPlannedModels) kinds.emplace_back(row.kind);
   return kinds;
 }
 

@@ -79,7 +79,9 @@ inline constexpr int64_t kIgnoredTarget = -100;
 // work together (hidden not divisible by heads, non-positive sizes, a product beyond 63 bits,
 // unknown activation), naming the key.
 absl::StatusOr<ModelSpec> BuildModelSpec(const ModelOptions& options);
-std::vector<std::string> KnownModelKinds();
+std::vector<std::string> KnownModelKinds();  // those that train
+// Those whose layers are known without a way to run them (vgg16): for planning.
+std::vector<std::string> KnownPlannedModelKinds();
 
 // A use of a parameter in a layer.
 struct ParameterUse {

@@ -8,7 +8,9 @@ namespace siphon {
 
 // One builder for each row of the table. Errors: as BuildModelSpec.
 #define SIPHON_MODEL(kind, builder) absl::StatusOr<ModelSpec> builder(const ModelOptions& options);
+#define SIPHON_PLANNED_MODEL SIPHON_MODEL
 #include "planner/models/models.def"
+#undef SIPHON_PLANNED_MODEL
 #undef SIPHON_MODEL
 
 }  // namespace siphon
