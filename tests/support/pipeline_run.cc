@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "pipeline/schedules/build_schedule.h"
+#include "pipeline/torch/counting_allocator.h"
 #include "pipeline/torch/layers.h"
 #include "pipeline/transport/in_process_transport.h"
 #include "planner/lower_schedule.h"
@@ -61,6 +62,9 @@ struct Job {
 
 absl::Status RunWorker(const Job& job, WorkerId me, Transport* transport, WorkerOutcome& outcome) {
   SetTorchThreads(job.settings.threads_per_worker);
+  const auto& ledgers = job.settings.ledgers;
+  const auto ledger = ledgers.empty() ? nullptr : ledgers[me.value];
+  const LedgerScope scope(ledger);
   std::map<StageId, StageCompute*> stages;
   for (const StageId stage : StagesOf(job.plan.training, me)) {
     SIPHON_ASSIGN_OR_RETURN(outcome.stages[stage],
@@ -73,6 +77,7 @@ absl::Status RunWorker(const Job& job, WorkerId me, Transport* transport, Worker
     const StepEnd end{.update = static_cast<int64_t>(step) + 1,
                       .learning_rate = job.settings.learning_rates[step],
                       .clip_norm = job.settings.clip_norm};
+    if (ledger != nullptr) ledger->ResetPeak();
     SIPHON_ASSIGN_OR_RETURN(StepReport report, worker.RunStep(job.plan.training.programs[me.value],
                                                               job.steps[step], end));
     outcome.reports.push_back(std::move(report));
@@ -160,7 +165,7 @@ absl::StatusOr<PipelineResult> RunPipeline(const ModelOptions& options, const Tr
                 settings,
                 {plan.training.worker_of_stage, plan.shared_parameters,
                  OwnedParameters(model.spec, plan.partition)}};
-  const int workers = static_cast<int>(plan.training.programs.size());
+  const int workers = WorkerCount(plan.training);
   FirstError error;
   auto transports = MakeInProcessTransports(workers, [&error] { return error.Get(); });
   std::vector<WorkerOutcome> outcomes(workers);

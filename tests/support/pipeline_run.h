@@ -2,6 +2,7 @@
 #define SIPHON_TESTS_SUPPORT_PIPELINE_RUN_H_
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "pipeline/torch/torch_stage.h"
 #include "planner/model_spec.h"
 #include "planner/training_plan.h"
+#include "swap/memory_ledger.h"
 
 namespace siphon {
 
@@ -26,6 +28,9 @@ struct PipelineSettings {
   int threads_per_worker = 1;
   std::vector<double> learning_rates;  // of each step
   bool evaluate_after = false;         // one evaluation of the last step's batch, without dropout
+  // Books of each worker's tensors, their peak that of the last step; empty: no books. They need
+  // InstallCountingAllocator.
+  std::vector<std::shared_ptr<MemoryLedger>> ledgers;
 };
 
 struct PipelineStepResult {
