@@ -8,6 +8,7 @@
 #include "launch/generate_command.h"
 #include "launch/process/exit_codes.h"
 #include "launch/run/command_line.h"
+#include "launch/run/profile_command.h"
 #include "launch/run/train_command.h"
 #include "pipeline/torch/counting_allocator.h"
 
@@ -23,6 +24,9 @@ int main(int argc, char** argv) {
   }
   if (const auto* generate = std::get_if<siphon::GenerateArguments>(&*parsed)) {
     return siphon::GenerateCommand(*generate);
+  }
+  if (const auto* profile = std::get_if<siphon::ProfileArguments>(&*parsed)) {
+    return siphon::ProfileCommand(*profile);
   }
   if (const auto* other = std::get_if<siphon::OtherCommand>(&*parsed)) return other->run();
   std::fputs(std::get<siphon::Answered>(*parsed).text.c_str(), stdout);

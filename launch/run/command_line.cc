@@ -57,6 +57,24 @@ void DescribeGenerate(CLI::App& app, GenerateArguments* generate) {
   AddFormat(command, &generate->format);
 }
 
+void DescribeProfile(CLI::App& app, ProfileArguments* profile) {
+  CLI::App* command = app.add_subcommand(
+      "profile", "Measure the layers of a job on this machine: times and bytes of each");
+  AddJob(command, profile);
+  command->add_option("--output", profile->output, "Where the profile goes (YAML)")
+      ->type_name("profile.yaml")
+      ->required();
+  command
+      ->add_option("--repetitions", profile->repetitions,
+                   "Training steps, of each kind of backward, whose median counts")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
+  AddFormat(command, &profile->format);
+  command->footer(
+      "Every layer runs in this process, with pipeline.threads_per_worker threads, on the job's "
+      "first\nsamples. Leave the other cores idle meanwhile.");
+}
+
 // --top-k means --top_k; values stay as they are.
 std::string NormaliseFlag(const std::string& argument) {
   if (argument.size() < 3 || argument.compare(0, 2, "--") != 0) return argument;
@@ -119,11 +137,13 @@ absl::Status UsageError(const CLI::App& command, const std::string& name,
 absl::StatusOr<ParsedCommand> ParseCommandLine(const std::vector<std::string>& arguments) {
   TrainArguments train;
   GenerateArguments generate;
+  ProfileArguments profile;
   CLI::App app("Siphon: pipeline-parallel training on one multi-GPU server", "siphon");
   app.set_version_flag("--version", "siphon " SIPHON_VERSION);
   app.get_formatter()->column_width(34);
   DescribeTrain(app, &train);
   DescribeGenerate(app, &generate);
+  DescribeProfile(app, &profile);
   std::map<std::string, RunCommand> others;
   for (const CommandEntry& entry : CommandRegistry()) {
     others[std::string(entry.name)] = entry.add(app);
@@ -154,6 +174,11 @@ absl::StatusOr<ParsedCommand> ParseCommandLine(const std::vector<std::string>& a
   }
   if (name == "train") return ParsedCommand(train);
   if (name == "generate") return ParsedCommand(generate);
+  if (name == "profile" && profile.job.empty()) {
+    return absl::InvalidArgumentError(
+        "profile: no job file given; siphon profile --config JOB.yaml --output profile.yaml");
+  }
+  if (name == "profile") return ParsedCommand(profile);
   return ParsedCommand(OtherCommand{others.at(name)});
 }
 

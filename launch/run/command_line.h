@@ -20,6 +20,12 @@ struct GenerateArguments {
   OutputFormat format = OutputFormat::kText;
 };
 
+struct ProfileArguments : JobArguments {
+  std::string output;    // path of the profile
+  int repetitions = 11;  // whose median counts
+  OutputFormat format = OutputFormat::kText;
+};
+
 // The command line was answered already (--help, --version): this text goes to standard output,
 // exit code 0.
 struct Answered {
@@ -31,7 +37,8 @@ struct OtherCommand {
   RunCommand run;
 };
 
-using ParsedCommand = std::variant<TrainArguments, GenerateArguments, OtherCommand, Answered>;
+using ParsedCommand =
+    std::variant<TrainArguments, GenerateArguments, ProfileArguments, OtherCommand, Answered>;
 
 // Parses `siphon <command> ...`. Words in flags may be joined by '-' as well as '_'.
 // Errors: InvalidArgument for everything else, in one line; unknown commands and flags with the

@@ -1,0 +1,89 @@
+#include "launch/profile/machine.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+
+namespace siphon {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kExchanges = 200;
+constexpr size_t kMessageBytes = size_t{1} << 20;  // beyond the first caches, as activations are
+constexpr int kCopies = 15;
+
+int64_t NanosSince(Clock::time_point begin) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
+}
+
+int64_t MedianOf(std::vector<int64_t> samples) {
+  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return *middle;
+}
+
+// Half a round trip between two threads that sleep while they wait.
+Nanos Latency() {
+  std::atomic<int> turn{0};
+  std::thread partner([&turn] {
+    for (int exchange = 0; exchange < kExchanges; ++exchange) {
+      turn.wait(2 * exchange);
+      turn.store(2 * exchange + 2);
+      turn.notify_one();
+    }
+  });
+  std::vector<int64_t> round_trips;
+  for (int exchange = 0; exchange < kExchanges; ++exchange) {
+    const Clock::time_point begin = Clock::now();
+    turn.store(2 * exchange + 1);
+    turn.notify_one();
+    turn.wait(2 * exchange + 1);
+    round_trips.push_back(NanosSince(begin));
+  }
+  partner.join();
+  return Nanos(MedianOf(std::move(round_trips)) / 2);
+}
+
+BytesPerSecond Rate() {
+  std::vector<std::byte> source(kMessageBytes);
+  std::vector<std::byte> ring(kMessageBytes);
+  std::vector<std::byte> target(kMessageBytes);
+  std::vector<int64_t> times;
+  for (int copy = 0; copy < kCopies; ++copy) {
+    source[0] = static_cast<std::byte>(copy);
+    const Clock::time_point begin = Clock::now();
+    std::memcpy(ring.data(), source.data(), kMessageBytes);
+    std::memcpy(target.data(), ring.data(), kMessageBytes);
+    times.push_back(std::max<int64_t>(1, NanosSince(begin)));
+    if (target[0] != source[0]) return BytesPerSecond(0);  // keeps the copies from being left out
+  }
+  return BytesPerSecond(static_cast<int64_t>(static_cast<double>(kMessageBytes) * 1e9 /
+                                             static_cast<double>(MedianOf(std::move(times)))));
+}
+
+}  // namespace
+
+std::string ProcessorName() {
+  std::ifstream lines("/proc/cpuinfo");
+  for (std::string line; std::getline(lines, line);) {
+    if (!absl::StartsWith(line, "model name")) continue;
+    const size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    return std::string(absl::StripAsciiWhitespace(absl::string_view(line).substr(colon + 1)));
+  }
+  return "this machine";
+}
+
+TransportCosts MeasureHandover() { return {Latency(), Rate()}; }
+
+}  // namespace siphon

@@ -1,0 +1,20 @@
+#ifndef SIPHON_LAUNCH_PROFILE_MACHINE_H_
+#define SIPHON_LAUNCH_PROFILE_MACHINE_H_
+
+#include <string>
+
+#include "planner/simulator/simulate.h"
+
+namespace siphon {
+
+// The processor's name as the system has it, or "this machine".
+std::string ProcessorName();
+
+// What a message between two workers of this machine takes: the latency from one thread's store to
+// another's waking up, and the rate of two copies through shared memory (into a ring and out of
+// it). Medians of short runs, some milliseconds in all.
+TransportCosts MeasureHandover();
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_PROFILE_MACHINE_H_

@@ -1,0 +1,154 @@
+#include "launch/run/layer_rig.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "launch/run/optimizer_of.h"
+#include "pipeline/torch/counting_allocator.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Runs `pass` and gives the time that it took.
+template <typename Pass>
+absl::StatusOr<int64_t> Timed(Pass&& pass) {
+  const Clock::time_point begin = Clock::now();
+  SIPHON_RETURN_IF_ERROR(pass());
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
+}
+
+Nanos Median(std::vector<int64_t> samples) {
+  if (samples.empty()) return Nanos();
+  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return Nanos(*middle);
+}
+
+Bytes AtLeastZero(Bytes bytes) { return std::max(bytes, Bytes(0)); }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LayerRig>> LayerRig::Make(const PreparedJob& job,
+                                                         const StagePartition& single_layers,
+                                                         int layer) {
+  std::unique_ptr<LayerRig> rig(new LayerRig(job, layer));
+  rig->ledger_ = std::make_shared<MemoryLedger>(Bytes(0));
+  const LedgerScope scope(rig->ledger_);
+  SIPHON_ASSIGN_OR_RETURN(rig->stage_, MakeTorchStage(job.model, single_layers, StageId(layer),
+                                                      static_cast<uint64_t>(job.job.train.seed),
+                                                      OptimizerOf(job.job.train)));
+  return rig;
+}
+
+absl::Status LayerRig::BeginStep(const StepInputs& inputs) {
+  const LedgerScope scope(ledger_);
+  return Annotate(stage_->BeginStep(inputs), Spec().name);
+}
+
+absl::Status LayerRig::Receive(Boundary to, LayerRig& neighbour, Boundary from,
+                               MicrobatchId microbatch) {
+  SIPHON_ASSIGN_OR_RETURN(const BoundarySpans target, stage_->Buffers(to, microbatch));
+  SIPHON_ASSIGN_OR_RETURN(const BoundarySpans source, neighbour.stage_->Buffers(from, microbatch));
+  for (size_t part = 0; part < target.size(); ++part) {
+    if (target[part].empty()) continue;
+    std::memcpy(target[part].data(), source[part].data(), target[part].size());
+  }
+  return neighbour.stage_->Release(from, microbatch);
+}
+
+absl::Status LayerRig::Forward(MicrobatchId microbatch, LayerRig* before, Noting noting) {
+  const LedgerScope scope(ledger_);
+  resting_ = ledger_->used();
+  if (before != nullptr) {
+    SIPHON_RETURN_IF_ERROR(Receive(Boundary::kInput, *before, Boundary::kOutput, microbatch));
+  }
+  forward_bytes_.input = ledger_->used() - resting_;
+  ledger_->ResetPeak();
+  SIPHON_ASSIGN_OR_RETURN(const int64_t time, Timed([&] { return stage_->Forward(microbatch); }));
+  forward_bytes_.peak = ledger_->peak() - resting_;
+  forward_bytes_.end = ledger_->used() - resting_;
+  if (noting == Noting::kOn) times_.forward_ns.push_back(time);
+  return absl::OkStatus();
+}
+
+void LayerRig::NoteForwardBytes(Bytes stash) {
+  sizes_.saved = {{"all", stash}};
+  sizes_.boundary = forward_bytes_.end - stash;
+  sizes_.forward_workspace =
+      AtLeastZero(forward_bytes_.peak - forward_bytes_.input - sizes_.boundary - stash);
+}
+
+absl::Status LayerRig::Backward(MicrobatchId microbatch, LayerRig* after, BackwardKind kind,
+                                Noting noting) {
+  const LedgerScope scope(ledger_);
+  const Bytes stash = ledger_->used() - resting_;  // the next layer has taken the output by now
+  if (after != nullptr) {
+    SIPHON_RETURN_IF_ERROR(
+        Receive(Boundary::kOutputGradient, *after, Boundary::kInputGradient, microbatch));
+  }
+  const Bytes before = ledger_->used();
+  ledger_->ResetPeak();
+  const bool whole = kind == BackwardKind::kWhole;
+  SIPHON_ASSIGN_OR_RETURN(const int64_t time, Timed([&] {
+                            return whole ? stage_->Backward(microbatch)
+                                         : stage_->BackwardInput(microbatch);
+                          }));
+  const Bytes workspace = AtLeastZero(ledger_->peak() - before);
+  const Bytes between = ledger_->used();
+  int64_t weight_time = 0;
+  if (!whole) {
+    SIPHON_ASSIGN_OR_RETURN(weight_time, Timed([&] { return stage_->BackwardWeight(microbatch); }));
+  }
+  if (noting == Noting::kOff) return absl::OkStatus();
+  NoteForwardBytes(stash);
+  if (whole) {
+    times_.whole_ns.push_back(time);
+    sizes_.backward_workspace = workspace;
+  } else {
+    times_.input_ns.push_back(time);
+    times_.weight_ns.push_back(weight_time);
+    sizes_.kept_for_weights = AtLeastZero(between - ledger_->used());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LayerRig::Step(int64_t update, Noting noting) {
+  const LedgerScope scope(ledger_);
+  // Uses of its parameters in other layers have gradients too; their values do not matter here.
+  SIPHON_ASSIGN_OR_RETURN(const std::vector<SharedGradient> shared, stage_->SharedGradients());
+  for (const SharedGradient& gradient : shared) {
+    if (gradient.layer == layer_) continue;
+    std::fill(gradient.bytes.begin(), gradient.bytes.end(), std::byte{0});
+  }
+  SIPHON_RETURN_IF_ERROR(stage_->AddSharedGradients());
+  SIPHON_ASSIGN_OR_RETURN(
+      const int64_t time, Timed([&]() -> absl::Status {
+        SIPHON_RETURN_IF_ERROR(stage_->GradientNorms().status());
+        return stage_->Step({.update = update, .learning_rate = job_.job.train.learning_rate});
+      }));
+  if (noting == Noting::kOn) times_.step_ns.push_back(time);
+  return absl::OkStatus();
+}
+
+LayerProfile LayerRig::Profile() const {
+  LayerProfile profile = sizes_;
+  profile.name = Spec().name;
+  profile.forward = Median(times_.forward_ns);
+  profile.input_backward = Median(times_.input_ns);
+  profile.weight_backward = Median(times_.weight_ns);
+  profile.optimizer = Median(times_.step_ns);
+  for (const StateTensor& tensor : stage_->State()) {
+    const bool parameter = tensor.kind == StateTensor::Kind::kParameter;
+    (parameter ? profile.parameters : profile.optimizer_state) += SizeOf(tensor.spec);
+  }
+  profile.gradients = profile.parameters;
+  return profile;
+}
+
+}  // namespace siphon

@@ -1,0 +1,79 @@
+#ifndef SIPHON_LAUNCH_RUN_LAYER_RIG_H_
+#define SIPHON_LAUNCH_RUN_LAYER_RIG_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "launch/run/prepare_job.h"
+#include "pipeline/stage_compute.h"
+#include "planner/model_profile.h"
+#include "swap/memory_ledger.h"
+
+namespace siphon {
+
+// How a backward pass is run: whole, or as I and W.
+enum class BackwardKind { kWhole, kSplit };
+// Whether times and bytes of a pass are written down.
+enum class Noting { kOff, kOn };
+
+// One layer of a job as a stage of its own, which passes are timed and weighed on. Its tensors are
+// on a ledger of its own.
+//
+// Thread-safety: one thread, which has called SetTorchThreads.
+class LayerRig {
+ public:
+  // Errors: as of MakeTorchStage.
+  static absl::StatusOr<std::unique_ptr<LayerRig>> Make(const PreparedJob& job,
+                                                        const StagePartition& single_layers,
+                                                        int layer);
+
+  absl::Status BeginStep(const StepInputs& inputs);
+  // One pass of a microbatch. `before` is the rig of the layer before (null for the first), whose
+  // output this one takes; `after` the one behind (null for the last), whose gradient this one
+  // takes.
+  absl::Status Forward(MicrobatchId microbatch, LayerRig* before, Noting noted);
+  absl::Status Backward(MicrobatchId microbatch, LayerRig* after, BackwardKind kind, Noting noted);
+  // The optimizer step with the norms of the gradients before it.
+  absl::Status Step(int64_t update, Noting noted);
+
+  // Medians of the times, and the bytes, that were noted.
+  LayerProfile Profile() const;
+
+ private:
+  // On the ledger around a forward pass, beyond resting_.
+  struct ForwardBytes {
+    Bytes input;
+    Bytes peak;
+    Bytes end;  // with the output
+  };
+  struct Times {
+    std::vector<int64_t> forward_ns;
+    std::vector<int64_t> whole_ns;
+    std::vector<int64_t> input_ns;
+    std::vector<int64_t> weight_ns;
+    std::vector<int64_t> step_ns;
+  };
+
+  LayerRig(const PreparedJob& job, int layer) : job_(job), layer_(layer) {}
+  // Bytes of a forward pass whose output was taken, with `stash` left for the backward.
+  void NoteForwardBytes(Bytes stash);
+  // Fills the boundary `to` of this rig with `from` of its neighbour, and lets that one go.
+  absl::Status Receive(Boundary to, LayerRig& neighbour, Boundary from, MicrobatchId microbatch);
+  const LayerSpec& Spec() const { return job_.model.spec.layers[layer_]; }
+
+  const PreparedJob& job_;
+  const int layer_;
+  std::shared_ptr<MemoryLedger> ledger_;
+  std::unique_ptr<StageCompute> stage_;
+  Bytes resting_;  // on the ledger before the microbatch that is under way
+  ForwardBytes forward_bytes_;
+  Times times_;
+  LayerProfile sizes_;
+};
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_RUN_LAYER_RIG_H_

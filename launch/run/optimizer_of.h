@@ -1,0 +1,19 @@
+#ifndef SIPHON_LAUNCH_RUN_OPTIMIZER_OF_H_
+#define SIPHON_LAUNCH_RUN_OPTIMIZER_OF_H_
+
+#include "launch/config/job_config.h"
+#include "pipeline/torch/torch_stage.h"
+
+namespace siphon {
+
+inline OptimizerOptions OptimizerOf(const TrainConfig& train) {
+  return {.name = train.optimizer,
+          .weight_decay = train.weight_decay,
+          .beta1 = train.beta1,
+          .beta2 = train.beta2,
+          .momentum = train.momentum};
+}
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_RUN_OPTIMIZER_OF_H_
