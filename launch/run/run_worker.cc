@@ -10,6 +10,7 @@
 #include "launch/data/batches.h"
 #include "launch/plan_job/learning_rate.h"
 #include "launch/run/coordinate.h"
+#include "launch/run/optimizer_of.h"
 #include "launch/run/run_recorder.h"
 #include "launch/run/step_record.h"
 #include "launch/run/training_state.h"
@@ -34,14 +35,6 @@ Bytes CapacityOf(const JobConfig& job, WorkerId worker) {
   return (capacity.size() == 1 ? capacity[0] : capacity[worker.value]) - job.memory.reserve;
 }
 
-OptimizerOptions OptimizerOf(const TrainConfig& train) {
-  return {.name = train.optimizer,
-          .weight_decay = train.weight_decay,
-          .beta1 = train.beta1,
-          .beta2 = train.beta2,
-          .momentum = train.momentum};
-}
-
 // One worker's run. Members are in the order in which they are made; the ledger outlives every
 // tensor.
 class WorkerRun {
@@ -50,8 +43,7 @@ class WorkerRun {
       : prepared_(prepared),
         seat_(seat),
         ledger_(std::make_shared<MemoryLedger>(CapacityOf(prepared.job, seat.me))),
-        coordinator_(seat.transport, seat.me,
-                     static_cast<int>(prepared.plan.training.programs.size())) {}
+        coordinator_(seat.transport, seat.me, WorkerCount(prepared.plan.training)) {}
 
   absl::StatusOr<RunOutcome> Run();
 
