@@ -52,9 +52,9 @@ struct StepGraph {
   int workers = 0;                      // of all replicas; also the account of the host
 };
 
-// Requires: `input` went through CheckSimulationInput, `index` and is that of its schedule.
-// Errors: InvalidArgument for a missing path; FailedPrecondition, with the grid, when an action
-// lacks one that it needs.
+// Requires: `input` went through CheckSimulationInput, `index` is that of its schedule, which
+// passes CheckResidency. Errors: InvalidArgument for a missing path; FailedPrecondition, with the
+// grid, when an action lacks one that it needs.
 absl::StatusOr<StepGraph> BuildStepGraph(const SimulationInput& input, const ScheduleIndex& index);
 
 }  // namespace siphon

@@ -1,0 +1,68 @@
+#ifndef SIPHON_PLANNER_SIMULATOR_STEP_BOUNDARIES_H_
+#define SIPHON_PLANNER_SIMULATOR_STEP_BOUNDARIES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "planner/schedule_index.h"
+#include "planner/simulator/step_writer.h"
+
+namespace siphon {
+
+// Which way a tensor crosses the boundary between two stages: outputs to the next, gradients to the
+// previous one.
+enum class BoundaryFlow { kForward, kBackward };
+
+// The tensors between stages: made, sent, received and used.
+class StepBoundaries {
+ public:
+  // Both must outlive this.
+  StepBoundaries(const ScheduleIndex& index, StepWriter& writer);
+
+  // The action being written runs from task `first` to task `last`, takes what came in at its
+  // stage, and makes what goes out. A compute-only schedule sends it at once. Errors:
+  // InvalidArgument when there is no path.
+  absl::Status PassOn(BoundaryFlow flow, int first, int last);
+  // SEND. Errors: FailedPrecondition, or InvalidArgument when there is no path.
+  absl::Status Send(BoundaryFlow flow);
+  // RECV: posts the buffer.
+  void Receive(BoundaryFlow flow);
+
+  // Ties all users to what they need, once all programs are written. Errors: FailedPrecondition,
+  // with the grid, when that is not in the schedule or comes too late.
+  absl::Status Connect();
+
+ private:
+  static constexpr int kNone = StepWriter::kNone;
+
+  // The tasks of one (replica, stage, microbatch, flow).
+  struct Crossing {
+    int user = kNone;     // first task of the action that needs what comes in
+    int maker = kNone;    // last task of the action that makes what goes out
+    int message = kNone;  // that brings what comes in
+    int posted = kNone;   // task behind which the buffer for it is there
+  };
+
+  Crossing& At(int replica, StageId stage, MicrobatchId microbatch, BoundaryFlow flow);
+  bool Exists(StageId stage) const;
+  int WorkerOf(StageId stage) const { return schedule_.worker_of_stage[stage.value].value; }
+  Bytes Incoming(StageId stage, BoundaryFlow flow) const;
+  Bytes Outgoing(StageId stage, BoundaryFlow flow) const;
+
+  absl::Status Connect(int replica, StageId stage, MicrobatchId microbatch, BoundaryFlow flow);
+  Action UserOf(StageId stage, MicrobatchId microbatch, BoundaryFlow flow) const;
+  absl::Status Missing(const Action& action, StageId holder_stage, const Action& missing) const;
+  absl::Status NothingComes(StageId stage, MicrobatchId microbatch, BoundaryFlow flow) const;
+  absl::Status CheckReceiveOrder(StageId stage, MicrobatchId microbatch, BoundaryFlow flow) const;
+
+  const Schedule& schedule_;
+  const ScheduleIndex& index_;
+  StepWriter& writer_;
+  bool lowered_ = false;
+  std::vector<Crossing> crossings_;  // [replica, stage, microbatch, flow]
+};
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_SIMULATOR_STEP_BOUNDARIES_H_

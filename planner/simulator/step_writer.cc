@@ -1,0 +1,86 @@
+#include "planner/simulator/step_writer.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "planner/marked_grid.h"
+
+namespace siphon {
+
+StepWriter::StepWriter(const SimulationInput& input)
+    : input_(input),
+      resources_(input.topology, input.transport, input.device_of_worker, graph_.graph) {
+  graph_.workers = input.schedule.replicas * WorkerCount(input.schedule);
+}
+
+int StepWriter::Account(int worker) const {
+  return replica_ * WorkerCount(input_.schedule) + worker;
+}
+
+void StepWriter::BeginProgram(int replica, int worker) {
+  replica_ = replica;
+  worker_ = worker;
+  place_ = kNone;
+  AddOnLane(TaskRole::kMarker, Nanos(0));  // what comes before the first action waits for it
+}
+
+StepGraph StepWriter::Take() {
+  graph_.lane_names = resources_.lane_names();
+  return std::move(graph_);
+}
+
+int StepWriter::AddOnLane(TaskRole role, Nanos duration) {
+  last_ = graph_.graph.AddTask(resources_.ComputeLane(account()), duration).value;
+  graph_.origins.push_back({.role = role, .worker = account(), .place = place_});
+  return last_;
+}
+
+int StepWriter::AddCopy(TaskRole role, const Route& route, Bytes bytes) {
+  const TaskId task = graph_.graph.AddCopy(route.lane, bytes, route.latency, route.path);
+  graph_.origins.push_back({.role = role, .worker = account(), .place = place_});
+  AddDependency(task.value, last_);
+  return task.value;
+}
+
+int StepWriter::AddMeeting(Nanos duration) {
+  const TaskId task = graph_.graph.AddTask(std::nullopt, duration);
+  graph_.origins.push_back({.role = TaskRole::kExchange});
+  return task.value;
+}
+
+void StepWriter::AddDependency(int task, int before) {
+  graph_.graph.AddDependency(TaskId(task), TaskId(before));
+}
+
+void StepWriter::Wait(int task, int provider) {
+  AddDependency(task, provider);
+  graph_.origins[task].provider = provider;
+}
+
+void StepWriter::Change(int task, TaskMoment moment, MemoryKind kind, Bytes bytes) {
+  ChangeAt(account(), task, moment, kind, bytes);
+}
+
+void StepWriter::ChangeAt(int account, int task, TaskMoment moment, MemoryKind kind, Bytes bytes) {
+  if (bytes == Bytes(0)) return;
+  graph_.changes.push_back({.task = task,
+                            .moment = moment,
+                            .kind = kind,
+                            .account = account,
+                            .worker = Account(worker_),
+                            .place = place_,
+                            .bytes = bytes});
+}
+
+void StepWriter::Hold(int first, int last, MemoryKind kind, Bytes bytes) {
+  Change(first, TaskMoment::kBegin, kind, bytes);
+  Change(last, TaskMoment::kEnd, kind, bytes * -1);
+}
+
+absl::Status StepWriter::Refuse(absl::string_view complaint) const {
+  return ScheduleError(input_.schedule, {worker_, place_},
+                       absl::StrCat("worker ", worker_, " has ", ToString(action()), complaint));
+}
+
+}  // namespace siphon
