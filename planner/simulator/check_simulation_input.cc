@@ -1,5 +1,6 @@
 #include "planner/simulator/check_simulation_input.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -7,10 +8,16 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "planner/status.h"
 
 namespace siphon {
 namespace {
+
+// Times and bytes of a step are counted in 63 bits; this leaves room for sums of sums.
+constexpr double kLargestSum = 0x1p60;
+// At some hundred bytes a task.
+constexpr double kMostTasks = 2e7;
 
 absl::Status CheckSize(size_t size, size_t wanted, absl::string_view what) {
   if (size == wanted) return absl::OkStatus();
@@ -105,6 +112,82 @@ absl::Status CheckLenders(const SimulationInput& input) {
   return absl::OkStatus();
 }
 
+// The slowest that a copy alone can be; 1 byte a nanosecond where no rate is known.
+double SlowestRate(const SimulationInput& input) {
+  double slowest = 1e9;
+  const auto consider = [&slowest](BytesPerSecond rate) {
+    if (rate.value > 0) slowest = std::min(slowest, static_cast<double>(rate.value));
+  };
+  consider(input.transport.rate);
+  consider(input.transport.host_rate);
+  for (const TopologyLink& link : input.topology.links) consider(link.rate);
+  for (const TopologyDevice& device : input.topology.devices) {
+    consider(device.egress);
+    consider(device.ingress);
+  }
+  for (const PcieSwitch& uplink : input.topology.switches) {
+    for (const BytesPerSecond rate :
+         {uplink.to_host, uplink.from_host, uplink.to_host_both, uplink.from_host_both}) {
+      consider(rate);
+    }
+  }
+  return slowest;
+}
+
+double SlowestLatency(const SimulationInput& input) {
+  Nanos slowest = input.transport.latency;
+  for (const TopologyLink& link : input.topology.links) slowest = std::max(slowest, link.latency);
+  for (const PcieSwitch& uplink : input.topology.switches) {
+    slowest = std::max(slowest, uplink.latency);
+  }
+  return static_cast<double>(slowest.value);
+}
+
+absl::Status CheckBelow(double figure, double limit, absl::string_view what) {
+  if (figure <= limit) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%s: about %.2g; the simulator takes %.2g at most", what, figure, limit));
+}
+
+// Bounds of the sums over the whole step, before anything is added up in integers.
+absl::Status CheckMagnitudes(const SimulationInput& input) {
+  double actions = 0;
+  for (const std::vector<Action>& program : input.schedule.programs) {
+    actions += static_cast<double>(program.size());
+  }
+  actions *= input.schedule.replicas;
+  size_t most_layers = 1;
+  for (const std::vector<LayerCost>& stage : input.layers) {
+    most_layers = std::max(most_layers, stage.size());
+  }
+  SIPHON_RETURN_IF_ERROR(CheckBelow(actions * (1 + static_cast<double>(most_layers)), kMostTasks,
+                                    "tasks in the step, layer by layer"));
+  double nanos = 0;
+  double bytes = 0;
+  for (const StageCost& cost : input.stages) {
+    for (const Nanos time : {cost.forward, cost.input_backward, cost.weight_backward, cost.step}) {
+      nanos = std::max(nanos, static_cast<double>(time.value));
+    }
+    for (const Bytes size :
+         {cost.parameters, cost.gradients, cost.optimizer_state, cost.stash, cost.kept_for_weights,
+          cost.input, cost.output, cost.forward_workspace, cost.backward_workspace}) {
+      bytes = std::max(bytes, static_cast<double>(size.value));
+    }
+  }
+  for (const MemoryByKind& held : input.held) {
+    for (const Bytes size : held.bytes) {
+      SIPHON_RETURN_IF_ERROR(CheckNotNegative({size.value}, "what is held"));
+      bytes = std::max(bytes, static_cast<double>(size.value));
+    }
+  }
+  // Each action takes each of these once or twice.
+  const double sum_of_bytes = 16 * bytes * (actions + 1);
+  SIPHON_RETURN_IF_ERROR(CheckBelow(sum_of_bytes, kLargestSum, "bytes of all actions together"));
+  const double sum_of_nanos =
+      4 * (nanos + SlowestLatency(input)) * (actions + 1) + sum_of_bytes * 1e9 / SlowestRate(input);
+  return CheckBelow(sum_of_nanos, kLargestSum, "nanoseconds of all actions and copies together");
+}
+
 }  // namespace
 
 absl::Status CheckSimulationInput(const SimulationInput& input) {
@@ -138,6 +221,7 @@ absl::Status CheckSimulationInput(const SimulationInput& input) {
   SIPHON_RETURN_IF_ERROR(CheckNotNegative(
       {transport.latency.value, transport.rate.value, transport.host_rate.value}, "the transport"));
   SIPHON_RETURN_IF_ERROR(CheckLenders(input));
+  SIPHON_RETURN_IF_ERROR(CheckMagnitudes(input));
   return CheckDevices(input, programs * static_cast<size_t>(input.schedule.replicas));
 }
 

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 
 #include "tests/planner/simulator/simulate_testing.h"
@@ -124,6 +125,26 @@ TEST(SimulateRefuses, SizesThatDoNotMatch) {
   input.stages[0].forward = Nanos(-1);
   EXPECT_EQ(Refusal(input, absl::StatusCode::kInvalidArgument),
             "a figure of the cost of stage 0 is -1; 0 is the least");
+}
+
+TEST(SimulateRefuses, FiguresWhoseSumsWouldNotFitIntoSixtyThreeBits) {
+  SimulationInput input = EqualStages(ParsedSchedule("0F0 0B0\n"), TenNanos());
+  input.stages[0].forward = Nanos(int64_t{1} << 60);
+  EXPECT_EQ(Refusal(input, absl::StatusCode::kInvalidArgument),
+            "nanoseconds of all actions and copies together: about 1.4e+19; the simulator takes "
+            "1.2e+18 at most");
+  input.stages[0] = TenNanos();
+  input.stages[0].stash = Bytes(int64_t{1} << 60);
+  EXPECT_EQ(Refusal(input, absl::StatusCode::kInvalidArgument),
+            "bytes of all actions together: about 5.5e+19; the simulator takes 1.2e+18 at most");
+  input.stages[0].stash = Bytes(int64_t{1} << 40);
+  input.transport.host_rate = BytesPerSecond(1);
+  EXPECT_EQ(Refusal(input, absl::StatusCode::kInvalidArgument),
+            "nanoseconds of all actions and copies together: about 5.3e+22; the simulator takes "
+            "1.2e+18 at most");
+  input.schedule.replicas = 1'000'000'000;
+  EXPECT_EQ(Refusal(input, absl::StatusCode::kInvalidArgument),
+            "tasks in the step, layer by layer: about 4e+09; the simulator takes 2e+07 at most");
 }
 
 TEST(SimulateRefuses, DevicesThatDoNotFitTheWorkers) {
