@@ -35,8 +35,7 @@ struct OutOfCoreComparison {
   std::vector<std::string> conclusions;
 };
 
-// Runs every strategy on one batch. Errors: ResourceExhausted if near memory cannot even hold what
-// never swaps.
+// Runs every strategy on one batch. Errors: those of OutOfCoreProblemOf.
 absl::StatusOr<OutOfCoreComparison> CompareOutOfCore(const ModelProfile& profile,
                                                      const FarMemoryPath& path, Bytes near_memory);
 

@@ -13,7 +13,8 @@ Bytes ResidentBytes(const ModelProfile& profile);
 
 // The out-of-core problem of one batch (the profile's microbatch): the whole backward of a layer is
 // one task, and `near_memory` less what always stays is the capacity for saved tensors.
-// Errors: ResourceExhausted if nothing is left, with the numbers.
+// Errors: ResourceExhausted if nothing is left, with the numbers; InvalidArgument for a path so
+// slow, or a memory so large, that it cannot be counted.
 absl::StatusOr<OutOfCoreProblem> OutOfCoreProblemOf(const ModelProfile& profile,
                                                     const FarMemoryPath& path, Bytes near_memory);
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -45,6 +46,22 @@ TEST(OutOfCoreProblem, LeavesToSavedTensorsWhatNothingElseTakes) {
   EXPECT_EQ(OutOfCoreProblemOf(SixLayers(), BytesPerNanosecond(1), Bytes(24)).status().message(),
             "weights, gradients, optimizer state and workspace take 24 B, near memory has 24 B; "
             "nothing is left for saved tensors");
+}
+
+TEST(OutOfCoreProblem, RefusesWhatCannotBeCounted) {
+  const auto error = [](FarMemoryPath path, Bytes near_memory) {
+    const absl::Status status = OutOfCoreProblemOf(SixLayers(), path, near_memory).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    return std::string(status.message());
+  };
+  EXPECT_EQ(error({BytesPerSecond(0), BytesPerSecond(1'000), Nanos(0)}, Bytes(54)),
+            "a path to far memory of 0 B/s out and 1.00 kB/s in; each must be between 1 kB/s and "
+            "1000000 TB/s");
+  const int64_t years = 3'000'000'000'000'000'000;
+  EXPECT_EQ(error({BytesPerSecond(1'000), BytesPerSecond(1'000), Nanos(years)}, Bytes(54)),
+            "copying what the layers save takes 1.8e+10 s each way; write a faster link, a shorter "
+            "latency or a smaller batch");
+  error(BytesPerNanosecond(1), Bytes(int64_t{1} << 62));
 }
 
 TEST(CompareOutOfCore, ABatchThatFitsIsLeftAlone) {

@@ -266,5 +266,29 @@ TEST(OutOfCore, NoStrategyExceedsNearMemoryAndBetterOnesAreNeverSlower) {
   EXPECT_GT(compared, 1000);
 }
 
+TEST(OutOfCore, AFasterPathNeverHurtsAndNeitherDoesMoreMemory) {
+  Numbers numbers;
+  for (int trial = 0; trial < 1000; ++trial) {
+    OutOfCoreProblem problem = RandomEqualLayers(numbers);
+    for (OutOfCoreLayer& layer : problem.layers) {
+      layer.saved = Bytes(numbers.Between(0, 50));
+      layer.backward = Nanos(numbers.Between(0, 50));
+    }
+    problem.capacity = Bytes(numbers.Between(100, 300));
+    OutOfCoreProblem faster = problem;
+    faster.path.in = BytesPerSecond(problem.path.in.value * 2);
+    faster.path.out = BytesPerSecond(problem.path.out.value * 2);
+    OutOfCoreProblem larger = problem;
+    larger.capacity += Bytes(numbers.Between(1, 100));
+    for (const OutOfCoreStrategy& strategy : OutOfCoreStrategies()) {
+      const auto step = SimulateOutOfCore(strategy, problem);
+      if (!step.ok()) continue;
+      EXPECT_LE(SimulateOutOfCore(strategy, faster)->step_time, step->step_time) << strategy.name;
+      // With more room a part of the layers that left before leaves.
+      EXPECT_LE(SimulateOutOfCore(strategy, larger)->step_time, step->step_time) << strategy.name;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace siphon

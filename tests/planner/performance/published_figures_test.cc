@@ -4,7 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
+
+#include "absl/strings/string_view.h"
+#include "planner/performance/out_of_core_problem.h"
+#include "planner/performance/profile_from_first_principles.h"
+#include "planner/performance/simulate_out_of_core.h"
 
 namespace siphon {
 namespace {
@@ -78,6 +84,24 @@ TEST(Figure7, BothEndAtAConstant) {
     const double last_fall = At(figure, series, 512) / At(figure, series, 1024);
     EXPECT_GT(first_fall, 2.5);
     EXPECT_LT(last_fall, 1.3);
+  }
+}
+
+TEST(Figure7, TheConstantIsSetByTheLink) {
+  ModelOptions options;
+  options.kind = "resnet50";
+  const DeviceSpec device = *FindDeviceSpec("V100");
+  const auto profile =
+      ProfileFromFirstPrinciples(*BuildModelSpec(options), device, 1024, Precision::kFloat32);
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  const auto seconds = [&](absl::string_view strategy, int64_t times) {
+    const BytesPerSecond link(device.host_link.value * times);
+    const auto problem = OutOfCoreProblemOf(*profile, {link, link, Nanos(7'000)}, device.capacity);
+    const auto step = SimulateOutOfCore(*FindOutOfCoreStrategy(strategy), *problem);
+    return static_cast<double>(step->step_time.value) * 1e-9;
+  };
+  for (const char* strategy : {"unified_memory", "unified_memory_prefetch"}) {
+    EXPECT_NEAR(seconds(strategy, 1) / seconds(strategy, 2), 2.0, 0.2) << strategy;
   }
 }
 
