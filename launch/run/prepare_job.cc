@@ -5,7 +5,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "launch/config/read_schedule_file.h"
 #include "launch/plan_job/plan_job.h"
+#include "launch/profile/plan_with_costs.h"
 #include "pipeline/torch/plugin.h"
 #include "planner/status.h"
 
@@ -42,6 +44,21 @@ absl::Status ModelError(const JobConfig& job, const absl::Status& status) {
 // Without a job-wide size (synthetic data, no vocabulary given) models get one id a byte, as text
 // has.
 constexpr int64_t kDefaultVocabulary = 256;
+
+absl::StatusOr<PlanText> PlanTextOf(const PreparedJob& prepared) {
+  const PlannedJob planned{prepared.job, prepared.model.spec, prepared.plan};
+  const std::string& path = prepared.job.pipeline.profile;
+  if (path.empty()) return PlanWithCosts(planned, {});
+  const absl::StatusOr<ProfileFile> profile = LoadProfile(path);
+  if (!profile.ok()) {
+    return ConfigError(prepared.job, "pipeline.profile", profile.status().message());
+  }
+  auto plan = PlanWithCosts(planned, {.profile = &*profile});
+  if (absl::IsInvalidArgument(plan.status())) {
+    return ConfigError(prepared.job, "pipeline.profile", plan.status().message());
+  }
+  return plan;
+}
 
 }  // namespace
 
@@ -94,8 +111,11 @@ absl::StatusOr<PreparedJob> PrepareJob(const JobConfig& job, const ModelFactory&
   auto data = OpenDataset(OptionsOf(job), prepared.model.spec);
   if (!data.ok()) return DataError(job, data.status());
   prepared.data = *std::move(data);
+  SIPHON_ASSIGN_OR_RETURN(const std::string csv, ReadScheduleFile(job));
   SIPHON_ASSIGN_OR_RETURN(prepared.plan,
-                          PlanJob(job, prepared.model.spec, prepared.data.validation_samples));
+                          PlanJob(job, prepared.model.spec, prepared.data.validation_samples, csv));
+  SIPHON_RETURN_IF_ERROR(CheckTrainable(job, prepared.plan));
+  SIPHON_ASSIGN_OR_RETURN(prepared.plan_text, PlanTextOf(prepared));
   return prepared;
 }
 

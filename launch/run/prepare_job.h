@@ -18,6 +18,7 @@ struct PreparedJob {
   Model model;
   Dataset data;
   TrainingPlan plan;
+  PlanText plan_text;  // the plan with what it costs, by pipeline.profile where there is one
   // For commands worth typing next.
   std::string program = "siphon";  // as it was called
   std::string resume_command;      // goes on from the newest checkpoint; empty if there is none

@@ -12,7 +12,10 @@
 #include "launch/output/run_summary.h"
 #include "launch/output/terminal.h"
 #include "launch/output/text_file.h"
+#include "launch/output/timeline_page.h"
 #include "launch/output/trace.h"
+#include "launch/profile/predict_step.h"
+#include "launch/run/run_report.h"
 #include "launch/run/training_state.h"
 #include "planner/status.h"
 
@@ -39,7 +42,7 @@ double ForwardFlops(const ModelSpec& model) {
 // What a first look at a run wants to know, before the first step.
 std::string Headline(const PreparedJob& prepared) {
   const JobConfig& job = prepared.job;
-  const int64_t workers = static_cast<int64_t>(prepared.plan.training.programs.size());
+  const int64_t workers = WorkerCount(prepared.plan.training);
   return absl::StrCat(
       "training ", job.model.kind, " with ", ParameterCount(prepared.model.spec),
       " parameters: ", workers, workers == 1 ? " worker" : " workers", ", schedule ",
@@ -81,6 +84,26 @@ struct RunRecorder::Impl {
     return metrics;
   }
 
+  // What goes wrong with a prediction is no reason not to train.
+  void WritePrediction() {
+    const auto step = PredictStep(prepared.plan_text);
+    absl::Status status = step.status();
+    if (step.ok()) {
+      predicted = *step;
+      if (!prepared.job.output.trace) return;
+      const bool unit = prepared.plan_text.costs == kUnitCosts;
+      status = WriteTextFile(directory + "/predicted.trace.json",
+                             TraceJson(unit ? "predicted, unit times" : "predicted", *step));
+    }
+    if (!status.ok()) warnings.push_back(absl::StrCat("no prediction: ", status.message()));
+  }
+
+  absl::Status WriteReport(const std::vector<WorkerTimeline>& workers, int64_t step) const {
+    if (!prepared.job.output.report || !predicted.has_value()) return absl::OkStatus();
+    return WriteTextFile(directory + "/report.html",
+                         TimelineHtml(RunReport(prepared.plan_text, *predicted, workers, step)));
+  }
+
   const PreparedJob& prepared;
   const std::string directory;
   const Nanos begin;
@@ -90,6 +113,7 @@ struct RunRecorder::Impl {
   std::unique_ptr<MetricsWriter> metrics;  // null when switched off
   int64_t tokens = 0;
   std::string trace_path;
+  std::optional<SimulatedStep> predicted;
   std::vector<std::string> warnings;
 };
 
@@ -109,7 +133,7 @@ absl::StatusOr<std::unique_ptr<RunRecorder>> RunRecorder::Open(const PreparedJob
     return refuse(absl::InvalidArgumentError(
         absl::StrCat("cannot make '", impl->directory, "': ", error.message())));
   }
-  const std::string plan = ToString(prepared.plan, prepared.model.spec);
+  const std::string plan = ToString(prepared.plan_text);
   if (const auto written = WriteTextFile(impl->directory + "/plan.txt", plan); !written.ok()) {
     return refuse(written);
   }
@@ -120,6 +144,7 @@ absl::StatusOr<std::unique_ptr<RunRecorder>> RunRecorder::Open(const PreparedJob
     if (!writer.ok()) return refuse(writer.status());
     impl->metrics = *std::move(writer);
   }
+  impl->WritePrediction();
   impl->progress.Say(Headline(prepared));
   if (first_step > 0) impl->progress.Say(absl::StrCat("continuing after step ", first_step));
   return std::unique_ptr<RunRecorder>(new RunRecorder(std::move(impl)));
@@ -139,7 +164,9 @@ void RunRecorder::Record(const StepSummary& summary, const std::vector<StepRecor
   }
 }
 
-void RunRecorder::RecordTrace(const std::vector<WorkerTimeline>& workers) {
+void RunRecorder::RecordTrace(const std::vector<WorkerTimeline>& workers, int64_t step) {
+  const absl::Status reported = impl_->WriteReport(workers, step);
+  if (!reported.ok()) KeepWarning(absl::StrCat("no report: ", reported.message()));
   const std::string path = impl_->directory + "/measured.trace.json";
   const absl::Status written = siphon::WriteTrace(path, "measured", workers);
   if (written.ok()) {

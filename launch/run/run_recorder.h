@@ -28,17 +28,18 @@ struct StepSummary {
 // What worker 0 leaves in the output directory and shows on standard error.
 class RunRecorder {
  public:
-  // Makes the directory, writes plan.txt, opens metrics.jsonl (anew, or continuing after
-  // `first_step`). `prepared` must outlive this. Errors: InvalidArgument at output.directory when
-  // it cannot be written. What goes wrong with a file later becomes a warning; the run goes on.
+  // Makes the directory, writes plan.txt and predicted.trace.json, opens metrics.jsonl (anew, or
+  // continuing after `first_step`). `prepared` must outlive this. Errors: InvalidArgument at
+  // output.directory when it cannot be written. What goes wrong with a file later becomes a
+  // warning; the run goes on.
   static absl::StatusOr<std::unique_ptr<RunRecorder>> Open(const PreparedJob& prepared,
                                                            int64_t first_step);
   ~RunRecorder();
 
   // After each step: a line of metrics, and the bar moves.
   void Record(const StepSummary& summary, const std::vector<StepRecord>& workers);
-  // One step's intervals as measured.trace.json.
-  void RecordTrace(const std::vector<WorkerTimeline>& workers);
+  // One step's intervals as measured.trace.json, and beside the predicted ones in report.html.
+  void RecordTrace(const std::vector<WorkerTimeline>& workers, int64_t step);
   // Says it now, above the progress bar.
   void ShowWarning(const std::string& warning);
   // The closing summary, with all warnings of `outcome` and those of the files written here.

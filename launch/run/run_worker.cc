@@ -167,7 +167,7 @@ absl::Status WorkerRun::TrainOneStep() {
     SIPHON_ASSIGN_OR_RETURN(timelines, GatherTimelines(coordinator_, report.timeline));
   }
   if (recorder_ == nullptr) return absl::OkStatus();
-  if (!timelines.empty()) recorder_->RecordTrace(timelines);
+  if (!timelines.empty()) recorder_->RecordTrace(timelines, progress_.step);
   recorder_->Record({.step = progress_.step,
                      .loss = outcome_.last_loss,
                      .learning_rate = end.learning_rate,

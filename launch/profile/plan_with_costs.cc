@@ -1,0 +1,114 @@
+#include "launch/profile/plan_with_costs.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "planner/memory/estimate_runtime.h"
+#include "planner/memory/stage_passes.h"
+#include "planner/performance/profile_from_first_principles.h"
+#include "planner/stage_cost.h"
+#include "planner/status.h"
+#include "planner/training_plan.h"
+
+namespace siphon {
+namespace {
+
+// Profiles made of `source`'s device, or the measured one; none for unit times.
+absl::StatusOr<std::optional<ModelProfile>> TimesOf(const PlannedJob& planned,
+                                                    const CostSource& source) {
+  if (source.profile != nullptr) {
+    SIPHON_RETURN_IF_ERROR(
+        CheckProfileFits(source.profile->model, planned.model, planned.plan.microbatch));
+    return source.profile->model;
+  }
+  if (source.device.empty()) return std::optional<ModelProfile>();
+  SIPHON_ASSIGN_OR_RETURN(const DeviceSpec device, FindDeviceSpec(source.device));
+  SIPHON_ASSIGN_OR_RETURN(const Precision precision, ParsePrecision(planned.job.train.precision));
+  SIPHON_ASSIGN_OR_RETURN(
+      ModelProfile profile,
+      ProfileFromFirstPrinciples(planned.model, device, planned.plan.microbatch, precision));
+  return profile;
+}
+
+std::string SourceText(const CostSource& source) {
+  if (source.profile != nullptr) {
+    return absl::StrCat(source.profile->model.source, " on ", source.profile->model.device);
+  }
+  if (!source.device.empty()) return absl::StrCat("calculated for ", source.device);
+  return std::string(kUnitCosts);
+}
+
+// What a pass takes beyond what the simulator counts for it anyway.
+Bytes Beyond(const PassMoment& moment, Bytes counted) {
+  return std::max(moment.total() - counted, Bytes(0));
+}
+
+void SetBytes(const StagePasses& passes, const MemoryByKind& held, StageCost& cost) {
+  cost.parameters = held[MemoryKind::kParameters];
+  cost.gradients = held[MemoryKind::kGradients];
+  cost.optimizer_state = held[MemoryKind::kOptimizer];
+  cost.stash = passes.stash;
+  cost.kept_for_weights = passes.kept;
+  cost.input = passes.input;
+  cost.output = passes.output;
+  const Bytes counted = passes.stash + passes.input + passes.output;
+  cost.forward_workspace = Beyond(passes.forward, counted);
+  cost.backward_workspace =
+      std::max(Beyond(passes.backward, counted), Beyond(passes.input_backward, counted));
+}
+
+}  // namespace
+
+absl::Status CheckProfileFits(const ModelProfile& profile, const ModelSpec& model,
+                              int64_t microbatch) {
+  const std::string remedy = "; run siphon profile for this job";
+  if (profile.microbatch != microbatch) {
+    return absl::InvalidArgumentError(absl::StrCat("the profile has microbatches of ",
+                                                   profile.microbatch, ", the job of ", microbatch,
+                                                   remedy));
+  }
+  if (profile.layers.size() != model.layers.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("the profile has ", profile.layers.size(),
+                                                   " layers, the model ", model.layers.size(),
+                                                   remedy));
+  }
+  for (size_t layer = 0; layer < model.layers.size(); ++layer) {
+    if (profile.layers[layer].name == model.layers[layer].name) continue;
+    return absl::InvalidArgumentError(absl::StrCat("layer ", layer, " of the profile is '",
+                                                   profile.layers[layer].name, "', of the model '",
+                                                   model.layers[layer].name, "'", remedy));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PlanText> PlanWithCosts(const PlannedJob& planned, const CostSource& source) {
+  const TrainingPlan& plan = planned.plan;
+  SIPHON_ASSIGN_OR_RETURN(const std::optional<ModelProfile> times, TimesOf(planned, source));
+  std::vector<StageCost> costs =
+      times.has_value() ? StageCosts(*times, plan.partition) : UnitStageCosts(plan, planned.model);
+  SIPHON_ASSIGN_OR_RETURN(MemoryInputs inputs, MemoryInputsOf(planned));
+  if (source.profile != nullptr) inputs.profile = &source.profile->model;
+  const std::vector<StagePasses> passes = PassesOfStages(inputs);
+  SIPHON_ASSIGN_OR_RETURN(const MemoryEstimate estimate, EstimateRuntime(inputs));
+  for (size_t stage = 0; stage < costs.size(); ++stage) {
+    SetBytes(passes[stage], estimate.stages[stage].memory, costs[stage]);
+  }
+  PlanText text = ToPlanText(plan, planned.model, std::move(costs), SourceText(source));
+  for (int worker = 0; worker < WorkerCount(plan.training); ++worker) {
+    PlanWorker& facts = text.workers[worker];
+    if (const auto capacity = WorkerCapacity(planned.job, WorkerId(worker))) {
+      facts.capacity = *capacity;
+    }
+    if (!inputs.communication.empty()) facts.communication = inputs.communication[worker];
+  }
+  if (source.profile != nullptr) {
+    text.link_latency = source.profile->transport.latency;
+    text.link_rate = source.profile->transport.rate;
+  }
+  return text;
+}
+
+}  // namespace siphon

@@ -1,0 +1,81 @@
+#include "launch/run/run_report.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "launch/profile/predict_step.h"
+
+namespace siphon {
+namespace {
+
+Nanos BusyTime(const WorkerTimeline& worker) {
+  Nanos busy;
+  for (const Interval& interval : worker) {
+    if (interval.kind == IntervalKind::kBusy) busy += interval.end - interval.begin;
+  }
+  return busy;
+}
+
+std::string Percent(double fraction) { return absl::StrFormat("%.1f %%", 100 * fraction); }
+
+double BubbleOf(const std::vector<WorkerTimeline>& workers) {
+  const double all =
+      static_cast<double>(EndOf(workers).value) * static_cast<double>(workers.size());
+  if (all <= 0) return 0;
+  Nanos busy;
+  for (const WorkerTimeline& worker : workers) busy += BusyTime(worker);
+  return 1 - static_cast<double>(busy.value) / all;
+}
+
+PageTable WorkerTable(const SimulatedStep& predicted, const std::vector<WorkerTimeline>& measured) {
+  PageTable table{.title = "busy time",
+                  .header = {"worker", "predicted", "measured", "predicted peak"}};
+  for (size_t worker = 0; worker < measured.size(); ++worker) {
+    const bool known = worker < predicted.workers.size();
+    table.rows.push_back({absl::StrCat(worker),
+                          known ? FormatNanos(BusyTime(predicted.workers[worker])) : "-",
+                          FormatNanos(BusyTime(measured[worker])),
+                          known ? FormatBytes(Total(predicted.peak[worker])) : "-"});
+  }
+  return table;
+}
+
+}  // namespace
+
+TimelinePage RunReport(const PlanText& plan, const SimulatedStep& predicted,
+                       const std::vector<WorkerTimeline>& measured, int64_t step) {
+  const bool comparable = plan.costs != kUnitCosts;
+  const Nanos end = EndOf(measured);
+  TimelinePage page{.title = absl::StrCat(plan.model, ", ", plan.schedule, ": step ", step)};
+  page.facts = {{"measured step", FormatNanos(end)},
+                {"measured bubble_fraction", Percent(BubbleOf(measured))}};
+  if (comparable) {
+    page.lead = absl::StrCat("Predicted with costs ", plan.costs, ".");
+    page.facts.emplace_back("predicted step", FormatNanos(predicted.step_time));
+    const double deviation = static_cast<double>((predicted.step_time - end).value) /
+                             static_cast<double>(std::max<int64_t>(1, end.value));
+    page.facts.emplace_back("deviation", absl::StrFormat("%+.1f %%", 100 * deviation));
+  } else {
+    page.lead =
+        "No profile was given (pipeline.profile, made by siphon profile): the predicted step has "
+        "the schedule's shape with unit times.";
+  }
+  page.facts.emplace_back("predicted bubble_fraction", Percent(predicted.bubble_fraction));
+  if (comparable) {
+    page.pictures.push_back(ComparisonOf(predicted, measured, "predicted and measured"));
+  } else {
+    TimelinePicture picture{.title = "measured", .span = end};
+    for (size_t worker = 0; worker < measured.size(); ++worker) {
+      picture.rows.push_back({absl::StrCat("worker ", worker), measured[worker]});
+    }
+    page.pictures.push_back(std::move(picture));
+    page.pictures.push_back(PictureOf(predicted, CapacityOf(plan), "predicted, unit times"));
+  }
+  page.tables.push_back(WorkerTable(predicted, measured));
+  return page;
+}
+
+}  // namespace siphon
