@@ -9,6 +9,10 @@
 
 namespace siphon {
 
+// What a job file is read for: to be run here, or only to be planned and looked at. The latter
+// takes every published value.
+enum class JobPurpose { kRun, kStudy };
+
 // Names that stand in registries of other folders; the caller, who may include them, passes them.
 // A name of none of them is refused with these listed. An empty list accepts every name.
 struct KnownNames {
@@ -17,6 +21,7 @@ struct KnownNames {
   std::vector<std::string> model_kinds;
   std::vector<std::string> data_kinds;
   std::vector<std::string> optimizers;
+  JobPurpose purpose = JobPurpose::kRun;
 };
 
 // What a job is held against besides itself.

@@ -1,0 +1,148 @@
+// siphon memory: bytes of each stage and kind, before anything runs.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "launch/commands/command.h"
+#include "launch/commands/memory_report.h"
+#include "launch/config/load_job_config.h"
+#include "launch/config/read_schedule_file.h"
+#include "launch/data/dataset.h"
+#include "launch/plan_job/model_options.h"
+#include "launch/plan_job/plan_job.h"
+#include "launch/process/exit_codes.h"
+#include "launch/profile/profile_file.h"
+#include "partitioner/partition_model.h"
+#include "pipeline/schedules/build_schedule.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+struct MemoryArguments {
+  JobArguments job;
+  Accounting accounting = Accounting::kRuntime;
+  MemoryDetail detail = MemoryDetail::kStages;
+  std::string profile;
+  std::string report;
+  OutputFormat format = OutputFormat::kText;
+};
+
+// Every published value, and machines of any size: nothing will run.
+ConfigLimits StudyLimits() {
+  ConfigLimits limits;
+  limits.known.purpose = JobPurpose::kStudy;
+  for (const ScheduleEntry& entry : ScheduleRegistry()) {
+    limits.known.schedules.push_back(entry.name);
+  }
+  limits.known.partition_methods = KnownPartitionMethods();
+  limits.known.model_kinds = KnownModelKinds();
+  limits.known.data_kinds = KnownDataKinds();
+#define SIPHON_OPTIMIZER(name, traits) limits.known.optimizers.push_back(name);
+#include "pipeline/torch/optimizers.def"
+#undef SIPHON_OPTIMIZER
+  return limits;
+}
+
+// Data is read only where nothing else tells how many ids the model needs.
+absl::StatusOr<int64_t> DataIds(const JobConfig& job) {
+  if (job.data.kind == "tokens" && job.model.vocabulary > 0) return 0;
+  auto ids = DataVocabulary({.kind = job.data.kind, .path = job.data.path});
+  if (!ids.ok()) {
+    return ConfigError(job, "model.vocabulary",
+                       absl::StrCat("is not given, and the data does not tell: ",
+                                    ids.status().message(), "; write the number of ids"));
+  }
+  return ids;
+}
+
+absl::StatusOr<MemoryReport> Study(const MemoryArguments& arguments) {
+  MemoryReport report;
+  report.accounting = arguments.accounting;
+  SIPHON_ASSIGN_OR_RETURN(report.job,
+                          LoadJobConfig(arguments.job.job, arguments.job.overrides, StudyLimits()));
+  SIPHON_ASSIGN_OR_RETURN(const int64_t ids, DataIds(report.job));
+  SIPHON_ASSIGN_OR_RETURN(const ModelOptions options, ModelOptionsOf(report.job, ids));
+  auto model = BuildModelSpec(options);
+  if (!model.ok()) return ModelError(report.job, model.status());
+  report.model = *std::move(model);
+  SIPHON_ASSIGN_OR_RETURN(const std::string csv, ReadScheduleFile(report.job));
+  SIPHON_ASSIGN_OR_RETURN(report.plan,
+                          PlanJob(report.job, report.model, /*validation_samples=*/0, csv));
+  std::optional<ProfileFile> profile;
+  if (!arguments.profile.empty()) {
+    SIPHON_ASSIGN_OR_RETURN(profile, LoadProfile(arguments.profile));
+  }
+  const PlannedJob planned{report.job, report.model, report.plan, csv,
+                           profile.has_value() ? &profile->model : nullptr};
+  SIPHON_ASSIGN_OR_RETURN(report.estimate, EstimateJob(planned, report.accounting));
+  if (report.accounting == Accounting::kRuntime &&
+      FindMisfit(report.job, report.estimate).has_value()) {
+    report.changes = ChangesThatFit(planned);
+  }
+  return report;
+}
+
+int ShowPublished(OutputFormat format) {
+  const auto text = format == OutputFormat::kJson ? PublishedJson() : PublishedText();
+  if (!text.ok()) return ReportError(text.status());
+  std::fputs(text->c_str(), stdout);
+  return kExitDone;
+}
+
+int Memory(const MemoryArguments& arguments) {
+  if (!arguments.report.empty()) return ShowPublished(arguments.format);
+  if (arguments.job.job.empty()) {
+    return ReportError(absl::InvalidArgumentError(
+        "memory needs a job file: siphon memory JOB.yaml, or --report published for the figures "
+        "of MPress"));
+  }
+  const auto report = Study(arguments);
+  if (!report.ok()) return ReportError(report.status());
+  const std::string text = arguments.format == OutputFormat::kJson
+                               ? MemoryJson(*report, arguments.detail)
+                               : MemoryText(*report, arguments.detail);
+  std::fputs(text.c_str(), stdout);
+  return FindMisfit(report->job, report->estimate).has_value() ? kExitDoesNotFit : kExitDone;
+}
+
+}  // namespace
+
+RunCommand AddMemoryCommand(CLI::App& app) {
+  const auto arguments = std::make_shared<MemoryArguments>();
+  CLI::App* command =
+      app.add_subcommand("memory", "Bytes of a job by stage and kind; says whether it fits");
+  AddJob(command, &arguments->job);
+  command
+      ->add_option_function<std::string>(
+          "--accounting",
+          [arguments](const std::string& name) {
+            arguments->accounting =
+                name == "published" ? Accounting::kPublished : Accounting::kRuntime;
+          },
+          "runtime (what our workers hold) or published (as papers count); default runtime")
+      ->check(CLI::IsMember({"runtime", "published"}))
+      ->type_name("");
+  command->add_flag_callback(
+      "--layers", [arguments] { arguments->detail = MemoryDetail::kLayers; },
+      "Show each layer and each tensor that it saves");
+  command
+      ->add_option("--profile", arguments->profile,
+                   "Take activations from a profile that siphon profile measured")
+      ->type_name("profile.yaml");
+  command
+      ->add_option("--report", arguments->report,
+                   "published: our figures beside Tables I and II of MPress; needs no job")
+      ->check(CLI::IsMember({"published"}))
+      ->type_name("");
+  AddFormat(command, &arguments->format);
+  command->footer(
+      "Reads no data where model.vocabulary is given. The exit code is 3 where memory.capacity is "
+      "exceeded.");
+  return [arguments] { return Memory(*arguments); };
+}
+
+}  // namespace siphon

@@ -1,0 +1,89 @@
+#include "launch/plan_job/job_memory.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "launch/plan_job/plan_rings.h"
+#include "planner/memory/estimate_published.h"
+#include "planner/memory/estimate_runtime.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+// That the optimizer keeps of each parameter: those of pipeline/torch/fused_optimizers.cc.
+int MomentsOf(const TrainConfig& train) {
+  if (train.optimizer == "sgd") return train.momentum > 0 ? 1 : 0;
+  return 2;
+}
+
+}  // namespace
+
+absl::StatusOr<MemoryInputs> MemoryInputsOf(const PlannedJob& planned) {
+  const auto& [job, model, plan, csv, profile] = planned;
+  MemoryInputs inputs{.model = &model,
+                      .partition = &plan.partition,
+                      .schedule = &plan.training,
+                      .microbatch = plan.microbatch,
+                      .moments = MomentsOf(job.train),
+                      .profile = profile};
+  const absl::StatusOr<Precision> precision = ParsePrecision(job.train.precision);
+  if (!precision.ok()) {
+    return ConfigError(job, "train.precision", precision.status().message());
+  }
+  inputs.precision = *precision;
+  if (job.pipeline.transport != "mpi") {
+    const std::vector<RingSpec> rings = PlanRings(plan, model);
+    for (int worker = 0; worker < WorkerCount(plan.training); ++worker) {
+      inputs.communication.push_back(IncomingRingBytes(rings, WorkerId(worker)));
+    }
+  }
+  return inputs;
+}
+
+absl::StatusOr<MemoryEstimate> EstimateJob(const PlannedJob& planned, Accounting accounting) {
+  SIPHON_ASSIGN_OR_RETURN(const MemoryInputs inputs, MemoryInputsOf(planned));
+  return accounting == Accounting::kPublished ? EstimatePublished(inputs) : EstimateRuntime(inputs);
+}
+
+std::optional<Bytes> WorkerCapacity(const JobConfig& job, WorkerId worker) {
+  const std::vector<Bytes>& capacity = job.memory.capacity;
+  if (capacity.empty()) return std::nullopt;
+  const size_t index = capacity.size() == 1 ? 0 : static_cast<size_t>(worker.value);
+  return capacity[std::min(index, capacity.size() - 1)] - job.memory.reserve;
+}
+
+std::optional<Misfit> FindMisfit(const JobConfig& job, const MemoryEstimate& estimate) {
+  std::optional<Misfit> worst;
+  for (int worker = 0; worker < static_cast<int>(estimate.workers.size()); ++worker) {
+    const std::optional<Bytes> capacity = WorkerCapacity(job, WorkerId(worker));
+    if (!capacity.has_value()) continue;
+    const Misfit misfit{WorkerId(worker), Total(estimate.workers[worker]), *capacity};
+    if (misfit.needed <= misfit.capacity) continue;
+    if (!worst.has_value() || misfit.missing() > worst->missing()) worst = misfit;
+  }
+  return worst;
+}
+
+absl::Status CheckFits(const PlannedJob& planned) {
+  if (planned.job.memory.capacity.empty()) return absl::OkStatus();
+  SIPHON_ASSIGN_OR_RETURN(const MemoryEstimate estimate,
+                          EstimateJob(planned, Accounting::kRuntime));
+  if (!UnknownLayers(estimate).empty()) return absl::OkStatus();
+  const std::optional<Misfit> misfit = FindMisfit(planned.job, estimate);
+  if (!misfit.has_value()) return absl::OkStatus();
+  const std::vector<FittingChange> changes = ChangesThatFit(planned);
+  const std::string reserve =
+      planned.job.memory.reserve > Bytes()
+          ? absl::StrCat(" less memory.reserve ", FormatBytes(planned.job.memory.reserve))
+          : "";
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the job does not fit: worker ", misfit->worker.value, " needs ",
+                   FormatBytes(misfit->needed), " at its peak, memory.capacity", reserve, " is ",
+                   FormatBytes(misfit->capacity), ", ", FormatBytes(misfit->missing()),
+                   " short\n  smallest change that fits: --set ", changes.front().setting, " (",
+                   changes.front().meaning, "; ", FormatBytes(changes.front().largest),
+                   " on the fullest worker)\n  siphon memory shows the bytes of each stage"));
+}
+
+}  // namespace siphon
