@@ -11,12 +11,15 @@
 #include "absl/strings/str_cat.h"
 #include "launch/commands/command.h"
 #include "launch/commands/simulate_report.h"
+#include "launch/commands/study_job.h"
 #include "launch/output/terminal.h"
 #include "launch/output/text_file.h"
 #include "launch/output/timeline_svg.h"
 #include "launch/output/trace.h"
 #include "launch/process/exit_codes.h"
+#include "launch/profile/plan_with_costs.h"
 #include "launch/profile/predict_step.h"
+#include "planner/performance/device_spec.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -27,6 +30,10 @@ constexpr absl::string_view kTitle = "predicted";
 
 struct SimulateArguments {
   std::string plan;
+  JobArguments job;
+  std::string profile;
+  std::string device;
+  std::string plan_output;
   std::string trace;
   std::string html;
   std::string svg;
@@ -46,7 +53,39 @@ absl::StatusOr<PlanText> LoadPlan(const std::string& path) {
   return plan;
 }
 
+// The plan of a job file, with costs by --profile, --device or the job's own profile.
+absl::StatusOr<PlanText> PlanOfJob(const SimulateArguments& arguments) {
+  SIPHON_ASSIGN_OR_RETURN(const StudiedJob studied, StudyJob(arguments.job));
+  const PlannedJob planned{studied.job, studied.model, studied.plan, studied.schedule_csv};
+  std::string path = arguments.profile;
+  if (path.empty() && arguments.device.empty()) path = studied.job.pipeline.profile;
+  if (path.empty()) return PlanWithCosts(planned, {.device = arguments.device});
+  SIPHON_ASSIGN_OR_RETURN(const ProfileFile profile, LoadProfile(path));
+  auto plan = PlanWithCosts(planned, {.profile = &profile});
+  if (!plan.ok()) return Annotate(plan.status(), path);
+  return plan;
+}
+
+absl::StatusOr<PlanText> PlanOf(const SimulateArguments& arguments) {
+  const bool has_job = !arguments.job.job.empty();
+  if (arguments.plan.empty() != has_job) {
+    return absl::InvalidArgumentError(
+        "simulate takes a plan file or a job file: siphon simulate --plan plan.txt, or siphon "
+        "simulate --config JOB.yaml");
+  }
+  const bool costs = !arguments.profile.empty() || !arguments.device.empty();
+  if (!has_job && (costs || !arguments.job.overrides.empty())) {
+    return absl::InvalidArgumentError(
+        "--profile, --device and --set belong to a job file (--config); a plan file has its own "
+        "costs");
+  }
+  return has_job ? PlanOfJob(arguments) : LoadPlan(arguments.plan);
+}
+
 absl::Status WriteFiles(const SimulateArguments& arguments, const SimulateReport& report) {
+  if (!arguments.plan_output.empty()) {
+    SIPHON_RETURN_IF_ERROR(WriteTextFile(arguments.plan_output, ToString(report.plan)));
+  }
   if (!arguments.trace.empty()) {
     SIPHON_RETURN_IF_ERROR(
         WriteTextFile(arguments.trace, TraceJson(std::string(kTitle), report.step)));
@@ -71,10 +110,12 @@ int Refuse(const std::string& plan, const absl::Status& status) {
 }
 
 int Simulate(const SimulateArguments& arguments) {
-  const auto plan = LoadPlan(arguments.plan);
+  const auto plan = PlanOf(arguments);
   if (!plan.ok()) return ReportError(plan.status());
   const auto step = PredictStep(*plan);
-  if (!step.ok()) return Refuse(arguments.plan, step.status());
+  if (!step.ok()) {
+    return Refuse(arguments.plan.empty() ? arguments.job.job : arguments.plan, step.status());
+  }
   const SimulateReport report{*plan, *step};
   if (const absl::Status written = WriteFiles(arguments, report); !written.ok()) {
     return ReportError(written);
@@ -99,10 +140,23 @@ RunCommand AddSimulateCommand(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("simulate", "Predict a step of a plan: time, memory, links, waits");
   command
-      ->add_option("plan,--plan", arguments->plan,
-                   "The plan file, as siphon train writes it; edit it as you like")
-      ->type_name("plan.txt")
-      ->required();
+      ->add_option("--plan", arguments->plan,
+                   "A plan file, as siphon train writes it; edit it as you like")
+      ->type_name("plan.txt");
+  AddJob(command, &arguments->job);
+  command
+      ->add_option("--profile", arguments->profile,
+                   "Costs of the job's layers, as siphon profile writes them; default: the job's "
+                   "pipeline.profile")
+      ->type_name("profile.yaml");
+  command
+      ->add_option("--device", arguments->device,
+                   "Without a profile: calculate the costs for this device")
+      ->check(CLI::IsMember(KnownDeviceSpecs()))
+      ->excludes("--profile");
+  command
+      ->add_option("--output", arguments->plan_output, "Write the plan file of the job, with costs")
+      ->type_name("plan.txt");
   command->add_option("--trace", arguments->trace, "Write the step for Perfetto (ui.perfetto.dev)")
       ->type_name("trace.json");
   command

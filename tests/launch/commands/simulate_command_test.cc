@@ -64,12 +64,17 @@ class SimulateCommand : public testing::Test {
   int Run(absl::string_view plan, std::vector<std::string> flags = {}) {
     const std::string path = directory_ + "/plan.txt";
     std::ofstream(path) << plan;
+    flags.insert(flags.begin(), {"--plan", path});
+    return RunWith(std::move(flags));
+  }
+
+  int RunWith(std::vector<std::string> flags) {
     CLI::App app;
     RunCommand run;
     for (const CommandEntry& entry : CommandRegistry()) {
       if (entry.name == "simulate") run = entry.add(app);
     }
-    flags.insert(flags.begin(), {"simulate", "--plan", path});
+    flags.insert(flags.begin(), {"simulate"});
     std::reverse(flags.begin(), flags.end());
     app.parse(flags);
     testing::internal::CaptureStdout();
@@ -156,6 +161,44 @@ TEST_F(SimulateCommand, RefusesWhatDoesNotFitWithItsOwnCode) {
   EXPECT_EQ(Run(plan), kExitDoesNotFit);
   EXPECT_THAT(error_, HasSubstr("<-- here"));
   EXPECT_THAT(error_, HasSubstr("worker 0"));
+}
+
+constexpr absl::string_view kJob = R"(model: {kind: gpt, layers: 6, hidden: 64, heads: 4}
+data: {kind: synthetic, sequence_length: 32}
+train: {global_batch: 32, microbatch: 4}
+pipeline: {stages: 4, schedule: 1f1b}
+)";
+
+TEST_F(SimulateCommand, TakesAJobFileWithCalculatedCosts) {
+  const std::string job = directory_ + "/job.yaml";
+  std::ofstream(job) << kJob;
+  ASSERT_EQ(RunWith({"--config", job, "--device", "A100", "--format", "json"}), kExitDone)
+      << error_;
+  const auto json = nlohmann::json::parse(out_);
+  EXPECT_EQ(json["costs"], "calculated for A100");
+  EXPECT_EQ(json["peak_live_activations"], (std::vector<int>{4, 3, 2, 1}));
+  EXPECT_GT(json["step_seconds"], 0.0);
+}
+
+TEST_F(SimulateCommand, WritesThePlanThatItSimulates) {
+  const std::string job = directory_ + "/job.yaml";
+  std::ofstream(job) << kJob;
+  ASSERT_EQ(RunWith({"--config", job, "--set", "pipeline.schedule=zb_h1", "--output",
+                     directory_ + "/written.txt"}),
+            kExitDone)
+      << error_;
+  const std::string of_job = out_;
+  ASSERT_EQ(Run(FileText("written.txt")), kExitDone) << error_;
+  EXPECT_EQ(out_, of_job);
+  // F = I = W: 24 slots of work and 3 idle ones a worker, as in the zero-bubble paper.
+  EXPECT_THAT(of_job, HasSubstr("bubble_fraction      11.1 %"));
+}
+
+TEST_F(SimulateCommand, WantsAPlanOrAJob) {
+  EXPECT_EQ(RunWith({}), kExitBadInput);
+  EXPECT_THAT(error_, HasSubstr("a plan file or a job file"));
+  EXPECT_EQ(Run(kPlan, {"--set", "train.steps=1"}), kExitBadInput);
+  EXPECT_THAT(error_, HasSubstr("belong to a job file"));
 }
 
 TEST_F(SimulateCommand, NamesTheLineThatIsNoPlan) {

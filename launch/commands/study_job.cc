@@ -1,0 +1,62 @@
+#include "launch/commands/study_job.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "launch/config/load_job_config.h"
+#include "launch/config/read_schedule_file.h"
+#include "launch/data/dataset.h"
+#include "launch/plan_job/model_options.h"
+#include "launch/plan_job/plan_job.h"
+#include "partitioner/partition_model.h"
+#include "pipeline/schedules/build_schedule.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+// Every published value, and machines of any size: nothing will run.
+ConfigLimits StudyLimits() {
+  ConfigLimits limits;
+  limits.known.purpose = JobPurpose::kStudy;
+  for (const ScheduleEntry& entry : ScheduleRegistry()) {
+    limits.known.schedules.push_back(entry.name);
+  }
+  limits.known.partition_methods = KnownPartitionMethods();
+  limits.known.model_kinds = KnownModelKinds();
+  limits.known.data_kinds = KnownDataKinds();
+#define SIPHON_OPTIMIZER(name, traits) limits.known.optimizers.push_back(name);
+#include "pipeline/torch/optimizers.def"
+#undef SIPHON_OPTIMIZER
+  return limits;
+}
+
+absl::StatusOr<int64_t> DataIds(const JobConfig& job) {
+  if (job.data.kind == "tokens" && job.model.vocabulary > 0) return 0;
+  auto ids = DataVocabulary({.kind = job.data.kind, .path = job.data.path});
+  if (!ids.ok()) {
+    return ConfigError(job, "model.vocabulary",
+                       absl::StrCat("is not given, and the data does not tell: ",
+                                    ids.status().message(), "; write the number of ids"));
+  }
+  return ids;
+}
+
+}  // namespace
+
+absl::StatusOr<StudiedJob> StudyJob(const JobArguments& arguments) {
+  StudiedJob studied;
+  SIPHON_ASSIGN_OR_RETURN(studied.job,
+                          LoadJobConfig(arguments.job, arguments.overrides, StudyLimits()));
+  SIPHON_ASSIGN_OR_RETURN(const int64_t ids, DataIds(studied.job));
+  SIPHON_ASSIGN_OR_RETURN(const ModelOptions options, ModelOptionsOf(studied.job, ids));
+  auto model = BuildModelSpec(options);
+  if (!model.ok()) return ModelError(studied.job, model.status());
+  studied.model = *std::move(model);
+  SIPHON_ASSIGN_OR_RETURN(studied.schedule_csv, ReadScheduleFile(studied.job));
+  SIPHON_ASSIGN_OR_RETURN(studied.plan, PlanJob(studied.job, studied.model,
+                                                /*validation_samples=*/0, studied.schedule_csv));
+  return studied;
+}
+
+}  // namespace siphon
