@@ -22,11 +22,13 @@ enum class WarmUpPolicy {
 struct ScheduleOptions {
   int in_flight_limit = 0;  // dapple's D; 0: no limit but the number of microbatches
   WarmUpPolicy warm_up = WarmUpPolicy::kA;
-  std::vector<int> depth;    // pipedream: minibatches in flight of each stage; empty: P - s
-  int forward_pack = 1;      // harmony: stages that a worker runs forward as one
-  int backward_pack = 1;     // harmony: the same backward
-  int microbatch_group = 0;  // harmony: microbatches through a pack before the next; 0: all
-  std::string csv;           // csv: the text of the file
+  std::vector<int> depth;  // pipedream: minibatches in flight of each stage; empty: P - s
+  int forward_pack = 1;    // harmony: stages that a worker runs forward as one
+  int backward_pack = 1;   // harmony: the same backward
+  // harmony: microbatches through a pack before the next; 0: all. pipedream_2bw: microbatches
+  // between two updates; 0: as many as there are stages.
+  int microbatch_group = 0;
+  std::string csv;  // csv: the text of the file
   friend bool operator==(const ScheduleOptions&, const ScheduleOptions&) = default;
 };
 
