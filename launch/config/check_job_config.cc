@@ -79,6 +79,10 @@ absl::Status CheckPipeline(const JobConfig& job) {
                                     " is not divisible by pipeline.chunks ", pipeline.chunks, "; ",
                                     NearestMultiples(pipeline.stages, pipeline.chunks), " stages"));
   }
+  if (pipeline.schedule == "csv" && pipeline.schedule_file.empty()) {
+    return ConfigError(job, "pipeline.schedule_file",
+                       "is missing; pipeline.schedule csv needs the path of a file");
+  }
   const auto explicit_stages = static_cast<int64_t>(pipeline.partition_layers.size());
   if (pipeline.partition.empty() && explicit_stages != pipeline.stages) {
     return ConfigError(
@@ -90,15 +94,6 @@ absl::Status CheckPipeline(const JobConfig& job) {
 }
 
 absl::Status CheckMemory(const JobConfig& job, const ConfigLimits& limits) {
-  const PipelineConfig& pipeline = job.pipeline;
-  const int64_t workers =
-      pipeline.stages / std::max<int64_t>(pipeline.chunks, 1) * pipeline.replicas;
-  const auto given = static_cast<int64_t>(job.memory.capacity.size());
-  if (given > 1 && given != workers) {
-    return ConfigError(job, "memory.capacity",
-                       absl::StrCat("lists ", given, " capacities for ", workers,
-                                    " workers; write one for all, or one for each"));
-  }
   for (const Bytes capacity : job.memory.capacity) {
     if (capacity <= job.memory.reserve) {
       return ConfigError(

@@ -67,12 +67,19 @@ struct PipelineConfig {
   int64_t chunks = 0;  // stages a worker; 0: the schedule's own
   int64_t replicas = 1;
   std::string schedule = "1f1b";
-  std::string schedule_file;
+  std::string schedule_file;              // csv
+  int64_t in_flight = 0;                  // dapple; 0: no limit
+  std::string warm_up = "a";              // dapple: a, b
+  std::vector<int64_t> depth;             // pipedream: of each stage; empty: the schedule's own
+  int64_t forward_pack = 1;               // harmony: stages
+  int64_t backward_pack = 1;              // harmony: stages
+  int64_t microbatch_group = 0;           // harmony, pipedream_2bw; 0: the schedule's own
   std::string partition = "balanced";     // method; empty when explicit
   std::vector<int64_t> partition_layers;  // explicit: layers of each stage ("partition: [3, 2, 3]")
   std::string backend = "cpu";
   int64_t threads_per_worker = 1;
   std::string transport = "auto";  // shared memory within one host, MPI messages across
+  std::string profile;             // of the layers; empty: none
   friend bool operator==(const PipelineConfig&, const PipelineConfig&) = default;
 };
 

@@ -13,6 +13,8 @@ namespace {
 constexpr int64_t kMostWorkers = 4096;
 // Layers are listed one by one before anything can refuse them for their size.
 constexpr int64_t kMostLayers = 100'000;
+// A step of more is refused as a whole.
+constexpr int64_t kMostMicrobatches = 1 << 20;
 // Far beyond any training; the order of an epoch is a permutation of at most 2^62.
 constexpr int64_t kMostSamples = int64_t{1} << 40;
 
@@ -161,19 +163,31 @@ std::vector<JobKey> PipelineKeys() {
           "parts of the model; workers = stages / chunks x replicas"),
       KEY(pipeline, chunks, Between(0, kMostWorkers), "stages a worker; 0: the schedule's own"),
       KEY(pipeline, replicas, NotBuiltYet<int64_t>{1}, "copies of the pipeline"),
-      KEY(pipeline, schedule,
-          (Registered{&KnownNames::schedules,
-                      {"gpipe", "1f1b", "dapple", "pipedream", "pipedream_2bw", "interleaved_1f1b",
-                       "looped_bfs", "zb_h1", "zb_h2", "interleaved_zero_bubble", "zbv", "v_half",
-                       "v_min", "dualpipev", "harmony_pp", "harmony_dp", "l2l", "csv"}}),
+      KEY(pipeline, schedule, Registered{&KnownNames::schedules},
           "order of forward and backward passes"),
-      KEY(pipeline, schedule_file, NotBuiltYet<std::string>{}, "pipeline.schedule csv: the file"),
+      KEY(pipeline, schedule_file, AnyValue(),
+          "schedule csv: a file in a format of torch.distributed.pipelining"),
+      KEY(pipeline, in_flight, Between(0, kMostMicrobatches),
+          "schedule dapple: microbatches alive on a worker; 0: as many as its warm-up wants"),
+      KEY(pipeline, warm_up, (OneOf{{"a", "b"}}),
+          "schedule dapple, forwards before stage s of P goes backward: a: P - s, b: 2(P - s) - 1"),
+      KEY(pipeline, depth, (Between(int64_t{1}, kMostMicrobatches)),
+          "schedule pipedream: minibatches in flight of each stage; default: P - s"),
+      KEY(pipeline, forward_pack, Between(1, kMostWorkers),
+          "schedules harmony_*: stages that go forward as one"),
+      KEY(pipeline, backward_pack, Between(1, kMostWorkers),
+          "schedules harmony_*: stages that go backward as one"),
+      KEY(pipeline, microbatch_group, Between(0, kMostMicrobatches),
+          "schedules harmony_*: microbatches through a pack before the next, 0: all; "
+          "pipedream_2bw: microbatches an update, 0: the schedule's own"),
       PartitionKey(),
       KEY(pipeline, backend, (OneOf{{"cpu"}, {"cuda"}}), "what workers compute on"),
       KEY(pipeline, threads_per_worker, Between(1, kMostWorkers),
           "LibTorch's threads; another number gives other bits"),
       KEY(pipeline, transport, (OneOf{{"auto", "shared_memory", "mpi"}}),
           "auto: shared memory within a host, MPI messages across"),
+      KEY(pipeline, profile, AnyValue(),
+          "what layers cost, a file that siphon profile wrote; plan and prediction use it"),
   };
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -14,17 +15,55 @@
 namespace siphon {
 namespace {
 
-int Chunks(const JobConfig& job) { return std::max<int>(1, static_cast<int>(job.pipeline.chunks)); }
+bool Takes(const ScheduleEntry& entry, absl::string_view option) {
+  return std::find(entry.options.begin(), entry.options.end(), option) != entry.options.end();
+}
 
-// Stages / chunks.
-absl::StatusOr<int> WorkerCount(const JobConfig& job) {
-  const int stages = static_cast<int>(job.pipeline.stages);
-  const int chunks = Chunks(job);
-  if (stages % chunks != 0) {
-    return ConfigError(job, "pipeline.chunks",
-                       absl::StrCat(chunks, " chunks a worker do not divide ", stages, " stages"));
+// The job's, as far as the schedule takes them: a job file may carry options of another schedule.
+ScheduleOptions OptionsFor(const ScheduleEntry& entry, const PipelineConfig& pipeline,
+                           absl::string_view csv) {
+  ScheduleOptions options;
+  if (Takes(entry, "in_flight")) options.in_flight_limit = static_cast<int>(pipeline.in_flight);
+  if (Takes(entry, "warm_up") && pipeline.warm_up == "b") options.warm_up = WarmUpPolicy::kB;
+  if (Takes(entry, "depth")) options.depth.assign(pipeline.depth.begin(), pipeline.depth.end());
+  if (Takes(entry, "forward_pack")) {
+    options.forward_pack = static_cast<int>(pipeline.forward_pack);
   }
-  return stages / chunks;
+  if (Takes(entry, "backward_pack")) {
+    options.backward_pack = static_cast<int>(pipeline.backward_pack);
+  }
+  if (Takes(entry, "microbatch_group")) {
+    options.microbatch_group = static_cast<int>(pipeline.microbatch_group);
+  }
+  if (Takes(entry, "csv")) options.csv = std::string(csv);
+  return options;
+}
+
+// Workers = stages / chunks, where the job says how many chunks or the schedule does. A schedule
+// from a file has the file's workers.
+absl::StatusOr<ScheduleShape> Shape(const JobConfig& job, const ScheduleEntry& entry,
+                                    absl::string_view csv) {
+  const int stages = static_cast<int>(job.pipeline.stages);
+  ScheduleShape shape;
+  shape.microbatches = static_cast<int>(job.train.global_batch / job.train.microbatch);
+  shape.options = OptionsFor(entry, job.pipeline, csv);
+  shape.chunks = job.pipeline.chunks > 0 ? static_cast<int>(job.pipeline.chunks) : entry.chunks;
+  if (job.pipeline.chunks == 0 && Takes(entry, "csv")) {
+    const absl::StatusOr<Schedule> file = ParseScheduleCsv(csv);
+    if (!file.ok()) return ConfigError(job, "pipeline.schedule_file", file.status().message());
+    shape.chunks = std::max(1, stages / WorkerCount(*file));
+  }
+  if (stages % shape.chunks != 0) {
+    const bool given = job.pipeline.chunks > 0;
+    return ConfigError(
+        job, given ? "pipeline.chunks" : "pipeline.stages",
+        absl::StrCat(
+            stages, " stages cannot be dealt out in chunks of ", shape.chunks, " a worker",
+            given ? "" : absl::StrCat(", as many as schedule ", entry.name, " has by default"),
+            "; stages must be a multiple of pipeline.chunks"));
+  }
+  shape.workers = stages / shape.chunks;
+  return shape;
 }
 
 absl::StatusOr<StagePartition> Partition(const JobConfig& job, const ModelSpec& model) {
@@ -48,6 +87,15 @@ absl::StatusOr<StagePartition> Partition(const JobConfig& job, const ModelSpec& 
   return partition;
 }
 
+absl::Status CheckCapacities(const JobConfig& job, const Schedule& schedule) {
+  const size_t given = job.memory.capacity.size();
+  const auto workers = static_cast<size_t>(WorkerCount(schedule) * schedule.replicas);
+  if (given <= 1 || given == workers) return absl::OkStatus();
+  return ConfigError(job, "memory.capacity",
+                     absl::StrCat("lists ", given, " capacities for ", workers,
+                                  " workers; write one for all, or one for each"));
+}
+
 // Lowered and validated; `shared` only matters for training.
 absl::StatusOr<Schedule> Lower(Schedule schedule, SchedulePurpose purpose,
                                const std::vector<SharedParameter>& shared) {
@@ -67,7 +115,7 @@ absl::StatusOr<Schedule> Lower(Schedule schedule, SchedulePurpose purpose,
 }  // namespace
 
 absl::StatusOr<TrainingPlan> PlanJob(const JobConfig& job, const ModelSpec& model,
-                                     int64_t validation_samples) {
+                                     int64_t validation_samples, absl::string_view schedule_csv) {
   TrainingPlan plan;
   plan.schedule_name = job.pipeline.schedule;
   plan.global_batch = job.train.global_batch;
@@ -75,12 +123,15 @@ absl::StatusOr<TrainingPlan> PlanJob(const JobConfig& job, const ModelSpec& mode
   SIPHON_ASSIGN_OR_RETURN(plan.partition, Partition(job, model));
   plan.shared_parameters = SharedParameters(model, plan.partition);
 
-  ScheduleShape shape;
-  SIPHON_ASSIGN_OR_RETURN(shape.workers, WorkerCount(job));
-  shape.chunks = Chunks(job);
-  shape.microbatches = static_cast<int>(plan.global_batch / plan.microbatch);
-  auto schedule = BuildSchedule(plan.schedule_name, shape);
-  if (!schedule.ok()) return ConfigError(job, "pipeline.schedule", schedule.status().message());
+  const absl::StatusOr<ScheduleEntry> entry = FindSchedule(plan.schedule_name);
+  if (!entry.ok()) return ConfigError(job, "pipeline.schedule", entry.status().message());
+  SIPHON_ASSIGN_OR_RETURN(const ScheduleShape shape, Shape(job, *entry, schedule_csv));
+  absl::StatusOr<Schedule> schedule = BuildSchedule(plan.schedule_name, shape);
+  if (!schedule.ok()) {
+    return ConfigError(job, Takes(*entry, "csv") ? "pipeline.schedule_file" : "pipeline.schedule",
+                       schedule.status().message());
+  }
+  SIPHON_RETURN_IF_ERROR(CheckCapacities(job, *schedule));
   SIPHON_ASSIGN_OR_RETURN(plan.training,
                           Lower(*schedule, SchedulePurpose::kTraining, plan.shared_parameters));
 
@@ -92,6 +143,32 @@ absl::StatusOr<TrainingPlan> PlanJob(const JobConfig& job, const ModelSpec& mode
                                   SchedulePurpose::kForwardOnly, {}));
   }
   return plan;
+}
+
+absl::Status CheckTrainable(const JobConfig& job, const TrainingPlan& plan) {
+  const absl::StatusOr<ScheduleEntry> entry = FindSchedule(plan.schedule_name);
+  if (!entry.ok()) return ConfigError(job, "pipeline.schedule", entry.status().message());
+  if (entry->update == WeightUpdate::kAsynchronous) {
+    return ConfigError(
+        job, "pipeline.schedule",
+        absl::StrCat(entry->name,
+                     " updates weights asynchronously, which workers cannot do: they "
+                     "keep one version of the weights; it can be planned and "
+                     "simulated"));
+  }
+  if (plan.training.replicas > 1) {
+    return ConfigError(job, "pipeline.schedule",
+                       absl::StrCat(entry->name, " runs ", plan.training.replicas,
+                                    " replicas, but workers run one copy of the pipeline; it can "
+                                    "be planned and simulated"));
+  }
+  if (entry->update == WeightUpdate::kJustInTime && job.train.clip_norm > 0) {
+    return ConfigError(
+        job, "train.clip_norm",
+        absl::StrCat(job.train.clip_norm, ", but pipeline.schedule ", entry->name,
+                     " updates each stage before the norm of all gradients is known; write 0"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace siphon

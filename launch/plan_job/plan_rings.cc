@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
-#include "pipeline/transport/all_gather.h"
+#include "pipeline/worker_layout.h"
 
 namespace siphon {
 namespace {
@@ -24,47 +25,55 @@ Bytes BoundaryBytes(const TrainingPlan& plan, const ModelSpec& model, StageId be
   return bytes;
 }
 
-class RingTable {
- public:
-  void Need(const Channel& channel, Bytes capacity) {
-    Bytes& current = rings_[channel];
-    current = std::max(current, capacity);
-  }
-  std::vector<RingSpec> Specs() const {
-    std::vector<RingSpec> specs;
-    for (const auto& [channel, capacity] : rings_) specs.push_back({channel, capacity});
-    return specs;
-  }
+WorkerLayout LayoutOf(const TrainingPlan& plan) {
+  return {.worker_of_stage = plan.training.worker_of_stage,
+          .shared_parameters = plan.shared_parameters,
+          .owned_parameters = {}};
+}
 
- private:
-  std::map<Channel, Bytes> rings_;
-};
+// The largest boundary message of each channel between neighbouring stages.
+std::map<Channel, Bytes> BoundaryMessages(const TrainingPlan& plan, const ModelSpec& model) {
+  const std::vector<WorkerId>& worker = plan.training.worker_of_stage;
+  std::map<Channel, Bytes> messages;
+  for (int stage = 0; stage + 1 < StageCount(plan.training); ++stage) {
+    const Bytes message = BoundaryBytes(plan, model, StageId(stage));
+    for (const Channel& channel : {Channel{worker[stage], worker[stage + 1], Lane::kForward},
+                                   Channel{worker[stage + 1], worker[stage], Lane::kBackward}}) {
+      messages[channel] = std::max(messages[channel], message);
+    }
+  }
+  return messages;
+}
+
+// Channels on which gradients of shared parameters go.
+std::set<Channel> SharedGradientChannels(const WorkerLayout& layout) {
+  std::set<Channel> channels;
+  for (const SharedParameter& parameter : layout.shared_parameters) {
+    const std::set<WorkerId> workers = WorkersSharing(layout, parameter);
+    for (const WorkerId from : workers) {
+      for (const WorkerId to : workers) channels.insert({from, to, Lane::kControl});
+    }
+  }
+  return channels;
+}
 
 }  // namespace
 
 std::vector<RingSpec> PlanRings(const TrainingPlan& plan, const ModelSpec& model) {
-  const std::vector<WorkerId>& worker = plan.training.worker_of_stage;
-  RingTable table;
-  for (int stage = 0; stage + 1 < static_cast<int>(worker.size()); ++stage) {
-    if (worker[stage] == worker[stage + 1]) continue;
-    const Bytes message = BoundaryBytes(plan, model, StageId(stage));
-    const Bytes capacity = std::min(kLargestRing, message * kMessagesPerRing + kControlRing);
-    table.Need({worker[stage], worker[stage + 1], Lane::kForward}, capacity);
-    table.Need({worker[stage + 1], worker[stage], Lane::kBackward}, capacity);
-  }
-  for (const Channel& channel :
-       AllGatherChannels(static_cast<int>(plan.training.programs.size()))) {
-    table.Need(channel, kControlRing);
-  }
-  for (const SharedParameter& parameter : plan.shared_parameters) {
-    for (const StageId a : parameter.stages) {
-      for (const StageId b : parameter.stages) {
-        const Channel channel{worker[a.value], worker[b.value], Lane::kControl};
-        if (channel.from != channel.to) table.Need(channel, kSharedGradientRing);
-      }
+  const WorkerLayout layout = LayoutOf(plan);
+  const std::map<Channel, Bytes> messages = BoundaryMessages(plan, model);
+  const std::set<Channel> shared = SharedGradientChannels(layout);
+  std::vector<RingSpec> rings;
+  for (const Channel& channel : ChannelsOf(layout)) {
+    const auto boundary = messages.find(channel);
+    if (boundary != messages.end()) {
+      const Bytes room = boundary->second * kMessagesPerRing + kControlRing;
+      rings.push_back({channel, std::min(kLargestRing, room)});
+    } else {
+      rings.push_back({channel, shared.contains(channel) ? kSharedGradientRing : kControlRing});
     }
   }
-  return table.Specs();
+  return rings;
 }
 
 Bytes IncomingRingBytes(const std::vector<RingSpec>& rings, WorkerId worker) {

@@ -64,7 +64,7 @@ absl::StatusOr<PreparedJob> Prepare(const std::string& program, const TrainArgum
   if (!Supervised()) SIPHON_RETURN_IF_ERROR(CheckStart(prepared));  // the parent has asked
   prepared.program = program;
   prepared.resume_command = ResumeCommand(program, arguments, factory);
-  const int workers = static_cast<int>(prepared.plan.training.programs.size());
+  const int workers = WorkerCount(prepared.plan.training);
   if (StartedUnderMpi() && AnnouncedSize() >= 0 && AnnouncedSize() != workers) {
     return ConfigError(
         job, "pipeline.stages",
@@ -104,13 +104,14 @@ int TrainCommand(int* argc, char*** argv, const TrainArguments& arguments,
     if (!StartedUnderMpi() || AnnouncedRank() <= 0) {
       std::fprintf(stderr, "siphon: %s\n", std::string(prepared.status().message()).c_str());
     }
-    return ExitCodeOf(prepared.status());
+    return absl::IsResourceExhausted(prepared.status()) ? kExitDoesNotFit
+                                                        : ExitCodeOf(prepared.status());
   }
   if (StartedUnderMpi()) return RunRank(argc, argv, *prepared, arguments.format);
 
   StartLog("siphon", prepared->job.output.log_level);
   const auto rings = LayOutRings(PlanRings(prepared->plan, prepared->model.spec));
-  const int workers = static_cast<int>(prepared->plan.training.programs.size());
+  const int workers = WorkerCount(prepared->plan.training);
   LetWaitingThreadsSleep(workers, prepared->job.pipeline.threads_per_worker);
   const int code = Supervise({.workers = workers,
                               .command = RankCommand(*argc, *argv),

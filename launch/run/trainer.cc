@@ -55,7 +55,7 @@ absl::StatusOr<RunOutcome> Trainer::Train() {
   SIPHON_RETURN_IF_ERROR(CheckJobConfig(
       job_, MachineLimits(factory_ ? ModelSource::kProgram : ModelSource::kJobFile)));
   SIPHON_ASSIGN_OR_RETURN(const PreparedJob prepared, PrepareJob(job_, factory_));
-  const int workers = static_cast<int>(prepared.plan.training.programs.size());
+  const int workers = WorkerCount(prepared.plan.training);
   FirstFailure failure;
   const auto transports = MakeInProcessTransports(workers, [&failure] { return failure.Check(); });
   std::vector<absl::StatusOr<RunOutcome>> outcomes(workers);

@@ -1,11 +1,13 @@
 #include "launch/run/training_state.h"
 
 #include <filesystem>
+#include <set>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "launch/config/load_job_config.h"
+#include "planner/plan_text.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -50,6 +52,26 @@ absl::StatusOr<std::string> ChooseCheckpoint(const JobConfig& job) {
   return newest.status();
 }
 
+// The orders in which the gradients of layers are added up, microbatch by microbatch. One entry
+// where all layers have the same.
+std::set<std::vector<MicrobatchId>> AccumulationOrders(const Schedule& schedule) {
+  std::set<std::vector<MicrobatchId>> orders;
+  for (int stage = 0; stage < StageCount(schedule); ++stage) {
+    orders.insert(AccumulationOrder(schedule, StageId(stage)));
+  }
+  return orders;
+}
+
+// Sums in another order have other bits. Where layers differ among themselves, the same orders may
+// still belong to other layers: that is not claimed to be the same.
+bool AddsUpInAnotherOrder(const Schedule& now, const std::string& then_text) {
+  const absl::StatusOr<PlanText> then = ParsePlanText(then_text);
+  if (!then.ok()) return false;  // of a version that wrote plans otherwise
+  const auto orders = AccumulationOrders(now);
+  if (orders != AccumulationOrders(then->training)) return true;
+  return orders.size() > 1 && now != then->training;
+}
+
 void NoteDifferences(const PreparedJob& prepared, const CheckpointInfo& info,
                      std::vector<std::string>& warnings) {
   const JobConfig& job = prepared.job;
@@ -61,6 +83,12 @@ void NoteDifferences(const PreparedJob& prepared, const CheckpointInfo& info,
   };
   differs("pipeline.threads_per_worker", job.pipeline.threads_per_worker, info.threads_per_worker);
   differs("train.seed", job.train.seed, info.seed);
+  if (AddsUpInAnotherOrder(prepared.plan.training, info.plan_text)) {
+    warnings.push_back(
+        absl::StrCat("schedule ", prepared.plan.schedule_name,
+                     " adds up the gradients of microbatches in another order than the run that "
+                     "wrote the checkpoint: results will not be bitwise those of that run"));
+  }
   if (prepared.data.fingerprint != info.data_fingerprint) {
     warnings.push_back("the data differ from those that the checkpoint was trained on");
   }

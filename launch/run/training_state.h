@@ -38,8 +38,8 @@ absl::Status CheckStart(const PreparedJob& prepared);
 
 // Collective: brings the stages to where `checkpoint.resume` says, and to `model.init_from` on a
 // fresh start. Worker 0 chooses the checkpoint, so that all take the same. Notes about what will
-// differ (threads, data) are appended to `warnings` of worker 0. Errors: as of Checkpoint, on all
-// workers alike; nothing is overwritten.
+// differ (threads, order of sums, data) are appended to `warnings` of worker 0. Errors: as of
+// Checkpoint, on all workers alike; nothing is overwritten.
 absl::StatusOr<Progress> RestoreState(const PreparedJob& prepared, const StageMap& stages,
                                       Coordinator& coordinator, std::vector<std::string>& warnings);
 

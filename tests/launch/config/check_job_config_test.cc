@@ -62,13 +62,13 @@ TEST(CheckJobConfig, ExplicitPartitionsHaveAllStages) {
       "of layers for each stage");
 }
 
-TEST(CheckJobConfig, CapacitiesAreOneForAllOrOneEach) {
-  EXPECT_EQ(
-      Refusal("pipeline:\n  stages: 4\n  chunks: 2\nmemory:\n  capacity: [1GiB, 1GiB, 1GiB]\n"),
-      "job.yaml:5:13: memory.capacity: lists 3 capacities for 2 workers; write one for all, or "
-      "one for each");
-  EXPECT_EQ(Refusal("pipeline:\n  stages: 4\n  chunks: 2\nmemory:\n  capacity: [1GiB, 2GiB]\n"),
-            "accepted");
+TEST(CheckJobConfig, SchedulesFromFilesNeedAFile) {
+  ConfigLimits limits = SmallMachine();
+  limits.known.schedules.push_back("csv");
+  const auto job = ParseJobConfig("pipeline: {schedule: csv}\n", "job.yaml", {}, limits);
+  EXPECT_EQ(job.status(),
+            absl::InvalidArgumentError("default: pipeline.schedule_file: is missing; "
+                                       "pipeline.schedule csv needs the path of a file"));
 }
 
 TEST(CheckJobConfig, CapacitiesFitTheMachineAndLeaveRoom) {

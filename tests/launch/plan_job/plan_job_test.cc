@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 
 namespace siphon {
 namespace {
@@ -54,6 +57,99 @@ TEST(PlanJob, RefusesMoreStagesThanLayersByPlaceAndNumber) {
   EXPECT_EQ(plan.status().message(),
             "job.yaml:9:11: pipeline.stages: 7 stages, but the model has 6 layers to cut; at most "
             "6 stages work");
+}
+
+JobConfig WithSchedule(const std::string& name) {
+  JobConfig job = FourStages();
+  job.pipeline.schedule = name;
+  job.origins["pipeline.schedule"] = "job.yaml:3:13";
+  return job;
+}
+
+// Workers and stages of the plan, or what is wrong.
+std::string Planned(const JobConfig& job, const std::string& csv = "") {
+  const auto plan = PlanJob(job, FourBlockGpt(), 0, csv);
+  if (!plan.ok()) return std::string(plan.status().message());
+  const absl::Status trainable = CheckTrainable(job, *plan);
+  if (!trainable.ok()) return std::string(trainable.message());
+  return absl::StrCat(WorkerCount(plan->training), " workers, ", StageCount(plan->training),
+                      " stages");
+}
+
+TEST(PlanJob, TakesAsManyChunksAsTheJobOrElseTheScheduleSays) {
+  EXPECT_EQ(Planned(WithSchedule("1f1b")), "4 workers, 4 stages");
+  EXPECT_EQ(Planned(WithSchedule("interleaved_1f1b")), "2 workers, 4 stages");
+  JobConfig job = WithSchedule("interleaved_1f1b");
+  job.pipeline.chunks = 4;
+  EXPECT_EQ(Planned(job), "1 workers, 4 stages");
+  job.pipeline.chunks = 3;
+  job.origins["pipeline.chunks"] = "job.yaml:5:11";
+  EXPECT_EQ(Planned(job),
+            "job.yaml:5:11: pipeline.chunks: 4 stages cannot be dealt out in chunks of 3 a worker; "
+            "stages must be a multiple of pipeline.chunks");
+  job = WithSchedule("zbv");
+  job.pipeline.stages = 3;
+  EXPECT_EQ(Planned(job),
+            "default: pipeline.stages: 3 stages cannot be dealt out in chunks of 2 a worker, as "
+            "many as schedule zbv has by default; stages must be a multiple of pipeline.chunks");
+}
+
+TEST(PlanJob, HandsASchedulesOptionsOnAndNoOthers) {
+  JobConfig job = WithSchedule("dapple");
+  job.pipeline.in_flight = 2;
+  job.pipeline.warm_up = "b";
+  job.pipeline.forward_pack = 2;  // harmony's
+  const auto plan = PlanJob(job, FourBlockGpt(), 0);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(PeakLiveActivations(plan->training), (std::vector<int>{2, 2, 2, 1}));
+}
+
+TEST(PlanJob, TakesAScheduleFromAFile) {
+  JobConfig job = WithSchedule("csv");
+  job.pipeline.stages = 2;
+  job.train.global_batch = 6;  // two microbatches
+  const std::string one_each = "0F0,0F1,,0B0,0B1\n1F0,1I0,1F1,1W0,1B1\n";
+  EXPECT_EQ(Planned(job, one_each), "2 workers, 2 stages");
+  EXPECT_EQ(Planned(job, "0F0,1F0,1B0,0B0,0F1,1F1,1B1,0B1\n"), "1 workers, 2 stages");
+  job.origins["pipeline.schedule_file"] = "job.yaml:4:18";
+  EXPECT_EQ(Planned(job, "0F0,what"),
+            "job.yaml:4:18: pipeline.schedule_file: 1:5: action 'what': does not start with the "
+            "number of a stage");
+  job.train.global_batch = 3;
+  EXPECT_EQ(Planned(job, one_each),
+            "job.yaml:4:18: pipeline.schedule_file: schedule csv: the file is for 2 workers, 2 "
+            "stages and 2 microbatches, but the job has 2 workers, 2 stages (1 a worker) and 1 "
+            "microbatches");
+}
+
+TEST(PlanJob, CapacitiesAreOneForAllOrOneEach) {
+  JobConfig job = WithSchedule("zbv");
+  job.memory.capacity = {Bytes(1), Bytes(2)};
+  EXPECT_EQ(Planned(job), "2 workers, 4 stages");
+  job.memory.capacity.push_back(Bytes(3));
+  EXPECT_EQ(Planned(job),
+            "default: memory.capacity: lists 3 capacities for 2 workers; write one for all, or one "
+            "for each");
+}
+
+TEST(CheckTrainable, RefusesWhatNeedsWeightVersionsOrReplicas) {
+  EXPECT_EQ(Planned(WithSchedule("pipedream")),
+            "job.yaml:3:13: pipeline.schedule: pipedream updates weights asynchronously, which "
+            "workers cannot do: they keep one version of the weights; it can be planned and "
+            "simulated");
+  EXPECT_EQ(Planned(WithSchedule("harmony_dp")),
+            "job.yaml:3:13: pipeline.schedule: harmony_dp runs 2 replicas, but workers run one "
+            "copy of the pipeline; it can be planned and simulated");
+}
+
+TEST(CheckTrainable, AllowsStepsJustInTimeWithoutClippingOnly) {
+  JobConfig job = WithSchedule("harmony_pp");
+  job.origins["train.clip_norm"] = "job.yaml:9:14";
+  EXPECT_EQ(Planned(job),
+            "job.yaml:9:14: train.clip_norm: 1, but pipeline.schedule harmony_pp updates each "
+            "stage before the norm of all gradients is known; write 0");
+  job.train.clip_norm = 0;
+  EXPECT_EQ(Planned(job), "2 workers, 4 stages");
 }
 
 TEST(PlanJob, TakesAnExplicitPartition) {

@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "pipeline/schedules/build_schedule.h"
 #include "tests/launch/program/tiny_job.h"
 
 namespace siphon {
@@ -20,9 +22,11 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::MatchesRegex;
 
-constexpr char kNotBuilt[] =
-    "not built yet: dapple, pipedream, pipedream_2bw, interleaved_1f1b, looped_bfs, zb_h1, zb_h2, "
-    "interleaved_zero_bubble, zbv, v_half, v_min, dualpipev, harmony_pp, harmony_dp, l2l, csv";
+std::string KnownSchedules() {
+  std::vector<std::string> names;
+  for (const ScheduleEntry& entry : ScheduleRegistry()) names.push_back(entry.name);
+  return absl::StrJoin(names, ", ");
+}
 
 class BadInput : public TinyJobTest {
  protected:
@@ -119,6 +123,9 @@ TEST_P(Overrides, AreRefusedByTheirKey) {
   if (GetParam().set.substr(0, 13) == "model.library") {
     arguments.insert(arguments.end(), {"--set", "model.kind=plugin"});
   }
+  if (GetParam().set.substr(0, 22) == "pipeline.schedule_file") {
+    arguments.insert(arguments.end(), {"--set", "pipeline.schedule=csv"});
+  }
   const std::string key = GetParam().set.substr(0, GetParam().set.find('='));
   ExpectRefusal(arguments, absl::StrCat("--set ", key, ": ", placed(GetParam().message)));
 }
@@ -129,9 +136,15 @@ INSTANTIATE_TEST_SUITE_P(
         Override{"Garbage", "garbage", "write --set section.key=value"},
         Override{"NoValue", "train.steps=", "is empty; write a whole number"},
         Override{"UnknownSchedule", "pipeline.schedule=zigzag",
-                 absl::StrCat("'zigzag' is not known; known: gpipe, 1f1b; ", kNotBuilt)},
-        Override{"ScheduleNotBuilt", "pipeline.schedule=zb_h1",
-                 "'zb_h1' is known, but not built yet; today: gpipe, 1f1b"},
+                 absl::StrCat("'zigzag' is not known; known: ", KnownSchedules())},
+        Override{"AsynchronousSchedule", "pipeline.schedule=pipedream",
+                 "pipedream updates weights asynchronously, which workers cannot do: they keep one "
+                 "version of the weights; it can be planned and simulated"},
+        Override{"ReplicatedSchedule", "pipeline.schedule=harmony_dp",
+                 "harmony_dp runs 2 replicas, but workers run one copy of the pipeline; it can be "
+                 "planned and simulated"},
+        Override{"NoSuchScheduleFile", "pipeline.schedule_file=%/none.csv",
+                 "%/none.csv: no such file"},
         Override{"StrategyNotBuilt", "memory.strategy=d2d_swap",
                  "'d2d_swap' is known, but not built yet; today: keep, auto"},
         Override{"BackendNotBuilt", "pipeline.backend=cuda",
