@@ -4,19 +4,13 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "launch/commands/command.h"
 #include "launch/commands/memory_report.h"
-#include "launch/config/load_job_config.h"
-#include "launch/config/read_schedule_file.h"
-#include "launch/data/dataset.h"
-#include "launch/plan_job/model_options.h"
-#include "launch/plan_job/plan_job.h"
+#include "launch/commands/study_job.h"
 #include "launch/process/exit_codes.h"
 #include "launch/profile/profile_file.h"
-#include "partitioner/partition_model.h"
-#include "pipeline/schedules/build_schedule.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -31,52 +25,18 @@ struct MemoryArguments {
   OutputFormat format = OutputFormat::kText;
 };
 
-// Every published value, and machines of any size: nothing will run.
-ConfigLimits StudyLimits() {
-  ConfigLimits limits;
-  limits.known.purpose = JobPurpose::kStudy;
-  for (const ScheduleEntry& entry : ScheduleRegistry()) {
-    limits.known.schedules.push_back(entry.name);
-  }
-  limits.known.partition_methods = KnownPartitionMethods();
-  limits.known.model_kinds = KnownModelKinds();
-  limits.known.data_kinds = KnownDataKinds();
-#define SIPHON_OPTIMIZER(name, traits) limits.known.optimizers.push_back(name);
-#include "pipeline/torch/optimizers.def"
-#undef SIPHON_OPTIMIZER
-  return limits;
-}
-
-// Data is read only where nothing else tells how many ids the model needs.
-absl::StatusOr<int64_t> DataIds(const JobConfig& job) {
-  if (job.data.kind == "tokens" && job.model.vocabulary > 0) return 0;
-  auto ids = DataVocabulary({.kind = job.data.kind, .path = job.data.path});
-  if (!ids.ok()) {
-    return ConfigError(job, "model.vocabulary",
-                       absl::StrCat("is not given, and the data does not tell: ",
-                                    ids.status().message(), "; write the number of ids"));
-  }
-  return ids;
-}
-
 absl::StatusOr<MemoryReport> Study(const MemoryArguments& arguments) {
   MemoryReport report;
   report.accounting = arguments.accounting;
-  SIPHON_ASSIGN_OR_RETURN(report.job,
-                          LoadJobConfig(arguments.job.job, arguments.job.overrides, StudyLimits()));
-  SIPHON_ASSIGN_OR_RETURN(const int64_t ids, DataIds(report.job));
-  SIPHON_ASSIGN_OR_RETURN(const ModelOptions options, ModelOptionsOf(report.job, ids));
-  auto model = BuildModelSpec(options);
-  if (!model.ok()) return ModelError(report.job, model.status());
-  report.model = *std::move(model);
-  SIPHON_ASSIGN_OR_RETURN(const std::string csv, ReadScheduleFile(report.job));
-  SIPHON_ASSIGN_OR_RETURN(report.plan,
-                          PlanJob(report.job, report.model, /*validation_samples=*/0, csv));
+  SIPHON_ASSIGN_OR_RETURN(StudiedJob studied, StudyJob(arguments.job));
+  report.job = std::move(studied.job);
+  report.model = std::move(studied.model);
+  report.plan = std::move(studied.plan);
   std::optional<ProfileFile> profile;
   if (!arguments.profile.empty()) {
     SIPHON_ASSIGN_OR_RETURN(profile, LoadProfile(arguments.profile));
   }
-  const PlannedJob planned{report.job, report.model, report.plan, csv,
+  const PlannedJob planned{report.job, report.model, report.plan, studied.schedule_csv,
                            profile.has_value() ? &profile->model : nullptr};
   SIPHON_ASSIGN_OR_RETURN(report.estimate, EstimateJob(planned, report.accounting));
   if (report.accounting == Accounting::kRuntime &&
