@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "launch/config/read_schedule_file.h"
+#include "launch/plan_job/job_memory.h"
+#include "launch/plan_job/model_options.h"
 #include "launch/plan_job/plan_job.h"
 #include "launch/profile/plan_with_costs.h"
 #include "pipeline/torch/plugin.h"
@@ -31,20 +31,6 @@ absl::Status DataError(const JobConfig& job, const absl::Status& status) {
   return ConfigError(job, "data.path", problem);
 }
 
-// The same for a model; what is wrong with one of its numbers begins with the key.
-absl::Status ModelError(const JobConfig& job, const absl::Status& status) {
-  const absl::string_view problem = status.message();
-  const size_t end = problem.find(": ");
-  const bool names_key = absl::StartsWith(problem, "model.") && end != absl::string_view::npos &&
-                         !absl::StrContains(problem.substr(0, end), ' ');
-  if (!names_key) return ConfigError(job, "model.kind", problem);
-  return ConfigError(job, problem.substr(0, end), problem.substr(end + 2));
-}
-
-// Without a job-wide size (synthetic data, no vocabulary given) models get one id a byte, as text
-// has.
-constexpr int64_t kDefaultVocabulary = 256;
-
 absl::StatusOr<PlanText> PlanTextOf(const PreparedJob& prepared) {
   const PlannedJob planned{prepared.job, prepared.model.spec, prepared.plan};
   const std::string& path = prepared.job.pipeline.profile;
@@ -63,31 +49,9 @@ absl::StatusOr<PlanText> PlanTextOf(const PreparedJob& prepared) {
 }  // namespace
 
 absl::StatusOr<ModelOptions> ResolveModelOptions(const JobConfig& job) {
-  const ModelConfig& model = job.model;
-  ModelOptions options{.kind = model.kind,
-                       .layers = model.layers,
-                       .hidden = model.hidden,
-                       .heads = model.heads,
-                       .vocabulary = model.vocabulary,
-                       .sequence_length = job.data.sequence_length,
-                       .dropout = model.dropout,
-                       .tie_embeddings = model.tie_embeddings,
-                       .flash_attention = model.flash_attention,
-                       .activation = model.activation};
   const auto data_ids = DataVocabulary(OptionsOf(job));
   if (!data_ids.ok()) return DataError(job, data_ids.status());
-  const int64_t special_ids = model.kind == "bert" ? 1 : 0;  // the mask
-  const int64_t needed = *data_ids == 0 ? 0 : *data_ids + special_ids;
-  if (options.vocabulary == 0) {
-    options.vocabulary = needed > 0 ? needed : kDefaultVocabulary + special_ids;
-  } else if (options.vocabulary < needed) {
-    return ConfigError(
-        job, "model.vocabulary",
-        absl::StrCat(options.vocabulary, " ids, but the data has ", *data_ids, " different ones",
-                     special_ids > 0 ? " and bert needs a mask id" : "", "; at least ", needed,
-                     " are needed"));
-  }
-  return options;
+  return ModelOptionsOf(job, *data_ids);
 }
 
 absl::StatusOr<Model> MakeConfiguredModel(const JobConfig& job, const ModelOptions& options) {
@@ -115,6 +79,7 @@ absl::StatusOr<PreparedJob> PrepareJob(const JobConfig& job, const ModelFactory&
   SIPHON_ASSIGN_OR_RETURN(prepared.plan,
                           PlanJob(job, prepared.model.spec, prepared.data.validation_samples, csv));
   SIPHON_RETURN_IF_ERROR(CheckTrainable(job, prepared.plan));
+  SIPHON_RETURN_IF_ERROR(CheckFits({job, prepared.model.spec, prepared.plan, csv}));
   SIPHON_ASSIGN_OR_RETURN(prepared.plan_text, PlanTextOf(prepared));
   return prepared;
 }

@@ -28,7 +28,7 @@ struct PreparedJob {
 absl::StatusOr<ModelOptions> ResolveModelOptions(const JobConfig& job);
 
 // `factory` may be empty: then model.kind decides. Errors: as of what it opens, with the key's
-// place in the job file.
+// place in the job file; ResourceExhausted when the job does not fit into memory.capacity.
 absl::StatusOr<PreparedJob> PrepareJob(const JobConfig& job, const ModelFactory& factory);
 
 // Built-in models of planner/models, and "plugin".
