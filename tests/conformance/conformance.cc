@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "tests/support/same_bits.h"
@@ -9,7 +10,8 @@
 namespace siphon {
 namespace {
 
-reference::Settings ReferenceSettings(const Job& job) {
+reference::Settings ReferenceSettings(const Job& job,
+                                      const reference::AccumulationOrders& accumulation) {
   return {.seed = job.seed,
           .optimizer = job.optimizer.name,
           .weight_decay = job.optimizer.weight_decay,
@@ -18,11 +20,12 @@ reference::Settings ReferenceSettings(const Job& job) {
           .epsilon = job.optimizer.epsilon,
           .momentum = job.optimizer.momentum,
           .clip_norm = job.clip_norm,
-          .threads = job.threads};
+          .threads = job.threads,
+          .accumulation = accumulation};
 }
 
-void Train(const Job& job, Expected& expected) {
-  reference::Trainer trainer(expected.spec, ReferenceSettings(job));
+void Train(const Job& job, const reference::AccumulationOrders& accumulation, Expected& expected) {
+  reference::Trainer trainer(expected.spec, ReferenceSettings(job, accumulation));
   for (const StepInputs& inputs : expected.batches.steps) {
     // Another one each step, as a warm-up has it.
     expected.learning_rates.push_back(0.004 * static_cast<double>(inputs.step + 1));
@@ -49,7 +52,7 @@ void ExpectSameSteps(const Expected& expected, const TrainingPlan& plan,
 
 }  // namespace
 
-Expected RunReference(const Job& job) {
+Expected RunReference(const Job& job, const reference::AccumulationOrders& accumulation) {
   Expected expected;
   auto spec = BuildModelSpec(job.model);
   EXPECT_TRUE(spec.ok()) << spec.status();
@@ -59,11 +62,28 @@ Expected RunReference(const Job& job) {
       expected.spec,
       {.steps = job.steps, .microbatches = job.microbatches, .microbatch = job.microbatch},
       job.seed);
-  std::thread([&] { Train(job, expected); }).join();
+  std::thread([&] { Train(job, accumulation, expected); }).join();
   for (const reference::StepResult& step : expected.steps) {
-    EXPECT_EQ(step.clip_factor<1, job.clip_norm> 0) << "clipping is not as the job wants it";
+    const bool clipped = step.clip_factor < 1;
+    EXPECT_EQ(clipped, job.clip_norm != 0) << "clipping is not as the job wants it";
   }
   return expected;
+}
+
+reference::AccumulationOrders OrdersOf(const Schedule& schedule, const StagePartition& partition) {
+  reference::AccumulationOrders orders;
+  bool ascending = true;
+  for (size_t stage = 0; stage < partition.stages.size(); ++stage) {
+    std::vector<int> order;
+    for (const MicrobatchId microbatch :
+         AccumulationOrder(schedule, StageId(static_cast<int>(stage)))) {
+      order.push_back(microbatch.value);
+    }
+    ascending &= std::is_sorted(order.begin(), order.end());
+    const StageRange& range = partition.stages[stage];
+    orders.insert(orders.end(), range.end - range.begin, order);
+  }
+  return ascending ? reference::AccumulationOrders{} : orders;
 }
 
 void ExpectSameBits(const Job& job, const Expected& expected, const StagePartition& partition,

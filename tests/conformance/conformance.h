@@ -37,7 +37,11 @@ struct Expected {
 };
 
 // Runs on a thread of its own, so that its number of LibTorch threads is not left behind.
-Expected RunReference(const Job& job);
+Expected RunReference(const Job& job, const reference::AccumulationOrders& accumulation = {});
+
+// The orders in which the schedule adds up the gradients of each layer; empty where they ascend in
+// all of them, which is one order for any partition.
+reference::AccumulationOrders OrdersOf(const Schedule& schedule, const StagePartition& partition);
 
 // Trains the same job as a pipeline and expects the same bits: losses of every microbatch and step,
 // gradient norms, every parameter and moment, the losses of an evaluation; and the schedule's own

@@ -4,68 +4,87 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 
 #include "partitioner/partition_model.h"
-#include "pipeline/schedules/build_schedule.h"
 #include "tests/conformance/conformance.h"
+#include "tests/pipeline/live_schedules.h"
 #include "tests/support/tiny_models.h"
 
 namespace siphon {
 namespace {
 
-constexpr int kBlocks = 6;  // 8 layers
+constexpr int kBlocks = 30;  // 32 layers: 8 workers of 4 stages have one each
+constexpr std::pair<int, int> kShapes[] = {{1, 1}, {2, 1}, {3, 1}, {4, 1}, {8, 1}, {1, 2}, {2, 2},
+                                           {4, 2}, {8, 2}, {1, 4}, {2, 4}, {4, 4}, {8, 4}};
 
 bool Wanted() {
   const char* all = std::getenv("SIPHON_TEST_ALL");
   return all != nullptr && std::string_view(all) == "1";
 }
 
-void ExpectSameBitsForAllShapes(const Job& job) {
-  const Expected expected = RunReference(job);
-  for (const int stages : {1, 2, 3, 4, 8}) {
-    for (const ScheduleEntry& schedule : ScheduleRegistry()) {
-      SCOPED_TRACE(testing::Message() << schedule.name << ", " << stages << " stages");
-      const auto partition = PartitionModel(expected.spec, stages, "balanced");
-      ASSERT_TRUE(partition.ok()) << partition.status();
-      const auto program = schedule.build({.workers = stages, .microbatches = job.microbatches});
-      ASSERT_TRUE(program.ok()) << program.status();
-      ExpectSameBits(job, expected, *partition, *program);
-    }
+void ExpectSameBitsForAllShapes(Job job, const ScheduleEntry& entry) {
+  if (entry.update == WeightUpdate::kJustInTime) job.clip_norm = 0;
+  std::map<reference::AccumulationOrders, Expected> expected;
+  for (const auto& [workers, chunks] : kShapes) {
+    SCOPED_TRACE(testing::Message() << workers << " workers of " << chunks << " stages");
+    const std::optional<Schedule> schedule =
+        BuildLive(entry, {.workers = workers, .chunks = chunks, .microbatches = job.microbatches});
+    if (!schedule.has_value()) continue;
+    const auto spec = BuildModelSpec(job.model);
+    ASSERT_TRUE(spec.ok()) << spec.status();
+    const auto partition = PartitionModel(*spec, StageCount(*schedule), "balanced");
+    ASSERT_TRUE(partition.ok()) << partition.status();
+    const reference::AccumulationOrders orders = OrdersOf(*schedule, *partition);
+    if (!expected.contains(orders)) expected[orders] = RunReference(job, orders);
+    ExpectSameBits(job, expected[orders], *partition, *schedule);
   }
 }
 
-class FullProduct : public testing::TestWithParam<std::string> {
+// A model's kind and a schedule.
+class FullProduct : public testing::TestWithParam<std::tuple<std::string, std::string>> {
  protected:
   static ModelOptions Model() {
-    if (GetParam() == "gpt") return TinyGpt(kBlocks);
-    return GetParam() == "bert" ? TinyBert(kBlocks) : TinyMlp(kBlocks);
+    const std::string& kind = std::get<0>(GetParam());
+    if (kind == "gpt") return TinyGpt(kBlocks);
+    return kind == "bert" ? TinyBert(kBlocks) : TinyMlp(kBlocks);
   }
 };
 
 TEST_P(FullProduct, TrainsLikeOneProcess) {
   if (!Wanted())
     GTEST_SKIP() << "skipped, because the full product takes long; SIPHON_TEST_ALL=1 runs it";
+  const auto entry = FindSchedule(std::get<1>(GetParam()));
+  ASSERT_TRUE(entry.ok()) << entry.status();
   for (const bool tied : {true, false}) {
     for (const double dropout : {0.0, 0.1}) {
       for (const std::string& optimizer : KnownOptimizers()) {
-        for (const int microbatches : {1, 4, 7}) {
+        for (const int microbatches : {1, 4, 7, 16}) {
           SCOPED_TRACE(testing::Message()
                        << (tied ? "tied" : "untied") << ", dropout " << dropout << ", " << optimizer
                        << ", " << microbatches << " microbatches");
-          Job job{.model = WithDropout(Model(), dropout), .microbatches = microbatches, .steps = 3};
+          Job job{.model = WithDropout(Model(), dropout), .microbatches = microbatches, .steps = 2};
           job.model.tie_embeddings = tied;
           job.optimizer.name = optimizer;
-          ExpectSameBitsForAllShapes(job);
+          ExpectSameBitsForAllShapes(job, *entry);
         }
       }
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, FullProduct, testing::Values("gpt", "bert", "mlp"),
-                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Models, FullProduct,
+                         testing::Combine(testing::Values("gpt", "bert", "mlp"),
+                                          testing::ValuesIn(LiveScheduleNames())),
+                         [](const auto& info) {
+                           return std::get<0>(info.param) + "_" +
+                                  TestNameOf(std::get<1>(info.param));
+                         });
 
 }  // namespace
 }  // namespace siphon

@@ -20,6 +20,7 @@
 #include "launch/run/trainer.h"
 #include "planner/keyed_hash.h"
 #include "planner/status.h"
+#include "tests/launch/run/small_job.h"
 
 namespace siphon {
 namespace {
@@ -54,7 +55,7 @@ StepInputs InputsOf(const Batch& batch, int64_t step) {
 }
 
 absl::Status Train(const JobConfig& job, const ModelSpec& spec, const Dataset& data,
-                   JobResult& result) {
+                   const reference::AccumulationOrders& accumulation, JobResult& result) {
   const TrainConfig& train = job.train;
   const auto seed = static_cast<uint64_t>(train.seed);
   reference::Trainer trainer(spec, {.seed = seed,
@@ -64,14 +65,18 @@ absl::Status Train(const JobConfig& job, const ModelSpec& spec, const Dataset& d
                                     .beta2 = train.beta2,
                                     .momentum = train.momentum,
                                     .clip_norm = train.clip_norm,
-                                    .threads = static_cast<int>(job.pipeline.threads_per_worker)});
+                                    .threads = static_cast<int>(job.pipeline.threads_per_worker),
+                                    .accumulation = accumulation});
   for (int64_t step = 0; step < train.steps; ++step) {
     SIPHON_ASSIGN_OR_RETURN(const Batch batch,
                             TrainingBatch(data, {train.global_batch, train.microbatch}, seed,
                                           step * train.global_batch));
     const reference::StepResult done =
         trainer.Step(InputsOf(batch, step), LearningRateAt(train, step));
-    if (done.clip_factor >= 1) return absl::FailedPreconditionError("clipping is not active");
+    const bool clipped = done.clip_factor < 1;
+    if (clipped != (train.clip_norm > 0)) {
+      return absl::FailedPreconditionError("clipping is not as the job wants it");
+    }
     result.losses.push_back(done.loss);
     result.gradient_norms.push_back(done.gradient_norm);
   }
@@ -123,32 +128,19 @@ ScratchFolder::~ScratchFolder() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-JobConfig SmallJob(const ScratchFolder& folder, const std::string& run, const std::string& kind) {
-  JobConfig job;
-  job.model.kind = kind;
-  job.model.layers = 6;  // 8 layers, so that 8 stages have one each
-  job.model.hidden = 24;
-  job.model.heads = 3;
-  job.model.dropout = 0.1;
+JobConfig SmallTextJob(const ScratchFolder& folder, const std::string& run,
+                       const std::string& kind) {
+  JobConfig job = SmallJob(kind, folder.path() + "/" + run);
+  job.data.kind = "text";
   job.data.path = folder.path() + "/text.txt";
-  job.data.sequence_length = 12;
-  job.train.steps = 6;
-  job.train.global_batch = 8;
-  job.train.microbatch = 2;
-  job.train.learning_rate = 0.01;
-  job.train.warmup_steps = 2;
-  job.train.weight_decay = 0.1;
-  job.train.clip_norm = 0.25;
-  job.train.seed = 5;
-  job.checkpoint.every_steps = 3;
-  job.output.directory = folder.path() + "/" + run;
   job.output.trace = false;
   job.output.report = false;
   WriteText(job.data.path);
   return job;
 }
 
-absl::StatusOr<JobResult> ReferenceResult(const JobConfig& job) {
+absl::StatusOr<JobResult> ReferenceResult(const JobConfig& job,
+                                          const reference::AccumulationOrders& accumulation) {
   SIPHON_ASSIGN_OR_RETURN(const ModelSpec spec, SpecOf(job));
   SIPHON_ASSIGN_OR_RETURN(const Dataset data,
                           OpenDataset({.kind = job.data.kind,
@@ -159,7 +151,7 @@ absl::StatusOr<JobResult> ReferenceResult(const JobConfig& job) {
   JobResult result;
   absl::Status status;
   // On a thread of its own, so that its number of LibTorch threads is not left behind.
-  std::thread([&] { status = Train(job, spec, data, result); }).join();
+  std::thread([&] { status = Train(job, spec, data, accumulation, result); }).join();
   SIPHON_RETURN_IF_ERROR(status);
   return result;
 }
@@ -180,7 +172,7 @@ absl::StatusOr<JobResult> ReadResult(const JobConfig& job) {
   return result;
 }
 
-absl::Status TrainInProcess(const JobConfig& job) { return Trainer(job).Train().status(); }
+absl::StatusOr<RunOutcome> TrainInProcess(const JobConfig& job) { return Trainer(job).Train(); }
 
 absl::Status TrainWithProgram(const JobConfig& job, const ScratchFolder& folder) {
   const std::string job_file = folder.path() + "/job.yaml";

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "launch/config/job_config.h"
+#include "launch/run/run_outcome.h"
 #include "planner/model_spec.h"
 #include "tests/support/reference_trainer.h"
 
@@ -25,10 +26,9 @@ class ScratchFolder {
   std::string path_;
 };
 
-// A job on a small model of `kind` and a text that this writes into the folder: 6 steps of 4
-// microbatches, dropout, warm-up, clipping that is active; a checkpoint after steps 3 and 6 in
-// `<folder>/<run>`.
-JobConfig SmallJob(const ScratchFolder& folder, const std::string& run, const std::string& kind);
+// SmallJob in `<folder>/<run>`, on a text that this writes into the folder.
+JobConfig SmallTextJob(const ScratchFolder& folder, const std::string& run,
+                       const std::string& kind);
 
 // What a job leaves behind that has to be the same bits everywhere.
 struct JobResult {
@@ -38,12 +38,13 @@ struct JobResult {
 };
 
 // The reference's, from the first step to the last; it reads the same batches.
-absl::StatusOr<JobResult> ReferenceResult(const JobConfig& job);
+absl::StatusOr<JobResult> ReferenceResult(const JobConfig& job,
+                                          const reference::AccumulationOrders& accumulation = {});
 // As read from metrics.jsonl and the newest checkpoint. Errors: what is missing there.
 absl::StatusOr<JobResult> ReadResult(const JobConfig& job);
 
 // Runs the job with all workers as threads of this process.
-absl::Status TrainInProcess(const JobConfig& job);
+absl::StatusOr<RunOutcome> TrainInProcess(const JobConfig& job);
 // Runs the job as users do: `siphon train`, started alone, which launches mpirun. Errors: Internal
 // with what the program printed, unless it ends with exit code 0.
 absl::Status TrainWithProgram(const JobConfig& job, const ScratchFolder& folder);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 #include "pipeline/torch/keyed_random.h"
@@ -39,10 +40,13 @@ struct Trainer::State {
   Tensors parameters, gradients, first_moments, second_moments;
 
   at::Tensor Loss(Leaves& leaves, const StepInputs& inputs, int microbatch, double dropout) const;
-  // For each use of a parameter, in layer order, its gradient summed over the microbatches in
-  // ascending order.
+  // For each use of a parameter, in layer order, its gradient summed over the microbatches in the
+  // order of its layer.
   std::vector<std::pair<std::string, at::Tensor>> AccumulateUses(const StepInputs& inputs,
                                                                  StepResult& result) const;
+  // The microbatches in the order of the layer with this use; uses are counted as the forward pass
+  // comes by them.
+  std::vector<int> OrderOfUse(size_t use, int microbatches) const;
   void SumUses(const std::vector<std::pair<std::string, at::Tensor>>& uses);
   void Clip(StepResult& result);
   void Update(const std::string& name, int64_t update, double learning_rate);
@@ -64,27 +68,43 @@ at::Tensor Trainer::State::Loss(Leaves& leaves, const StepInputs& inputs, int mi
   return sum.div(inputs.target_count);
 }
 
+std::vector<int> Trainer::State::OrderOfUse(size_t use, int microbatches) const {
+  if (settings.accumulation.empty()) {
+    std::vector<int> ascending(microbatches);
+    std::iota(ascending.begin(), ascending.end(), 0);
+    return ascending;
+  }
+  size_t layer = 0;
+  for (size_t before = model.layers[0].parameters.size(); use >= before;) {
+    before += model.layers.at(++layer).parameters.size();
+  }
+  return settings.accumulation.at(layer);
+}
+
 std::vector<std::pair<std::string, at::Tensor>> Trainer::State::AccumulateUses(
     const StepInputs& inputs, StepResult& result) const {
-  std::vector<std::pair<std::string, at::Tensor>> sums;
-  for (int microbatch = 0; microbatch < static_cast<int>(inputs.microbatches.size());
-       ++microbatch) {
+  const int microbatches = static_cast<int>(inputs.microbatches.size());
+  std::vector<std::string> use_names;
+  std::vector<torch::autograd::variable_list> gradients;  // [microbatch][use]
+  for (int microbatch = 0; microbatch < microbatches; ++microbatch) {
     Leaves leaves(parameters);
     const at::Tensor loss = Loss(leaves, inputs, microbatch, model.options.dropout);
     result.microbatch_losses.push_back(loss.item<float>());
     result.loss += static_cast<double>(result.microbatch_losses.back());
-
     torch::autograd::variable_list wanted;
-    for (const auto& [name, leaf] : leaves.uses) wanted.push_back(leaf);
-    const auto gradients = torch::autograd::grad({loss}, wanted);
-    for (size_t use = 0; use < gradients.size(); ++use) {
-      if (microbatch == 0) {
-        sums.emplace_back(leaves.uses[use].first,
-                          gradients[use].clone(at::MemoryFormat::Contiguous));
-      } else {
-        sums[use].second.add_(gradients[use]);
-      }
+    use_names.clear();
+    for (const auto& [name, leaf] : leaves.uses) {
+      wanted.push_back(leaf);
+      use_names.push_back(name);
     }
+    gradients.push_back(torch::autograd::grad({loss}, wanted));
+  }
+  std::vector<std::pair<std::string, at::Tensor>> sums;
+  for (size_t use = 0; use < use_names.size(); ++use) {
+    const std::vector<int> order = OrderOfUse(use, microbatches);
+    at::Tensor sum = gradients.at(order.at(0))[use].clone(at::MemoryFormat::Contiguous);
+    for (size_t next = 1; next < order.size(); ++next) sum.add_(gradients.at(order[next])[use]);
+    sums.emplace_back(use_names[use], std::move(sum));
   }
   return sums;
 }

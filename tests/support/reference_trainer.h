@@ -12,6 +12,9 @@
 
 namespace siphon::reference {
 
+// For each layer of the model the microbatches in the order in which their gradients are added up.
+using AccumulationOrders = std::vector<std::vector<int>>;
+
 struct Settings {
   uint64_t seed = 1;
   std::string optimizer = "adamw";  // adamw, adam, sgd
@@ -22,6 +25,7 @@ struct Settings {
   double momentum = 0;   // sgd
   double clip_norm = 0;  // 0: no clipping
   int threads = 1;
+  AccumulationOrders accumulation;  // empty: ascending in every layer
 };
 
 struct StepResult {

@@ -8,6 +8,7 @@
 
 #include "pipeline/torch/layers.h"
 #include "tests/launch/run/checkpoint_bits.h"
+#include "tests/launch/run/small_job.h"
 
 namespace siphon {
 namespace {
@@ -21,22 +22,9 @@ std::string TestFolder() {
   return folder;
 }
 
-// A gpt of eight layers with dropout, tied embeddings and clipping, six steps.
 JobConfig TinyJob(const std::string& folder, const std::string& run, int64_t stages) {
-  JobConfig job;
-  job.model = {.kind = "gpt", .layers = 6, .hidden = 16, .heads = 2, .dropout = 0.1};
-  job.data.kind = "synthetic";
-  job.data.sequence_length = 8;
-  job.data.samples = 64;
-  job.data.validation_fraction = 0.25;
-  job.train.steps = 6;
-  job.train.global_batch = 8;
-  job.train.microbatch = 2;
-  job.train.learning_rate = 0.01;
-  job.train.clip_norm = 0.5;
+  JobConfig job = SmallJob("gpt", folder + "/" + run);
   job.pipeline.stages = stages;
-  job.checkpoint.every_steps = 3;
-  job.output.directory = folder + "/" + run;
   return job;
 }
 

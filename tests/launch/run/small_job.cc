@@ -1,0 +1,29 @@
+#include "tests/launch/run/small_job.h"
+
+namespace siphon {
+
+JobConfig SmallJob(const std::string& kind, const std::string& directory) {
+  JobConfig job;
+  job.model.kind = kind;
+  job.model.layers = 6;
+  job.model.hidden = 24;
+  job.model.heads = 3;
+  job.model.dropout = 0.1;
+  job.data.kind = "synthetic";
+  job.data.sequence_length = 12;
+  job.data.samples = 64;
+  job.data.validation_fraction = 0.25;
+  job.train.steps = 6;
+  job.train.global_batch = 8;
+  job.train.microbatch = 2;
+  job.train.learning_rate = 0.01;
+  job.train.warmup_steps = 2;
+  job.train.weight_decay = 0.1;
+  job.train.clip_norm = 0.25;
+  job.train.seed = 5;
+  job.checkpoint.every_steps = 3;
+  job.output.directory = directory;
+  return job;
+}
+
+}  // namespace siphon
