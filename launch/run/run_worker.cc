@@ -79,7 +79,7 @@ class WorkerRun {
 
 absl::Status WorkerRun::MakeStages() {
   const TrainingPlan& plan = prepared_.plan;
-  if (!ledger_->Take(seat_.communication_bytes)) {
+  if (!ledger_->Take(seat_.communication_bytes, MemoryKind::kCommunication)) {
     return absl::ResourceExhaustedError(
         absl::StrCat("worker ", seat_.me.value, ": communication buffers need ",
                      FormatBytes(seat_.communication_bytes), ", memory.capacity is ",

@@ -14,8 +14,9 @@ namespace siphon {
 // LibTorch's raw interface (which oneDNN uses) leaves no other place to remember anything: a
 // block's context has to be its address.
 struct alignas(64) BlockHeader {
-  size_t capacity = 0;  // bytes after the header
-  size_t booked = 0;    // of them on the ledger
+  size_t capacity = 0;                       // bytes after the header
+  size_t booked = 0;                         // of them on the ledger
+  MemoryKind kind = MemoryKind::kWorkspace;  // as which it is booked
   std::shared_ptr<MemoryLedger> ledger;
   BlockHeader* next = nullptr;  // in a free list
 };

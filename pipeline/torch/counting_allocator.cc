@@ -48,7 +48,7 @@ void FreeBlock(void* data) {
   if (data == nullptr) return;
   BlockHeader* block = static_cast<BlockHeader*>(data) - 1;
   if (block->ledger != nullptr) {
-    block->ledger->Give(Bytes(static_cast<int64_t>(block->booked)));
+    block->ledger->Give(Bytes(static_cast<int64_t>(block->booked)), block->kind);
     block->ledger.reset();
   }
   if (BlockCache* cache = CacheOfThread()) {
@@ -64,9 +64,10 @@ class CountingAllocator final : public c10::Allocator {
     const c10::Device cpu(c10::DeviceType::CPU);
     if (bytes == 0) return {nullptr, nullptr, &FreeBlock, cpu};
     const std::shared_ptr<MemoryLedger>& ledger = LedgerOfThread();
+    const MemoryKind kind = MemoryKindScope::Current();
     // A size beyond 63 bits is nonsense that no ledger can hold; the system refuses it below.
     const bool countable = bytes <= static_cast<size_t>(INT64_MAX / 2);
-    if (ledger != nullptr && countable && !ledger->Take(Bytes(static_cast<int64_t>(bytes)))) {
+    if (ledger != nullptr && countable && !ledger->Take(Bytes(static_cast<int64_t>(bytes)), kind)) {
       Refuse(bytes, *ledger);
     }
     BlockCache* cache = CacheOfThread();
@@ -74,12 +75,13 @@ class CountingAllocator final : public c10::Allocator {
                          : cache != nullptr ? cache->Take(bytes)
                                             : BlockCache::TakeFromSystem(bytes);
     if (block == nullptr) {
-      if (ledger != nullptr && countable) ledger->Give(Bytes(static_cast<int64_t>(bytes)));
+      if (ledger != nullptr && countable) ledger->Give(Bytes(static_cast<int64_t>(bytes)), kind);
       TORCH_CHECK_WITH(OutOfMemoryError, false, "the machine's memory is full: asked for ", bytes,
                        " bytes");
     }
     block->ledger = ledger;
     block->booked = bytes;
+    block->kind = kind;
     void* data = block + 1;
     return {data, data, &FreeBlock, cpu};
   }

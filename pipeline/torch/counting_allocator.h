@@ -8,7 +8,8 @@
 namespace siphon {
 
 // Replaces LibTorch's CPU allocator for the process by one that books every tensor byte on the
-// ledger of the thread that asks (or nowhere, without one) and refuses beyond its capacity with
+// ledger of the thread that asks (or nowhere, without one), as the kind that the thread's
+// MemoryKindScope names, and refuses beyond its capacity with
 // c10::OutOfMemoryError. Blocks are 64-byte aligned and remember their ledger. Freed blocks are
 // kept for reuse by the same thread, so that a training step in its steady state takes no page
 // faults; what a thread holds in all, kept blocks included, stays below 1.25 times the most that

@@ -4,6 +4,7 @@
 #include "pipeline/torch/call_torch.h"
 #include "pipeline/torch/tensor_bytes.h"
 #include "planner/status.h"
+#include "swap/memory_ledger.h"
 
 namespace siphon {
 
@@ -58,6 +59,7 @@ at::Tensor StageLayers::Data(MicrobatchId microbatch) const {
 }
 
 std::vector<at::Tensor> StageLayers::EmptyOutputs(int layer, MicrobatchId microbatch) const {
+  const MemoryKindScope kind(MemoryKind::kBoundary);
   std::vector<at::Tensor> tensors;
   for (const TensorSpec& sample : Spec(layer).outputs) {
     tensors.push_back(EmptyTensor(Batched(sample, Samples(microbatch))));
@@ -75,6 +77,7 @@ absl::StatusOr<LayerPass> StageLayers::Forward(int layer, MicrobatchId microbatc
   // The data has no use for a gradient, whatever its type.
   const auto wanted =
       layer == 0 ? LayerPass::InputGradients::kUnwanted : LayerPass::InputGradients::kWanted;
+  const MemoryKindScope kind(MemoryKind::kActivations);  // what stays and what does not, alike
   absl::StatusOr<LayerPass> pass = CallTorch("forward", [&] {
     return IsTraining() ? LayerPass::Train(function, parameters, inputs, wanted)
                         : LayerPass::Evaluate(function, parameters, inputs);

@@ -6,6 +6,7 @@
 #include "pipeline/torch/keyed_random.h"
 #include "pipeline/torch/tensor_bytes.h"
 #include "planner/status.h"
+#include "swap/memory_ledger.h"
 
 namespace siphon {
 
@@ -32,6 +33,7 @@ StageParameters::StageParameters(const ModelSpec& model, const StagePartition& p
     }
     held_.push_back(std::move(held));
   }
+  const MemoryKindScope kind(MemoryKind::kOptimizer);
   update_count_ = at::zeros({}, at::kFloat);
 }
 
@@ -52,10 +54,17 @@ StageParameters::Held StageParameters::MakeHeld(const ModelSpec& model, const Pa
   // The first use's specification says how the parameter starts, so that every copy starts with the
   // same bits.
   const ParameterUse first = parameter.uses[0];
-  held.value = InitialParameter(model.layers[first.layer].parameters[first.index], seed);
-  for (Use& use : held.uses) {
-    if (use.here) use.gradient = EmptyTensor(held.spec);
+  {
+    const MemoryKindScope kind(MemoryKind::kParameters);
+    held.value = InitialParameter(model.layers[first.layer].parameters[first.index], seed);
   }
+  {
+    const MemoryKindScope kind(MemoryKind::kGradients);
+    for (Use& use : held.uses) {
+      if (use.here) use.gradient = EmptyTensor(held.spec);
+    }
+  }
+  const MemoryKindScope kind(MemoryKind::kOptimizer);
   for (int moment = 0; moment < optimizer_->moments(options_); ++moment) {
     held.moments.push_back(at::zeros(held.spec.shape, at::kFloat));
   }
@@ -94,6 +103,7 @@ void StageParameters::Accumulate(int layer, const std::vector<at::Tensor>& gradi
 }
 
 std::vector<SharedGradient> StageParameters::SharedGradients() {
+  const MemoryKindScope kind(MemoryKind::kGradients);
   std::vector<SharedGradient> gradients;
   for (Held& held : held_) {
     if (!held.shared) continue;
@@ -106,6 +116,7 @@ std::vector<SharedGradient> StageParameters::SharedGradients() {
 }
 
 absl::Status StageParameters::AddSharedGradients() {
+  const MemoryKindScope kind(MemoryKind::kGradients);
   for (Held& held : held_) {
     if (!held.shared) continue;
     if (held.total.defined()) {

@@ -44,6 +44,38 @@ TEST(MemoryLedger, CountsThePeakAnewFromWhatIsUsed) {
   EXPECT_EQ(ledger.peak(), Bytes(25));
 }
 
+TEST(MemoryLedger, CountsEachKindByItself) {
+  MemoryLedger ledger(Bytes(100));
+  ASSERT_TRUE(ledger.Take(Bytes(30), MemoryKind::kParameters));
+  ASSERT_TRUE(ledger.Take(Bytes(50), MemoryKind::kActivations));
+  ledger.Give(Bytes(50), MemoryKind::kActivations);
+  ASSERT_TRUE(ledger.Take(Bytes(60), MemoryKind::kBoundary));
+  EXPECT_FALSE(ledger.Take(Bytes(11), MemoryKind::kWorkspace));
+  EXPECT_EQ(ledger.UsedByKind()[MemoryKind::kParameters], Bytes(30));
+  EXPECT_EQ(ledger.UsedByKind()[MemoryKind::kActivations], Bytes(0));
+  EXPECT_EQ(ledger.UsedByKind()[MemoryKind::kWorkspace], Bytes(0));
+  EXPECT_EQ(Total(ledger.UsedByKind()), ledger.used());
+  EXPECT_EQ(ledger.PeakByKind()[MemoryKind::kActivations], Bytes(50));
+  EXPECT_EQ(ledger.PeakByKind()[MemoryKind::kBoundary], Bytes(60));
+  EXPECT_EQ(ledger.PeakByKind()[MemoryKind::kWorkspace], Bytes(0));
+  EXPECT_EQ(ledger.peak(), Bytes(90));  // less than the kinds' peaks together
+  ledger.ResetPeak();
+  EXPECT_EQ(ledger.PeakByKind(), ledger.UsedByKind());
+}
+
+TEST(MemoryKindScope, NestsAndBelongsToItsThread) {
+  EXPECT_EQ(MemoryKindScope::Current(), MemoryKind::kWorkspace);
+  const MemoryKindScope outer(MemoryKind::kGradients);
+  {
+    const MemoryKindScope inner(MemoryKind::kBoundary);
+    EXPECT_EQ(MemoryKindScope::Current(), MemoryKind::kBoundary);
+    MemoryKind elsewhere = MemoryKind::kSlack;
+    std::thread([&elsewhere] { elsewhere = MemoryKindScope::Current(); }).join();
+    EXPECT_EQ(elsewhere, MemoryKind::kWorkspace);
+  }
+  EXPECT_EQ(MemoryKindScope::Current(), MemoryKind::kGradients);
+}
+
 TEST(MemoryLedger, StaysWithinItsCapacityUnderManyThreads) {
   constexpr int kThreads = 4;
   constexpr int kRounds = 2000;
