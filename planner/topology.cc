@@ -11,6 +11,10 @@
 namespace siphon {
 namespace {
 
+// Below this share of the nominal rate something is wrong with a link, not just slow: sound ones
+// measure 80 to 97 %.
+constexpr int64_t kSlowPercent = 60;
+
 absl::Status CheckNotNegative(int64_t value, absl::string_view what) {
   if (value >= 0) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(what, " is ", value, "; 0 is the least"));
@@ -32,6 +36,8 @@ absl::Status CheckLinks(const Topology& topology) {
     SIPHON_RETURN_IF_ERROR(CheckNotNegative(link.rate.value, absl::StrCat("the rate of ", where)));
     SIPHON_RETURN_IF_ERROR(
         CheckNotNegative(link.latency.value, absl::StrCat("the latency of ", where)));
+    SIPHON_RETURN_IF_ERROR(
+        CheckNotNegative(link.wires, absl::StrCat("the number of wires of ", where)));
     if (link.from == link.to) {
       return absl::InvalidArgumentError(absl::StrCat(where, " leads nowhere"));
     }
@@ -88,6 +94,29 @@ std::optional<int> SwitchOf(const Topology& topology, DeviceId device) {
   return std::nullopt;
 }
 
+int WiresBetween(const Topology& topology, DeviceId from, DeviceId to) {
+  const std::optional<TopologyLink> link = FindLink(topology, from, to);
+  return link.has_value() ? link->wires : 0;
+}
+
+PcieDistance PcieDistanceBetween(const Topology& topology, DeviceId a, DeviceId b) {
+  const std::optional<int> one = SwitchOf(topology, a);
+  if (one.has_value() && one == SwitchOf(topology, b)) return PcieDistance::kSameSwitch;
+  const bool same_numa = topology.devices[a.value].numa == topology.devices[b.value].numa;
+  return same_numa ? PcieDistance::kSameNuma : PcieDistance::kOtherNuma;
+}
+
+std::vector<TopologyLink> SlowLinks(const Topology& topology) {
+  std::vector<TopologyLink> slow;
+  for (const TopologyLink& link : topology.links) {
+    const BytesPerSecond nominal = topology.nominal_wire_rate * link.wires;
+    if (link.rate.value > 0 && link.rate.value < nominal.value / 100 * kSlowPercent) {
+      slow.push_back(link);
+    }
+  }
+  return slow;
+}
+
 absl::Status CheckTopology(const Topology& topology) {
   for (size_t index = 0; index < topology.devices.size(); ++index) {
     const TopologyDevice& device = topology.devices[index];
@@ -105,6 +134,8 @@ absl::Status CheckTopology(const Topology& topology) {
       SIPHON_RETURN_IF_ERROR(CheckNotNegative(value, absl::StrCat("a figure of drive ", index)));
     }
   }
+  SIPHON_RETURN_IF_ERROR(
+      CheckNotNegative(topology.nominal_wire_rate.value, "the nominal rate of a wire"));
   return CheckNotNegative(topology.host_memory.value, "the host memory");
 }
 

@@ -27,6 +27,7 @@ struct TopologyLink {
   DeviceId to;
   BytesPerSecond rate;  // of one large copy, measured while the other direction is idle
   Nanos latency;
+  int wires = 0;  // NVLinks; 0: PCIe, or not known
   friend bool operator==(const TopologyLink&, const TopologyLink&) = default;
 };
 
@@ -58,11 +59,13 @@ struct NvmeDrive {
 // One server as measured or published. Immutable fact.
 struct Topology {
   std::string name;
+  std::string device_kind;              // as in planner/performance/devices.def; may be empty
   std::vector<TopologyDevice> devices;  // DeviceId is the place in here
   std::vector<TopologyLink> links;
   std::vector<PcieSwitch> switches;
   CopyEngines copy_engines = CopyEngines::kOnePerPeer;
-  Bytes host_memory;  // 0: not known
+  BytesPerSecond nominal_wire_rate;  // of one NVLink, one direction, by its data sheet
+  Bytes host_memory;                 // 0: not known
   std::vector<NvmeDrive> drives;
   friend bool operator==(const Topology&, const Topology&) = default;
 };
@@ -73,9 +76,20 @@ int DeviceCount(const Topology& topology);
 std::optional<TopologyLink> FindLink(const Topology& topology, DeviceId from, DeviceId to);
 // Index of the switch that connects the device to the host, if there is one.
 std::optional<int> SwitchOf(const Topology& topology, DeviceId device);
+// NVLinks from the one to the other; 0 where there is no link.
+int WiresBetween(const Topology& topology, DeviceId from, DeviceId to);
+
+// Where two devices meet, nearest first, as `nvidia-smi topo -m` tells it: one PCIe switch (PIX),
+// one NUMA node (NODE), or the bus between NUMA nodes (SYS).
+enum class PcieDistance { kSameSwitch, kSameNuma, kOtherNuma };
+PcieDistance PcieDistanceBetween(const Topology& topology, DeviceId a, DeviceId b);
+
+// Links whose rate is below 60 % of what their wires should give: counts of links promise more than
+// such a pair has, and a plan by them would be wrong. Empty where no nominal rate is known.
+std::vector<TopologyLink> SlowLinks(const Topology& topology);
 
 // Errors: InvalidArgument for a device that does not exist, a link from a device to itself or
-// given twice, a device behind two switches, a negative rate, size or latency.
+// given twice, a device behind two switches, a negative rate, size, latency or number of wires.
 absl::Status CheckTopology(const Topology& topology);
 
 // Every two devices joined by a link of its own, both ways; no way to the host.

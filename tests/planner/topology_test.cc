@@ -36,6 +36,30 @@ TEST(Topology, NeighboursShareASwitchAndTheLastMayBeAlone) {
   EXPECT_TRUE(CheckTopology(topology).ok());
 }
 
+TEST(Topology, TellsWiresAndWhereDevicesMeet) {
+  Topology topology = WithHost(UniformTopology(4, kRate, Nanos(0)), 2, {});
+  topology.devices[3].numa = 1;
+  topology.links[0].wires = 2;  // 0 to 1
+  EXPECT_EQ(WiresBetween(topology, DeviceId(0), DeviceId(1)), 2);
+  EXPECT_EQ(WiresBetween(topology, DeviceId(1), DeviceId(0)), 0);
+  EXPECT_EQ(WiresBetween(topology, DeviceId(1), DeviceId(1)), 0);
+  EXPECT_EQ(PcieDistanceBetween(topology, DeviceId(2), DeviceId(3)), PcieDistance::kSameSwitch);
+  EXPECT_EQ(PcieDistanceBetween(topology, DeviceId(0), DeviceId(2)), PcieDistance::kSameNuma);
+  EXPECT_EQ(PcieDistanceBetween(topology, DeviceId(0), DeviceId(3)), PcieDistance::kOtherNuma);
+  topology.switches.clear();
+  EXPECT_EQ(PcieDistanceBetween(topology, DeviceId(0), DeviceId(1)), PcieDistance::kSameNuma);
+}
+
+TEST(Topology, FindsLinksThatGiveLessThanTheirWiresPromise) {
+  Topology topology = UniformTopology(2, BytesPerSecond(29'999'999'999), Nanos(0));
+  topology.links[0].wires = 2;
+  topology.links[1].wires = 2;
+  topology.links[1].rate = BytesPerSecond(30'000'000'000);
+  EXPECT_TRUE(SlowLinks(topology).empty());  // what wires should give is not known
+  topology.nominal_wire_rate = BytesPerSecond(25'000'000'000);
+  EXPECT_EQ(SlowLinks(topology), std::vector<TopologyLink>{topology.links[0]});
+}
+
 std::string Problem(const Topology& topology) {
   const absl::Status status = CheckTopology(topology);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
@@ -58,6 +82,9 @@ TEST(Topology, SaysWhatIsWrong) {
   topology.links[0].rate = BytesPerSecond(-1);
   EXPECT_EQ(Problem(topology),
             "the rate of the link from device 0 to device 1 is -1; 0 is the least");
+  topology.links[0] = {.from = DeviceId(0), .to = DeviceId(1), .wires = -2};
+  EXPECT_EQ(Problem(topology),
+            "the number of wires of the link from device 0 to device 1 is -2; 0 is the least");
   topology = WithHost(UniformTopology(2, kRate, Nanos(0)), 1, {});
   topology.switches[1].devices.push_back(DeviceId(0));
   EXPECT_EQ(Problem(topology), "device 0 is behind switch 0 and behind switch 1");

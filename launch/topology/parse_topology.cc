@@ -1,0 +1,408 @@
+// Our YAML, key by key. What a key says is checked where it stands, so that messages have its
+// place.
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "launch/config/closest_name.h"
+#include "launch/config/config_map.h"
+#include "launch/topology/topology_file.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+// The file as written, before links are made of it.
+struct TopologyKeys {
+  std::string name;
+  std::string device;
+  int64_t devices = 0;
+  Bytes device_memory;
+  CopyEngines copy_engines = CopyEngines::kOnePerPeer;
+  std::vector<std::vector<int64_t>> wires;  // [from][to]
+  int64_t fabric_wires = 0;
+  BytesPerSecond wire_rate;
+  BytesPerSecond nominal_wire_rate;
+  Nanos latency;
+  std::vector<TopologyLink> links;
+  BytesPerSecond device_egress;
+  BytesPerSecond device_ingress;
+  std::vector<int64_t> numa;  // [device]; -1: not said
+  std::vector<PcieSwitch> switches;
+  Bytes host_memory;
+  std::vector<NvmeDrive> drives;
+};
+
+// More than any board has between two devices; keeps rates within 64 bits.
+constexpr int64_t kMostWires = 64;
+
+class TopologyReader {
+ public:
+  explicit TopologyReader(absl::string_view file) : file_(file) {}
+
+  absl::StatusOr<Topology> Read(const ConfigNode& root);
+
+ private:
+  using Read1 = absl::Status (TopologyReader::*)(const ConfigNode&);
+
+  MapKey Key(absl::string_view name, Read1 read) {
+    return {.name = std::string(name),
+            .read = [this, read](const ConfigNode& node) { return (this->*read)(node); }};
+  }
+  template <typename T>
+  MapKey Value(absl::string_view name, T& into) {
+    return ValueKey(file_, name, into);
+  }
+  MapKey Rate(absl::string_view name, BytesPerSecond& rate) {
+    return {.name = std::string(name), .read = [this, name, &rate](const ConfigNode& node) {
+              return ReadRate(node, name, rate);
+            }};
+  }
+  absl::Status Wrong(const ConfigNode& node, absl::string_view problem) const {
+    return ErrorAt(file_, node, problem);
+  }
+
+  absl::Status ReadRate(const ConfigNode& node, absl::string_view name, BytesPerSecond& rate) const;
+  absl::Status ReadCount(const ConfigNode& node, absl::string_view name, int64_t least,
+                         int64_t most, int64_t& count) const;
+  absl::Status ReadDevice(const ConfigNode& node, absl::string_view where, DeviceId& device) const;
+  absl::Status ReadList(const ConfigNode& node, absl::string_view name,
+                        absl::string_view what) const;
+  absl::Status ReadDevices(const ConfigNode& node);
+  absl::Status ReadCopyEngines(const ConfigNode& node);
+  absl::Status ReadWires(const ConfigNode& node);
+  absl::Status CheckWires(const ConfigNode& matrix) const;
+  absl::Status ReadFabricWires(const ConfigNode& node);
+  absl::Status ReadLinks(const ConfigNode& node);
+  absl::Status ReadNuma(const ConfigNode& node);
+  absl::Status ReadSwitches(const ConfigNode& node);
+  absl::Status ReadSwitchDevices(const ConfigNode& node, PcieSwitch& one);
+  absl::Status ReadDrives(const ConfigNode& node);
+  absl::Status CheckTogether(const ConfigNode& root) const;
+  Topology Build() const;
+
+  std::string file_;
+  TopologyKeys keys_;
+  std::set<DeviceId> behind_switch_;
+};
+
+absl::Status TopologyReader::ReadRate(const ConfigNode& node, absl::string_view name,
+                                      BytesPerSecond& rate) const {
+  if (node.kind != ConfigNode::Kind::kScalar) {
+    return Wrong(node,
+                 absl::StrCat(name, ": is ", Describe(node), "; write a rate such as 25GB/s"));
+  }
+  const absl::StatusOr<BytesPerSecond> read = ParseRate(node.text);
+  if (!read.ok()) return Wrong(node, absl::StrCat(name, ": ", read.status().message()));
+  constexpr int64_t kMost = 1'000'000'000'000'000;  // 1 PB/s; products of it fit into 64 bits
+  if (read->value > kMost) {
+    return Wrong(node, absl::StrCat(name, ": is ", FormatRate(*read), "; at most 1000TB/s"));
+  }
+  rate = *read;
+  return absl::OkStatus();
+}
+
+absl::Status TopologyReader::ReadCount(const ConfigNode& node, absl::string_view name,
+                                       int64_t least, int64_t most, int64_t& count) const {
+  const absl::Status read = ReadValue(node, count);
+  if (!read.ok()) return Wrong(node, absl::StrCat(name, ": ", read.message()));
+  if (count >= least && count <= most) return absl::OkStatus();
+  return Wrong(node, absl::StrCat(name, ": is ", count, "; must be at least ", least,
+                                  " and at most ", most));
+}
+
+absl::Status TopologyReader::ReadDevice(const ConfigNode& node, absl::string_view where,
+                                        DeviceId& device) const {
+  int64_t number = 0;
+  const absl::Status read = ReadValue(node, number);
+  if (!read.ok()) return Wrong(node, absl::StrCat(where, ": ", read.message()));
+  if (number < 0 || number >= keys_.devices) {
+    return Wrong(node, absl::StrCat(where, ": names device ", number, ", but devices are 0 to ",
+                                    keys_.devices - 1));
+  }
+  device = DeviceId(static_cast<int>(number));
+  return absl::OkStatus();
+}
+
+absl::Status TopologyReader::ReadList(const ConfigNode& node, absl::string_view name,
+                                      absl::string_view what) const {
+  if (node.kind == ConfigNode::Kind::kList) return absl::OkStatus();
+  return Wrong(node, absl::StrCat(name, ": is ", Describe(node), "; write a list of ", what));
+}
+
+absl::Status TopologyReader::ReadDevices(const ConfigNode& node) {
+  return ReadCount(node, "devices", 1, kMostDevices, keys_.devices);
+}
+
+absl::Status TopologyReader::ReadCopyEngines(const ConfigNode& node) {
+  if (node.text == "one_per_peer" || node.text == "one_for_all_peers") {
+    keys_.copy_engines =
+        node.text == "one_per_peer" ? CopyEngines::kOnePerPeer : CopyEngines::kOneForAllPeers;
+    return absl::OkStatus();
+  }
+  return Wrong(node, absl::StrCat("copy_engines: is ", Describe(node),
+                                  "; write one_per_peer (boards with direct links) or "
+                                  "one_for_all_peers (NVSwitch)"));
+}
+
+absl::Status TopologyReader::ReadWires(const ConfigNode& node) {
+  SIPHON_RETURN_IF_ERROR(ReadList(node, "wires", "rows, one for each device"));
+  if (static_cast<int64_t>(node.items.size()) != keys_.devices) {
+    return Wrong(node, absl::StrCat("wires: has ", node.items.size(), " rows for ", keys_.devices,
+                                    " devices; write one for each"));
+  }
+  for (size_t from = 0; from < node.items.size(); ++from) {
+    const ConfigNode& row = node.items[from];
+    const std::string where = absl::StrCat("wires: row ", from);
+    SIPHON_RETURN_IF_ERROR(ReadList(row, where, "numbers, one for each device"));
+    if (static_cast<int64_t>(row.items.size()) != keys_.devices) {
+      return Wrong(row, absl::StrCat(where, " has ", row.items.size(), " numbers for ",
+                                     keys_.devices, " devices; write one for each"));
+    }
+    keys_.wires.emplace_back(row.items.size());
+    for (size_t to = 0; to < row.items.size(); ++to) {
+      SIPHON_RETURN_IF_ERROR(ReadCount(row.items[to], absl::StrCat(where, ", column ", to), 0,
+                                       kMostWires, keys_.wires[from][to]));
+    }
+  }
+  return CheckWires(node);
+}
+
+absl::Status TopologyReader::CheckWires(const ConfigNode& matrix) const {
+  for (size_t from = 0; from < keys_.wires.size(); ++from) {
+    for (size_t to = 0; to <= from; ++to) {
+      const int64_t here = keys_.wires[from][to];
+      const int64_t there = keys_.wires[to][from];
+      const ConfigNode& place = matrix.items[from].items[to];
+      if (from == to && here != 0) {
+        return Wrong(place, absl::StrCat("wires: row ", from, ", column ", to, ": is ", here,
+                                         "; a device has no wires to itself, write 0"));
+      }
+      if (here != there) {
+        return Wrong(place,
+                     absl::StrCat("wires: row ", from, ", column ", to, ": is ", here, ", but row ",
+                                  to, ", column ", from, " is ", there,
+                                  "; a wire runs both ways, so they must be equal (rates that "
+                                  "differ by direction go under 'links')"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TopologyReader::ReadFabricWires(const ConfigNode& node) {
+  return ReadCount(node, "fabric_wires", 1, kMostWires, keys_.fabric_wires);
+}
+
+absl::Status TopologyReader::ReadLinks(const ConfigNode& node) {
+  SIPHON_RETURN_IF_ERROR(
+      ReadList(node, "links", "links such as '- {from: 0, to: 1, rate: 25GB/s}'"));
+  std::set<std::pair<DeviceId, DeviceId>> seen;
+  for (const ConfigNode& item : node.items) {
+    TopologyLink link{.latency = Nanos(-1)};
+    const auto device = [&](absl::string_view name, DeviceId& into) {
+      return MapKey{.name = std::string(name),
+                    .read =
+                        [this, name, &into](const ConfigNode& value) {
+                          return ReadDevice(value, absl::StrCat("links: ", name), into);
+                        },
+                    .required = true};
+    };
+    SIPHON_RETURN_IF_ERROR(
+        ReadConfigMap(file_, item, "a link",
+                      {device("from", link.from), device("to", link.to),
+                       Required(Rate("rate", link.rate)), Value("latency", link.latency)}));
+    const std::string which = absl::StrCat("links: from ", link.from.value, " to ", link.to.value);
+    if (link.from == link.to) return Wrong(item, absl::StrCat(which, " leads nowhere"));
+    if (!seen.emplace(link.from, link.to).second) {
+      return Wrong(item, absl::StrCat(which, " is given twice; remove one of them"));
+    }
+    if (link.rate.value == 0) {
+      return Wrong(item, absl::StrCat(which, " has rate 0; leave out what is no link"));
+    }
+    keys_.links.push_back(link);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TopologyReader::ReadNuma(const ConfigNode& node) {
+  SIPHON_RETURN_IF_ERROR(ReadList(node, "numa_nodes", "lists of devices, one for each node"));
+  keys_.numa.assign(keys_.devices, -1);
+  for (size_t numa = 0; numa < node.items.size(); ++numa) {
+    const std::string where = absl::StrCat("numa_nodes: node ", numa);
+    SIPHON_RETURN_IF_ERROR(ReadList(node.items[numa], where, "devices"));
+    for (const ConfigNode& item : node.items[numa].items) {
+      DeviceId device;
+      SIPHON_RETURN_IF_ERROR(ReadDevice(item, where, device));
+      int64_t& known = keys_.numa[device.value];
+      if (known >= 0) {
+        return Wrong(item, absl::StrCat(where, ": device ", device.value, " is on node ", known,
+                                        " already; a device is on one"));
+      }
+      known = static_cast<int64_t>(numa);
+    }
+  }
+  for (int64_t device = 0; device < keys_.devices; ++device) {
+    if (keys_.numa[device] >= 0) continue;
+    return Wrong(node, absl::StrCat("numa_nodes: device ", device,
+                                    " is on none; list every device, or leave the key out"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TopologyReader::ReadSwitchDevices(const ConfigNode& node, PcieSwitch& one) {
+  const std::string where = absl::StrCat("switches: switch ", keys_.switches.size());
+  SIPHON_RETURN_IF_ERROR(ReadList(node, where, "devices"));
+  if (node.items.empty()) {
+    return Wrong(node, absl::StrCat(where, ": has no devices; list those behind it"));
+  }
+  for (const ConfigNode& item : node.items) {
+    DeviceId device;
+    SIPHON_RETURN_IF_ERROR(ReadDevice(item, where, device));
+    if (!behind_switch_.insert(device).second) {
+      return Wrong(item, absl::StrCat(where, ": device ", device.value,
+                                      " is behind a switch already; a device has one way to the "
+                                      "host"));
+    }
+    one.devices.push_back(device);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TopologyReader::ReadSwitches(const ConfigNode& node) {
+  SIPHON_RETURN_IF_ERROR(ReadList(node, "switches", "switches such as '- devices: [0, 1]'"));
+  for (const ConfigNode& item : node.items) {
+    PcieSwitch one;
+    const MapKey devices = {
+        .name = "devices",
+        .read = [this, &one](const ConfigNode& value) { return ReadSwitchDevices(value, one); },
+        .required = true};
+    SIPHON_RETURN_IF_ERROR(ReadConfigMap(
+        file_, item, "a switch",
+        {devices, Required(Rate("to_host", one.to_host)),
+         Required(Rate("from_host", one.from_host)), Rate("to_host_both", one.to_host_both),
+         Rate("from_host_both", one.from_host_both), Value("latency", one.latency)}));
+    keys_.switches.push_back(std::move(one));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TopologyReader::ReadDrives(const ConfigNode& node) {
+  SIPHON_RETURN_IF_ERROR(ReadList(node, "drives", "drives such as '- capacity: 6TB'"));
+  for (const ConfigNode& item : node.items) {
+    NvmeDrive drive;
+    const MapKey numa = {.name = "numa", .read = [this, &drive](const ConfigNode& value) {
+                           int64_t number = 0;
+                           const absl::Status read =
+                               ReadCount(value, "numa", 0, kMostDevices - 1, number);
+                           drive.numa = static_cast<int>(number);
+                           return read;
+                         }};
+    SIPHON_RETURN_IF_ERROR(ReadConfigMap(
+        file_, item, "a drive",
+        {Required(Value("capacity", drive.capacity)), Required(Rate("read", drive.read)),
+         Required(Rate("write", drive.write)), Value("latency", drive.latency), numa}));
+    keys_.drives.push_back(drive);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TopologyReader::CheckTogether(const ConfigNode& root) const {
+  const bool has_wires = !keys_.wires.empty() || keys_.fabric_wires > 0;
+  if (!keys_.wires.empty() && keys_.fabric_wires > 0) {
+    return Wrong(root,
+                 "has both 'wires' and 'fabric_wires'; devices are wired to each other or to "
+                 "a fabric, remove one");
+  }
+  if (has_wires && keys_.wire_rate.value == 0) {
+    return Wrong(root, "has wires, but no 'wire_rate'; write what one wire gives in one direction");
+  }
+  if (!has_wires && keys_.wire_rate.value > 0) {
+    return Wrong(root, "has a 'wire_rate', but no wires; write 'wires' or 'fabric_wires'");
+  }
+  return absl::OkStatus();
+}
+
+Topology TopologyReader::Build() const {
+  Topology topology{.name = keys_.name,
+                    .device_kind = keys_.device,
+                    .switches = keys_.switches,
+                    .copy_engines = keys_.copy_engines,
+                    .nominal_wire_rate = keys_.nominal_wire_rate,
+                    .host_memory = keys_.host_memory,
+                    .drives = keys_.drives};
+  // All that a device has goes over its wires to the fabric, whoever the peers are.
+  const BytesPerSecond fabric = keys_.wire_rate * keys_.fabric_wires;
+  for (int64_t device = 0; device < keys_.devices; ++device) {
+    topology.devices.push_back(
+        {.memory = keys_.device_memory,
+         .egress = keys_.device_egress.value > 0 ? keys_.device_egress : fabric,
+         .ingress = keys_.device_ingress.value > 0 ? keys_.device_ingress : fabric,
+         .numa = keys_.numa.empty() ? 0 : static_cast<int>(keys_.numa[device])});
+  }
+  std::map<std::pair<DeviceId, DeviceId>, TopologyLink> links;
+  for (int from = 0; from < keys_.devices; ++from) {
+    for (int to = 0; to < keys_.devices; ++to) {
+      const int64_t wires = keys_.wires.empty() ? keys_.fabric_wires : keys_.wires[from][to];
+      if (from == to || wires == 0) continue;
+      links[{DeviceId(from), DeviceId(to)}] = {.from = DeviceId(from),
+                                               .to = DeviceId(to),
+                                               .rate = keys_.wire_rate * wires,
+                                               .latency = keys_.latency,
+                                               .wires = static_cast<int>(wires)};
+    }
+  }
+  for (const TopologyLink& given : keys_.links) {
+    TopologyLink& link = links[{given.from, given.to}];
+    const int wires = link.wires;
+    link = given;
+    link.wires = wires;
+    if (given.latency.value < 0) link.latency = keys_.latency;
+  }
+  for (const auto& [ends, link] : links) topology.links.push_back(link);
+  return topology;
+}
+
+absl::StatusOr<Topology> TopologyReader::Read(const ConfigNode& root) {
+  if (root.kind == ConfigNode::Kind::kEmpty) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file_, ":1:1: is empty; write a topology, beginning with 'name:'"));
+  }
+  // Other keys are checked against the number of devices, wherever it stands in the file.
+  bool has_devices = root.kind != ConfigNode::Kind::kMap;
+  for (size_t i = 0; i < root.keys.size(); ++i) {
+    if (root.keys[i].text != "devices") continue;
+    has_devices = true;
+    SIPHON_RETURN_IF_ERROR(ReadDevices(root.items[i]));
+  }
+  if (!has_devices) return Wrong(root, "a topology has no 'devices'; it needs one");
+  MapKey devices = Key("devices", &TopologyReader::ReadDevices);
+  SIPHON_RETURN_IF_ERROR(ReadConfigMap(
+      file_, root, "a topology",
+      {Required(Value("name", keys_.name)), Value("device", keys_.device), std::move(devices),
+       Value("device_memory", keys_.device_memory), Rate("device_egress", keys_.device_egress),
+       Rate("device_ingress", keys_.device_ingress),
+       Key("copy_engines", &TopologyReader::ReadCopyEngines),
+       Key("wires", &TopologyReader::ReadWires),
+       Key("fabric_wires", &TopologyReader::ReadFabricWires), Rate("wire_rate", keys_.wire_rate),
+       Rate("nominal_wire_rate", keys_.nominal_wire_rate), Value("latency", keys_.latency),
+       Key("links", &TopologyReader::ReadLinks), Key("numa_nodes", &TopologyReader::ReadNuma),
+       Key("switches", &TopologyReader::ReadSwitches), Value("host_memory", keys_.host_memory),
+       Key("drives", &TopologyReader::ReadDrives)}));
+  SIPHON_RETURN_IF_ERROR(CheckTogether(root));
+  Topology topology = Build();
+  SIPHON_RETURN_IF_ERROR(Annotate(CheckTopology(topology), file_));
+  return topology;
+}
+
+}  // namespace
+
+absl::StatusOr<Topology> ParseTopology(absl::string_view text, absl::string_view name) {
+  SIPHON_ASSIGN_OR_RETURN(const ConfigNode root, ParseConfigTree(text, name));
+  return TopologyReader(name).Read(root);
+}
+
+}  // namespace siphon
