@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "launch/plan_job/plan_rings.h"
 #include "planner/memory/estimate_runtime.h"
 #include "planner/memory/stage_passes.h"
 #include "planner/performance/profile_from_first_principles.h"
@@ -46,7 +47,18 @@ Bytes Beyond(const PassMoment& moment, Bytes counted) {
   return std::max(moment.total() - counted, Bytes(0));
 }
 
-void SetBytes(const StagePasses& passes, const MemoryByKind& held, StageCost& cost) {
+// Whether any backward is split into I and W: I keeps more for itself than a whole backward.
+bool SplitsBackward(const Schedule& schedule) {
+  const auto is_input = [](const Action& action) {
+    return action.kind == ActionKind::kBackwardInput;
+  };
+  return std::any_of(schedule.programs.begin(), schedule.programs.end(), [&](const auto& program) {
+    return std::any_of(program.begin(), program.end(), is_input);
+  });
+}
+
+void SetBytes(const StagePasses& passes, const MemoryByKind& held, bool splits_backward,
+              StageCost& cost) {
   cost.parameters = held[MemoryKind::kParameters];
   cost.gradients = held[MemoryKind::kGradients];
   cost.optimizer_state = held[MemoryKind::kOptimizer];
@@ -56,8 +68,11 @@ void SetBytes(const StagePasses& passes, const MemoryByKind& held, StageCost& co
   cost.output = passes.output;
   const Bytes counted = passes.stash + passes.input + passes.output;
   cost.forward_workspace = Beyond(passes.forward, counted);
-  cost.backward_workspace =
-      std::max(Beyond(passes.backward, counted), Beyond(passes.input_backward, counted));
+  cost.backward_workspace = Beyond(passes.backward, counted);
+  if (splits_backward) {
+    cost.backward_workspace =
+        std::max(cost.backward_workspace, Beyond(passes.input_backward, counted));
+  }
 }
 
 }  // namespace
@@ -93,8 +108,9 @@ absl::StatusOr<PlanText> PlanWithCosts(const PlannedJob& planned, const CostSour
   if (source.profile != nullptr) inputs.profile = &source.profile->model;
   const std::vector<StagePasses> passes = PassesOfStages(inputs);
   SIPHON_ASSIGN_OR_RETURN(const MemoryEstimate estimate, EstimateRuntime(inputs));
+  const bool splits_backward = SplitsBackward(plan.training);
   for (size_t stage = 0; stage < costs.size(); ++stage) {
-    SetBytes(passes[stage], estimate.stages[stage].memory, costs[stage]);
+    SetBytes(passes[stage], estimate.stages[stage].memory, splits_backward, costs[stage]);
   }
   PlanText text = ToPlanText(plan, planned.model, std::move(costs), SourceText(source));
   for (int worker = 0; worker < WorkerCount(plan.training); ++worker) {
@@ -107,6 +123,9 @@ absl::StatusOr<PlanText> PlanWithCosts(const PlannedJob& planned, const CostSour
   if (source.profile != nullptr) {
     text.link_latency = source.profile->transport.latency;
     text.link_rate = source.profile->transport.rate;
+    text.copy_rate = source.profile->transport.copy_rate;
+    text.cores_together = source.profile->cores_together;
+    if (text.copy_rate.value > 0) text.message_room = kMessagesPerRing;
   }
   return text;
 }

@@ -95,7 +95,10 @@ struct RunRecorder::Impl {
       status = WriteTextFile(directory + "/predicted.trace.json",
                              TraceJson(unit ? "predicted, unit times" : "predicted", *step));
     }
-    if (!status.ok()) warnings.push_back(absl::StrCat("no prediction: ", status.message()));
+    if (status.ok()) return;
+    // The grid behind the first line is for siphon simulate, which shows it for plan.txt.
+    const absl::string_view sentence = status.message().substr(0, status.message().find('\n'));
+    warnings.push_back(absl::StrCat("no prediction: ", sentence));
   }
 
   absl::Status WriteReport(const std::vector<WorkerTimeline>& workers, int64_t step) const {
