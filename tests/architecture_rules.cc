@@ -67,6 +67,7 @@ const std::vector<Door>& HeaderDoors() {
       {std::regex("(highs/|Highs|interfaces/highs).*"), {"planner/bounds/"}},
       {std::regex("mpi(_.*|-ext)?\\.h"), {"launch/mpi_"}},
       {std::regex("(yaml-cpp|nlohmann|CLI|spdlog|fmt)/.*|xxhash\\.h"), {"launch/"}},
+      {std::regex("pugixml\\.hpp"), {"launch/"}},
       {std::regex("(gtest|gmock|benchmark)/.*"), {"tests/"}},
   };
   return *doors;
@@ -77,7 +78,7 @@ const std::vector<Door>& LinkDoors() {
       {std::regex("Siphon::(torch_cpu|c10)|torch.*|c10.*"), {"pipeline/torch/"}},
       {std::regex("CUDA::.*|nvml.*"), {"swap/device/", "pipeline/torch/", "pipeline/transport/"}},
       {std::regex("MPI::.*"), {"launch/"}},
-      {std::regex("(yaml-cpp|nlohmann_json|CLI11|spdlog|fmt)::.*"), {"launch/"}},
+      {std::regex("(yaml-cpp|nlohmann_json|CLI11|spdlog|fmt|pugixml)::.*"), {"launch/"}},
       {std::regex("GTest::.*|benchmark::.*"), {"tests/"}},
       {std::regex("absl::.*"), {""}},
       {std::regex("Threads::Threads|rt|dl|\\$\\{CMAKE_DL_LIBS\\}"),

@@ -16,15 +16,17 @@ absl::Status UnknownKey(absl::string_view file, const ConfigNode& key,
   known.reserve(keys.size());
   for (const MapKey& one : keys) known.push_back(one.name);
   const std::string closest = ClosestName(key.text, known);
-  return ErrorAt(file, key,
-                 absl::StrCat("unknown key ", QuoteForMessage(key.text), "; ",
-                              closest.empty() ? absl::StrCat("known: ", absl::StrJoin(known, ", "))
-                                              : absl::StrCat("did you mean '", closest, "'?")));
+  return ConfigErrorAt(
+      file, key,
+      absl::StrCat("unknown key ", QuoteForMessage(key.text), "; ",
+                   closest.empty() ? absl::StrCat("known: ", absl::StrJoin(known, ", "))
+                                   : absl::StrCat("did you mean '", closest, "'?")));
 }
 
 }  // namespace
 
-absl::Status ErrorAt(absl::string_view file, const ConfigNode& node, absl::string_view problem) {
+absl::Status ConfigErrorAt(absl::string_view file, const ConfigNode& node,
+                           absl::string_view problem) {
   return absl::InvalidArgumentError(
       absl::StrCat(file, ":", node.line, ":", node.column, ": ", problem));
 }
@@ -32,7 +34,7 @@ absl::Status ErrorAt(absl::string_view file, const ConfigNode& node, absl::strin
 absl::Status ReadConfigMap(absl::string_view file, const ConfigNode& map, absl::string_view what,
                            const std::vector<MapKey>& keys) {
   if (map.kind != ConfigNode::Kind::kMap) {
-    return ErrorAt(
+    return ConfigErrorAt(
         file, map,
         absl::StrCat("is ", Describe(map), "; ", what, " is written as 'key: value' lines"));
   }
@@ -44,15 +46,15 @@ absl::Status ReadConfigMap(absl::string_view file, const ConfigNode& map, absl::
     if (found == keys.end()) return UnknownKey(file, key, keys);
     const auto [first, is_new] = lines.emplace(found->name, key.line);
     if (!is_new) {
-      return ErrorAt(file, key,
-                     absl::StrCat(key.text, ": stands a second time, first in line ", first->second,
-                                  "; remove one of them"));
+      return ConfigErrorAt(file, key,
+                           absl::StrCat(key.text, ": stands a second time, first in line ",
+                                        first->second, "; remove one of them"));
     }
     SIPHON_RETURN_IF_ERROR(found->read(map.items[i]));
   }
   for (const MapKey& key : keys) {
     if (!key.required || lines.contains(key.name)) continue;
-    return ErrorAt(file, map, absl::StrCat(what, " has no '", key.name, "'; it needs one"));
+    return ConfigErrorAt(file, map, absl::StrCat(what, " has no '", key.name, "'; it needs one"));
   }
   return absl::OkStatus();
 }

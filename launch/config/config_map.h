@@ -16,7 +16,8 @@ namespace siphon {
 // Strict reading of maps in files of our own that are no job files.
 
 // InvalidArgument "<file>:<line>:<column>: <problem>".
-absl::Status ErrorAt(absl::string_view file, const ConfigNode& node, absl::string_view problem);
+absl::Status ConfigErrorAt(absl::string_view file, const ConfigNode& node,
+                           absl::string_view problem);
 
 // One key that a map may have, and what reads its value; errors of `read` have their place.
 struct MapKey {
@@ -32,7 +33,7 @@ MapKey ValueKey(absl::string_view file, absl::string_view name, T& into) {
   return {.name = std::string(name), .read = [file, name, &into](const ConfigNode& value) {
             const absl::Status read = ReadValue(value, into);
             return read.ok() ? read
-                             : ErrorAt(file, value, absl::StrCat(name, ": ", read.message()));
+                             : ConfigErrorAt(file, value, absl::StrCat(name, ": ", read.message()));
           }};
 }
 

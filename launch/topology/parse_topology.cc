@@ -62,7 +62,7 @@ class TopologyReader {
             }};
   }
   absl::Status Wrong(const ConfigNode& node, absl::string_view problem) const {
-    return ErrorAt(file_, node, problem);
+    return ConfigErrorAt(file_, node, problem);
   }
 
   absl::Status ReadRate(const ConfigNode& node, absl::string_view name, BytesPerSecond& rate) const;

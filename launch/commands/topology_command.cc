@@ -1,0 +1,122 @@
+// siphon topology: a server's devices, links and way to the host.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "launch/commands/command.h"
+#include "launch/commands/topology_report.h"
+#include "launch/process/exit_codes.h"
+#include "launch/topology/topology_file.h"
+#include "planner/performance/device_spec.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+struct TopologyArguments {
+  std::string preset;
+  std::string file;
+  std::string nvidia_smi;
+  std::string nccl_xml;
+  std::string device;
+  bool probe = false;
+  OutputFormat format = OutputFormat::kText;
+};
+
+absl::StatusOr<std::string> List(OutputFormat format) {
+  std::vector<std::string> names;
+  std::vector<Topology> topologies;
+  for (const TopologyPreset& preset : TopologyPresets()) {
+    names.emplace_back(preset.name);
+    topologies.emplace_back();
+    SIPHON_ASSIGN_OR_RETURN(topologies.back(), FindTopologyPreset(preset.name));
+  }
+  return format == OutputFormat::kJson ? TopologyListJson(names, topologies)
+                                       : TopologyListText(names, topologies);
+}
+
+absl::StatusOr<DiscoveredTopology> Discover(const TopologyArguments& arguments,
+                                            const std::string& path) {
+  SIPHON_ASSIGN_OR_RETURN(const std::string text, ReadTopologyText(path));
+  SIPHON_ASSIGN_OR_RETURN(DiscoveredTopology discovered,
+                          arguments.nccl_xml.empty() ? ParseNvidiaSmi(text, path, arguments.device)
+                                                     : ParseNcclXml(text, path, arguments.device));
+  // Neither format tells the devices' memory; their name does.
+  const absl::StatusOr<DeviceSpec> spec = FindDeviceSpec(arguments.device);
+  if (!spec.ok()) return discovered;
+  discovered.topology.device_kind = spec->name;
+  for (TopologyDevice& device : discovered.topology.devices) device.memory = spec->capacity;
+  return discovered;
+}
+
+absl::StatusOr<std::string> Show(const TopologyArguments& arguments) {
+  if (arguments.probe) {
+    return absl::InvalidArgumentError(
+        "--probe is known, but not built yet; today: --preset, --file, --nvidia_smi, --nccl_xml");
+  }
+  const std::string* source = nullptr;
+  for (const std::string* given :
+       {&arguments.preset, &arguments.file, &arguments.nvidia_smi, &arguments.nccl_xml}) {
+    if (given->empty()) continue;
+    if (source != nullptr) {
+      return absl::InvalidArgumentError(
+          "one server at a time: give one of --preset, --file, --nvidia_smi, --nccl_xml");
+    }
+    source = given;
+  }
+  const bool discovers = source == &arguments.nvidia_smi || source == &arguments.nccl_xml;
+  if (!arguments.device.empty() && !discovers) {
+    return absl::InvalidArgumentError(
+        "--device belongs to --nvidia_smi and --nccl_xml; presets and files say what they have");
+  }
+  if (source == nullptr) return List(arguments.format);
+  DiscoveredTopology shown;
+  if (discovers) {
+    SIPHON_ASSIGN_OR_RETURN(shown, Discover(arguments, *source));
+  } else {
+    SIPHON_ASSIGN_OR_RETURN(shown.topology, source == &arguments.preset
+                                                ? FindTopologyPreset(*source)
+                                                : LoadTopology(*source));
+  }
+  return arguments.format == OutputFormat::kJson ? TopologyJson(*source, shown)
+                                                 : TopologyText(*source, shown);
+}
+
+int PrintTopology(const TopologyArguments& arguments) {
+  const absl::StatusOr<std::string> text = Show(arguments);
+  if (!text.ok()) return ReportError(text.status());
+  std::fputs(text->c_str(), stdout);
+  return kExitDone;
+}
+
+}  // namespace
+
+RunCommand AddTopologyCommand(CLI::App& app) {
+  const auto arguments = std::make_shared<TopologyArguments>();
+  CLI::App* command =
+      app.add_subcommand("topology", "Show a server: links, rates, switches, symmetry");
+  command->add_option("--preset", arguments->preset, "A server that is built in")
+      ->type_name("NAME");
+  command->add_option("--file", arguments->file, "A file like those in configs/topologies")
+      ->type_name("FILE");
+  command
+      ->add_option("--nvidia_smi", arguments->nvidia_smi, "What nvidia-smi topo -m prints, saved")
+      ->type_name("FILE");
+  command->add_option("--nccl_xml", arguments->nccl_xml, "What NCCL writes to NCCL_TOPO_DUMP_FILE")
+      ->type_name("FILE");
+  command
+      ->add_option("--device", arguments->device,
+                   "Kind of device in an --nvidia_smi or --nccl_xml file (V100, A100-80, ..), for "
+                   "rates and memory; default: by what the file tells")
+      ->type_name("NAME");
+  command->add_flag("--probe", arguments->probe, "Measure this machine's devices");
+  AddFormat(command, &arguments->format);
+  command->footer(
+      "Without arguments, lists the presets. A file that is wrong is refused with exit code 2 and "
+      "the place.");
+  return [arguments] { return PrintTopology(*arguments); };
+}
+
+}  // namespace siphon

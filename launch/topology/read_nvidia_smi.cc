@@ -1,0 +1,285 @@
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <numeric>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "launch/config/closest_name.h"
+#include "launch/topology/discovered_server.h"
+#include "launch/topology/topology_file.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+// Half of the 18 us that a copy through the host takes from device to device.
+constexpr Nanos kHostLatency(9'000);
+
+struct Word {
+  std::string text;
+  int line = 0;
+  int column = 0;  // both from 1
+};
+using Words = std::vector<Word>;
+
+// Of each line, without terminal colours.
+std::vector<Words> WordsOf(absl::string_view text) {
+  std::vector<Words> lines;
+  int number = 0;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
+    lines.emplace_back();
+    bool in_word = false;
+    for (size_t at = 0; at < line.size(); ++at) {
+      if (line[at] == '\x1b') {  // up to the letter that ends the sequence
+        while (at + 1 < line.size() && !absl::ascii_isalpha(line[at])) ++at;
+        continue;
+      }
+      const bool blank = absl::ascii_isspace(static_cast<unsigned char>(line[at]));
+      if (!blank && !in_word) lines.back().push_back({"", number, static_cast<int>(at) + 1});
+      if (!blank) lines.back().back().text += line[at];
+      in_word = !blank;
+    }
+  }
+  return lines;
+}
+
+// "GPU12" is 12; -1 for other words.
+int DeviceOf(absl::string_view word) {
+  int device = -1;
+  if (!absl::ConsumePrefix(&word, "GPU")) return -1;
+  const char* end = word.data() + word.size();
+  const auto result = std::from_chars(word.data(), end, device);
+  return result.ec == std::errc() && result.ptr == end ? device : -1;
+}
+
+// "NV12" is 12; -1 for other words.
+int WiresOf(absl::string_view cell) {
+  int wires = -1;
+  if (!absl::ConsumePrefix(&cell, "NV")) return -1;
+  const char* end = cell.data() + cell.size();
+  const auto result = std::from_chars(cell.data(), end, wires);
+  return result.ec == std::errc() && result.ptr == end && wires > 0 && wires <= 64 ? wires : -1;
+}
+
+bool IsPciePath(absl::string_view cell) {
+  static constexpr absl::string_view kPaths[] = {"PIX", "PXB", "PHB", "NODE", "SYS", "SOC"};
+  return std::find(std::begin(kPaths), std::end(kPaths), cell) != std::end(kPaths);
+}
+
+class MatrixReader {
+ public:
+  explicit MatrixReader(absl::string_view name) : name_(name) {}
+
+  absl::Status Read(absl::string_view text);
+  absl::StatusOr<DiscoveredTopology> Build(absl::string_view device) const;
+
+ private:
+  absl::Status Wrong(const Word& word, absl::string_view problem) const {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name_, ":", word.line, ":", word.column, ": ", problem));
+  }
+  absl::Status ReadHeader(const Words& header);
+  absl::Status ReadRow(const Words& row);
+  absl::Status CheckCell(int device, int column, const Word& cell) const;
+  absl::Status CheckSymmetry() const;
+  std::vector<int> Numa() const;
+  std::vector<std::vector<DeviceId>> Groups() const;
+  int devices() const { return static_cast<int>(rows_.size()); }
+
+  std::string name_;
+  int columns_ = 0;  // devices and network cards
+  int device_columns_ = 0;
+  bool has_numa_ = false;
+  std::vector<Words> rows_;         // [device]: its cells, without those behind the columns
+  std::vector<std::string> nodes_;  // [device]: NUMA affinity, or the CPUs, or empty
+};
+
+absl::Status MatrixReader::ReadHeader(const Words& header) {
+  for (const Word& word : header) {
+    if (word.text == "CPU" || word.text == "NUMA") break;
+    ++columns_;
+    const int device = DeviceOf(word.text);
+    if (device < 0) continue;
+    if (device != device_columns_) {
+      return Wrong(word, absl::StrCat(word.text, " stands where GPU", device_columns_,
+                                      " should; give the whole matrix"));
+    }
+    ++device_columns_;
+  }
+  has_numa_ = std::any_of(header.begin(), header.end(),
+                          [](const Word& word) { return word.text == "NUMA"; });
+  if (device_columns_ <= kMostDevices) return absl::OkStatus();
+  return Wrong(header[0],
+               absl::StrCat("has ", device_columns_, " devices; at most ", kMostDevices));
+}
+
+absl::Status MatrixReader::CheckCell(int device, int column, const Word& cell) const {
+  if ((cell.text == "X") != (device == column)) {
+    return Wrong(cell, absl::StrCat("row GPU", device, ", column ", column, ": is ",
+                                    QuoteForMessage(cell.text),
+                                    "; X stands on the diagonal and "
+                                    "only there"));
+  }
+  if (cell.text == "X" || IsPciePath(cell.text) || WiresOf(cell.text) > 0) return absl::OkStatus();
+  return Wrong(cell, absl::StrCat("unknown connection ", QuoteForMessage(cell.text),
+                                  "; known: X, NV1 and more, PIX, PXB, PHB, NODE, SYS"));
+}
+
+absl::Status MatrixReader::ReadRow(const Words& row) {
+  const int device = devices();
+  if (DeviceOf(row[0].text) != device) {
+    return Wrong(row[0], absl::StrCat("row ", QuoteForMessage(row[0].text), " stands where GPU",
+                                      device, " should; give the whole matrix"));
+  }
+  if (static_cast<int>(row.size()) - 1 < columns_) {
+    return Wrong(row[0], absl::StrCat("row GPU", device, " has ", row.size() - 1, " cells for ",
+                                      columns_, " columns; give the whole matrix"));
+  }
+  Words cells(row.begin() + 1, row.begin() + 1 + columns_);
+  for (int column = 0; column < columns_; ++column) {
+    SIPHON_RETURN_IF_ERROR(CheckCell(device, column, cells[column]));
+  }
+  rows_.push_back(std::move(cells));
+  const size_t node = static_cast<size_t>(columns_) + (has_numa_ ? 2 : 1);
+  nodes_.push_back(node < row.size() ? row[node].text : "");
+  return absl::OkStatus();
+}
+
+absl::Status MatrixReader::CheckSymmetry() const {
+  for (int from = 0; from < devices(); ++from) {
+    for (int to = 0; to < from; ++to) {
+      const Word& here = rows_[from][to];
+      const Word& there = rows_[to][from];
+      if (here.text == there.text) continue;
+      return Wrong(here, absl::StrCat("row GPU", from, ", column ", to, ": is ", here.text,
+                                      ", but row GPU", to, ", column ", from, " is ", there.text,
+                                      "; connections are the same both ways"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MatrixReader::Read(absl::string_view text) {
+  bool has_header = false;
+  for (const Words& words : WordsOf(text)) {
+    if (words.empty()) continue;
+    if (!has_header) {
+      // The header's first word is a row's, too; a row goes on with a cell.
+      has_header = words[0].text == "GPU0" && (words.size() == 1 || words[1].text != "X");
+      if (has_header) SIPHON_RETURN_IF_ERROR(ReadHeader(words));
+    } else if (DeviceOf(words[0].text) >= 0) {
+      SIPHON_RETURN_IF_ERROR(ReadRow(words));
+    }
+    if (has_header && devices() == device_columns_) return CheckSymmetry();
+  }
+  if (!has_header) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        name_,
+        ":1:1: has no line that begins with GPU0 GPU1; give the text of nvidia-smi topo "
+        "-m"));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(name_, ": has ", devices(), " rows for ",
+                                                 device_columns_,
+                                                 " devices; give the whole matrix"));
+}
+
+// The nodes' own numbers where they are numbers, else 0, 1, .. as they come.
+std::vector<int> MatrixReader::Numa() const {
+  std::vector<int> numa;
+  std::map<std::string, int> seen;
+  bool numbers = has_numa_;
+  for (const std::string& node : nodes_) {
+    int number = 0;
+    const char* end = node.data() + node.size();
+    const auto result = std::from_chars(node.data(), end, number);
+    numbers = numbers && result.ec == std::errc() && result.ptr == end && number >= 0;
+    numa.push_back(number);
+    seen.emplace(node, static_cast<int>(seen.size()));
+  }
+  if (numbers) return numa;
+  for (int device = 0; device < devices(); ++device) numa[device] = seen.at(nodes_[device]);
+  return numa;
+}
+
+std::vector<std::vector<DeviceId>> MatrixReader::Groups() const {
+  const auto has = [this](absl::string_view path) {
+    return std::any_of(rows_.begin(), rows_.end(), [path](const Words& row) {
+      return std::any_of(row.begin(), row.end(),
+                         [path](const Word& cell) { return cell.text == path; });
+    });
+  };
+  const absl::string_view near = has("PIX") ? "PIX" : "PXB";
+  std::vector<int> group(devices());
+  std::iota(group.begin(), group.end(), 0);
+  const auto join = [&group](int a, int b) {
+    const int from = std::max(group[a], group[b]);
+    const int to = std::min(group[a], group[b]);
+    std::replace(group.begin(), group.end(), from, to);
+  };
+  for (int column = 0; column < columns_; ++column) {
+    int first = column < devices() ? column : -1;
+    for (int device = 0; device < devices(); ++device) {
+      if (rows_[device][column].text != near) continue;
+      if (first < 0) first = device;
+      join(first, device);
+    }
+  }
+  std::map<int, std::vector<DeviceId>> groups;
+  for (int device = 0; device < devices(); ++device) groups[group[device]].emplace_back(device);
+  std::vector<std::vector<DeviceId>> list;
+  for (auto& [first, members] : groups) list.push_back(std::move(members));
+  return list;
+}
+
+absl::StatusOr<DiscoveredTopology> MatrixReader::Build(absl::string_view device) const {
+  DiscoveredServer server{.name = absl::StrCat(devices(), " devices of ", name_), .numa = Numa()};
+  for (const Words& row : rows_) {
+    server.wires.emplace_back();
+    for (int to = 0; to < devices(); ++to) {
+      server.wires.back().push_back(std::max(0, WiresOf(row[to].text)));
+    }
+  }
+  std::vector<std::string> notes;
+  if (!device.empty()) {
+    SIPHON_ASSIGN_OR_RETURN(server.links, FindLinkGeneration(device));
+  } else {
+    server.links = GuessLinkGeneration(server.wires);
+    notes.push_back(server.links.has_value()
+                        ? absl::StrCat("devices are taken to be ", server.links->device,
+                                       " by their wires; --device says what they are")
+                        : "no wires tell the kind of device, so PCIe is taken to be 3.0; --device "
+                          "says what they are");
+  }
+  for (const std::vector<int>& row : server.wires) {
+    const int all = std::accumulate(row.begin(), row.end(), 0);
+    if (!server.links.has_value() || all <= server.links->wires) continue;
+    // More than a device has: each pair shows all wires of a device, which go to switches.
+    server.fabric_wires.clear();
+    for (const std::vector<int>& other : server.wires) {
+      server.fabric_wires.push_back(*std::max_element(other.begin(), other.end()));
+    }
+  }
+  const HostRates host = HostRatesOf(server.links.has_value() ? server.links->pcie_generation : 3);
+  for (std::vector<DeviceId>& group : Groups()) {
+    server.switches.push_back({std::move(group), host.to_host, host.from_host, host.to_host_both,
+                               host.from_host_both, kHostLatency});
+  }
+  notes.push_back("rates are those of such links elsewhere, not measured on this server");
+  SIPHON_ASSIGN_OR_RETURN(Topology topology, BuildTopology(server));
+  return DiscoveredTopology{std::move(topology), std::move(notes)};
+}
+
+}  // namespace
+
+absl::StatusOr<DiscoveredTopology> ParseNvidiaSmi(absl::string_view text, absl::string_view name,
+                                                  absl::string_view device) {
+  MatrixReader reader(name);
+  SIPHON_RETURN_IF_ERROR(reader.Read(text));
+  return reader.Build(device);
+}
+
+}  // namespace siphon
