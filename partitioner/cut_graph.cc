@@ -188,6 +188,8 @@ std::vector<int> TopologicalOrder(const CutGraph& graph) {
   return order;
 }
 
+std::vector<int> NodeOrder(const ProfileGraph& graph) { return OrderOf(Links(graph)); }
+
 std::vector<int> PlaceFreeNodes(const ProfileGraph& graph, std::vector<int> stage_of) {
   constexpr int kNone = std::numeric_limits<int>::max();
   const Links links(graph);

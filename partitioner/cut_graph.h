@@ -41,6 +41,9 @@ CutGraph JoinNeighbours(const CutGraph& graph);
 // can. Deterministic.
 std::vector<int> TopologicalOrder(const CutGraph& graph);
 
+// All nodes of the model, producers before consumers. Deterministic.
+std::vector<int> NodeOrder(const ProfileGraph& graph);
+
 // The stage of every node of `graph`, from the stage of the nodes that were cut (stage_of[node] < 0
 // for the others): an input stands on stage 0, a free result with its producer, a free source with
 // its first consumer.

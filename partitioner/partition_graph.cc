@@ -90,9 +90,7 @@ void AssignNodes(const ProfileGraph& graph, const ChosenCuts& chosen, GraphParti
     }
   }
   stage_of = PlaceFreeNodes(graph, std::move(stage_of));
-  for (size_t node = 0; node < stage_of.size(); ++node) {
-    partition.stages[stage_of[node]].nodes.push_back(static_cast<int>(node));
-  }
+  for (const int node : NodeOrder(graph)) partition.stages[stage_of[node]].nodes.push_back(node);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ struct GraphPartitionRequest {
 enum class StageLimit { kCompute, kTransfer };
 
 struct GraphStage {
-  std::vector<int> nodes;  // indices, ascending
+  std::vector<int> nodes;  // indices, producers first
   int replicas = 1;
   Nanos compute;       // of one minibatch on one worker, forward and backward
   Bytes parameters;    // of one replica

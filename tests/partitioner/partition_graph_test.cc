@@ -18,8 +18,6 @@
 namespace siphon {
 namespace {
 
-using testing::ElementsAre;
-
 constexpr int64_t kMilli = 1'000'000;  // ns
 constexpr int64_t kMega = 1'000'000;   // bytes
 
@@ -179,7 +177,7 @@ TEST(PartitionGraph, PlacesInputsFirstAndWhatCostsNothingNearby) {
   graph.nodes.back().role = NodeRole::kInput;
   graph.edges.insert(graph.edges.end(), {{1, 4}, {5, 3}, {6, 3}});
   const GraphPartition partition = Cut(graph, Straight(2), "exact");
-  EXPECT_EQ(TextOf(graph, partition), "in a b unused late_in | c hidden");
+  EXPECT_EQ(TextOf(graph, partition), "in late_in a b unused | hidden c");
   EXPECT_EQ(partition.stages[0].boundary, Bytes(0));
 }
 
