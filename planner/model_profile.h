@@ -22,7 +22,8 @@ struct LayerProfile {
   Nanos forward;
   Nanos input_backward;
   Nanos weight_backward;
-  Nanos optimizer;  // the whole step of the layer's parameters
+  Nanos whole_backward;  // in one go, where measured; 0: what the other two take together
+  Nanos optimizer;       // the whole step of the layer's parameters
   Bytes parameters;
   Bytes gradients;
   Bytes optimizer_state;
@@ -47,6 +48,8 @@ struct ModelProfile {
 };
 
 Bytes SavedBytes(const LayerProfile& layer);
+// What a backward takes that is not split.
+Nanos WholeBackward(const LayerProfile& layer);
 
 }  // namespace siphon
 

@@ -57,6 +57,7 @@ class PlanReader {
   absl::Status BeginNumbered(const PlanWord& number, Section section);
   absl::Status AddContent(const PlanLine& line);
   absl::Status AddJob(const KeyValue& pair);
+  absl::Status AddCores(const PlanWord& value);
   absl::Status AddWorker(const KeyValue& pair);
   absl::Status AddStage(const KeyValue& pair);
   absl::Status AddShared(const KeyValue& pair);
@@ -193,6 +194,12 @@ absl::Status PlanReader::AddJob(const KeyValue& pair) {
   if (key == kCostsKey) return Take<std::string>(std::string(value.text), value, plan_.costs);
   if (key == kLinkLatencyKey) return Take(ParseNanos(value.text), value, plan_.link_latency);
   if (key == kLinkRateKey) return Take(ParseRate(value.text), value, plan_.link_rate);
+  if (key == kCopyRateKey) return Take(ParseRate(value.text), value, plan_.copy_rate);
+  if (key == kCoresTogetherKey) return AddCores(value);
+  if (key == kMessageRoomKey) {
+    SIPHON_ASSIGN_OR_RETURN(plan_.message_room, ParseSmallNumber(value, 0));
+    return absl::OkStatus();
+  }
   if (key == kMicrobatchKey) {
     SIPHON_ASSIGN_OR_RETURN(plan_.microbatch, ParseLargeNumber(value, 1));
     return absl::OkStatus();
@@ -213,12 +220,24 @@ absl::Status PlanReader::AddJob(const KeyValue& pair) {
     plan_.training.weight_rule = WeightRule::kOneGroupBehind;
     return absl::OkStatus();
   }
-  return ErrorAt(pair.key,
-                 absl::StrCat("unknown key ", QuotedWord(key), "; known: ",
-                              absl::StrJoin({kModelKey, kScheduleKey, kMicrobatchKey,
-                                             kGlobalBatchKey, kReplicasKey, kWeightRuleKey,
-                                             kCostsKey, kLinkLatencyKey, kLinkRateKey},
-                                            ", ")));
+  return ErrorAt(
+      pair.key,
+      absl::StrCat("unknown key ", QuotedWord(key), "; known: ",
+                   absl::StrJoin({kModelKey, kScheduleKey, kMicrobatchKey, kGlobalBatchKey,
+                                  kReplicasKey, kWeightRuleKey, kCostsKey, kLinkLatencyKey,
+                                  kLinkRateKey, kCopyRateKey, kMessageRoomKey, kCoresTogetherKey},
+                                 ", ")));
+}
+
+absl::Status PlanReader::AddCores(const PlanWord& value) {
+  for (const absl::string_view untrimmed : absl::StrSplit(value.text, ',')) {
+    const absl::string_view text = absl::StripAsciiWhitespace(untrimmed);
+    const int offset = static_cast<int>(text.data() - value.text.data());
+    SIPHON_ASSIGN_OR_RETURN(const int together,
+                            ParseSmallNumber({value.line, value.column + offset, text}, 1));
+    plan_.cores_together.push_back(together);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status PlanReader::AddWorker(const KeyValue& pair) {

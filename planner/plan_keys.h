@@ -29,6 +29,9 @@ inline constexpr absl::string_view kOneGroupBehindWord =
 inline constexpr absl::string_view kCostsKey = "costs";
 inline constexpr absl::string_view kLinkLatencyKey = "link_latency";
 inline constexpr absl::string_view kLinkRateKey = "link_rate";
+inline constexpr absl::string_view kCopyRateKey = "copy_rate";
+inline constexpr absl::string_view kMessageRoomKey = "message_room";
+inline constexpr absl::string_view kCoresTogetherKey = "cores_together";
 
 inline constexpr absl::string_view kCapacityKey = "capacity";
 inline constexpr absl::string_view kCommunicationKey = "communication";
@@ -40,11 +43,13 @@ inline constexpr absl::string_view kNamesKey = "names";
 struct CostTimeKey {
   absl::string_view name;
   Nanos StageCost::*member;
+  bool only_if_known = false;  // left out where it is 0
 };
-inline constexpr std::array<CostTimeKey, 4> kCostTimes = {{
+inline constexpr std::array<CostTimeKey, 5> kCostTimes = {{
     {"forward", &StageCost::forward},
     {"input_backward", &StageCost::input_backward},
     {"weight_backward", &StageCost::weight_backward},
+    {"whole_backward", &StageCost::whole_backward, true},
     {"step", &StageCost::step},
 }};
 

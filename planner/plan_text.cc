@@ -80,6 +80,11 @@ void AppendJob(std::string& text, const PlanText& plan) {
   AppendLine(text, kCostsKey, plan.costs);
   if (plan.link_latency.value > 0) AppendLine(text, kLinkLatencyKey, Text(plan.link_latency));
   if (plan.link_rate.value > 0) AppendLine(text, kLinkRateKey, Text(plan.link_rate));
+  if (plan.copy_rate.value > 0) AppendLine(text, kCopyRateKey, Text(plan.copy_rate));
+  if (plan.message_room > 0) AppendLine(text, kMessageRoomKey, absl::StrCat(plan.message_room));
+  if (!plan.cores_together.empty()) {
+    AppendLine(text, kCoresTogetherKey, absl::StrJoin(plan.cores_together, ", "));
+  }
 }
 
 void AppendStage(std::string& text, size_t index, const PlanStage& stage) {
@@ -88,6 +93,7 @@ void AppendStage(std::string& text, size_t index, const PlanStage& stage) {
   AppendLine(text, kLayersKey, absl::StrCat(stage.layers.begin, " to ", stage.layers.end - 1));
   if (!stage.names.empty()) AppendLine(text, kNamesKey, stage.names);
   for (const CostTimeKey& key : kCostTimes) {
+    if (key.only_if_known && stage.cost.*key.member == Nanos(0)) continue;
     AppendLine(text, key.name, Text(stage.cost.*key.member));
   }
   for (const CostSizeKey& key : kCostSizes) {

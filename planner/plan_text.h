@@ -52,6 +52,12 @@ struct PlanText {
   std::string costs;   // where they come from: kUnitCosts, "measured on ...", "calculated for ..."
   Nanos link_latency;  // of a message between two workers
   BytesPerSecond link_rate{};  // 0: a message takes no time beyond the latency
+  // Of workers' own copies of a message, before it is sent and after it came; 0: they take no part.
+  BytesPerSecond copy_rate{};
+  int message_room = 0;  // messages that may be sent before the first of them is received
+  // What 1, 2, ... workers get computed at the same time, in thousandths of one alone, the last
+  // entry for more; empty: none slows another one.
+  std::vector<int64_t> cores_together;
   std::vector<PlanWorker> workers;
   std::vector<PlanStage> stages;
   std::vector<PlanSharing> shared_parameters;

@@ -14,9 +14,10 @@ namespace siphon {
 struct StageCost {
   Nanos forward;
   Nanos input_backward;
-  Nanos weight_backward;  // a whole backward takes both
-  Nanos step;             // optimizer step
-  Bytes parameters;       // of the stage, whatever the microbatch; also the next two
+  Nanos weight_backward;
+  Nanos whole_backward;  // in one go, where measured; 0: what the other two take together
+  Nanos step;            // optimizer step
+  Bytes parameters;      // of the stage, whatever the microbatch; also the next two
   Bytes gradients;
   Bytes optimizer_state;
   Bytes stash;             // saved from F until B (or until I, where the backward is split)
@@ -27,6 +28,9 @@ struct StageCost {
   Bytes backward_workspace;
   friend bool operator==(const StageCost&, const StageCost&) = default;
 };
+
+// What a backward takes that is not split.
+Nanos WholeBackward(const StageCost& cost);
 
 // Adds up the layers of each stage. Requires: the partition is of a model with the profile's
 // layers.

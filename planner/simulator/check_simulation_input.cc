@@ -39,9 +39,9 @@ absl::Status CheckStage(const SimulationInput& input, int stage) {
   const StageCost& cost = input.stages[stage];
   SIPHON_RETURN_IF_ERROR(CheckNotNegative(
       {cost.forward.value, cost.input_backward.value, cost.weight_backward.value, cost.step.value,
-       cost.parameters.value, cost.gradients.value, cost.optimizer_state.value, cost.stash.value,
-       cost.kept_for_weights.value, cost.input.value, cost.output.value,
-       cost.forward_workspace.value, cost.backward_workspace.value},
+       cost.whole_backward.value, cost.parameters.value, cost.gradients.value,
+       cost.optimizer_state.value, cost.stash.value, cost.kept_for_weights.value, cost.input.value,
+       cost.output.value, cost.forward_workspace.value, cost.backward_workspace.value},
       absl::StrCat("the cost of stage ", stage)));
   if (stage == 0 || input.stages[stage - 1].output == cost.input) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -51,28 +51,29 @@ absl::Status CheckStage(const SimulationInput& input, int stage) {
 
 absl::Status CheckLayers(const SimulationInput& input, int stage) {
   StageCost sum;
+  Nanos whole;
   for (const LayerCost& layer : input.layers[stage]) {
     SIPHON_RETURN_IF_ERROR(CheckNotNegative(
         {layer.forward.value, layer.input_backward.value, layer.weight_backward.value,
-         layer.stash.value, layer.kept_for_weights.value},
+         layer.whole_backward.value, layer.stash.value, layer.kept_for_weights.value},
         absl::StrCat("a layer of stage ", stage)));
     sum.forward += layer.forward;
     sum.input_backward += layer.input_backward;
     sum.weight_backward += layer.weight_backward;
+    whole += WholeBackward(layer);
     sum.stash += layer.stash;
     sum.kept_for_weights += layer.kept_for_weights;
   }
   const StageCost& cost = input.stages[stage];
   const bool same = sum.forward == cost.forward && sum.input_backward == cost.input_backward &&
-                    sum.weight_backward == cost.weight_backward && sum.stash == cost.stash &&
-                    sum.kept_for_weights == cost.kept_for_weights;
+                    sum.weight_backward == cost.weight_backward && whole == WholeBackward(cost) &&
+                    sum.stash == cost.stash && sum.kept_for_weights == cost.kept_for_weights;
   if (same && !input.layers[stage].empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "the ", input.layers[stage].size(), " layers of stage ", stage,
       " do not add up to the cost of the stage: forward ", sum.forward.value, " of ",
-      cost.forward.value, " ns, backward ", (sum.input_backward + sum.weight_backward).value,
-      " of ", (cost.input_backward + cost.weight_backward).value, " ns, activations ",
-      sum.stash.value, " of ", cost.stash.value, " bytes"));
+      cost.forward.value, " ns, backward ", whole.value, " of ", WholeBackward(cost).value,
+      " ns, activations ", sum.stash.value, " of ", cost.stash.value, " bytes"));
 }
 
 absl::Status CheckDevices(const SimulationInput& input, size_t workers) {
@@ -100,6 +101,18 @@ absl::Status CheckDevices(const SimulationInput& input, size_t workers) {
   return absl::OkStatus();
 }
 
+// More than a core for each running worker, or less than a thousandth, is a mistake.
+absl::Status CheckCores(const CoreSharing& cores) {
+  for (size_t running = 1; running <= cores.size(); ++running) {
+    const auto most = static_cast<int64_t>(1000 * running);
+    if (cores[running - 1] >= 1 && cores[running - 1] <= most) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("cores: ", running, " running workers get ", cores[running - 1],
+                     " thousandths of a core together; write 1 to ", most));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckLenders(const SimulationInput& input) {
   for (size_t stage = 0; stage < input.lenders.size(); ++stage) {
     for (const SwapShare& share : input.lenders[stage]) {
@@ -120,6 +133,7 @@ double SlowestRate(const SimulationInput& input) {
   };
   consider(input.transport.rate);
   consider(input.transport.host_rate);
+  consider(input.transport.copy_rate);
   for (const TopologyLink& link : input.topology.links) consider(link.rate);
   for (const TopologyDevice& device : input.topology.devices) {
     consider(device.egress);
@@ -165,7 +179,8 @@ absl::Status CheckMagnitudes(const SimulationInput& input) {
   double nanos = 0;
   double bytes = 0;
   for (const StageCost& cost : input.stages) {
-    for (const Nanos time : {cost.forward, cost.input_backward, cost.weight_backward, cost.step}) {
+    for (const Nanos time : {cost.forward, cost.input_backward, cost.weight_backward,
+                             cost.whole_backward, cost.step}) {
       nanos = std::max(nanos, static_cast<double>(time.value));
     }
     for (const Bytes size :
@@ -218,8 +233,11 @@ absl::Status CheckSimulationInput(const SimulationInput& input) {
     SIPHON_RETURN_IF_ERROR(CheckNotNegative({capacity.value}, "the capacities"));
   }
   const TransportCosts& transport = input.transport;
-  SIPHON_RETURN_IF_ERROR(CheckNotNegative(
-      {transport.latency.value, transport.rate.value, transport.host_rate.value}, "the transport"));
+  SIPHON_RETURN_IF_ERROR(
+      CheckNotNegative({transport.latency.value, transport.rate.value, transport.host_rate.value,
+                        transport.copy_rate.value, transport.room},
+                       "the transport"));
+  SIPHON_RETURN_IF_ERROR(CheckCores(input.cores));
   SIPHON_RETURN_IF_ERROR(CheckLenders(input));
   SIPHON_RETURN_IF_ERROR(CheckMagnitudes(input));
   return CheckDevices(input, programs * static_cast<size_t>(input.schedule.replicas));

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <queue>
 #include <tuple>
 #include <utility>
@@ -37,6 +38,7 @@ class Runner {
   explicit Runner(const TaskGraph& graph)
       : graph_(graph),
         shares_(graph),
+        cores_(graph.cores()),
         followers_(FollowersOf(graph)),
         waiting_for_(graph.tasks().size(), 0),
         next_in_lane_(graph.tasks().size(), -1) {
@@ -93,7 +95,12 @@ class Runner {
     for (const int task : ready_) {
       run_.begin[task] = now;
       run_.events.push_back({TaskId(task), TaskMoment::kBegin});
-      due_.push({now + graph_.tasks()[task].duration, task, 0});
+      const Task& begun = graph_.tasks()[task];
+      if (begun.on_core && !graph_.cores().empty() && begun.duration > Nanos(0)) {
+        cores_.Begin(task, begun.duration, now);
+      } else {
+        due_.push({now + begun.duration, task, 0});
+      }
     }
     ready_.clear();
   }
@@ -101,12 +108,16 @@ class Runner {
   // Goes to the next moment at which something is due; false when there is none.
   bool Advance(Nanos& now) {
     if (due_.empty() || due_.top().time > now) Forecast(now);
-    if (due_.empty()) return false;
-    now = due_.top().time;
+    const std::optional<Nanos> core = cores_.NextEnd();
+    if (due_.empty() && !core.has_value()) return false;
+    now = due_.empty() || (core.has_value() && *core < due_.top().time) ? *core : due_.top().time;
     while (!due_.empty() && due_.top().time == now) {
       const Due due = due_.top();
       due_.pop();
       Handle(due, now);
+    }
+    if (core.has_value() && *core == now) {
+      for (const int task : cores_.TakeEnded(now)) End(task, now);
     }
     BeginReady(now);
     return true;
@@ -144,6 +155,7 @@ class Runner {
 
   const TaskGraph& graph_;
   FairShare shares_;
+  SharedCores cores_;
   const Followers followers_;
   std::vector<int> waiting_for_;
   std::vector<int> next_in_lane_;

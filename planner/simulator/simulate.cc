@@ -81,6 +81,11 @@ absl::StatusOr<SimulatedStep> Simulate(const SimulationInput& input) {
   return SimulateOnDevices(placed);
 }
 
+Nanos WholeBackward(const LayerCost& layer) {
+  if (layer.whole_backward > Nanos(0)) return layer.whole_backward;
+  return layer.input_backward + layer.weight_backward;
+}
+
 std::vector<std::vector<LayerCost>> LayerCosts(const ModelProfile& profile,
                                                const StagePartition& partition) {
   std::vector<std::vector<LayerCost>> costs;
@@ -95,7 +100,8 @@ std::vector<std::vector<LayerCost>> LayerCosts(const ModelProfile& profile,
                        .input_backward = layer.input_backward,
                        .weight_backward = layer.weight_backward,
                        .stash = SavedBytes(layer),
-                       .kept_for_weights = layer.kept_for_weights});
+                       .kept_for_weights = layer.kept_for_weights,
+                       .whole_backward = layer.whole_backward});
     }
   }
   return costs;

@@ -8,6 +8,7 @@
 #include "planner/memory/memory_kind.h"
 #include "planner/model_profile.h"
 #include "planner/schedule.h"
+#include "planner/simulator/shared_cores.h"
 #include "planner/simulator/simulated_step.h"
 #include "planner/stage_cost.h"
 #include "planner/stage_partition.h"
@@ -24,14 +25,23 @@ struct LayerCost {
   Nanos weight_backward;
   Bytes stash;
   Bytes kept_for_weights;
+  Nanos whole_backward;  // 0: what the other two take together
   friend bool operator==(const LayerCost&, const LayerCost&) = default;
 };
+
+// What a backward of the layer takes that is not split.
+Nanos WholeBackward(const LayerCost& layer);
 
 // Workers that are processes of one machine, where no topology says better.
 struct TransportCosts {
   Nanos latency;             // of a message or a copy; with a topology: of control messages
   BytesPerSecond rate;       // between any two workers, per direction; 0: no limit
   BytesPerSecond host_rate;  // all workers to the host together, and back; 0: no limit
+  // Of the worker's own copy of a message out of its memory with SEND, and into it before the
+  // action that needs it; between two stages of one worker there is one such copy. 0: workers copy
+  // nothing.
+  BytesPerSecond copy_rate;
+  int room = 0;  // messages of a channel that may be sent before the first of them has its RECV
   friend bool operator==(const TransportCosts&, const TransportCosts&) = default;
 };
 
@@ -53,6 +63,7 @@ struct SimulationInput {
   Topology topology;
   std::vector<DeviceId> device_of_worker;  // replicas one after the other; empty: worker w on w
   TransportCosts transport;
+  CoreSharing cores;  // of all workers together; empty: each has a device of its own
   // [stage]: where its activations are swapped to; empty, as a whole or for a stage: to the host.
   std::vector<std::vector<SwapShare>> lenders;
   std::vector<Bytes> capacity;  // [worker], all replicas alike; empty: no limit; 0: no limit
@@ -64,14 +75,17 @@ struct SimulationInput {
 // Runs the step of `schedule` on paper.
 //
 // Time: each worker runs its program in order, one action at a time, compound cells in sequence. F
-// takes `forward`, B both backwards, I and W theirs, STEP and UPDATE `step`, RECOMPUTE `forward`.
-// SEND and RECV take no time of the worker: SEND starts the message, RECV posts its buffer, and the
-// F, B or I that needs the message waits for it; messages of one channel (sender, receiver,
-// direction) go one after the other. A compute-only schedule sends as soon as a tensor is computed.
-// SWAP_OUT and SWAP_IN start a copy to or from the host, on the device's copy engine for that
-// direction, or one to or from each lender, and their ENDs wait for them. REDUCE_GRAD and
-// REDUCE_NORM wait for all workers that have one, and for a message there and back. With replicas,
-// STEP first adds up the gradients of all replicas through the host (or `transport`).
+// takes `forward`, B `whole_backward`, I and W theirs, STEP and UPDATE `step`, RECOMPUTE
+// `forward`: alone on a core; all that run at one moment share `cores`.
+// SEND starts the message, RECV posts its buffer, and the F, B or I that needs the message waits
+// for it; but for the worker's own copies (`copy_rate`) they take no time of the worker. Messages
+// of one channel (sender, receiver, direction) go one after the other; each waits for its RECV, or
+// with `room` for that of the message so many places before it. A compute-only schedule sends as
+// soon as a tensor is computed. SWAP_OUT and SWAP_IN start a copy to or from the host, on the
+// device's copy engine for that direction, or one to or from each lender, and their ENDs wait for
+// them. REDUCE_GRAD and REDUCE_NORM wait for all workers that have one, and for a message there and
+// back. With replicas, STEP first adds up the gradients of all replicas through the host (or
+// `transport`).
 //
 // Memory: parameters, gradients, optimizer state and `held` for the whole step; weight versions
 // from the UPDATE that makes the newer one until the last backward that comes back to the older;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "planner/marked_grid.h"
 #include "planner/status.h"
@@ -45,11 +46,30 @@ StepBoundaries::StepBoundaries(const ScheduleIndex& index, StepWriter& writer)
       crossings_(2 * static_cast<size_t>(schedule_.replicas) * StageCount(schedule_) *
                  schedule_.microbatches) {}
 
-StepBoundaries::Crossing& StepBoundaries::At(int replica, StageId stage, MicrobatchId microbatch,
-                                             BoundaryFlow flow) {
+size_t StepBoundaries::IndexOf(int replica, StageId stage, MicrobatchId microbatch,
+                               BoundaryFlow flow) const {
   const size_t row = static_cast<size_t>(replica) * StageCount(schedule_) + stage.value;
   const size_t cell = row * schedule_.microbatches + microbatch.value;
-  return crossings_[2 * cell + (flow == BoundaryFlow::kForward ? 0 : 1)];
+  return 2 * cell + (flow == BoundaryFlow::kForward ? 0 : 1);
+}
+
+StepBoundaries::Crossing& StepBoundaries::At(int replica, StageId stage, MicrobatchId microbatch,
+                                             BoundaryFlow flow) {
+  return crossings_[IndexOf(replica, stage, microbatch, flow)];
+}
+
+Nanos StepBoundaries::CopyTime(Bytes bytes) const {
+  const BytesPerSecond rate = writer_.input().transport.copy_rate;
+  if (rate.value == 0) return Nanos(0);
+  const absl::uint128 units = absl::uint128(bytes.value) * 1'000'000'000 + (rate.value - 1);
+  return Nanos(static_cast<int64_t>(absl::Uint128Low64(units / rate.value)));
+}
+
+int StepBoundaries::CopyIn(BoundaryFlow flow) {
+  const StageId stage = writer_.action().stage;
+  if (!Exists(Source(stage, flow))) return kNone;
+  const Nanos time = CopyTime(Incoming(stage, flow));
+  return time > Nanos(0) ? writer_.AddOnLane(TaskRole::kCompute, time) : kNone;
 }
 
 bool StepBoundaries::Exists(StageId stage) const {
@@ -96,13 +116,22 @@ absl::Status StepBoundaries::Send(BoundaryFlow flow) {
           writer_.account(), receiver,
           flow == BoundaryFlow::kForward ? Channel::kForward : Channel::kBackward));
   const Bytes bytes = Outgoing(stage, flow);
+  if (const Nanos time = CopyTime(bytes); time > Nanos(0)) {
+    writer_.AddOnLane(TaskRole::kCompute, time);
+  }
   const int message = writer_.AddCopy(TaskRole::kMessage, route, bytes);
   writer_.Wait(message, maker);
   writer_.Change(message, TaskMoment::kEnd, MemoryKind::kBoundary, bytes * -1);
   if (!lowered_) {
     writer_.ChangeAt(receiver, message, TaskMoment::kBegin, MemoryKind::kBoundary, bytes);
   }
-  At(writer_.replica(), target, microbatch, flow).message = message;
+  const size_t index = IndexOf(writer_.replica(), target, microbatch, flow);
+  std::vector<size_t>& sent = sent_[route.lane];
+  sent.push_back(index);
+  const auto room = static_cast<size_t>(writer_.input().transport.room);
+  crossings_[index].message = message;
+  if (sent.size() > room)
+    crossings_[index].waits_for = static_cast<int>(sent[sent.size() - 1 - room]);
   return absl::OkStatus();
 }
 
@@ -136,7 +165,10 @@ absl::Status StepBoundaries::Connect(int replica, StageId stage, MicrobatchId mi
       return Missing({source, SendKind(flow), microbatch}, stage,
                      {stage, ReceiveKind(flow), microbatch});
     }
-    writer_.AddDependency(crossing.message, crossing.posted);
+    if (crossing.waits_for != kNone) {
+      const Crossing& before = crossings_[crossing.waits_for];
+      if (before.posted != kNone) writer_.AddDependency(crossing.message, before.posted);
+    }
   }
   if (crossing.user == kNone) return absl::OkStatus();
   int provider = crossing.message;

@@ -1,6 +1,8 @@
 #ifndef SIPHON_PLANNER_SIMULATOR_STEP_BOUNDARIES_H_
 #define SIPHON_PLANNER_SIMULATOR_STEP_BOUNDARIES_H_
 
+#include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,9 @@ class StepBoundaries {
   // Both must outlive this.
   StepBoundaries(const ScheduleIndex& index, StepWriter& writer);
 
+  // Before the first task of the action that is being written: the worker's own copy of what comes
+  // in at its stage. kNone where workers copy nothing.
+  int CopyIn(BoundaryFlow flow);
   // The action being written runs from task `first` to task `last`, takes what came in at its
   // stage, and makes what goes out. A compute-only schedule sends it at once. Errors:
   // InvalidArgument when there is no path.
@@ -42,11 +47,16 @@ class StepBoundaries {
     int maker = kNone;    // last task of the action that makes what goes out
     int message = kNone;  // that brings what comes in
     int posted = kNone;   // task behind which the buffer for it is there
+    // The crossing, in crossings_, whose buffer must be there before this message goes; kNone: it
+    // goes at once.
+    int waits_for = kNone;
   };
 
+  size_t IndexOf(int replica, StageId stage, MicrobatchId microbatch, BoundaryFlow flow) const;
   Crossing& At(int replica, StageId stage, MicrobatchId microbatch, BoundaryFlow flow);
   bool Exists(StageId stage) const;
   int WorkerOf(StageId stage) const { return schedule_.worker_of_stage[stage.value].value; }
+  Nanos CopyTime(Bytes bytes) const;
   Bytes Incoming(StageId stage, BoundaryFlow flow) const;
   Bytes Outgoing(StageId stage, BoundaryFlow flow) const;
 
@@ -61,6 +71,8 @@ class StepBoundaries {
   StepWriter& writer_;
   bool lowered_ = false;
   std::vector<Crossing> crossings_;  // [replica, stage, microbatch, flow]
+  // Of each message lane the crossings in the order in which they are sent.
+  std::map<LaneId, std::vector<size_t>> sent_;
 };
 
 }  // namespace siphon

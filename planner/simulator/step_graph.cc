@@ -23,7 +23,8 @@ std::vector<std::vector<LayerCost>> PiecesOf(const SimulationInput& input) {
                        .input_backward = cost.input_backward,
                        .weight_backward = cost.weight_backward,
                        .stash = cost.stash,
-                       .kept_for_weights = cost.kept_for_weights}});
+                       .kept_for_weights = cost.kept_for_weights,
+                       .whole_backward = cost.whole_backward}});
   }
   return pieces;
 }
@@ -146,23 +147,21 @@ class StepGraphBuilder {
   }
 
   absl::Status WriteForward(const Action& action) {
+    const int copy = boundaries_.CopyIn(BoundaryFlow::kForward);
     const Span span = WriteForwardPieces(action.stage);
     versions_[action.stage.value].Use(action.microbatch);
-    return boundaries_.PassOn(BoundaryFlow::kForward, span.first, span.last);
+    return boundaries_.PassOn(BoundaryFlow::kForward, copy != kNone ? copy : span.first, span.last);
   }
 
   absl::Status WriteInputBackward(const Action& action) {
     const bool whole = action.kind == ActionKind::kBackward;
     const std::vector<LayerCost>& pieces = pieces_[action.stage.value];
+    const int copy = boundaries_.CopyIn(BoundaryFlow::kBackward);
     Span span;
     for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
-      Nanos duration = piece->input_backward;
+      const Nanos duration = whole ? WholeBackward(*piece) : piece->input_backward;
       Bytes change = piece->stash * -1;
-      if (whole) {
-        duration += piece->weight_backward;
-      } else {
-        change += piece->kept_for_weights;
-      }
+      if (!whole) change += piece->kept_for_weights;
       span.Add(writer_.AddOnLane(TaskRole::kCompute, duration));
       // Gradients queued for W may be larger than what the I frees: then they need room first.
       const TaskMoment moment = change > Bytes(0) ? TaskMoment::kBegin : TaskMoment::kEnd;
@@ -175,7 +174,8 @@ class StepGraphBuilder {
     } else {
       residence_.KeepForWeightsOnly();
     }
-    return boundaries_.PassOn(BoundaryFlow::kBackward, span.first, span.last);
+    return boundaries_.PassOn(BoundaryFlow::kBackward, copy != kNone ? copy : span.first,
+                              span.last);
   }
 
   void WriteWeightBackward(const Action& action) {

@@ -12,6 +12,7 @@ StepWriter::StepWriter(const SimulationInput& input)
     : input_(input),
       resources_(input.topology, input.transport, input.device_of_worker, graph_.graph) {
   graph_.workers = input.schedule.replicas * WorkerCount(input.schedule);
+  graph_.graph.ShareCores(input.cores);
 }
 
 int StepWriter::Account(int worker) const {
@@ -31,7 +32,11 @@ StepGraph StepWriter::Take() {
 }
 
 int StepWriter::AddOnLane(TaskRole role, Nanos duration) {
-  last_ = graph_.graph.AddTask(resources_.ComputeLane(account()), duration).value;
+  const LaneId lane = resources_.ComputeLane(account());
+  TaskGraph& graph = graph_.graph;
+  last_ =
+      (role == TaskRole::kCompute ? graph.AddWork(lane, duration) : graph.AddTask(lane, duration))
+          .value;
   graph_.origins.push_back({.role = role, .worker = account(), .place = place_});
   return last_;
 }

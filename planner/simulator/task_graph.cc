@@ -35,6 +35,12 @@ TaskId TaskGraph::AddTask(std::optional<LaneId> lane, Nanos duration) {
   return TaskId(static_cast<int>(tasks_.size()) - 1);
 }
 
+TaskId TaskGraph::AddWork(LaneId lane, Nanos work) {
+  const TaskId task = AddTask(lane, work);
+  tasks_.back().on_core = true;
+  return task;
+}
+
 TaskId TaskGraph::AddCopy(std::optional<LaneId> lane, Bytes bytes, Nanos latency, PathId path) {
   SIPHON_CHECK(bytes >= Bytes(0) && latency >= Nanos(0), "a copy has bytes and takes time");
   tasks_.push_back({.lane = lane, .path = path, .duration = latency, .bytes = bytes});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "planner/ids.h"
+#include "planner/simulator/shared_cores.h"
 #include "planner/units.h"
 
 namespace siphon {
@@ -31,6 +32,7 @@ struct Task {
   std::optional<PathId> path;  // of a copy
   Nanos duration;
   Bytes bytes;
+  bool on_core = false;  // `duration` is work of a core, which takes longer when cores are shared
 };
 
 // What happens in a step, as a general graph: tasks, what they wait for, what they occupy.
@@ -47,7 +49,11 @@ class TaskGraph {
   PathId AddPath(std::vector<CapacityId> capacities);
 
   TaskId AddTask(std::optional<LaneId> lane, Nanos duration);
+  // A task of so much work, which it gets done in that time alone on a core.
+  TaskId AddWork(LaneId lane, Nanos work);
   TaskId AddCopy(std::optional<LaneId> lane, Bytes bytes, Nanos latency, PathId path);
+  // What tasks of AddWork share. Requires: entries are positive.
+  void ShareCores(CoreSharing cores) { cores_ = std::move(cores); }
   // `task` starts only after `before` has ended.
   void AddDependency(TaskId task, TaskId before) { dependencies_.emplace_back(task, before); }
 
@@ -57,9 +63,11 @@ class TaskGraph {
   const std::vector<SharedCapacity>& capacities() const { return capacities_; }
   const std::vector<std::vector<CapacityId>>& paths() const { return paths_; }
   int lanes() const { return lanes_; }
+  const CoreSharing& cores() const { return cores_; }
 
  private:
   int lanes_ = 0;
+  CoreSharing cores_;
   std::vector<Task> tasks_;
   std::vector<std::pair<TaskId, TaskId>> dependencies_;
   std::vector<SharedCapacity> capacities_;

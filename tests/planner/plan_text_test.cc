@@ -78,6 +78,24 @@ TEST(PlanText, KeepsCompoundCellsCapacitiesAndLinks) {
   EXPECT_EQ(Parsed(text), plan);
 }
 
+TEST(PlanText, KeepsWhatWorkersOfOneMachineShare) {
+  PlanText plan = Parsed(kShortPlan);
+  EXPECT_EQ(ToString(plan).find("cores_together"), std::string::npos);
+  EXPECT_EQ(ToString(plan).find("whole_backward"), std::string::npos);
+  plan.copy_rate = BytesPerSecond(8'000'000'000);
+  plan.message_room = 2;
+  plan.cores_together = {1000, 1740};
+  plan.stages[0].cost.whole_backward = Nanos(1'500);
+  const std::string text = ToString(plan);
+  EXPECT_NE(text.find("copy_rate:          8GB/s\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("message_room:       2\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("cores_together:     1000, 1740\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("whole_backward:     1.5us\n"), std::string::npos) << text;
+  EXPECT_EQ(Parsed(text), plan);
+  const std::string wrong = absl::StrReplaceAll(text, {{"1000, 1740", "1000, 0"}});
+  EXPECT_THAT(std::string(ParsePlanText(wrong).status().message()), testing::HasSubstr("'0'"));
+}
+
 TEST(PlanText, KeepsTheRuleByWhichMicrobatchesTakeWeights) {
   PlanText plan = Parsed(kShortPlan);
   EXPECT_EQ(ToString(plan).find("weight_rule"), std::string::npos);
@@ -101,10 +119,16 @@ TEST(PlanText, ReadsBackWhatItPrintsWhateverTheNumbers) {
     plan.training.replicas = 1 + static_cast<int>(number() % 3);
     plan.global_batch = plan.microbatch * 2 * plan.training.replicas;
     plan.link_rate = BytesPerSecond(number());
+    plan.copy_rate = BytesPerSecond(number());
+    plan.message_room = static_cast<int>(number() % 100);
+    for (int64_t core = number() % 4; core > 0; --core) {
+      plan.cores_together.push_back(1 + number() % 100'000);
+    }
     for (PlanStage& stage : plan.stages) {
       stage.cost = {.forward = Nanos(number()),
                     .input_backward = Nanos(number()),
                     .weight_backward = Nanos(number()),
+                    .whole_backward = Nanos(number()),
                     .step = Nanos(number()),
                     .parameters = Bytes(number()),
                     .stash = Bytes(number()),

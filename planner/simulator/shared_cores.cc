@@ -1,0 +1,61 @@
+#include "planner/simulator/shared_cores.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace siphon {
+namespace {
+
+// The least common multiple of 1 to 16: what so many tasks share divides without a rest.
+constexpr int64_t kParts = 720'720;
+constexpr int64_t kThousandths = 1'000;
+// Progress in a nanosecond alone.
+constexpr int64_t kUnits = kParts * kThousandths;
+
+}  // namespace
+
+CoreSharing UndisturbedCores(int cores) {
+  CoreSharing together;
+  for (int running = 1; running <= cores; ++running) together.push_back(kThousandths * running);
+  return together;
+}
+
+// Of each task, units a nanosecond.
+int64_t SharedCores::Rate() const {
+  const size_t running = running_.size();
+  const int64_t all = together_[std::min(running, together_.size()) - 1];
+  return std::max<int64_t>(1, all * kParts / static_cast<int64_t>(running));
+}
+
+void SharedCores::AdvanceTo(Nanos now) {
+  if (!running_.empty()) {
+    progress_ += absl::uint128(Rate()) * absl::uint128((now - since_).value);
+  }
+  since_ = now;
+}
+
+void SharedCores::Begin(int task, Nanos work, Nanos now) {
+  AdvanceTo(now);
+  running_.emplace(progress_ + absl::uint128(work.value) * kUnits, task);
+}
+
+std::optional<Nanos> SharedCores::NextEnd() const {
+  if (running_.empty()) return std::nullopt;
+  const absl::uint128 end = running_.top().first;
+  if (end <= progress_) return since_;
+  const absl::uint128 rate(Rate());
+  const absl::uint128 wait = (end - progress_ + rate - 1) / rate;
+  return since_ + Nanos(static_cast<int64_t>(absl::Uint128Low64(wait)));
+}
+
+const std::vector<int>& SharedCores::TakeEnded(Nanos now) {
+  ended_.clear();
+  AdvanceTo(now);
+  while (!running_.empty() && running_.top().first <= progress_) {
+    ended_.push_back(running_.top().second);
+    running_.pop();
+  }
+  return ended_;
+}
+
+}  // namespace siphon
