@@ -1,0 +1,170 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "launch/topology/discovered_server.h"
+#include "launch/topology/topology_file.h"
+#include "planner/topology_symmetry.h"
+
+namespace siphon {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// DGX-1 with V100 and four network cards, as an older driver prints it.
+constexpr char kDgx1[] =
+    "\t\x1b[4mGPU0\tGPU1\tGPU2\tGPU3\tGPU4\tGPU5\tGPU6\tGPU7\tmlx5_0\tmlx5_1\tmlx5_2\tmlx5_3\tCPU "
+    "Affinity\x1b[0m\n"
+    "GPU0\t X \tNV1\tNV1\tNV2\tNV2\tSYS\tSYS\tSYS\tPIX\tSYS\tPHB\tSYS\t0-19,40-59\n"
+    "GPU1\tNV1\t X \tNV2\tNV1\tSYS\tNV2\tSYS\tSYS\tPIX\tSYS\tPHB\tSYS\t0-19,40-59\n"
+    "GPU2\tNV1\tNV2\t X \tNV2\tSYS\tSYS\tNV1\tSYS\tPHB\tSYS\tPIX\tSYS\t0-19,40-59\n"
+    "GPU3\tNV2\tNV1\tNV2\t X \tSYS\tSYS\tSYS\tNV1\tPHB\tSYS\tPIX\tSYS\t0-19,40-59\n"
+    "GPU4\tNV2\tSYS\tSYS\tSYS\t X \tNV1\tNV1\tNV2\tSYS\tPIX\tSYS\tPHB\t20-39,60-79\n"
+    "GPU5\tSYS\tNV2\tSYS\tSYS\tNV1\t X \tNV2\tNV1\tSYS\tPIX\tSYS\tPHB\t20-39,60-79\n"
+    "GPU6\tSYS\tSYS\tNV1\tSYS\tNV1\tNV2\t X \tNV2\tSYS\tPHB\tSYS\tPIX\t20-39,60-79\n"
+    "GPU7\tSYS\tSYS\tSYS\tNV1\tNV2\tNV1\tNV2\t X \tSYS\tPHB\tSYS\tPIX\t20-39,60-79\n"
+    "mlx5_0\tPIX\tPIX\tPHB\tPHB\tSYS\tSYS\tSYS\tSYS\t X \tSYS\tPHB\tSYS\n"
+    "\n"
+    "Legend:\n"
+    "  X    = Self\n";
+
+std::vector<std::vector<int>> Groups(const Topology& topology) {
+  std::vector<std::vector<int>> groups;
+  for (const PcieSwitch& uplink : topology.switches) {
+    groups.emplace_back();
+    for (const DeviceId device : uplink.devices) groups.back().push_back(device.value);
+  }
+  return groups;
+}
+
+TEST(ReadNvidiaSmi, FindsDgx1AsThePresetHasIt) {
+  const auto read = ParseNvidiaSmi(kDgx1, "topo.txt", "");
+  ASSERT_TRUE(read.ok()) << read.status();
+  const Topology preset = *FindTopologyPreset("dgx1_v100");
+  EXPECT_EQ(read->topology.links, preset.links);  // wires, rates and latencies
+  EXPECT_EQ(read->topology.switches, preset.switches);
+  EXPECT_EQ(read->topology.copy_engines, CopyEngines::kOnePerPeer);
+  for (int device = 0; device < 8; ++device) {
+    EXPECT_EQ(read->topology.devices[device].numa, device / 4);
+  }
+  EXPECT_EQ(TopologySymmetry(read->topology).DistinctMaps(), 10'080);
+  EXPECT_THAT(read->notes,
+              ElementsAre("devices are taken to be V100 by their wires; --device says what they "
+                          "are",
+                          "rates are those of such links elsewhere, not measured on this server"));
+}
+
+// `devices` that are all NV`wires` to each other, in pairs PXB to a card of their own, with the
+// columns of a newer driver.
+std::string FabricText(int devices, int wires) {
+  std::string text;
+  for (int device = 0; device < devices; ++device) absl::StrAppend(&text, "    GPU", device);
+  for (int card = 0; card < devices / 2; ++card) absl::StrAppend(&text, " NIC", card);
+  text += "  CPU Affinity    NUMA Affinity   GPU NUMA ID\n";
+  for (int device = 0; device < devices; ++device) {
+    absl::StrAppend(&text, "GPU", device);
+    for (int peer = 0; peer < devices; ++peer) {
+      absl::StrAppend(&text, peer == device ? "  X" : absl::StrCat("  NV", wires));
+    }
+    for (int card = 0; card < devices / 2; ++card) {
+      text += card == device / 2 ? "  PXB" : "  SYS";
+    }
+    absl::StrAppend(&text, "  0-15,64-79   ", 3 - device / 2, "   N/A\n");
+  }
+  return text;
+}
+
+TEST(ReadNvidiaSmi, TellsAFabricByMoreWiresThanADeviceHas) {
+  const auto read = ParseNvidiaSmi(FabricText(8, 12), "topo.txt", "");
+  ASSERT_TRUE(read.ok()) << read.status();
+  const Topology& topology = read->topology;
+  EXPECT_EQ(topology.device_kind, "A100");
+  EXPECT_EQ(topology.copy_engines, CopyEngines::kOneForAllPeers);
+  EXPECT_EQ(topology.devices[3].egress.value, 276'000'000'000);
+  EXPECT_EQ(FindLink(topology, DeviceId(0), DeviceId(7))->rate.value, 276'000'000'000);
+  EXPECT_THAT(Groups(topology), ElementsAre(ElementsAre(0, 1), ElementsAre(2, 3), ElementsAre(4, 5),
+                                            ElementsAre(6, 7)));
+  EXPECT_EQ(topology.switches[0].to_host_both.value, 19'000'000'000);
+  EXPECT_EQ(topology.devices[0].numa, 3);
+  EXPECT_EQ(topology.devices[7].numa, 0);
+}
+
+TEST(ReadNvidiaSmi, TakesTheKindOfDeviceThatItIsTold) {
+  const auto guessed = ParseNvidiaSmi(FabricText(4, 2), "topo.txt", "");
+  ASSERT_TRUE(guessed.ok()) << guessed.status();
+  EXPECT_EQ(guessed->topology.device_kind, "V100");
+  EXPECT_EQ(guessed->topology.devices[0].egress.value, 0);  // wired to each other
+  const auto told = ParseNvidiaSmi(FabricText(4, 2), "topo.txt", "a100");
+  ASSERT_TRUE(told.ok()) << told.status();
+  EXPECT_EQ(told->topology.links[0].rate.value, 46'000'000'000);
+  EXPECT_EQ(told->notes.size(), 1);
+}
+
+TEST(ReadNvidiaSmi, GivesDevicesWithoutWiresTheirWayToTheHost) {
+  const auto read = ParseNvidiaSmi(
+      "\tGPU0\tGPU1\tGPU2\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
+      "GPU0\t X \tPIX\tSYS\t0-7\t0\tN/A\n"
+      "GPU1\tPIX\t X \tSYS\t0-7\t0\tN/A\n"
+      "GPU2\tSYS\tSYS\t X \t8-15\t1\tN/A\n",
+      "topo.txt", "");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_TRUE(read->topology.links.empty());
+  EXPECT_THAT(Groups(read->topology), ElementsAre(ElementsAre(0, 1), ElementsAre(2)));
+  EXPECT_EQ(read->topology.switches[1].to_host.value, 11'700'000'000);
+  EXPECT_EQ(read->topology.devices[2].numa, 1);
+  EXPECT_THAT(read->notes[0], HasSubstr("PCIe is taken to be 3.0"));
+}
+
+TEST(ReadNvidiaSmi, ReadsOneDevice) {
+  const auto read = ParseNvidiaSmi(
+      "\tGPU0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\nGPU0\t X \t0-15\t0\t\tN/A\n", "topo.txt",
+      "H200");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(DeviceCount(read->topology), 1);
+  EXPECT_THAT(Groups(read->topology), ElementsAre(ElementsAre(0)));
+  EXPECT_EQ(read->topology.switches[0].from_host.value, 55'600'000'000);
+}
+
+// kDgx1 with `from` replaced, which must be there.
+std::string Refusal(absl::string_view from, absl::string_view to) {
+  const std::string text = absl::StrReplaceAll(kDgx1, {{from, to}});
+  EXPECT_NE(text, kDgx1) << from;
+  const auto read = ParseNvidiaSmi(text, "topo.txt", "");
+  EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument);
+  return std::string(read.status().message());
+}
+
+TEST(ReadNvidiaSmi, NamesThePlaceOfWhatIsWrong) {
+  EXPECT_EQ(Refusal("GPU2\tNV1\tNV2", "GPU2\tNV2\tNV2"),
+            "topo.txt:4:6: row GPU2, column 0: is NV2, but row GPU0, column 2 is NV1; connections "
+            "are the same both ways");
+  EXPECT_EQ(Refusal("GPU2\tNV1", "GPU2\tNVX"),
+            "topo.txt:4:6: unknown connection 'NVX'; known: X, NV1 and more, PIX, PXB, PHB, NODE, "
+            "SYS");
+  EXPECT_EQ(Refusal("GPU2\tNV1", "GPU2\t X "),
+            "topo.txt:4:7: row GPU2, column 0: is 'X'; X stands on the diagonal and only there");
+  EXPECT_EQ(Refusal("GPU2\tNV1", "GPU5\tNV1"),
+            "topo.txt:4:1: row 'GPU5' stands where GPU2 should; give the whole matrix");
+  EXPECT_EQ(Refusal("GPU2\tNV1\tNV2\t X \tNV2\tSYS\tSYS\tNV1\tSYS\tPHB", "GPU2\tPHB"),
+            "topo.txt:4:1: row GPU2 has 5 cells for 12 columns; give the whole matrix");
+  EXPECT_EQ(Refusal("GPU6\tGPU7", "GPU7\tGPU6"),
+            "topo.txt:1:36: GPU7 stands where GPU6 should; give the whole matrix");
+  EXPECT_EQ(Refusal("GPU0", "Gpu0"),
+            "topo.txt:1:1: has no line that begins with GPU0 GPU1; give the text of nvidia-smi "
+            "topo -m");
+  EXPECT_EQ(ParseNvidiaSmi("GPU0 GPU1\nGPU0 X NV1\n", "t", "").status().message(),
+            "t: has 1 rows for 2 devices; give the whole matrix");
+}
+
+TEST(ReadNvidiaSmi, SurvivesAnyPrefixOfItsInput) {
+  const std::string text = kDgx1;
+  for (size_t length = 0; length < text.size(); ++length) {
+    const auto read = ParseNvidiaSmi(text.substr(0, length), "topo.txt", "");
+    EXPECT_TRUE(!read.ok() || DeviceCount(read->topology) == 8) << length;
+  }
+}
+
+}  // namespace
+}  // namespace siphon
