@@ -1,12 +1,14 @@
 #ifndef SIPHON_LAUNCH_COMMANDS_STUDY_JOB_H_
 #define SIPHON_LAUNCH_COMMANDS_STUDY_JOB_H_
 
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "launch/commands/command.h"
 #include "launch/config/job_config.h"
 #include "planner/model_spec.h"
+#include "planner/topology.h"
 #include "planner/training_plan.h"
 
 namespace siphon {
@@ -15,8 +17,9 @@ namespace siphon {
 struct StudiedJob {
   JobConfig job;
   ModelSpec model;
-  std::string schedule_csv;  // as ReadScheduleFile gives it
-  TrainingPlan plan;         // without evaluation
+  std::string schedule_csv;          // as ReadScheduleFile gives it
+  TrainingPlan plan;                 // without evaluation
+  std::optional<Topology> topology;  // if the job names one
 };
 
 // Loads and plans a job, whatever this machine lacks: every published value is taken. Data is read

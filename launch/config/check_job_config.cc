@@ -121,6 +121,10 @@ absl::Status CheckJobConfig(const JobConfig& job, const ConfigLimits& limits) {
     return ConfigError(job, "model.library",
                        "is missing; model.kind plugin needs the path of a shared object");
   }
+  if (job.topology.source == "file" && job.topology.name.empty()) {
+    return ConfigError(job, "topology.name",
+                       "is missing; topology.source file needs the path of a topology file");
+  }
   return CheckMemory(job, limits);
 }
 

@@ -207,9 +207,10 @@ std::vector<JobKey> MachineKeys() {
           "limit"),
       KEY(memory, host_capacity, AnyValue(), "host memory for swapping; 0B: no limit"),
       KEY(memory, reserve, AnyValue(), "part of the capacity to keep free"),
-      KEY(topology, source, (OneOf{{"preset"}, {"file", "probe"}}),
+      KEY(topology, source, (OneOf{{"preset", "file"}, {"probe"}}),
           "where links and their rates come from"),
-      KEY(topology, name, NotBuiltYet<std::string>{}, "preset or file"),
+      KEY(topology, name, AnyValue(),
+          "a preset (siphon topology lists them), or the path of a file like them"),
       KEY(topology, throttle, NotBuiltYet<std::string>{"none"},
           "hold links to the topology's rates"),
   };

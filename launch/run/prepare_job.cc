@@ -8,6 +8,7 @@
 #include "launch/plan_job/model_options.h"
 #include "launch/plan_job/plan_job.h"
 #include "launch/profile/plan_with_costs.h"
+#include "launch/topology/job_topology.h"
 #include "pipeline/torch/plugin.h"
 #include "planner/status.h"
 
@@ -68,6 +69,7 @@ absl::StatusOr<Model> MakeConfiguredModel(const JobConfig& job, const ModelOptio
 absl::StatusOr<PreparedJob> PrepareJob(const JobConfig& job, const ModelFactory& factory) {
   PreparedJob prepared;
   prepared.job = job;
+  SIPHON_RETURN_IF_ERROR(LoadJobTopology(job).status());
   SIPHON_ASSIGN_OR_RETURN(const ModelOptions options, ResolveModelOptions(job));
   SIPHON_ASSIGN_OR_RETURN(prepared.model,
                           factory ? factory(options) : MakeConfiguredModel(job, options));

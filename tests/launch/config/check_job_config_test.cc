@@ -71,6 +71,14 @@ TEST(CheckJobConfig, SchedulesFromFilesNeedAFile) {
                                        "pipeline.schedule csv needs the path of a file"));
 }
 
+TEST(CheckJobConfig, TopologiesFromFilesNeedAFile) {
+  EXPECT_EQ(Refusal("topology:\n  source: file\n"),
+            "default: topology.name: is missing; topology.source file needs the path of a topology "
+            "file");
+  EXPECT_EQ(Refusal("topology: {source: file, name: server.yaml}\n"), "accepted");
+  EXPECT_EQ(Refusal("topology: {name: dgx1_v100}\n"), "accepted");
+}
+
 TEST(CheckJobConfig, CapacitiesFitTheMachineAndLeaveRoom) {
   EXPECT_EQ(Refusal("memory:\n  capacity: 9GiB\n"),
             "job.yaml:2:13: memory.capacity: " + FormatBytes(Bytes(int64_t{9} << 30)) +

@@ -248,7 +248,8 @@ TEST(LoadJobConfig, KnowsWhatIsPublishedButNotBuilt) {
   EXPECT_EQ(Refusal("topology:\n  throttle: links\n"),
             "job.yaml:2:13: topology.throttle: 'links' is known, but not built yet; today: none");
   EXPECT_EQ(Refusal("topology:\n  source: probe\n"),
-            "job.yaml:2:11: topology.source: 'probe' is known, but not built yet; today: preset");
+            "job.yaml:2:11: topology.source: 'probe' is known, but not built yet; today: preset, "
+            "file");
   EXPECT_EQ(Refusal("model:\n  kind: vgg16\n"),
             "job.yaml:2:9: model.kind: 'vgg16' is known, but not built yet; today: gpt, bert, mlp, "
             "plugin");

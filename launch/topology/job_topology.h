@@ -1,0 +1,18 @@
+#ifndef SIPHON_LAUNCH_TOPOLOGY_JOB_TOPOLOGY_H_
+#define SIPHON_LAUNCH_TOPOLOGY_JOB_TOPOLOGY_H_
+
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "launch/config/job_config.h"
+#include "planner/topology.h"
+
+namespace siphon {
+
+// The server that topology.source and topology.name of a job mean; none when it names none.
+// Errors: InvalidArgument with the key's place in the job file, then that in the topology's.
+absl::StatusOr<std::optional<Topology>> LoadJobTopology(const JobConfig& job);
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_TOPOLOGY_JOB_TOPOLOGY_H_
