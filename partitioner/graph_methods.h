@@ -1,6 +1,7 @@
 #ifndef SIPHON_PARTITIONER_GRAPH_METHODS_H_
 #define SIPHON_PARTITIONER_GRAPH_METHODS_H_
 
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -27,11 +28,23 @@ struct ChosenCuts {
 absl::StatusOr<ChosenCuts> CutInOrder(const CutGraph& graph, const GraphPartitionRequest& request,
                                       absl::string_view method);
 
+struct CutObjectives {
+  CutChoice choice = CutChoice::kEvery;
+  Charged charged = Charged::kCrossing;
+  SearchRequest::Use use = SearchRequest::Use::kAtMost;
+  std::vector<SearchObjective> objectives;  // at least one
+};
+
+// The best of all cuts for the first objective, of these for the second, and so on. Nothing where
+// all workers are to be used and the graph has too few nodes. As many cuts are compared as take
+// about a second: for time, a coarse search first bounds the one that counts.
+std::optional<ChosenCuts> CutByObjectives(const CutGraph& graph,
+                                          const GraphPartitionRequest& request,
+                                          const CutObjectives& wanted);
+
 StageCostModel CostModelOf(const GraphPartitionRequest& request);
 // How many replicas a stage may have.
 int MostReplicas(const GraphPartitionRequest& request);
-// How many cuts a search is given so that it ends within about a second.
-size_t MostStates(const GraphPartitionRequest& request);
 
 }  // namespace siphon
 

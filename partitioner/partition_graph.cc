@@ -28,11 +28,6 @@ constexpr MethodRow kMethods[] = {
 #undef SIPHON_GRAPH_METHOD
 };
 
-// A search of so many steps takes about a second (pairs of states * workers * replicas).
-constexpr double kMostSteps = 5e8;
-constexpr size_t kMostStates = 4096;  // pairs alone, whatever the workers
-constexpr size_t kFewestStates = 64;
-
 absl::StatusOr<ChosenCuts> RunMethod(const CutGraph& graph, const GraphPartitionRequest& request,
                                      absl::string_view method) {
   for (const MethodRow& row : kMethods) {
@@ -103,12 +98,6 @@ StageCostModel CostModelOf(const GraphPartitionRequest& request) {
 
 int MostReplicas(const GraphPartitionRequest& request) {
   return request.replication == Replication::kNone ? 1 : request.workers;
-}
-
-size_t MostStates(const GraphPartitionRequest& request) {
-  const double a_pair = static_cast<double>(request.workers) * MostReplicas(request);
-  const double states = std::sqrt(2 * kMostSteps / a_pair);
-  return std::clamp(static_cast<size_t>(states), kFewestStates, kMostStates);
 }
 
 std::vector<GraphMethodInfo> KnownGraphMethods() {

@@ -57,9 +57,9 @@ struct GraphMethodInfo {
 std::vector<GraphMethodInfo> KnownGraphMethods();
 
 // Cuts a measured model into pipeline stages with replicas by the named method, PipeDream's costs
-// (StageCostModel) deciding. `pipedream` charges what its optimizer charges (the frontier) and
-// spends exactly all workers; all others charge the bytes that cross, and may leave workers idle
-// where more would not help.
+// (StageCostModel) deciding. `pipedream` charges what its optimizer charges (the frontier); all
+// others charge the bytes that cross. `exact` may leave workers idle where more would not help, and
+// `memory_balanced` where there are fewer nodes; all others spend every worker.
 // Errors: NotFound for an unknown method (known ones listed); InvalidArgument for a graph that
 // CheckGraph refuses, workers outside [1, 1024], a bandwidth or ratio that is not positive, and
 // fewer cuts than the method needs.

@@ -10,22 +10,16 @@ namespace siphon {
 // charged.
 absl::StatusOr<ChosenCuts> CutAsPipeDream(const CutGraph& graph,
                                           const GraphPartitionRequest& request) {
-  ChosenCuts chosen;
-  chosen.cuts = ListCuts(graph, CutChoice::kOfFirstSource, MostStates(request));
-  chosen.model = CostModelOf(request);
-  chosen.model.charged = Charged::kFrontier;
-  const SearchRequest search{.workers = request.workers,
-                             .use = SearchRequest::Use::kAll,
-                             .most_replicas = MostReplicas(request)};
-  std::optional<SearchResult> found = SearchStages(chosen.cuts, chosen.model, search);
-  if (!found.has_value()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("pipedream needs a stage for each of ", request.workers,
-                     " workers, but the model cannot be cut into that many; take fewer workers, "
-                     "or method exact, which leaves workers idle"));
-  }
-  chosen.stages = std::move(found->stages);
-  return chosen;
+  std::optional<ChosenCuts> chosen = CutByObjectives(graph, request,
+                                                     {.choice = CutChoice::kOfFirstSource,
+                                                      .charged = Charged::kFrontier,
+                                                      .use = SearchRequest::Use::kAll,
+                                                      .objectives = {SearchObjective::kSeconds}});
+  if (chosen.has_value()) return *std::move(chosen);
+  return absl::InvalidArgumentError(
+      absl::StrCat("pipedream needs a stage for each of ", request.workers,
+                   " workers, but the model cannot be cut into that many; take fewer workers, or "
+                   "method exact, which leaves workers idle"));
 }
 
 }  // namespace siphon

@@ -1,6 +1,7 @@
 #include "partitioner/stage_search.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 namespace siphon {
@@ -14,6 +15,8 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kAllReduceFactor = 4;
 // An activation forward and its gradient backward.
 constexpr double kBothWays = 2;
+// Of a worker: more than quotients of exact sums are off by, and no worker's worth of work.
+constexpr double kRoundingSlack = 1e-6;
 
 double BytesOf(const CutState& state, Charged charged) {
   return static_cast<double>(charged == Charged::kCrossing ? state.crossing_bytes
@@ -38,7 +41,11 @@ class Search {
         model_(model),
         request_(request),
         columns_(static_cast<size_t>(request.workers) + 1),
-        steps_(cuts.states.size() * columns_) {}
+        steps_(cuts.states.size() * columns_),
+        fewest_(cuts.states.size(), 0),
+        most_(cuts.states.size(), request.workers) {
+    BoundWorkers();
+  }
 
   std::optional<SearchResult> Run() {
     const size_t last = cuts_.states.size() - 1;
@@ -66,13 +73,32 @@ class Search {
     return steps_[state * columns_ + static_cast<size_t>(workers)];
   }
 
+  // No stage takes longer than the limit, so that the work on either side of a state needs so many
+  // workers.
+  void BoundWorkers() {
+    if (request_.most_seconds == kNever || request_.most_seconds <= 0) return;
+    const double limit = request_.most_seconds * kNanosPerSecond;
+    const auto needed = [this, limit](int64_t nanos) {
+      const double workers = std::ceil(static_cast<double>(nanos) / limit - kRoundingSlack);
+      return static_cast<int>(std::min<double>(workers, request_.workers + 1));
+    };
+    for (size_t state = 0; state < cuts_.states.size(); ++state) {
+      const int64_t before = cuts_.states[state].compute_ns;
+      fewest_[state] = std::max(0, needed(cuts_.states.back().compute_ns - before));
+      most_[state] = request_.workers - std::max(0, needed(before));
+    }
+  }
+
   void TryStage(size_t begin, size_t end) {
-    const int most = std::min(request_.most_replicas, request_.workers);
-    for (int replicas = 1; replicas <= most; ++replicas) {
+    const int least = std::max(1, fewest_[begin] - most_[end]);
+    const int most = std::min(request_.most_replicas, most_[begin] - fewest_[end]);
+    for (int replicas = least; replicas <= most; ++replicas) {
       const StageChoice stage{begin, end, replicas};
       const double seconds = StageSeconds(cuts_, model_, stage);
       if (seconds > request_.most_seconds) continue;
-      for (int after = 0; after + replicas <= request_.workers; ++after) {
+      const int most_after = std::min(most_[end], most_[begin] - replicas);
+      for (int after = std::max(fewest_[end], fewest_[begin] - replicas); after <= most_after;
+           ++after) {
         const double rest = At(end, after).value;
         if (rest == kNever) continue;
         const double value = Value(stage, seconds, after, rest);
@@ -115,6 +141,9 @@ class Search {
   const SearchRequest& request_;
   size_t columns_;
   std::vector<Step> steps_;  // [state][workers for it and what follows]
+  // Workers that what follows a state may have.
+  std::vector<int> fewest_;
+  std::vector<int> most_;
 };
 
 }  // namespace
