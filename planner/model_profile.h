@@ -30,7 +30,12 @@ struct LayerProfile {
   Bytes boundary;  // the output that the next layer takes; its gradient has the same size
   Bytes forward_workspace;
   Bytes backward_workspace;
+  Bytes input_backward_workspace;  // of I alone; 0: as of the whole backward
   std::vector<SavedTensor> saved;
+  // Parts of `saved` that are the layer's input and output themselves, which the layers before and
+  // behind may have saved too; 0: none, or not known.
+  Bytes saved_input;
+  Bytes saved_output;
   // Part of `saved`, together with gradients queued for it, that stays until W when the backward is
   // split into I and W.
   Bytes kept_for_weights;

@@ -10,6 +10,7 @@
 #include "launch/commands/out_of_core_report.h"
 #include "launch/output/text_file.h"
 #include "launch/process/exit_codes.h"
+#include "launch/profile/device_file.h"
 #include "planner/model_spec.h"
 #include "planner/performance/device_spec.h"
 #include "planner/performance/profile_from_first_principles.h"
@@ -78,6 +79,10 @@ absl::StatusOr<FarMemoryPath> PathOf(const OutOfCoreArguments& arguments,
   if (!arguments.link.empty()) {
     SIPHON_ASSIGN_OR_RETURN(link, PositiveRate("--link", arguments.link));
   }
+  if (link.value == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "device '", device.name, "' has no link to a far memory; give its rate: --link 12GB/s"));
+  }
   BytesPerSecond far = link;
   if (!arguments.far_memory.empty()) {
     SIPHON_ASSIGN_OR_RETURN(far, PositiveRate("--far_memory", arguments.far_memory));
@@ -102,7 +107,7 @@ struct Compared {
 
 absl::StatusOr<Compared> Compare(const OutOfCoreArguments& arguments) {
   Compared compared;
-  SIPHON_ASSIGN_OR_RETURN(const DeviceSpec device, FindDeviceSpec(arguments.device));
+  SIPHON_ASSIGN_OR_RETURN(const DeviceSpec device, LoadDevice(arguments.device));
   SIPHON_ASSIGN_OR_RETURN(const Precision precision, ParsePrecision(arguments.precision));
   SIPHON_ASSIGN_OR_RETURN(const ModelSpec model, BuildModelSpec(arguments.model));
   SIPHON_ASSIGN_OR_RETURN(const ModelProfile profile,
@@ -164,9 +169,10 @@ RunCommand AddOutOfCoreCommand(CLI::App& app) {
   AddModel(command, arguments.get());
   command
       ->add_option("--device", arguments->device,
-                   absl::StrCat("One of ", absl::StrJoin(KnownDeviceSpecs(), ", ")))
+                   absl::StrCat("One of ", absl::StrJoin(KnownDeviceSpecs(), ", "),
+                                ", or a file of siphon profile --calibrate"))
       ->capture_default_str()
-      ->type_name("NAME");
+      ->type_name("NAME|FILE");
   command->add_option("--batch", arguments->batch, "Samples of one forward and backward")
       ->capture_default_str()
       ->type_name("N");

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "launch/commands/command.h"
 #include "launch/commands/simulate_report.h"
 #include "launch/commands/study_job.h"
@@ -17,6 +18,7 @@
 #include "launch/output/timeline_svg.h"
 #include "launch/output/trace.h"
 #include "launch/process/exit_codes.h"
+#include "launch/profile/device_file.h"
 #include "launch/profile/plan_with_costs.h"
 #include "launch/profile/predict_step.h"
 #include "planner/performance/device_spec.h"
@@ -59,7 +61,11 @@ absl::StatusOr<PlanText> PlanOfJob(const SimulateArguments& arguments) {
   const PlannedJob planned{studied.job, studied.model, studied.plan, studied.schedule_csv};
   std::string path = arguments.profile;
   if (path.empty() && arguments.device.empty()) path = studied.job.pipeline.profile;
-  if (path.empty()) return PlanWithCosts(planned, {.device = arguments.device});
+  if (!arguments.device.empty()) {
+    SIPHON_ASSIGN_OR_RETURN(const DeviceSpec device, LoadDevice(arguments.device));
+    return PlanWithCosts(planned, {.device = &device});
+  }
+  if (path.empty()) return PlanWithCosts(planned, {});
   SIPHON_ASSIGN_OR_RETURN(const ProfileFile profile, LoadProfile(path));
   auto plan = PlanWithCosts(planned, {.profile = &profile});
   if (!plan.ok()) return Annotate(plan.status(), path);
@@ -151,8 +157,10 @@ RunCommand AddSimulateCommand(CLI::App& app) {
       ->type_name("profile.yaml");
   command
       ->add_option("--device", arguments->device,
-                   "Without a profile: calculate the costs for this device")
-      ->check(CLI::IsMember(KnownDeviceSpecs()))
+                   absl::StrCat("Without a profile: calculate the costs for this device, one of ",
+                                absl::StrJoin(KnownDeviceSpecs(), ", "),
+                                ", or a file of siphon profile --calibrate"))
+      ->type_name("NAME|FILE")
       ->excludes("--profile");
   command
       ->add_option("--output", arguments->plan_output, "Write the plan file of the job, with costs")

@@ -9,7 +9,6 @@
 namespace siphon {
 namespace {
 
-constexpr int64_t kMessagesPerRing = 2;
 constexpr Bytes kLargestRing{64 << 20};
 // Norms, step statistics and short texts; larger ones pass in pieces.
 constexpr Bytes kControlRing{64 << 10};

@@ -9,9 +9,12 @@
 
 namespace siphon {
 
-// A ring for each channel that the plan's programs use. A boundary's ring holds two messages, so
-// that a worker that is done with a microbatch goes on to the next while its neighbour still
-// computes; larger ones than 64 MiB pass in pieces.
+// Messages of a boundary that are under way before the first of them is received.
+inline constexpr int kMessagesPerRing = 2;
+
+// A ring for each channel that the plan's programs use. A boundary's ring holds kMessagesPerRing of
+// them, so that a worker that is done with a microbatch goes on to the next while its neighbour
+// still computes; larger ones than 64 MiB pass in pieces.
 std::vector<RingSpec> PlanRings(const TrainingPlan& plan, const ModelSpec& model);
 
 // Bytes of the rings whose receiver is `worker`: they count as that worker's memory.

@@ -14,6 +14,7 @@ struct LayerKey {
   absl::string_view name;
   Nanos LayerProfile::*time = nullptr;
   Bytes LayerProfile::*size = nullptr;
+  bool only_if_known = false;  // left out where it is 0
 };
 
 // All of them, in the order of the file.

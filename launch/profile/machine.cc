@@ -12,6 +12,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 
 namespace siphon {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kExchanges = 200;
-constexpr size_t kMessageBytes = size_t{1} << 20;  // beyond the first caches, as activations are
+constexpr int64_t kUsualMessage = int64_t{1} << 20;  // where no message's size is known
 constexpr int kCopies = 15;
 
 int64_t NanosSince(Clock::time_point begin) {
@@ -54,20 +55,20 @@ Nanos Latency() {
   return Nanos(MedianOf(std::move(round_trips)) / 2);
 }
 
-BytesPerSecond Rate() {
-  std::vector<std::byte> source(kMessageBytes);
-  std::vector<std::byte> ring(kMessageBytes);
-  std::vector<std::byte> target(kMessageBytes);
+BytesPerSecond CopyRate(size_t message_bytes) {
+  std::vector<std::byte> source(message_bytes);
+  std::vector<std::byte> ring(message_bytes);
+  std::vector<std::byte> target(message_bytes);
   std::vector<int64_t> times;
   for (int copy = 0; copy < kCopies; ++copy) {
     source[0] = static_cast<std::byte>(copy);
     const Clock::time_point begin = Clock::now();
-    std::memcpy(ring.data(), source.data(), kMessageBytes);
-    std::memcpy(target.data(), ring.data(), kMessageBytes);
+    std::memcpy(ring.data(), source.data(), message_bytes);
+    std::memcpy(target.data(), ring.data(), message_bytes);
     times.push_back(std::max<int64_t>(1, NanosSince(begin)));
     if (target[0] != source[0]) return BytesPerSecond(0);  // keeps the copies from being left out
   }
-  return BytesPerSecond(static_cast<int64_t>(static_cast<double>(kMessageBytes) * 1e9 /
+  return BytesPerSecond(static_cast<int64_t>(2 * static_cast<double>(message_bytes) * 1e9 /
                                              static_cast<double>(MedianOf(std::move(times)))));
 }
 
@@ -84,6 +85,13 @@ std::string ProcessorName() {
   return "this machine";
 }
 
-TransportCosts MeasureHandover() { return {Latency(), Rate()}; }
+std::string NameWithThreads(int threads) {
+  return absl::StrCat(ProcessorName(), ", ", threads, threads == 1 ? " thread" : " threads");
+}
+
+TransportCosts MeasureHandover(Bytes message) {
+  const int64_t bytes = message.value > 0 ? message.value : kUsualMessage;
+  return {.latency = Latency(), .copy_rate = CopyRate(static_cast<size_t>(bytes))};
+}
 
 }  // namespace siphon

@@ -10,10 +10,13 @@ namespace siphon {
 // The processor's name as the system has it, or "this machine".
 std::string ProcessorName();
 
+// "AMD EPYC, 2 threads".
+std::string NameWithThreads(int threads);
+
 // What a message between two workers of this machine takes: the latency from one thread's store to
-// another's waking up, and the rate of two copies through shared memory (into a ring and out of
-// it). Medians of short runs, some milliseconds in all.
-TransportCosts MeasureHandover();
+// another's waking up, and the rate of a copy of `message` into memory that both share, or out of
+// it. Medians of short runs, some milliseconds in all.
+TransportCosts MeasureHandover(Bytes message);
 
 }  // namespace siphon
 

@@ -25,12 +25,11 @@ absl::StatusOr<std::optional<ModelProfile>> TimesOf(const PlannedJob& planned,
         CheckProfileFits(source.profile->model, planned.model, planned.plan.microbatch));
     return source.profile->model;
   }
-  if (source.device.empty()) return std::optional<ModelProfile>();
-  SIPHON_ASSIGN_OR_RETURN(const DeviceSpec device, FindDeviceSpec(source.device));
+  if (source.device == nullptr) return std::optional<ModelProfile>();
   SIPHON_ASSIGN_OR_RETURN(const Precision precision, ParsePrecision(planned.job.train.precision));
-  SIPHON_ASSIGN_OR_RETURN(
-      ModelProfile profile,
-      ProfileFromFirstPrinciples(planned.model, device, planned.plan.microbatch, precision));
+  SIPHON_ASSIGN_OR_RETURN(ModelProfile profile,
+                          ProfileFromFirstPrinciples(planned.model, *source.device,
+                                                     planned.plan.microbatch, precision));
   return profile;
 }
 
@@ -38,7 +37,7 @@ std::string SourceText(const CostSource& source) {
   if (source.profile != nullptr) {
     return absl::StrCat(source.profile->model.source, " on ", source.profile->model.device);
   }
-  if (!source.device.empty()) return absl::StrCat("calculated for ", source.device);
+  if (source.device != nullptr) return absl::StrCat("calculated for ", source.device->name);
   return std::string(kUnitCosts);
 }
 

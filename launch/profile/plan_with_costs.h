@@ -1,26 +1,24 @@
 #ifndef SIPHON_LAUNCH_PROFILE_PLAN_WITH_COSTS_H_
 #define SIPHON_LAUNCH_PROFILE_PLAN_WITH_COSTS_H_
 
-#include <string>
-
 #include "absl/status/statusor.h"
 #include "launch/plan_job/job_memory.h"
 #include "launch/profile/profile_file.h"
+#include "planner/performance/device_spec.h"
 #include "planner/plan_text.h"
 
 namespace siphon {
 
-// Where times come from, best first: a measured profile, a device of the table of devices, else
-// unit times.
+// Where times come from, best first: a measured profile, a device that they are calculated for,
+// else unit times.
 struct CostSource {
   const ProfileFile* profile = nullptr;
-  std::string device;  // empty: none
+  const DeviceSpec* device = nullptr;
 };
 
 // The plan of a job with what each stage costs. Bytes: measured ones of the profile, else those
 // that the runtime accounting calculates. Pure. Errors: InvalidArgument when the profile is of
-// another model or microbatch; NotFound for an unknown device; as EstimateRuntime and
-// ProfileFromFirstPrinciples.
+// another model or microbatch; as EstimateRuntime and ProfileFromFirstPrinciples.
 absl::StatusOr<PlanText> PlanWithCosts(const PlannedJob& planned, const CostSource& source);
 
 // That a profile has the layers of the model, at this microbatch. Errors: InvalidArgument with what

@@ -17,7 +17,11 @@ std::vector<Bytes> CapacityOf(const PlanText& plan) {
 
 SimulationInput SimulationInputOf(const PlanText& plan) {
   SimulationInput input{.schedule = plan.training,
-                        .transport = {plan.link_latency, plan.link_rate},
+                        .transport = {.latency = plan.link_latency,
+                                      .rate = plan.link_rate,
+                                      .copy_rate = plan.copy_rate,
+                                      .room = plan.message_room},
+                        .cores = plan.cores_together,
                         .capacity = CapacityOf(plan)};
   for (const PlanStage& stage : plan.stages) input.stages.push_back(stage.cost);
   for (const PlanWorker& worker : plan.workers) {

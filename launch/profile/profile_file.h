@@ -14,7 +14,8 @@ namespace siphon {
 // A profile with what was measured beside the layers.
 struct ProfileFile {
   ModelProfile model;
-  TransportCosts transport;  // between two worker processes; all 0: not measured
+  TransportCosts transport;    // between two worker processes; all 0: not measured
+  CoreSharing cores_together;  // of worker processes on this machine; empty: not measured
   friend bool operator==(const ProfileFile&, const ProfileFile&) = default;
 };
 

@@ -1,13 +1,12 @@
 #include <fstream>
-#include <functional>
 #include <iterator>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "launch/config/closest_name.h"
+#include "launch/config/config_map.h"
 #include "launch/config/config_tree.h"
 #include "launch/config/config_values.h"
 #include "launch/profile/layer_keys.h"
@@ -17,81 +16,14 @@
 namespace siphon {
 namespace {
 
-absl::Status ErrorAt(absl::string_view name, const ConfigNode& node, absl::string_view problem) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(name, ":", node.line, ":", node.column, ": ", problem));
-}
-
-// What a map may have: each key's name and what reads its value (errors without the place, or with
-// one when the value has parts of its own).
-struct KeyReader {
-  absl::string_view name;
-  std::function<absl::Status(const ConfigNode& value)> read;
-  bool has_own_places = false;
-  bool required = false;
-};
-
-template <typename T>
-KeyReader Value(absl::string_view name, T& into) {
-  return {.name = name,
-          .read = [&into](const ConfigNode& value) { return ReadValue(value, into); }};
-}
-template <typename T>
-KeyReader Required(absl::string_view name, T& into) {
-  KeyReader reader = Value(name, into);
-  reader.required = true;
-  return reader;
-}
-
-absl::Status UnknownKey(absl::string_view file, const ConfigNode& key,
-                        const std::vector<KeyReader>& readers) {
-  std::vector<std::string> known;
-  for (const KeyReader& reader : readers) known.emplace_back(reader.name);
-  const std::string closest = ClosestName(key.text, known);
-  return ErrorAt(file, key,
-                 absl::StrCat("unknown key ", QuoteForMessage(key.text), "; ",
-                              closest.empty() ? absl::StrCat("known: ", absl::StrJoin(known, ", "))
-                                              : absl::StrCat("did you mean '", closest, "'?")));
-}
-
-absl::Status ReadMap(absl::string_view file, const ConfigNode& map, absl::string_view what,
-                     const std::vector<KeyReader>& readers) {
-  if (map.kind != ConfigNode::Kind::kMap) {
-    return ErrorAt(
-        file, map,
-        absl::StrCat("is ", Describe(map), "; ", what, " is written as 'key: value' lines"));
-  }
-  std::set<absl::string_view> seen;
-  for (size_t i = 0; i < map.keys.size(); ++i) {
-    const ConfigNode& key = map.keys[i];
-    const KeyReader* found = nullptr;
-    for (const KeyReader& reader : readers) {
-      if (reader.name == key.text) found = &reader;
-    }
-    if (found == nullptr) return UnknownKey(file, key, readers);
-    if (!seen.insert(found->name).second) {
-      return ErrorAt(file, key, absl::StrCat(key.text, ": stands twice; keep one of them"));
-    }
-    const absl::Status read = found->read(map.items[i]);
-    if (read.ok()) continue;
-    if (found->has_own_places) return read;
-    return ErrorAt(file, map.items[i], absl::StrCat(key.text, ": ", read.message()));
-  }
-  for (const KeyReader& reader : readers) {
-    if (!reader.required || seen.contains(reader.name)) continue;
-    return ErrorAt(file, map, absl::StrCat(what, " has no '", reader.name, "'; it needs one"));
-  }
-  return absl::OkStatus();
-}
-
 // A key whose value is a list of maps.
 template <typename Item>
-KeyReader List(absl::string_view file, absl::string_view name, std::vector<Item>& into,
+MapKey ListKey(absl::string_view file, absl::string_view name, std::vector<Item>& into,
                absl::Status (*read_item)(absl::string_view file, const ConfigNode& node,
                                          Item& item)) {
   const auto read = [file, name, &into, read_item](const ConfigNode& list) -> absl::Status {
     if (list.kind != ConfigNode::Kind::kList) {
-      return ErrorAt(
+      return ConfigErrorAt(
           file, list,
           absl::StrCat(name, ": is ", Describe(list), "; write a list of '- name: ...'"));
     }
@@ -100,30 +32,50 @@ KeyReader List(absl::string_view file, absl::string_view name, std::vector<Item>
       Item item;
       SIPHON_RETURN_IF_ERROR(read_item(file, node, item));
       if (!names.insert(item.name).second) {
-        return ErrorAt(file, node,
-                       absl::StrCat(name, ": ", QuoteForMessage(item.name),
-                                    " stands twice; names are unique"));
+        return ConfigErrorAt(file, node,
+                             absl::StrCat(name, ": ", QuoteForMessage(item.name),
+                                          " stands twice; names are unique"));
       }
       into.push_back(std::move(item));
     }
     return absl::OkStatus();
   };
-  return {.name = name, .read = read, .has_own_places = true};
+  return {.name = std::string(name), .read = read};
 }
 
 absl::Status ReadSaved(absl::string_view file, const ConfigNode& node, SavedTensor& tensor) {
-  return ReadMap(file, node, "a saved tensor",
-                 {Required("name", tensor.name), Required("bytes", tensor.bytes)});
+  return ReadConfigMap(file, node, "a saved tensor",
+                       {Required(ValueKey(file, "name", tensor.name)),
+                        Required(ValueKey(file, "bytes", tensor.bytes))});
 }
 
 absl::Status ReadLayer(absl::string_view file, const ConfigNode& node, LayerProfile& layer) {
-  std::vector<KeyReader> readers = {Required("name", layer.name)};
+  std::vector<MapKey> keys = {Required(ValueKey(file, "name", layer.name))};
   for (const LayerKey& key : LayerKeys()) {
-    readers.push_back(key.time != nullptr ? Value(key.name, layer.*key.time)
-                                          : Value(key.name, layer.*key.size));
+    keys.push_back(key.time != nullptr ? ValueKey(file, key.name, layer.*key.time)
+                                       : ValueKey(file, key.name, layer.*key.size));
   }
-  readers.push_back(List(file, "saved", layer.saved, ReadSaved));
-  return ReadMap(file, node, "a layer", readers);
+  keys.push_back(ListKey(file, "saved", layer.saved, ReadSaved));
+  return ReadConfigMap(file, node, "a layer", keys);
+}
+
+absl::Status CheckMachine(const ProfileFile& file, absl::string_view name) {
+  const TransportCosts& transport = file.transport;
+  for (const auto& [key, rate] : {std::pair("link_bytes_per_second", transport.rate),
+                                  std::pair("copy_bytes_per_second", transport.copy_rate)}) {
+    if (rate.value >= 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": ", key, ": is ", rate.value, "; must not be negative (0: no limit)"));
+  }
+  for (size_t running = 1; running <= file.cores_together.size(); ++running) {
+    const int64_t together = file.cores_together[running - 1];
+    const auto most = static_cast<int64_t>(1000 * running);
+    if (together >= 1 && together <= most) continue;
+    return absl::InvalidArgumentError(absl::StrCat(name, ": cores_together: item ", running, " is ",
+                                                   together, "; ", running, " workers get 1 to ",
+                                                   most, " thousandths of a core together"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -132,22 +84,21 @@ absl::StatusOr<ProfileFile> ParseProfile(absl::string_view text, absl::string_vi
   SIPHON_ASSIGN_OR_RETURN(const ConfigNode root, ParseConfigTree(text, name));
   ProfileFile file;
   ModelProfile& model = file.model;
-  KeyReader layers = List(name, "layers", model.layers, ReadLayer);
-  layers.required = true;
-  SIPHON_RETURN_IF_ERROR(ReadMap(
-      name, root, "a profile",
-      {Value("model", model.model), Value("device", model.device), Value("source", model.source),
-       Required("microbatch", model.microbatch), Value("link_latency", file.transport.latency),
-       Value("link_bytes_per_second", file.transport.rate.value), std::move(layers)}));
+  SIPHON_RETURN_IF_ERROR(
+      ReadConfigMap(name, root, "a profile",
+                    {ValueKey(name, "model", model.model), ValueKey(name, "device", model.device),
+                     ValueKey(name, "source", model.source),
+                     Required(ValueKey(name, "microbatch", model.microbatch)),
+                     ValueKey(name, "link_latency", file.transport.latency),
+                     ValueKey(name, "link_bytes_per_second", file.transport.rate.value),
+                     ValueKey(name, "copy_bytes_per_second", file.transport.copy_rate.value),
+                     ValueKey(name, "cores_together", file.cores_together),
+                     Required(ListKey(name, "layers", model.layers, ReadLayer))}));
   if (model.microbatch < 1) {
     return absl::InvalidArgumentError(absl::StrCat(name, ": microbatch: is ", model.microbatch,
                                                    "; write how many samples it has, from 1 up"));
   }
-  if (file.transport.rate.value < 0) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ": link_bytes_per_second: is ",
-                                                   file.transport.rate.value,
-                                                   "; must not be negative (0: no limit)"));
-  }
+  SIPHON_RETURN_IF_ERROR(CheckMachine(file, name));
   return file;
 }
 

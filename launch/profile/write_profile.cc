@@ -14,6 +14,9 @@ void AppendLine(std::string& text, absl::string_view indent, absl::string_view k
 void AppendLayer(std::string& text, const LayerProfile& layer) {
   AppendLine(text, "  - ", "name", WriteValue(layer.name));
   for (const LayerKey& key : LayerKeys()) {
+    const bool zero =
+        key.time != nullptr ? layer.*key.time == Nanos(0) : layer.*key.size == Bytes(0);
+    if (key.only_if_known && zero) continue;
     AppendLine(text, "    ", key.name,
                key.time != nullptr ? WriteValue(layer.*key.time) : WriteValue(layer.*key.size));
   }
@@ -35,9 +38,20 @@ std::string WriteProfile(const ProfileFile& profile) {
   AppendLine(text, "", "device", WriteValue(profile.model.device));
   AppendLine(text, "", "source", WriteValue(profile.model.source));
   AppendLine(text, "", "microbatch", WriteValue(profile.model.microbatch));
-  if (profile.transport != TransportCosts{}) {
-    AppendLine(text, "", "link_latency", WriteValue(profile.transport.latency));
-    AppendLine(text, "", "link_bytes_per_second", WriteValue(profile.transport.rate.value));
+  const TransportCosts& transport = profile.transport;
+  if (transport != TransportCosts{}) {
+    AppendLine(text, "", "link_latency", WriteValue(transport.latency));
+    AppendLine(text, "", "link_bytes_per_second", WriteValue(transport.rate.value));
+  }
+  if (transport.copy_rate.value > 0) {
+    text += "# Of a worker's own copy of a message, out of its memory or into it.\n";
+    AppendLine(text, "", "copy_bytes_per_second", WriteValue(transport.copy_rate.value));
+  }
+  if (!profile.cores_together.empty()) {
+    text +=
+        "# What 1, 2, ... workers get computed at the same time, in thousandths of one alone; more "
+        "workers\n# share what the last of these get.\n";
+    AppendLine(text, "", "cores_together", WriteValue(profile.cores_together));
   }
   absl::StrAppend(&text, "layers:\n");
   for (const LayerProfile& layer : profile.model.layers) AppendLayer(text, layer);

@@ -69,6 +69,12 @@ void DescribeProfile(CLI::App& app, ProfileArguments* profile) {
                    "Training steps, of each kind of backward, whose median counts")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
+  command->add_flag("--calibrate", profile->calibrate,
+                    "Without a job: measure the processor (a few seconds) and write a file for "
+                    "--device of simulate and out_of_core");
+  command->add_option("--threads", profile->threads, "Of a worker, with --calibrate")
+      ->check(CLI::Range(1, 1'024))
+      ->capture_default_str();
   AddFormat(command, &profile->format);
   command->footer(
       "Every layer runs in this process, with pipeline.threads_per_worker threads, on the job's "
@@ -174,9 +180,11 @@ absl::StatusOr<ParsedCommand> ParseCommandLine(const std::vector<std::string>& a
   }
   if (name == "train") return ParsedCommand(train);
   if (name == "generate") return ParsedCommand(generate);
-  if (name == "profile" && profile.job.empty()) {
+  if (name == "profile" && profile.job.empty() != profile.calibrate) {
     return absl::InvalidArgumentError(
-        "profile: no job file given; siphon profile --config JOB.yaml --output profile.yaml");
+        profile.calibrate
+            ? "profile: --calibrate measures the processor and takes no job file; leave one out"
+            : "profile: no job file given; siphon profile --config JOB.yaml --output profile.yaml");
   }
   if (name == "profile") return ParsedCommand(profile);
   return ParsedCommand(OtherCommand{others.at(name)});

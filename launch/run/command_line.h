@@ -21,8 +21,10 @@ struct GenerateArguments {
 };
 
 struct ProfileArguments : JobArguments {
-  std::string output;    // path of the profile
-  int repetitions = 11;  // whose median counts
+  std::string output;      // path of the profile
+  int repetitions = 11;    // whose median counts
+  bool calibrate = false;  // the machine instead of a job's layers
+  int threads = 1;         // of the calibration
   OutputFormat format = OutputFormat::kText;
 };
 

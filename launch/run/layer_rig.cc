@@ -1,26 +1,24 @@
 #include "launch/run/layer_rig.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "launch/run/optimizer_of.h"
+#include "pipeline/torch/step_clock.h"
 #include "pipeline/torch/counting_allocator.h"
 #include "planner/status.h"
 
 namespace siphon {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Runs `pass` and gives the time that it took.
 template <typename Pass>
-absl::StatusOr<int64_t> Timed(Pass&& pass) {
-  const Clock::time_point begin = Clock::now();
+absl::StatusOr<int64_t> Timed(const StepClock& clock, Pass&& pass) {
+  const int64_t begin = clock.NowNs();
   SIPHON_RETURN_IF_ERROR(pass());
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
+  return clock.NowNs() - begin;
 }
 
 Nanos Median(std::vector<int64_t> samples) {
@@ -39,6 +37,7 @@ absl::StatusOr<std::unique_ptr<LayerRig>> LayerRig::Make(const PreparedJob& job,
                                                          int layer) {
   std::unique_ptr<LayerRig> rig(new LayerRig(job, layer));
   rig->ledger_ = std::make_shared<MemoryLedger>(Bytes(0));
+  rig->input_ledger_ = std::make_shared<MemoryLedger>(Bytes(0));
   const LedgerScope scope(rig->ledger_);
   SIPHON_ASSIGN_OR_RETURN(rig->stage_, MakeTorchStage(job.model, single_layers, StageId(layer),
                                                       static_cast<uint64_t>(job.job.train.seed),
@@ -66,28 +65,43 @@ absl::Status LayerRig::Forward(MicrobatchId microbatch, LayerRig* before, Noting
   const LedgerScope scope(ledger_);
   resting_ = ledger_->used();
   if (before != nullptr) {
+    const LedgerScope inputs(input_ledger_);
     SIPHON_RETURN_IF_ERROR(Receive(Boundary::kInput, *before, Boundary::kOutput, microbatch));
   }
-  forward_bytes_.input = ledger_->used() - resting_;
   ledger_->ResetPeak();
-  SIPHON_ASSIGN_OR_RETURN(const int64_t time, Timed([&] { return stage_->Forward(microbatch); }));
+  SIPHON_ASSIGN_OR_RETURN(const int64_t time,
+                          Timed(clock_, [&] { return stage_->Forward(microbatch); }));
   forward_bytes_.peak = ledger_->peak() - resting_;
-  forward_bytes_.end = ledger_->used() - resting_;
+  forward_bytes_.end = Used();
+  SIPHON_ASSIGN_OR_RETURN(forward_bytes_.output, OutputBytes(microbatch));
   if (noting == Noting::kOn) times_.forward_ns.push_back(time);
   return absl::OkStatus();
 }
 
-void LayerRig::NoteForwardBytes(Bytes stash) {
+absl::StatusOr<Bytes> LayerRig::OutputBytes(MicrobatchId microbatch) {
+  Bytes bytes;
+  if (layer_ + 1 == static_cast<int>(job_.model.spec.layers.size())) return bytes;
+  SIPHON_ASSIGN_OR_RETURN(const BoundarySpans spans,
+                          stage_->Buffers(Boundary::kOutput, microbatch));
+  for (const auto& span : spans) bytes += Bytes(static_cast<int64_t>(span.size()));
+  return bytes;
+}
+
+void LayerRig::NoteForwardBytes(Bytes stash, Bytes saved_input) {
+  const Bytes output_alone = forward_bytes_.end - stash;
   sizes_.saved = {{"all", stash}};
-  sizes_.boundary = forward_bytes_.end - stash;
+  sizes_.saved_input = saved_input;
+  sizes_.saved_output = AtLeastZero(forward_bytes_.output - output_alone);
+  sizes_.boundary = forward_bytes_.output;
   sizes_.forward_workspace =
-      AtLeastZero(forward_bytes_.peak - forward_bytes_.input - sizes_.boundary - stash);
+      AtLeastZero(forward_bytes_.peak - output_alone - (stash - saved_input));
 }
 
 absl::Status LayerRig::Backward(MicrobatchId microbatch, LayerRig* after, BackwardKind kind,
                                 Noting noting) {
   const LedgerScope scope(ledger_);
-  const Bytes stash = ledger_->used() - resting_;  // the next layer has taken the output by now
+  const Bytes stash = Used();  // the next layer has taken the output by now
+  const Bytes saved_input = input_ledger_->used();
   if (after != nullptr) {
     SIPHON_RETURN_IF_ERROR(
         Receive(Boundary::kOutputGradient, *after, Boundary::kInputGradient, microbatch));
@@ -95,25 +109,27 @@ absl::Status LayerRig::Backward(MicrobatchId microbatch, LayerRig* after, Backwa
   const Bytes before = ledger_->used();
   ledger_->ResetPeak();
   const bool whole = kind == BackwardKind::kWhole;
-  SIPHON_ASSIGN_OR_RETURN(const int64_t time, Timed([&] {
+  SIPHON_ASSIGN_OR_RETURN(const int64_t time, Timed(clock_, [&] {
                             return whole ? stage_->Backward(microbatch)
                                          : stage_->BackwardInput(microbatch);
                           }));
   const Bytes workspace = AtLeastZero(ledger_->peak() - before);
-  const Bytes between = ledger_->used();
+  const Bytes between = Used();
   int64_t weight_time = 0;
   if (!whole) {
-    SIPHON_ASSIGN_OR_RETURN(weight_time, Timed([&] { return stage_->BackwardWeight(microbatch); }));
+    SIPHON_ASSIGN_OR_RETURN(weight_time,
+                            Timed(clock_, [&] { return stage_->BackwardWeight(microbatch); }));
   }
   if (noting == Noting::kOff) return absl::OkStatus();
-  NoteForwardBytes(stash);
+  NoteForwardBytes(stash, saved_input);
   if (whole) {
     times_.whole_ns.push_back(time);
     sizes_.backward_workspace = workspace;
   } else {
     times_.input_ns.push_back(time);
     times_.weight_ns.push_back(weight_time);
-    sizes_.kept_for_weights = AtLeastZero(between - ledger_->used());
+    sizes_.input_backward_workspace = workspace;
+    sizes_.kept_for_weights = AtLeastZero(between - Used());
   }
   return absl::OkStatus();
 }
@@ -128,7 +144,7 @@ absl::Status LayerRig::Step(int64_t update, Noting noting) {
   }
   SIPHON_RETURN_IF_ERROR(stage_->AddSharedGradients());
   SIPHON_ASSIGN_OR_RETURN(
-      const int64_t time, Timed([&]() -> absl::Status {
+      const int64_t time, Timed(clock_, [&]() -> absl::Status {
         SIPHON_RETURN_IF_ERROR(stage_->GradientNorms().status());
         return stage_->Step({.update = update, .learning_rate = job_.job.train.learning_rate});
       }));
@@ -142,6 +158,7 @@ LayerProfile LayerRig::Profile() const {
   profile.forward = Median(times_.forward_ns);
   profile.input_backward = Median(times_.input_ns);
   profile.weight_backward = Median(times_.weight_ns);
+  profile.whole_backward = Median(times_.whole_ns);
   profile.optimizer = Median(times_.step_ns);
   for (const StateTensor& tensor : stage_->State()) {
     const bool parameter = tensor.kind == StateTensor::Kind::kParameter;

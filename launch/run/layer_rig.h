@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "launch/run/prepare_job.h"
+#include "pipeline/torch/step_clock.h"
 #include "pipeline/stage_compute.h"
 #include "planner/model_profile.h"
 #include "swap/memory_ledger.h"
@@ -43,11 +44,11 @@ class LayerRig {
   LayerProfile Profile() const;
 
  private:
-  // On the ledger around a forward pass, beyond resting_.
+  // On the ledgers around a forward pass, beyond resting_.
   struct ForwardBytes {
-    Bytes input;
-    Bytes peak;
-    Bytes end;  // with the output
+    Bytes peak;    // without the input
+    Bytes end;     // with the output, and what was saved of the input
+    Bytes output;  // all of it, wherever it is
   };
   struct Times {
     std::vector<int64_t> forward_ns;
@@ -57,16 +58,22 @@ class LayerRig {
     std::vector<int64_t> step_ns;
   };
 
-  LayerRig(const PreparedJob& job, int layer) : job_(job), layer_(layer) {}
-  // Bytes of a forward pass whose output was taken, with `stash` left for the backward.
-  void NoteForwardBytes(Bytes stash);
+  LayerRig(const PreparedJob& job, int layer)
+      : job_(job), layer_(layer), clock_(static_cast<int>(job.job.pipeline.threads_per_worker)) {}
+  // Bytes of a forward pass whose output was taken, with `stash` left for the backward,
+  // `saved_input` of it the input.
+  void NoteForwardBytes(Bytes stash, Bytes saved_input);
+  absl::StatusOr<Bytes> OutputBytes(MicrobatchId microbatch);
+  Bytes Used() const { return ledger_->used() + input_ledger_->used() - resting_; }
   // Fills the boundary `to` of this rig with `from` of its neighbour, and lets that one go.
   absl::Status Receive(Boundary to, LayerRig& neighbour, Boundary from, MicrobatchId microbatch);
   const LayerSpec& Spec() const { return job_.model.spec.layers[layer_]; }
 
   const PreparedJob& job_;
   const int layer_;
+  const StepClock clock_;
   std::shared_ptr<MemoryLedger> ledger_;
+  std::shared_ptr<MemoryLedger> input_ledger_;  // of inputs, to see what a pass keeps of them
   std::unique_ptr<StageCompute> stage_;
   Bytes resting_;  // on the ledger before the microbatch that is under way
   ForwardBytes forward_bytes_;

@@ -6,16 +6,27 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "launch/config/load_job_config.h"
 #include "launch/output/text_file.h"
 #include "launch/output/text_table.h"
+#include "launch/profile/device_file.h"
+#include "launch/profile/machine.h"
 #include "launch/run/job_limits.h"
 #include "launch/run/prepare_job.h"
 #include "launch/run/profile_layers.h"
+#include "pipeline/torch/cpu_rates.h"
 #include "planner/status.h"
 
 namespace siphon {
 namespace {
+
+// "2 workers at once get 1.74 times as much done as one\n"
+std::string CoresText(const CoreSharing& together) {
+  if (together.size() < 2) return "";
+  return absl::StrFormat("%d workers at once get %.2f times as much done as one\n", together.size(),
+                         static_cast<double>(together.back()) / 1000);
+}
 
 std::string Summary(const ProfileFile& file) {
   std::vector<std::vector<std::string>> rows;
@@ -30,8 +41,9 @@ std::string Summary(const ProfileFile& file) {
                       TextTable({"layer", "forward", "input backward", "weight backward",
                                  "optimizer", "parameters", "saved", "boundary"},
                                 rows),
-                      "\na message takes ", FormatNanos(file.transport.latency), " and goes at ",
-                      FormatRate(file.transport.rate), "\n");
+                      "\na message takes ", FormatNanos(file.transport.latency),
+                      ", each copy of it ", FormatRate(file.transport.copy_rate), "\n",
+                      CoresText(file.cores_together));
 }
 
 std::string SummaryJson(const ProfileFile& file, const std::string& output) {
@@ -64,10 +76,50 @@ absl::Status Profile(const ProfileArguments& arguments) {
   return absl::OkStatus();
 }
 
+Bytes MachineMemory() {
+  const int64_t pages = sysconf(_SC_PHYS_PAGES);
+  const int64_t page_bytes = sysconf(_SC_PAGESIZE);
+  return Bytes(pages > 0 && page_bytes > 0 ? pages * page_bytes : 0);
+}
+
+std::string CalibrationText(const CpuCalibration& measured) {
+  return absl::StrFormat("%s: matrix products %.1f GFLOP/s, copies %s, an operation %s, %s\n",
+                         measured.name, static_cast<double>(measured.product_flops) / 1e9,
+                         FormatRate(measured.copy_bandwidth),
+                         FormatNanos(measured.operation_overhead), FormatBytes(measured.memory));
+}
+
+std::string CalibrationJson(const CpuCalibration& measured, const std::string& output) {
+  using Json = nlohmann::ordered_json;
+  const Json json = {{"device_file", output},
+                     {"name", measured.name},
+                     {"product_flops_per_second", measured.product_flops},
+                     {"copy_bytes_per_second", measured.copy_bandwidth.value},
+                     {"operation_overhead_ns", measured.operation_overhead.value},
+                     {"memory_bytes", measured.memory.value}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+absl::Status Calibrate(const ProfileArguments& arguments) {
+  const int threads = arguments.threads;
+  SIPHON_ASSIGN_OR_RETURN(const CpuRates rates, MeasureCpuRates(threads));
+  const CpuCalibration measured{.name = NameWithThreads(threads),
+                                .product_flops = rates.product_flops,
+                                .copy_bandwidth = rates.copy_bandwidth,
+                                .operation_overhead = rates.operation_overhead,
+                                .memory = MachineMemory()};
+  SIPHON_RETURN_IF_ERROR(WriteTextFile(arguments.output, WriteCalibration(measured)));
+  const bool json = arguments.format == OutputFormat::kJson;
+  const std::string text =
+      json ? CalibrationJson(measured, arguments.output) : CalibrationText(measured);
+  std::fputs(text.c_str(), stdout);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 int ProfileCommand(const ProfileArguments& arguments) {
-  const absl::Status status = Profile(arguments);
+  const absl::Status status = arguments.calibrate ? Calibrate(arguments) : Profile(arguments);
   return status.ok() ? 0 : ReportError(status);
 }
 

@@ -20,6 +20,8 @@ struct ProfileOptions {
 // cold as in a run. The second microbatch is noted, as it adds to gradients that are there already.
 // Rounds take turns in running the backward whole and as I and W.
 //
+// Beside the layers: messages between workers, and what workers take from each other.
+//
 // The optimizer's time includes the norms of the gradients. `told` hears of each round that is
 // done. Errors: as of MakeTorchStage and StageCompute.
 absl::StatusOr<ProfileFile> ProfileLayers(const PreparedJob& job, const ProfileOptions& options,

@@ -46,6 +46,7 @@ struct CpuCalibration {
   BytesPerSecond copy_bandwidth;  // bytes read and written a second, achieved
   Nanos operation_overhead;       // of one small operation
   Bytes memory;
+  friend bool operator==(const CpuCalibration&, const CpuCalibration&) = default;
 };
 // Errors: InvalidArgument if a rate is not positive.
 absl::StatusOr<DeviceSpec> CpuDeviceSpec(const CpuCalibration& calibration);

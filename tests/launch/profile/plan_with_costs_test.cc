@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "launch/plan_job/plan_job.h"
+#include "launch/plan_job/plan_rings.h"
 #include "launch/profile/predict_step.h"
 
 namespace siphon {
@@ -84,14 +85,29 @@ TEST(PlanWithCosts, CalculatesBytesWhereNothingWasMeasured) {
   EXPECT_GT(plan->workers[0].communication, Bytes(0));
 }
 
+TEST(PlanWithCosts, TakesOverWhatWorkersOfTheMachineShare) {
+  const Job job;
+  ProfileFile profile = ProfileOf(job);
+  profile.transport.copy_rate = BytesPerSecond(5'000'000'000);
+  profile.cores_together = {1000, 1900};
+  for (LayerProfile& layer : profile.model.layers) layer.whole_backward = Nanos(4'500);
+  const auto plan = PlanWithCosts(job.Planned(), {.profile = &profile});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->stages[0].cost.whole_backward, Nanos(9'000));
+  const SimulationInput input = SimulationInputOf(*plan);
+  EXPECT_EQ(input.transport.copy_rate, BytesPerSecond(5'000'000'000));
+  EXPECT_EQ(input.transport.room, kMessagesPerRing);
+  EXPECT_EQ(input.cores, (CoreSharing{1000, 1900}));
+}
+
 TEST(PlanWithCosts, CalculatesTimesForADevice) {
   const Job job;
-  const auto plan = PlanWithCosts(job.Planned(), {.device = "V100"});
+  const auto device = FindDeviceSpec("V100");
+  ASSERT_TRUE(device.ok()) << device.status();
+  const auto plan = PlanWithCosts(job.Planned(), {.device = &*device});
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->costs, "calculated for V100");
   EXPECT_NE(plan->stages[0].cost.forward, kUnitTime);
-  EXPECT_EQ(PlanWithCosts(job.Planned(), {.device = "Z80"}).status().code(),
-            absl::StatusCode::kNotFound);
 }
 
 TEST(PlanWithCosts, KeepsCapacitiesLessTheReserve) {

@@ -21,9 +21,13 @@ ProfileFile TwoLayers() {
                         .forward = Nanos(2'000'000),
                         .input_backward = Nanos(2'000'001),
                         .weight_backward = Nanos(1),
+                        .whole_backward = Nanos(1'999'999),
                         .saved = {{"attn.softmax", Bytes(640)}, {"x", Bytes(0)}},
                         .kept_for_weights = Bytes(128)}};
-  file.transport = {Nanos(3'200), BytesPerSecond(4'700'000'000)};
+  file.transport = {.latency = Nanos(3'200),
+                    .rate = BytesPerSecond(4'700'000'000),
+                    .copy_rate = BytesPerSecond(9'000'000'000)};
+  file.cores_together = {1000, 1850};
   return file;
 }
 
@@ -36,6 +40,11 @@ source: measured
 microbatch: 4
 link_latency: 3200ns
 link_bytes_per_second: 4700000000
+# Of a worker's own copy of a message, out of its memory or into it.
+copy_bytes_per_second: 9000000000
+# What 1, 2, ... workers get computed at the same time, in thousandths of one alone; more workers
+# share what the last of these get.
+cores_together: [1000, 1850]
 layers:
   - name: transformer.embeddings
     forward: 1500us
@@ -53,6 +62,7 @@ layers:
     forward: 2ms
     input_backward: 2000001ns
     weight_backward: 1ns
+    whole_backward: 1999999ns
     optimizer: 0ns
     parameters: 0B
     gradients: 0B
@@ -101,11 +111,14 @@ TEST(ProfileFile, NamesThePlaceOfWhatIsWrong) {
   EXPECT_EQ(Refusal("microbatch: 1\nlayers:\n  - name: a\n  - name: a\n"),
             "p.yaml:4:5: layers: 'a' stands twice; names are unique");
   EXPECT_EQ(Refusal(absl::StrReplaceAll(kTwoLayers, {{"2000001ns", "2000001"}})),
-            "p.yaml:24:21: input_backward: '2000001' has no unit; known: ns, us, ms, s, min, h");
+            "p.yaml:29:21: input_backward: '2000001' has no unit; known: ns, us, ms, s, min, h");
   EXPECT_EQ(Refusal(absl::StrReplaceAll(kTwoLayers, {{"boundary: 4097B", "boundry: 4097B"}})),
-            "p.yaml:18:5: unknown key 'boundry'; did you mean 'boundary'?");
+            "p.yaml:23:5: unknown key 'boundry'; did you mean 'boundary'?");
   EXPECT_EQ(Refusal(absl::StrReplaceAll(kTwoLayers, {{", bytes: 640B", ""}})),
-            "p.yaml:35:9: a saved tensor has no 'bytes'; it needs one");
+            "p.yaml:41:9: a saved tensor has no 'bytes'; it needs one");
+  EXPECT_EQ(Refusal(absl::StrReplaceAll(kTwoLayers, {{"1850", "2001"}})),
+            "p.yaml: cores_together: item 2 is 2001; 2 workers get 1 to 2000 thousandths of a core "
+            "together");
 }
 
 TEST(ProfileFile, IsMissedByItsName) {
