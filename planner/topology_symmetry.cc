@@ -12,8 +12,9 @@
 namespace siphon {
 namespace {
 
-// Comparisons of one search. The servers that exist need some hundreds.
-constexpr int64_t kMostSteps = 2'000'000;
+// Comparisons for one answer: the group, or the next devices. The servers that exist need some
+// thousands, 128 devices on one fabric a million.
+constexpr int64_t kMostSteps = 5'000'000;
 
 // Numbers 0, 1, .. for different values, in the order in which they come.
 template <typename Value>
@@ -100,9 +101,10 @@ TopologySymmetry::TopologySymmetry(const Topology& topology, SymmetryScope scope
   // From the end: what moves only later devices is known when an earlier one is looked at.
   std::vector<int> placed(devices_);
   std::iota(placed.begin(), placed.end(), 0);
+  int64_t steps = 0;
   for (int device = devices_ - 1; device >= 0; --device) {
     placed.pop_back();
-    orbit_sizes_[device] = Orbit(placed, device);
+    orbit_sizes_[device] = Orbit(placed, device, steps);
   }
 }
 
@@ -180,7 +182,8 @@ TopologySymmetry::Found TopologySymmetry::Complete(absl::Span<const int> order, 
 }
 
 TopologySymmetry::Found TopologySymmetry::FindMoving(absl::Span<const int> placed, int from, int to,
-                                                     std::vector<int>& image) const {
+                                                     std::vector<int>& image,
+                                                     int64_t& steps) const {
   image.assign(devices_, -1);
   std::vector<int> order(placed.begin(), placed.end());
   for (const int device : placed) image[device] = device;
@@ -191,17 +194,16 @@ TopologySymmetry::Found TopologySymmetry::FindMoving(absl::Span<const int> place
   for (int device = 0; device < devices_; ++device) {
     if (image[device] < 0) order.push_back(device);
   }
-  int64_t steps = 0;
   return Complete(order, fixed, image, steps);
 }
 
-int TopologySymmetry::Orbit(absl::Span<const int> placed, int from) {
+int TopologySymmetry::Orbit(absl::Span<const int> placed, int from, int64_t& steps) {
   Families families = KnownFamilies(generators_, placed, devices_);
   std::vector<bool> refused(devices_);  // families that `from` cannot become
   for (int to = from + 1; to < devices_; ++to) {
     if (families.Least(to) == families.Least(from) || refused[families.Least(to)]) continue;
     std::vector<int> image;
-    const Found found = FindMoving(placed, from, to, image);
+    const Found found = FindMoving(placed, from, to, image, steps);
     exact_ = exact_ && found != Found::kGaveUp;
     if (found != Found::kYes) {
       refused[families.Least(to)] = true;
@@ -248,11 +250,12 @@ std::vector<DeviceId> TopologySymmetry::NextDevices(absl::Span<const DeviceId> p
   }
   Families families = KnownFamilies(generators_, kept, devices_);
   std::vector<DeviceId> next;
+  int64_t steps = 0;
   for (int device = 0; device < devices_; ++device) {
     if (is_placed[device] || families.Least(device) != device) continue;
     const bool is_new = std::none_of(next.begin(), next.end(), [&](DeviceId other) {
       std::vector<int> image;
-      return FindMoving(kept, other.value, device, image) == Found::kYes;
+      return FindMoving(kept, other.value, device, image, steps) == Found::kYes;
     });
     if (is_new) next.emplace_back(device);
   }

@@ -24,7 +24,8 @@ enum class SymmetryScope { kDevicesAndLinks, kWithHost };
 // The group is found as a chain of stabilisers (C. C. Sims, "Computational methods in the study of
 // permutation groups", 1970), each orbit by backtracking. On topologies that no server has,
 // backtracking could take for ever: it is cut short then, `exact()` is false, and what is known is
-// a part of the group, which is still safe to search by.
+// a part of the group, which is still safe to search by; GroupSize() is
+// then too small and DistinctMaps() too large.
 class TopologySymmetry {
  public:
   explicit TopologySymmetry(const Topology& topology,
@@ -58,9 +59,11 @@ class TopologySymmetry {
   Found Complete(absl::Span<const int> order, int placed, std::vector<int>& image,
                  int64_t& steps) const;
   // Is there a renumbering that keeps `placed` and sends `from` to `to`? Then `image` is it.
-  Found FindMoving(absl::Span<const int> placed, int from, int to, std::vector<int>& image) const;
+  // `steps` is what all searches for one answer have taken.
+  Found FindMoving(absl::Span<const int> placed, int from, int to, std::vector<int>& image,
+                   int64_t& steps) const;
   // Unites what is known, then looks for more; returns the size of `from`'s family.
-  int Orbit(absl::Span<const int> placed, int from);
+  int Orbit(absl::Span<const int> placed, int from, int64_t& steps);
 
   int devices_ = 0;
   bool exact_ = true;

@@ -124,6 +124,7 @@ TEST(TopologySymmetry, SaysWhenCountsAreBeyondItsNumbers) {
   EXPECT_TRUE(symmetry.exact());
   EXPECT_FALSE(symmetry.GroupSize().has_value());
   EXPECT_FALSE(symmetry.DistinctMaps().has_value());
+  EXPECT_TRUE(TopologySymmetry(UniformTopology(96, BytesPerSecond(1), Nanos(0))).exact());
 }
 
 // Every renumbering of a few devices, tried out.
@@ -192,6 +193,27 @@ TEST(TopologySymmetry, IsWhatTryingEveryRenumberingFinds) {
   }
   EXPECT_GT(symmetric, 50);
   EXPECT_LT(symmetric, 150);
+}
+
+TEST(TopologySymmetry, GivesUpRatherThanSearchForEver) {
+  // Rings of three and of six look alike from each device, and neighbours have distant numbers.
+  constexpr int kDevices = 72;
+  Topology topology;
+  topology.devices.resize(kDevices);
+  const auto number = [](int place) { return place * 29 % kDevices; };
+  for (int place = 0; place < kDevices; ++place) {
+    const int ring = place < kDevices / 2 ? 3 : 6;
+    const int next = place % ring == ring - 1 ? place - ring + 1 : place + 1;
+    Link(topology, number(place), number(next), 1);
+  }
+  const TopologySymmetry symmetry(topology);
+  EXPECT_FALSE(symmetry.exact());
+  ASSERT_FALSE(symmetry.Generators().empty());
+  for (const std::vector<DeviceId>& generator : symmetry.Generators()) {
+    for (const TopologyLink& link : topology.links) {
+      EXPECT_TRUE(FindLink(topology, generator[link.from.value], generator[link.to.value]));
+    }
+  }
 }
 
 TEST(TopologySymmetry, DoesNotDependOnTheNumbersOfDevices) {
