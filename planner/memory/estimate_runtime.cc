@@ -87,7 +87,7 @@ absl::StatusOr<MemoryEstimate> EstimateRuntime(const MemoryInputs& inputs) {
   estimate.stages.resize(passes.size());
   estimate.workers.resize(WorkerCount(schedule));
   for (int worker = 0; worker < WorkerCount(schedule); ++worker) {
-    const WorkerWalk walk(schedule, WorkerId(worker), passes, states);
+    const WorkerWalk walk(schedule, WorkerId(worker), passes, states, inputs.sent);
     for (const StageId id : StagesOf(schedule, WorkerId(worker))) {
       StageMemory& stage = estimate.stages[id.value];
       stage.stage = id;

@@ -22,6 +22,12 @@ absl::StatusOr<Precision> ParsePrecision(absl::string_view name);
 // Of what is saved and sent; 4 or 2.
 int64_t ComputedBytes(Precision precision);
 
+// What becomes of a tensor whose SEND has begun.
+enum class SentTensors {
+  kUntilReceived,  // its receiver copies it: held until the next compute action is done
+  kCopied,         // the message is in a ring, so that the tensor goes at once
+};
+
 // Everything that a memory model is told about a job. What is pointed to outlives the call.
 struct MemoryInputs {
   const ModelSpec* model = nullptr;
@@ -29,8 +35,9 @@ struct MemoryInputs {
   const Schedule* schedule = nullptr;  // of training; with or without communication
   int64_t microbatch = 1;              // samples
   Precision precision = Precision::kFloat32;
-  int moments = 2;                        // that the optimizer keeps of each parameter
-  std::vector<Bytes> communication;       // of each worker; empty: none
+  int moments = 2;                   // that the optimizer keeps of each parameter
+  std::vector<Bytes> communication;  // of each worker; empty: none
+  SentTensors sent = SentTensors::kUntilReceived;
   const ModelProfile* profile = nullptr;  // measured at this microbatch; wins over calculated sizes
 };
 

@@ -18,8 +18,9 @@ struct LayerCost {
   Bytes output;
   Bytes held;
   Bytes kept;
-  bool saves_input = false;  // by itself, or the layer before saved it as its output
-  bool saves_output = false;
+  Bytes kept_of_before;  // part of `kept` that the layer before holds too until its own backward
+  Bytes input_alone;     // what the input takes beside what it or the layer before saved
+  Bytes output_alone;    // what the output takes beside what it saved
   Bytes forward_workspace;
   Bytes backward_workspace;
   Bytes input_backward_workspace;
@@ -50,28 +51,41 @@ Bytes Scaled(const MemoryInputs& inputs, const std::vector<WorkspaceMoment>& mom
   return Bytes(wide.value / kFloatBytes * ComputedBytes(inputs.precision));
 }
 
-void UseMeasured(const LayerProfile& profile, LayerCost& cost) {
+// `saved_before`: of the layer's input, by the layer before in the same stage.
+void UseMeasured(const LayerProfile& profile, Bytes saved_before, LayerCost& cost) {
   cost.use.source = MemorySource::kMeasured;
   cost.use.saved = profile.saved;
-  cost.held = SavedBytes(profile);
   cost.kept = profile.kept_for_weights;
   cost.forward_workspace = profile.forward_workspace;
   cost.backward_workspace = profile.backward_workspace;
-  cost.input_backward_workspace = profile.backward_workspace;
-  // The list may have the input and the output in it, under names that nobody promises.
-  cost.saves_input = false;
+  // A layer that keeps something for W was run in halves; without an input gradient I needs
+  // nothing.
+  const bool split =
+      profile.input_backward_workspace > Bytes() || profile.kept_for_weights > Bytes();
+  cost.input_backward_workspace =
+      split ? profile.input_backward_workspace : profile.backward_workspace;
+  // What both layers saved of the boundary between them is there once.
+  const Bytes shared = std::min(profile.saved_input, saved_before);
+  cost.held = SavedBytes(profile) - shared;
+  cost.kept_of_before = std::min(shared, profile.kept_for_weights);
+  cost.input_alone = cost.input - std::max(profile.saved_input, saved_before);
+  cost.output_alone = cost.output - profile.saved_output;
 }
 
-// `input_is_saved`: by the layer before, in the same stage.
-void UseSavedTensors(const MemoryInputs& inputs, const LayerMemory& memory, bool input_is_saved,
+void UseSavedTensors(const MemoryInputs& inputs, const LayerMemory& memory, Bytes saved_before,
                      LayerCost& cost) {
   cost.use.source = MemorySource::kSavedTensors;
+  const bool input_is_saved = saved_before > Bytes();
+  if (input_is_saved) cost.input_alone = Bytes();
   for (const SavedTensorSpec& tensor : memory.saved) {
     const Bytes bytes = SavedSampleBytes(tensor, inputs.precision) * inputs.microbatch;
     if (tensor.kept_for_weights) cost.kept += bytes;
-    cost.saves_input |= tensor.storage == SavedStorage::kInput;
-    cost.saves_output |= tensor.storage == SavedStorage::kOutput;
-    if (tensor.storage == SavedStorage::kInput && input_is_saved) continue;
+    if (tensor.storage == SavedStorage::kInput) cost.input_alone = Bytes();
+    if (tensor.storage == SavedStorage::kOutput) cost.output_alone = Bytes();
+    if (tensor.storage == SavedStorage::kInput && input_is_saved) {
+      if (tensor.kept_for_weights) cost.kept_of_before += bytes;
+      continue;
+    }
     cost.held += bytes;
     cost.use.saved.push_back({tensor.name, bytes});
   }
@@ -80,21 +94,23 @@ void UseSavedTensors(const MemoryInputs& inputs, const LayerMemory& memory, bool
   }
   cost.forward_workspace = Scaled(inputs, memory.forward);
   cost.backward_workspace = Scaled(inputs, memory.backward);
-  cost.input_backward_workspace =
-      Scaled(inputs, memory.input_backward.empty() ? memory.backward : memory.input_backward);
+  const bool split = !memory.input_backward.empty() || !memory.queued.empty();
+  cost.input_backward_workspace = Scaled(inputs, split ? memory.input_backward : memory.backward);
 }
 
-LayerCost CostOf(const MemoryInputs& inputs, int index, bool input_is_saved) {
+LayerCost CostOf(const MemoryInputs& inputs, int index, Bytes saved_before) {
   const LayerSpec& layer = inputs.model->layers[index];
   LayerCost cost;
   cost.use.name = layer.name;
   cost.input = OutputBytes(inputs, index - 1);
   cost.output = OutputBytes(inputs, index);
+  cost.input_alone = cost.input;
+  cost.output_alone = cost.output;
   cost.parameter_gradients = GradientBytes(inputs, layer);
   if (inputs.profile != nullptr) {
-    UseMeasured(inputs.profile->layers[index], cost);
+    UseMeasured(inputs.profile->layers[index], saved_before, cost);
   } else if (layer.memory.has_value()) {
-    UseSavedTensors(inputs, *layer.memory, input_is_saved, cost);
+    UseSavedTensors(inputs, *layer.memory, saved_before, cost);
   } else if (auto published =
                  PublishedActivations(*inputs.model, layer, inputs.microbatch, inputs.precision)) {
     cost.use.source = MemorySource::kPublishedFormula;
@@ -107,7 +123,6 @@ LayerCost CostOf(const MemoryInputs& inputs, int index, bool input_is_saved) {
     cost.backward_workspace = cost.input + cost.parameter_gradients;
     cost.input_backward_workspace = cost.backward_workspace;
   }
-  cost.saves_input |= input_is_saved;
   return cost;
 }
 
@@ -118,21 +133,24 @@ void Raise(PassMoment& fullest, const PassMoment& moment) {
 StagePasses PassesOf(const MemoryInputs& inputs, const StageRange& range) {
   std::vector<LayerCost> costs;
   for (int layer = range.begin; layer < range.end; ++layer) {
-    costs.push_back(CostOf(inputs, layer, !costs.empty() && costs.back().saves_output));
+    const Bytes saved_before =
+        costs.empty() ? Bytes() : costs.back().output - costs.back().output_alone;
+    costs.push_back(CostOf(inputs, layer, saved_before));
   }
   StagePasses passes;
   passes.input = costs.front().input;
   passes.output = costs.back().output;
-  passes.output_alone = costs.back().saves_output ? Bytes() : passes.output;
-  Bytes kept_behind;  // of layers whose backward was
+  passes.output_alone = costs.back().output_alone;
+  Bytes kept_behind;    // of layers whose backward was
+  Bytes kept_here_too;  // of that, what is in `below` as well
   for (const LayerCost& cost : costs) passes.stash += cost.held;
   Bytes below = passes.stash;
   for (auto cost = costs.rbegin(); cost != costs.rend(); ++cost) {
     const bool is_last = cost == costs.rbegin();
     const bool is_first = cost + 1 == costs.rend();
     PassMoment forward{.activations = below, .workspace = cost->forward_workspace};
-    if (!cost->saves_input) (is_first ? forward.boundary : forward.workspace) += cost->input;
-    if (!cost->saves_output) (is_last ? forward.boundary : forward.workspace) += cost->output;
+    (is_first ? forward.boundary : forward.workspace) += cost->input_alone;
+    (is_last ? forward.boundary : forward.workspace) += cost->output_alone;
     Raise(passes.forward, forward);
 
     PassMoment backward{.activations = below};
@@ -140,19 +158,21 @@ StagePasses PassesOf(const MemoryInputs& inputs, const StageRange& range) {
     PassMoment input_backward = backward;
     backward.workspace += cost->backward_workspace;
     Raise(passes.backward, backward);
-    input_backward.activations += kept_behind;
+    input_backward.activations += kept_behind - kept_here_too;
     input_backward.workspace += cost->input_backward_workspace;
     Raise(passes.input_backward, input_backward);
 
     kept_behind += cost->kept;
+    kept_here_too = cost->kept_of_before;
     below -= cost->held;
   }
   passes.kept = kept_behind;
-  for (LayerCost& cost : costs) {
-    Raise(passes.weight_backward,
-          {.activations = passes.kept, .workspace = cost.parameter_gradients});
-    passes.layers.push_back(std::move(cost.use));
+  Bytes kept = passes.kept;  // each layer's goes with its turn
+  for (auto cost = costs.rbegin(); cost != costs.rend(); ++cost) {
+    Raise(passes.weight_backward, {.activations = kept, .workspace = cost->parameter_gradients});
+    kept -= cost->kept;
   }
+  for (LayerCost& cost : costs) passes.layers.push_back(std::move(cost.use));
   return passes;
 }
 

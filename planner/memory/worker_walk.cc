@@ -6,11 +6,12 @@ namespace siphon {
 
 WorkerWalk::WorkerWalk(const Schedule& schedule, WorkerId worker,
                        const std::vector<StagePasses>& passes,
-                       const std::vector<StageState>& states)
+                       const std::vector<StageState>& states, SentTensors sent_tensors)
     : schedule_(schedule),
       worker_(worker),
       passes_(passes),
       states_(states),
+      sent_tensors_(sent_tensors),
       now_(passes.size()),
       live_(passes.size()),
       most_live_(passes.size()) {
@@ -39,9 +40,9 @@ void WorkerWalk::Walk(const Action& action) {
     case ActionKind::kReceiveBackward:
       return Add(stage, MemoryKind::kBoundary, passes.output);
     case ActionKind::kSendForward:
-      return sent_.push_back({stage, passes.output_alone});
+      return Send(stage, passes.output_alone);
     case ActionKind::kSendBackward:
-      return sent_.push_back({stage, passes.input});
+      return Send(stage, passes.input);
     case ActionKind::kReduceGradient:
       Add(stage, MemoryKind::kGradients,
           states_[stage].shared_gradients + states_[stage].shared_sum);
@@ -101,6 +102,11 @@ void WorkerWalk::BackwardWeight(int stage) {
   Add(stage, MemoryKind::kActivations, Bytes() - passes.kept);
   --live_[stage];
   EndCompute();
+}
+
+void WorkerWalk::Send(int stage, Bytes bytes) {
+  if (sent_tensors_ == SentTensors::kUntilReceived) return sent_.push_back({stage, bytes});
+  Add(stage, MemoryKind::kBoundary, Bytes() - bytes);
 }
 
 void WorkerWalk::EndCompute() {

@@ -22,7 +22,7 @@ struct StageState {
 class WorkerWalk {
  public:
   WorkerWalk(const Schedule& schedule, WorkerId worker, const std::vector<StagePasses>& passes,
-             const std::vector<StageState>& states);
+             const std::vector<StageState>& states, SentTensors sent_tensors);
 
   // Of all stages of the schedule; those on other workers are empty.
   const std::vector<MemoryByKind>& fullest() const { return fullest_; }
@@ -34,6 +34,7 @@ class WorkerWalk {
   void Backward(int stage);
   void BackwardInput(int stage);
   void BackwardWeight(int stage);
+  void Send(int stage, Bytes bytes);
   // Passes of a stage end with these: what was sent before is gone by now.
   void EndCompute();
   // A boundary within the worker is copied over, and the giver's released.
@@ -48,6 +49,7 @@ class WorkerWalk {
   const WorkerId worker_;
   const std::vector<StagePasses>& passes_;
   const std::vector<StageState>& states_;
+  const SentTensors sent_tensors_;
   std::vector<MemoryByKind> now_;
   Bytes total_;
   Bytes most_;

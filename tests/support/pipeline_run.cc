@@ -130,6 +130,21 @@ PipelineResult Collect(const Job& job, const std::vector<WorkerOutcome>& outcome
   return result;
 }
 
+// Through the rings of the layout, or rendezvous without any.
+absl::StatusOr<std::vector<std::unique_ptr<Transport>>> MakeTransports(int workers,
+                                                                       const RingLayout& layout,
+                                                                       absl::Span<std::byte> region,
+                                                                       FirstError& error) {
+  const auto check = [&error] { return error.Get(); };
+  if (layout.rings.empty()) return MakeInProcessTransports(workers, check);
+  std::vector<std::unique_ptr<Transport>> transports(workers);
+  for (int worker = 0; worker < workers; ++worker) {
+    SIPHON_ASSIGN_OR_RETURN(transports[worker],
+                            MakeRingTransport(WorkerId(worker), region, layout, check));
+  }
+  return transports;
+}
+
 }  // namespace
 
 absl::StatusOr<TrainingPlan> PlanAround(const ModelSpec& model, const StagePartition& partition,
@@ -167,7 +182,10 @@ absl::StatusOr<PipelineResult> RunPipeline(const ModelOptions& options, const Tr
                  OwnedParameters(model.spec, plan.partition)}};
   const int workers = WorkerCount(plan.training);
   FirstError error;
-  auto transports = MakeInProcessTransports(workers, [&error] { return error.Get(); });
+  const RingLayout layout = LayOutRings(settings.rings);
+  std::vector<std::byte> region(layout.region_bytes.value);
+  SIPHON_ASSIGN_OR_RETURN(const auto transports,
+                          MakeTransports(workers, layout, absl::MakeSpan(region), error));
   std::vector<WorkerOutcome> outcomes(workers);
   std::vector<std::thread> threads;
   for (int worker = 0; worker < workers; ++worker) {

@@ -10,6 +10,7 @@
 #include "pipeline/stage_compute.h"
 #include "pipeline/stage_worker.h"
 #include "pipeline/torch/torch_stage.h"
+#include "pipeline/transport/ring_transport.h"
 #include "planner/model_spec.h"
 #include "planner/training_plan.h"
 #include "swap/memory_ledger.h"
@@ -31,6 +32,8 @@ struct PipelineSettings {
   // Books of each worker's tensors, their peak that of the last step; empty: no books. They need
   // InstallCountingAllocator.
   std::vector<std::shared_ptr<MemoryLedger>> ledgers;
+  // Messages go through these, as between processes; empty: strict rendezvous.
+  std::vector<RingSpec> rings;
 };
 
 struct PipelineStepResult {
@@ -51,7 +54,7 @@ struct PipelineResult {
   std::vector<std::string> diverged_copies;
 };
 
-// Trains in this process: one thread a worker, strict-rendezvous transport, the production
+// Trains in this process: one thread a worker, the transport of the settings, the production
 // interpreter and stages. `steps[i]` is the batch of step i. Errors: the first worker's that
 // failed; the others are ended.
 absl::StatusOr<PipelineResult> RunPipeline(const ModelOptions& options, const TrainingPlan& plan,
