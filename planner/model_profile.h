@@ -30,7 +30,8 @@ struct LayerProfile {
   Bytes boundary;  // the output that the next layer takes; its gradient has the same size
   Bytes forward_workspace;
   Bytes backward_workspace;
-  Bytes input_backward_workspace;  // of I alone; 0: as of the whole backward
+  Bytes input_backward_workspace;   // of I alone
+  Bytes weight_backward_workspace;  // of W alone, beside `kept_for_weights`; 0: not known
   std::vector<SavedTensor> saved;
   // Parts of `saved` that are the layer's input and output themselves, which the layers before and
   // behind may have saved too; 0: none, or not known.

@@ -115,6 +115,8 @@ absl::Status LayerRig::Backward(MicrobatchId microbatch, LayerRig* after, Backwa
                           }));
   const Bytes workspace = AtLeastZero(ledger_->peak() - before);
   const Bytes between = Used();
+  const Bytes before_weights = ledger_->used();
+  ledger_->ResetPeak();
   int64_t weight_time = 0;
   if (!whole) {
     SIPHON_ASSIGN_OR_RETURN(weight_time,
@@ -129,6 +131,7 @@ absl::Status LayerRig::Backward(MicrobatchId microbatch, LayerRig* after, Backwa
     times_.input_ns.push_back(time);
     times_.weight_ns.push_back(weight_time);
     sizes_.input_backward_workspace = workspace;
+    sizes_.weight_backward_workspace = AtLeastZero(ledger_->peak() - before_weights);
     sizes_.kept_for_weights = AtLeastZero(between - Used());
   }
   return absl::OkStatus();

@@ -25,6 +25,7 @@ struct LayerCost {
   Bytes backward_workspace;
   Bytes input_backward_workspace;
   Bytes parameter_gradients;
+  Bytes weight_backward_workspace;
 };
 
 Bytes OutputBytes(const MemoryInputs& inputs, int layer) {
@@ -64,6 +65,9 @@ void UseMeasured(const LayerProfile& profile, Bytes saved_before, LayerCost& cos
       profile.input_backward_workspace > Bytes() || profile.kept_for_weights > Bytes();
   cost.input_backward_workspace =
       split ? profile.input_backward_workspace : profile.backward_workspace;
+  if (profile.weight_backward_workspace > Bytes()) {
+    cost.weight_backward_workspace = profile.weight_backward_workspace;
+  }
   // What both layers saved of the boundary between them is there once.
   const Bytes shared = std::min(profile.saved_input, saved_before);
   cost.held = SavedBytes(profile) - shared;
@@ -107,6 +111,7 @@ LayerCost CostOf(const MemoryInputs& inputs, int index, Bytes saved_before) {
   cost.input_alone = cost.input;
   cost.output_alone = cost.output;
   cost.parameter_gradients = GradientBytes(inputs, layer);
+  cost.weight_backward_workspace = cost.parameter_gradients;
   if (inputs.profile != nullptr) {
     UseMeasured(inputs.profile->layers[index], saved_before, cost);
   } else if (layer.memory.has_value()) {
@@ -169,7 +174,8 @@ StagePasses PassesOf(const MemoryInputs& inputs, const StageRange& range) {
   passes.kept = kept_behind;
   Bytes kept = passes.kept;  // each layer's goes with its turn
   for (auto cost = costs.rbegin(); cost != costs.rend(); ++cost) {
-    Raise(passes.weight_backward, {.activations = kept, .workspace = cost->parameter_gradients});
+    Raise(passes.weight_backward,
+          {.activations = kept, .workspace = cost->weight_backward_workspace});
     kept -= cost->kept;
   }
   for (LayerCost& cost : costs) passes.layers.push_back(std::move(cost.use));
