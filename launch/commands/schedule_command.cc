@@ -5,8 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <vector>
 
@@ -14,6 +12,7 @@
 #include "launch/commands/command.h"
 #include "launch/commands/schedule_report.h"
 #include "launch/config/closest_name.h"
+#include "launch/config/read_text_file.h"
 #include "launch/output/terminal.h"
 #include "launch/process/exit_codes.h"
 #include "planner/status.h"
@@ -43,15 +42,6 @@ struct ScheduleArguments {
   CLI::Option* microbatches_flag = nullptr;
 };
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(stream), {}};
-  if (!stream && !stream.eof()) {
-    return absl::NotFoundError(absl::StrCat("cannot read schedule '", path, "'"));
-  }
-  return text;
-}
-
 absl::StatusOr<ScheduleEntry> FindOrSuggest(const std::string& name) {
   absl::StatusOr<ScheduleEntry> entry = FindSchedule(name);
   if (entry.ok()) return entry;
@@ -67,7 +57,7 @@ absl::StatusOr<ScheduleEntry> FindOrSuggest(const std::string& name) {
 // The shape of a file is its own, unless the flags say otherwise. A file with messages must be able
 // to run as it stands.
 absl::Status TakeFile(const ScheduleArguments& arguments, ScheduleShape& shape) {
-  SIPHON_ASSIGN_OR_RETURN(shape.options.csv, ReadFile(arguments.file));
+  SIPHON_ASSIGN_OR_RETURN(shape.options.csv, ReadTextFile(arguments.file, "schedule"));
   const absl::StatusOr<Schedule> parsed = ParseScheduleCsv(shape.options.csv);
   if (!parsed.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(arguments.file, ":", parsed.status().message()));

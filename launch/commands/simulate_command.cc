@@ -4,8 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +11,7 @@
 #include "launch/commands/command.h"
 #include "launch/commands/simulate_report.h"
 #include "launch/commands/study_job.h"
+#include "launch/config/read_text_file.h"
 #include "launch/output/terminal.h"
 #include "launch/output/text_file.h"
 #include "launch/output/timeline_svg.h"
@@ -44,10 +43,7 @@ struct SimulateArguments {
 };
 
 absl::StatusOr<PlanText> LoadPlan(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) return absl::NotFoundError(absl::StrCat("cannot read plan '", path, "'"));
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
-  if (stream.bad()) return absl::NotFoundError(absl::StrCat("cannot read plan '", path, "'"));
+  SIPHON_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path, "plan"));
   auto plan = ParsePlanText(text);
   if (!plan.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(path, ":", plan.status().message()));

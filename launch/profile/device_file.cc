@@ -1,7 +1,5 @@
 #include "launch/profile/device_file.h"
 
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +7,7 @@
 #include "launch/config/config_map.h"
 #include "launch/config/config_tree.h"
 #include "launch/config/config_values.h"
+#include "launch/config/read_text_file.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -39,15 +38,14 @@ absl::StatusOr<CpuCalibration> ParseCalibration(absl::string_view text, absl::st
 
 absl::StatusOr<DeviceSpec> LoadDevice(const std::string& name_or_path) {
   if (auto known = FindDeviceSpec(name_or_path); known.ok()) return known;
-  std::ifstream stream(name_or_path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
-  if (!stream.is_open() || stream.bad()) {
+  const auto text = ReadTextFile(name_or_path, "device");
+  if (!text.ok()) {
     return absl::NotFoundError(
         absl::StrCat("--device: '", name_or_path, "' is neither a known device (",
                      absl::StrJoin(KnownDeviceSpecs(), ", "),
                      ") nor a file that can be read; siphon profile --calibrate writes one"));
   }
-  SIPHON_ASSIGN_OR_RETURN(const CpuCalibration calibration, ParseCalibration(text, name_or_path));
+  SIPHON_ASSIGN_OR_RETURN(const CpuCalibration calibration, ParseCalibration(*text, name_or_path));
   return CpuDeviceSpec(calibration);
 }
 

@@ -3,12 +3,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -18,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "launch/config/closest_name.h"
+#include "launch/config/read_text_file.h"
 #include "launch/profile/profile_file.h"
 #include "planner/status.h"
 
@@ -262,15 +259,7 @@ bool LooksLikePipeDreamGraph(absl::string_view text) {
 }
 
 absl::StatusOr<ProfileGraph> LoadProfileGraph(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::ostringstream content;
-  std::error_code error;
-  const bool is_folder = std::filesystem::is_directory(path, error);
-  if (stream.is_open() && !is_folder) content << stream.rdbuf();
-  if (!stream.is_open() || is_folder || stream.bad() || content.bad()) {
-    return absl::NotFoundError(absl::StrCat("cannot read profile '", path, "'"));
-  }
-  const std::string text = std::move(content).str();
+  SIPHON_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path, "profile"));
   if (LooksLikePipeDreamGraph(text)) return ParsePipeDreamGraph(text, path);
   SIPHON_ASSIGN_OR_RETURN(const ProfileFile profile, ParseProfile(text, path));
   ProfileGraph graph = ChainOf(profile.model);

@@ -1,5 +1,3 @@
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <utility>
 #include <vector>
@@ -9,6 +7,7 @@
 #include "launch/config/config_map.h"
 #include "launch/config/config_tree.h"
 #include "launch/config/config_values.h"
+#include "launch/config/read_text_file.h"
 #include "launch/profile/layer_keys.h"
 #include "launch/profile/profile_file.h"
 #include "planner/status.h"
@@ -103,10 +102,7 @@ absl::StatusOr<ProfileFile> ParseProfile(absl::string_view text, absl::string_vi
 }
 
 absl::StatusOr<ProfileFile> LoadProfile(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) return absl::NotFoundError(absl::StrCat("cannot read profile '", path, "'"));
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
-  if (stream.bad()) return absl::NotFoundError(absl::StrCat("cannot read profile '", path, "'"));
+  SIPHON_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path, "profile"));
   return ParseProfile(text, path);
 }
 

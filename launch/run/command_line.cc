@@ -18,7 +18,7 @@ namespace siphon {
 namespace {
 
 // Named in the contract with users; one that is there is found before this list is asked.
-constexpr std::array<absl::string_view, 3> kPlannedCommands = {"plan", "partition", "topology"};
+constexpr std::array<absl::string_view, 1> kPlannedCommands = {"plan"};
 
 void DescribeTrain(CLI::App& app, TrainArguments* train) {
   CLI::App* command = app.add_subcommand("train", "Train a model by a job file");

@@ -165,7 +165,7 @@ TEST_F(PartitionCommand, RefusesWithTheReason) {
   expect({profile_, "--workers", "2", "--activation_compression_ratio", "0"},
          "an activation compression ratio of 0; must be more than 0 (1: not compressed)");
   expect({directory_ + "/none", "--workers", "2"},
-         absl::StrCat("cannot read profile '", directory_, "/none'"));
+         absl::StrCat("cannot read profile '", directory_, "/none': No such file or directory"));
   expect({Write("a -- b -- c"), "--workers", "2"},
          absl::StrCat(profile_,
                       ":1:1: 'a -- b -- c' is neither a node nor an edge; an edge is: "

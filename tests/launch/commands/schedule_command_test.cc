@@ -159,7 +159,7 @@ TEST_F(ScheduleCommand, RefusesAFileThatCannotRun) {
             "siphon: schedule csv: the file is for 1 workers, 1 stages and 1 microbatches, but the "
             "job has 1 workers, 1 stages (1 a worker) and 2 microbatches\n");
   EXPECT_EQ(Run({"--file", directory_ + "/none.csv"}), kExitBadInput);
-  EXPECT_EQ(error_, "siphon: cannot read schedule 'DIR/none.csv'\n");
+  EXPECT_EQ(error_, "siphon: cannot read schedule 'DIR/none.csv': No such file or directory\n");
 }
 
 TEST_F(ScheduleCommand, ListsEveryScheduleWithoutAName) {

@@ -164,7 +164,7 @@ TEST_F(TopologyCommand, RefusesWhatCannotBe) {
   EXPECT_EQ(Run({"--nccl_xml", File("<system version='1'>")}), kExitBadInput);
   EXPECT_THAT(error_, StartsWith("siphon: DIR/server:1:"));
   EXPECT_EQ(Run({"--nvidia_smi", directory_ + "/none"}), kExitBadInput);
-  EXPECT_EQ(error_, "siphon: DIR/none: cannot be opened\n");
+  EXPECT_EQ(error_, "siphon: cannot read topology 'DIR/none': No such file or directory\n");
   EXPECT_EQ(Run({"--preset", "dgx1_v100", "--file", "x"}), kExitBadInput);
   EXPECT_EQ(error_,
             "siphon: one server at a time: give one of --preset, --file, --nvidia_smi, "

@@ -158,9 +158,11 @@ TEST_F(ProfileGraphFile, ReadsBothFormats) {
 
 TEST_F(ProfileGraphFile, SaysWhatIsMissing) {
   EXPECT_EQ(LoadProfileGraph(directory_ + "/none").status(),
-            absl::NotFoundError(absl::StrCat("cannot read profile '", directory_, "/none'")));
-  EXPECT_EQ(LoadProfileGraph(directory_).status(),
-            absl::NotFoundError(absl::StrCat("cannot read profile '", directory_, "'")));
+            absl::NotFoundError(absl::StrCat("cannot read profile '", directory_,
+                                             "/none': No such file or directory")));
+  EXPECT_EQ(
+      LoadProfileGraph(directory_).status(),
+      absl::NotFoundError(absl::StrCat("cannot read profile '", directory_, "': Is a directory")));
   const std::string path = Write("microbatch: 1\nlayers: []\n");
   EXPECT_EQ(LoadProfileGraph(path).status(),
             absl::InvalidArgumentError(

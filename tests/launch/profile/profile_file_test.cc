@@ -124,7 +124,9 @@ TEST(ProfileFile, NamesThePlaceOfWhatIsWrong) {
 TEST(ProfileFile, IsMissedByItsName) {
   const auto file = LoadProfile("/no/such/profile.yaml");
   EXPECT_EQ(file.status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(file.status().message(), "cannot read profile '/no/such/profile.yaml'");
+  EXPECT_EQ(file.status().message(),
+            "cannot read profile '/no/such/profile.yaml': No such file or "
+            "directory");
 }
 
 }  // namespace

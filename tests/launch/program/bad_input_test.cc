@@ -144,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "harmony_dp runs 2 replicas, but workers run one copy of the pipeline; it can be "
                  "planned and simulated"},
         Override{"NoSuchScheduleFile", "pipeline.schedule_file=%/none.csv",
-                 "%/none.csv: no such file"},
+                 "cannot read schedule '%/none.csv': No such file or directory"},
         Override{"StrategyNotBuilt", "memory.strategy=d2d_swap",
                  "'d2d_swap' is known, but not built yet; today: keep, auto"},
         Override{"BackendNotBuilt", "pipeline.backend=cuda",

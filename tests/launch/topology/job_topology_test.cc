@@ -39,9 +39,10 @@ TEST(JobTopology, ThatIsWrongIsRefusedWithBothPlaces) {
   EXPECT_EQ(LoadJobTopology(JobWith("preset", "dgx_a10")).status(),
             absl::InvalidArgumentError("job.yaml:3:9: topology.name: unknown topology 'dgx_a10'; "
                                        "did you mean 'dgx_a100'?"));
-  EXPECT_EQ(
-      LoadJobTopology(JobWith("file", "no/such.yaml")).status(),
-      absl::InvalidArgumentError("job.yaml:3:9: topology.name: no/such.yaml: cannot be opened"));
+  EXPECT_EQ(LoadJobTopology(JobWith("file", "no/such.yaml")).status(),
+            absl::InvalidArgumentError(
+                "job.yaml:3:9: topology.name: cannot read topology 'no/such.yaml': No such "
+                "file or directory"));
   const std::string path =
       (std::filesystem::temp_directory_path() / absl::StrCat("siphon-server-", getpid())).string();
   std::ofstream(path) << "name: x\ndevices: none\n";

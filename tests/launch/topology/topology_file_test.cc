@@ -170,9 +170,10 @@ TEST(TopologyFile, NamesThePlaceOfKeysThatAreWrong) {
 }
 
 TEST(TopologyFile, ThatIsMissingOrNoFileIsRefused) {
-  EXPECT_EQ(LoadTopology("no/such.yaml").status().message(), "no/such.yaml: cannot be opened");
+  EXPECT_EQ(LoadTopology("no/such.yaml").status().message(),
+            "cannot read topology 'no/such.yaml': No such file or directory");
   EXPECT_EQ(LoadTopology("configs").status().message(),
-            "configs: cannot be read; write the path of a file");
+            "cannot read topology 'configs': Is a directory");
 }
 
 }  // namespace
