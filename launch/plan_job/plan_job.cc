@@ -51,7 +51,10 @@ absl::StatusOr<ScheduleShape> Shape(const JobConfig& job, const ScheduleEntry& e
   if (job.pipeline.chunks == 0 && Takes(entry, "csv")) {
     const absl::StatusOr<Schedule> file = ParseScheduleCsv(csv);
     if (!file.ok()) return ConfigError(job, "pipeline.schedule_file", file.status().message());
-    shape.chunks = std::max(1, stages / WorkerCount(*file));
+    // Its workers may hold different numbers of stages: then it is the file's to say which.
+    shape.workers = WorkerCount(*file);
+    shape.chunks = std::max(1, stages / shape.workers);
+    if (stages == StageCount(*file)) return shape;
   }
   if (stages % shape.chunks != 0) {
     const bool given = job.pipeline.chunks > 0;
@@ -130,6 +133,12 @@ absl::StatusOr<TrainingPlan> PlanJob(const JobConfig& job, const ModelSpec& mode
   if (!schedule.ok()) {
     return ConfigError(job, Takes(*entry, "csv") ? "pipeline.schedule_file" : "pipeline.schedule",
                        schedule.status().message());
+  }
+  if (StageCount(*schedule) != static_cast<int>(job.pipeline.stages)) {
+    return ConfigError(
+        job, "pipeline.stages",
+        absl::StrCat(job.pipeline.stages, " stages, but pipeline.schedule_file is for ",
+                     StageCount(*schedule), "; write ", StageCount(*schedule)));
   }
   SIPHON_RETURN_IF_ERROR(CheckCapacities(job, *schedule));
   SIPHON_ASSIGN_OR_RETURN(plan.training,

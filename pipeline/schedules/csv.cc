@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -10,11 +11,20 @@
 namespace siphon {
 namespace {
 
+// Workers of a file may hold different numbers of stages: then chunks mean nothing.
+bool IsUneven(const Schedule& schedule) {
+  const size_t first = StagesOf(schedule, WorkerId(0)).size();
+  for (int worker = 1; worker < WorkerCount(schedule); ++worker) {
+    if (StagesOf(schedule, WorkerId(worker)).size() != first) return true;
+  }
+  return false;
+}
+
 absl::Status CheckShapeOfFile(const Schedule& schedule, const ScheduleShape& shape) {
   const int workers = WorkerCount(schedule);
   const int stages = StageCount(schedule);
-  if (workers == shape.workers && stages == shape.workers * shape.chunks &&
-      schedule.microbatches == shape.microbatches) {
+  if (workers == shape.workers && schedule.microbatches == shape.microbatches &&
+      (stages == shape.workers * shape.chunks || IsUneven(schedule))) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(

@@ -112,6 +112,15 @@ TEST(PlanJob, TakesAScheduleFromAFile) {
   EXPECT_EQ(Planned(job, one_each), "2 workers, 2 stages");
   EXPECT_EQ(Planned(job, "0F0,1F0,1B0,0B0,0F1,1F1,1B1,0B1\n"), "1 workers, 2 stages");
   job.origins["pipeline.schedule_file"] = "job.yaml:4:18";
+  JobConfig uneven = job;
+  uneven.pipeline.stages = 3;
+  uneven.train.global_batch = 3;
+  EXPECT_EQ(Planned(uneven, "0F0,0B0\n1F0,2F0,2B0,1B0\n"), "2 workers, 3 stages");
+  uneven.pipeline.stages = 2;
+  uneven.origins["pipeline.stages"] = "job.yaml:5:11";
+  EXPECT_EQ(
+      Planned(uneven, "0F0,0B0\n1F0,2F0,2B0,1B0\n"),
+      "job.yaml:5:11: pipeline.stages: 2 stages, but pipeline.schedule_file is for 3; write 3");
   EXPECT_EQ(Planned(job, "0F0,what"),
             "job.yaml:4:18: pipeline.schedule_file: 1:5: action 'what': does not start with the "
             "number of a stage");

@@ -38,6 +38,14 @@ TEST(CsvSchedule, LeavesMessagesAndTheEndOfTheStepToLowering) {
   EXPECT_EQ(*read, *original);
 }
 
+TEST(CsvSchedule, TakesWorkersWithDifferentNumbersOfStages) {
+  const std::string text = "0F0,0B0\n1F0,2F0,2B0,1B0\n";
+  const absl::StatusOr<Schedule> schedule = FromCsv(text, 2, 1, 1);
+  ASSERT_TRUE(schedule.ok()) << schedule.status();
+  EXPECT_EQ(ToCsv(*schedule), text);
+  EXPECT_EQ(StageCount(*schedule), 3);
+}
+
 TEST(CsvSchedule, RefusesAFileForAnotherJob) {
   EXPECT_EQ(FromCsv("0F0,0B0\n1F0,1B0\n", 2, 2, 4).status(),
             absl::InvalidArgumentError(
