@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -59,7 +60,7 @@ absl::StatusOr<std::vector<Action>> ParseCell(absl::string_view cell) {
 // Takes the lines of a schedule's text one after the other.
 class ScheduleReader {
  public:
-  // Errors: InvalidArgument without the place; `column` is the cell's, from 1.
+  // Errors: InvalidArgument without the place.
   absl::Status AddCell(absl::string_view text) {
     SIPHON_ASSIGN_OR_RETURN(const std::vector<Action> members, ParseCell(text));
     const WorkerId worker(static_cast<int>(schedule_.programs.size()) - 1);
@@ -188,6 +189,28 @@ int PeakVersionsOf(const Schedule& schedule, StageId stage) {
   return static_cast<int>(peak);
 }
 
+// `cells_of` gives the cells of a line, as parts of it.
+absl::StatusOr<Schedule> ReadLines(
+    absl::string_view text,
+    absl::FunctionRef<std::vector<absl::string_view>(absl::string_view line)> cells_of) {
+  absl::ConsumeSuffix(&text, "\n");
+  if (absl::StripAsciiWhitespace(text).empty()) {
+    return absl::InvalidArgumentError("the schedule has no actions");
+  }
+  ScheduleReader reader;
+  int line_number = 0;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++line_number;
+    reader.BeginLine();
+    for (const absl::string_view cell : cells_of(line)) {
+      const int column = static_cast<int>(cell.data() - line.data()) + 1;
+      SIPHON_RETURN_IF_ERROR(
+          Annotate(reader.AddCell(cell), absl::StrCat(line_number, ":", column)));
+    }
+  }
+  return std::move(reader).Finish();
+}
+
 }  // namespace
 
 int WorkerCount(const Schedule& schedule) { return static_cast<int>(schedule.programs.size()); }
@@ -227,44 +250,21 @@ std::string ToString(const Schedule& schedule) {
 }
 
 absl::StatusOr<Schedule> ParseSchedule(absl::string_view text) {
-  absl::ConsumeSuffix(&text, "\n");
-  if (absl::StripAsciiWhitespace(text).empty()) {
-    return absl::InvalidArgumentError("the schedule has no actions");
-  }
-  ScheduleReader reader;
-  int line_number = 0;
-  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
-    ++line_number;
-    reader.BeginLine();
-    for (const absl::string_view cell :
-         absl::StrSplit(line, absl::ByAnyChar(" \t\r"), absl::SkipEmpty())) {
-      const int column = static_cast<int>(cell.data() - line.data()) + 1;
-      SIPHON_RETURN_IF_ERROR(
-          Annotate(reader.AddCell(cell), absl::StrCat(line_number, ":", column)));
-    }
-  }
-  return std::move(reader).Finish();
+  return ReadLines(text, [](absl::string_view line) {
+    return std::vector<absl::string_view>(
+        absl::StrSplit(line, absl::ByAnyChar(" \t\r"), absl::SkipEmpty()));
+  });
 }
 
 absl::StatusOr<Schedule> ParseScheduleCsv(absl::string_view text) {
-  absl::ConsumeSuffix(&text, "\n");
-  if (absl::StripAsciiWhitespace(text).empty()) {
-    return absl::InvalidArgumentError("the schedule has no actions");
-  }
-  ScheduleReader reader;
-  int line_number = 0;
-  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
-    ++line_number;
-    reader.BeginLine();
+  return ReadLines(text, [](absl::string_view line) {
+    std::vector<absl::string_view> cells;
     for (const absl::string_view untrimmed : absl::StrSplit(line, ',')) {
       const absl::string_view cell = absl::StripAsciiWhitespace(untrimmed);
-      if (cell.empty() || IsFullyShardedOnly(cell)) continue;
-      const int column = static_cast<int>(cell.data() - line.data()) + 1;
-      SIPHON_RETURN_IF_ERROR(
-          Annotate(reader.AddCell(cell), absl::StrCat(line_number, ":", column)));
+      if (!cell.empty() && !IsFullyShardedOnly(cell)) cells.push_back(cell);
     }
-  }
-  return std::move(reader).Finish();
+    return cells;
+  });
 }
 
 std::string ToCsv(const Schedule& schedule) {
