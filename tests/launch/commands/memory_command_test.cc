@@ -1,14 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "launch/commands/command.h"
 #include "launch/process/exit_codes.h"
+#include "tests/launch/commands/run_command.h"
 
 namespace siphon {
 namespace {
@@ -32,50 +32,17 @@ train: {global_batch: 16, microbatch: 4}
 pipeline: {stages: 2, schedule: gpipe}
 )";
 
-struct End {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
-class MemoryCommand : public testing::Test {
+class MemoryCommand : public CommandTest {
  protected:
-  void SetUp() override {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "siphon-memory-XXXXXX").string();
-    directory_ = mkdtemp(pattern.data());
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
+  std::string Write(absl::string_view text) const { return WriteFile("job.yaml", text); }
 
-  std::string Write(const std::string& text) {
-    const std::string path = directory_ + "/job.yaml";
-    std::ofstream(path) << text;
-    return path;
+  static CommandEnd Run(std::vector<std::string> flags) {
+    return RunRegisteredCommand("memory", std::move(flags));
   }
-
-  static End Run(std::vector<std::string> arguments) {
-    CLI::App app;
-    RunCommand run;
-    for (const CommandEntry& entry : CommandRegistry()) {
-      if (entry.name == "memory") run = entry.add(app);
-    }
-    arguments.insert(arguments.begin(), "memory");
-    std::reverse(arguments.begin(), arguments.end());
-    app.parse(arguments);
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    End end;
-    end.code = run();
-    end.out = testing::internal::GetCapturedStdout();
-    end.err = testing::internal::GetCapturedStderr();
-    return end;
-  }
-
-  std::string directory_;
 };
 
 TEST_F(MemoryCommand, AddsUpTheKindsOfEachStage) {
-  const End end = Run({Write(kSmallJob), "--format", "json"});
+  const CommandEnd end = Run({Write(kSmallJob), "--format", "json"});
   EXPECT_EQ(end.code, kExitDone) << end.err;
   const auto json = nlohmann::json::parse(end.out);
   ASSERT_EQ(json["stages"].size(), 2u);
@@ -99,7 +66,7 @@ TEST_F(MemoryCommand, AddsUpTheKindsOfEachStage) {
 }
 
 TEST_F(MemoryCommand, ShowsATableForPeople) {
-  const End end = Run({Write(kSmallJob)});
+  const CommandEnd end = Run({Write(kSmallJob)});
   EXPECT_THAT(end.out, HasSubstr("gpt, 6 layers, 0.221 million parameters; gpipe on 2 workers, 4 "
                                  "microbatches of 4, fp32, adamw\n"));
   EXPECT_THAT(end.out, HasSubstr("stage  layers  live  parameters  gradients  optimizer"));
@@ -110,7 +77,7 @@ TEST_F(MemoryCommand, ShowsATableForPeople) {
 // Table II of MPress through the front door: 28.5 and 164.8 GB within 10 %, without data, a device
 // of that size, or 16-bit training.
 TEST_F(MemoryCommand, TakesJobsFarBeyondThisMachineWithoutTheirData) {
-  const End end = Run({Write(kLargeJob), "--accounting", "published", "--format", "json"});
+  const CommandEnd end = Run({Write(kLargeJob), "--accounting", "published", "--format", "json"});
   EXPECT_EQ(end.code, kExitDone) << end.err;
   const auto json = nlohmann::json::parse(end.out);
   EXPECT_NEAR(json["max_bytes"].get<double>(), 28.5e9, 2.85e9);
@@ -119,7 +86,7 @@ TEST_F(MemoryCommand, TakesJobsFarBeyondThisMachineWithoutTheirData) {
 }
 
 TEST_F(MemoryCommand, NeedsTheDataOrTheVocabulary) {
-  const End end = Run({Write(kLargeJob), "--set", "model.vocabulary=0"});
+  const CommandEnd end = Run({Write(kLargeJob), "--set", "model.vocabulary=0"});
   EXPECT_EQ(end.code, kExitBadInput);
   EXPECT_THAT(end.err, HasSubstr("model.vocabulary: is not given, and the data does not tell"));
   EXPECT_THAT(end.err, HasSubstr("write the number of ids"));
@@ -130,14 +97,14 @@ TEST_F(MemoryCommand, SaysWhatFitsWhereTheJobDoesNot) {
   const auto whole = nlohmann::json::parse(Run({job, "--format", "json"}).out);
   const auto needed = whole["max_bytes"].get<int64_t>();
   const std::string capacity = "memory.capacity=" + std::to_string(needed - 1) + "B";
-  const End end = Run({job, "--set", capacity});
+  const CommandEnd end = Run({job, "--set", capacity});
   EXPECT_EQ(end.code, kExitDoesNotFit);
   EXPECT_THAT(end.out, HasSubstr(" needs 1 B more than its "));
   EXPECT_THAT(end.out, HasSubstr("smallest change that fits: --set pipeline.schedule=1f1b"));
   EXPECT_THAT(end.out, HasSubstr("or:  --set train.microbatch=2"));
   EXPECT_THAT(end.out, HasSubstr("or:  --set memory.capacity="));
 
-  const End exact = Run({job, "--set", "memory.capacity=" + std::to_string(needed) + "B"});
+  const CommandEnd exact = Run({job, "--set", "memory.capacity=" + std::to_string(needed) + "B"});
   EXPECT_EQ(exact.code, kExitDone);
   EXPECT_THAT(exact.out, HasSubstr("fits: every worker stays within memory.capacity"));
 }
@@ -147,7 +114,7 @@ TEST_F(MemoryCommand, EveryChangeThatItSuggestsFits) {
   const std::vector<std::string> tight = {job, "--set", "memory.capacity=5MB"};
   std::vector<std::string> arguments = tight;
   arguments.insert(arguments.end(), {"--format", "json"});
-  const End end = Run(arguments);
+  const CommandEnd end = Run(arguments);
   ASSERT_EQ(end.code, kExitDoesNotFit);
   const auto changes = nlohmann::json::parse(end.out)["changes"];
   ASSERT_GE(changes.size(), 2u);
@@ -164,7 +131,7 @@ TEST_F(MemoryCommand, EveryChangeThatItSuggestsFits) {
 }
 
 TEST_F(MemoryCommand, ListsSavedTensorsOfAlikeLayersOnce) {
-  const End end = Run({Write(kSmallJob), "--layers"});
+  const CommandEnd end = Run({Write(kSmallJob), "--layers"});
   EXPECT_THAT(end.out, HasSubstr("  transformer.h.0 .. transformer.h.1 (2 alike, each): "));
   EXPECT_THAT(end.out, HasSubstr("    attention.query_key_value"));
   EXPECT_THAT(end.out, HasSubstr("    loss.log_probabilities"));
@@ -184,7 +151,7 @@ TEST_F(MemoryCommand, CountsLessWithSixteenBitsAndMoreWithWrittenOutAttention) {
 }
 
 TEST_F(MemoryCommand, PutsItsFiguresBesideThePapers) {
-  const End end = Run({"--report", "published"});
+  const CommandEnd end = Run({"--report", "published"});
   EXPECT_EQ(end.code, kExitDone) << end.err;
   EXPECT_THAT(end.out, HasSubstr("126.2 / 140.1 (-9.9 %)"));  // GPT-25.5B, its largest stage
   EXPECT_THAT(end.out, HasSubstr("Where the paper contradicts itself:"));
@@ -192,7 +159,7 @@ TEST_F(MemoryCommand, PutsItsFiguresBesideThePapers) {
 }
 
 TEST_F(MemoryCommand, NeedsAJobOrAReport) {
-  const End end = Run({});
+  const CommandEnd end = Run({});
   EXPECT_EQ(end.code, kExitBadInput);
   EXPECT_THAT(end.err, HasSubstr("siphon memory JOB.yaml"));
 }

@@ -1,57 +1,35 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "launch/commands/command.h"
 #include "launch/commands/out_of_core_report.h"
 #include "launch/process/exit_codes.h"
 #include "planner/performance/published_figures.h"
+#include "tests/launch/commands/run_command.h"
 
 namespace siphon {
 namespace {
 
 using testing::HasSubstr;
 
-struct Outcome {
-  int code = -1;
-  std::string output;
-  std::string errors;
+class OutOfCoreCommand : public CommandTest {
+ protected:
+  static CommandEnd Run(std::vector<std::string> flags) {
+    return RunRegisteredCommand("out_of_core", std::move(flags));
+  }
 };
 
-Outcome Ran(std::vector<std::string> arguments) {
-  CLI::App app;
-  RunCommand run;
-  for (const CommandEntry& entry : CommandRegistry()) {
-    if (entry.name == "out_of_core") run = entry.add(app);
-  }
-  arguments.insert(arguments.begin(), "out_of_core");
-  std::reverse(arguments.begin(), arguments.end());
-  app.parse(std::move(arguments));
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  Outcome outcome;
-  outcome.code = run();
-  outcome.output = testing::internal::GetCapturedStdout();
-  outcome.errors = testing::internal::GetCapturedStderr();
-  return outcome;
-}
-
-TEST(OutOfCoreCommand, ComparesTheStrategiesOnABatchThatDoesNotFit) {
-  const Outcome outcome = Ran({"--model", "resnet50", "--device", "V100", "--batch", "256",
-                               "--link", "12GB/s", "--format", "json"});
-  ASSERT_EQ(outcome.code, kExitDone) << outcome.errors;
-  const auto json = nlohmann::json::parse(outcome.output);
+TEST_F(OutOfCoreCommand, ComparesTheStrategiesOnABatchThatDoesNotFit) {
+  const CommandEnd end = Run({"--model", "resnet50", "--device", "V100", "--batch", "256", "--link",
+                              "12GB/s", "--format", "json"});
+  ASSERT_EQ(end.code, kExitDone) << end.err;
+  const auto json = nlohmann::json::parse(end.out);
   EXPECT_EQ(json["out_bytes_per_second"], 12'000'000'000);
   EXPECT_EQ(json["strategies"]["in_memory"]["fits"], false);
   const auto seconds = [&](const char* name) -> double {
@@ -63,49 +41,45 @@ TEST(OutOfCoreCommand, ComparesTheStrategiesOnABatchThatDoesNotFit) {
   EXPECT_GT(json["saved_bytes"], json["capacity_bytes"]);
 }
 
-TEST(OutOfCoreCommand, SaysThatABatchThatFitsNeedsNoSwapping) {
-  const Outcome outcome = Ran({"--model", "vgg16", "--batch", "32"});
-  EXPECT_EQ(outcome.code, kExitDone) << outcome.errors;
-  EXPECT_THAT(outcome.output, HasSubstr("The batch fits in near memory: swap nothing."));
-  EXPECT_THAT(outcome.output, HasSubstr("capacity-based"));
+TEST_F(OutOfCoreCommand, SaysThatABatchThatFitsNeedsNoSwapping) {
+  const CommandEnd end = Run({"--model", "vgg16", "--batch", "32"});
+  EXPECT_EQ(end.code, kExitDone) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("The batch fits in near memory: swap nothing."));
+  EXPECT_THAT(end.out, HasSubstr("capacity-based"));
 }
 
-TEST(OutOfCoreCommand, SlowFarMemoryCountsOnlyBelowTheLink) {
+TEST_F(OutOfCoreCommand, SlowFarMemoryCountsOnlyBelowTheLink) {
   const auto rate = [](const std::string& far) -> int64_t {
-    const Outcome outcome = Ran({"--link", "12GB/s", "--far_memory", far, "--format", "json"});
-    EXPECT_EQ(outcome.code, kExitDone) << outcome.errors;
-    return nlohmann::json::parse(outcome.output)["in_bytes_per_second"];
+    const CommandEnd end = Run({"--link", "12GB/s", "--far_memory", far, "--format", "json"});
+    EXPECT_EQ(end.code, kExitDone) << end.err;
+    return nlohmann::json::parse(end.out)["in_bytes_per_second"];
   };
   EXPECT_EQ(rate("60GB/s"), 12'000'000'000);
   EXPECT_EQ(rate("2GB/s"), 2'000'000'000);
 }
 
-TEST(OutOfCoreCommand, DrawsAFigure) {
-  const std::string path =
-      (std::filesystem::temp_directory_path() / absl::StrCat("siphon-figure-", getpid(), ".svg"))
-          .string();
-  const Outcome outcome = Ran({"--figure", "8", "--output", path, "--format", "json"});
-  ASSERT_EQ(outcome.code, kExitDone) << outcome.errors;
-  EXPECT_EQ(nlohmann::json::parse(outcome.output)["series"].size(), 3u);
-  std::ifstream stream(path);
-  const std::string svg{std::istreambuf_iterator<char>(stream), {}};
-  std::filesystem::remove(path);
+TEST_F(OutOfCoreCommand, DrawsAFigure) {
+  const std::string path = directory_ + "/figure.svg";
+  const CommandEnd end = Run({"--figure", "8", "--output", path, "--format", "json"});
+  ASSERT_EQ(end.code, kExitDone) << end.err;
+  EXPECT_EQ(nlohmann::json::parse(end.out)["series"].size(), 3u);
+  const std::string svg = FileText("figure.svg");
   EXPECT_THAT(svg, HasSubstr("Time against link throughput"));
   EXPECT_THAT(svg, HasSubstr("</svg>"));
 }
 
-TEST(OutOfCoreCommand, EveryFigureIsATableWithItsFindings) {
+TEST_F(OutOfCoreCommand, EveryFigureIsATableWithItsFindings) {
   for (const int number : PublishedFigureNumbers()) {
-    const Outcome outcome = Ran({"--figure", absl::StrCat(number)});
-    EXPECT_EQ(outcome.code, kExitDone) << outcome.errors;
-    EXPECT_THAT(outcome.output, HasSubstr(absl::StrCat("Figure ", number, ": ")));
-    EXPECT_THAT(outcome.output, HasSubstr(PublishedFigure(number)->findings.back()));
+    const CommandEnd end = Run({"--figure", absl::StrCat(number)});
+    EXPECT_EQ(end.code, kExitDone) << end.err;
+    EXPECT_THAT(end.out, HasSubstr(absl::StrCat("Figure ", number, ": ")));
+    EXPECT_THAT(end.out, HasSubstr(PublishedFigure(number)->findings.back()));
   }
 }
 
 // The text of Figure 8 of the out-of-core paper as we calculate it: falls with link throughput,
 // then stops.
-TEST(OutOfCoreCommand, PrintsFigure8) {
+TEST_F(OutOfCoreCommand, PrintsFigure8) {
   EXPECT_EQ(FigureText(*PublishedFigure(8)),
             R"(Figure 8: Time against link throughput
 VGG16, batch 256 (ASSUMED; it does not fit), fp32, V100 16 GB, calculated
@@ -135,16 +109,16 @@ More throughput than that buys nothing; below it, throughput sets the time.
 )");
 }
 
-TEST(OutOfCoreCommand, NamesTheFlagOrTheMemoryThatIsWrong) {
-  EXPECT_EQ(Ran({"--device", "B200"}).code, kExitBadInput);
-  EXPECT_EQ(Ran({"--figure", "6"}).code, kExitBadInput);
-  EXPECT_THAT(Ran({"--link", "12GB"}).errors, HasSubstr("--link: '12GB' has the unknown unit"));
-  EXPECT_THAT(Ran({"--link", "0GB/s"}).errors, HasSubstr("--link: '0GB/s' must be more than 0"));
-  EXPECT_THAT(Ran({"--output", "x.svg"}).errors, HasSubstr("add --figure"));
-  EXPECT_THAT(Ran({"--batch", "0"}).errors, HasSubstr("microbatch 0 must be at least 1"));
-  const Outcome too_small = Ran({"--capacity", "1GB"});
+TEST_F(OutOfCoreCommand, NamesTheFlagOrTheMemoryThatIsWrong) {
+  EXPECT_EQ(Run({"--device", "B200"}).code, kExitBadInput);
+  EXPECT_EQ(Run({"--figure", "6"}).code, kExitBadInput);
+  EXPECT_THAT(Run({"--link", "12GB"}).err, HasSubstr("--link: '12GB' has the unknown unit"));
+  EXPECT_THAT(Run({"--link", "0GB/s"}).err, HasSubstr("--link: '0GB/s' must be more than 0"));
+  EXPECT_THAT(Run({"--output", "x.svg"}).err, HasSubstr("add --figure"));
+  EXPECT_THAT(Run({"--batch", "0"}).err, HasSubstr("microbatch 0 must be at least 1"));
+  const CommandEnd too_small = Run({"--capacity", "1GB"});
   EXPECT_EQ(too_small.code, kExitDoesNotFit);
-  EXPECT_THAT(too_small.errors, HasSubstr("nothing is left for saved tensors"));
+  EXPECT_THAT(too_small.err, HasSubstr("nothing is left for saved tensors"));
 }
 
 }  // namespace

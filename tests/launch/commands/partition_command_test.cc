@@ -1,18 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "launch/commands/command.h"
 #include "launch/process/exit_codes.h"
+#include "tests/launch/commands/run_command.h"
 
 namespace siphon {
 namespace {
@@ -35,52 +31,21 @@ constexpr char kChain[] =
     "parameter_size=100000000\n"
     "\tin -- a\n\ta -- b\n\tb -- c\n\tc -- d\n";
 
-struct End {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
-class PartitionCommand : public testing::Test {
+class PartitionCommand : public CommandTest {
  protected:
-  void SetUp() override {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "siphon-partition-XXXXXX").string();
-    directory_ = mkdtemp(pattern.data());
-    profile_ = Write(kChain);
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
+  void SetUp() override { profile_ = Write(kChain); }
 
-  std::string Write(const std::string& text) {
-    const std::string path = directory_ + "/profile";
-    std::ofstream(path) << text;
-    return path;
+  std::string Write(absl::string_view text) const { return WriteFile("profile", text); }
+
+  static CommandEnd Run(std::vector<std::string> flags) {
+    return RunRegisteredCommand("partition", std::move(flags));
   }
 
-  static End Run(std::vector<std::string> arguments) {
-    CLI::App app;
-    RunCommand run;
-    for (const CommandEntry& entry : CommandRegistry()) {
-      if (entry.name == "partition") run = entry.add(app);
-    }
-    arguments.insert(arguments.begin(), "partition");
-    std::reverse(arguments.begin(), arguments.end());
-    app.parse(arguments);
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    End end;
-    end.code = run();
-    end.out = testing::internal::GetCapturedStdout();
-    end.err = testing::internal::GetCapturedStderr();
-    return end;
-  }
-
-  std::string directory_;
   std::string profile_;
 };
 
 TEST_F(PartitionCommand, PrintsATableOfStages) {
-  const End end = Run({profile_, "--workers", "3", "--activation_compression_ratio", "1"});
+  const CommandEnd end = Run({profile_, "--workers", "3", "--activation_compression_ratio", "1"});
   EXPECT_EQ(end.code, kExitDone) << end.err;
   EXPECT_EQ(end.err, "");
   // One worker: 100 ms. Data parallelism: (100 + 4 * 2 / 3 * 100) / 3 = 122.22 ms.
@@ -106,8 +71,8 @@ TEST_F(PartitionCommand, PrintsATableOfStages) {
 }
 
 TEST_F(PartitionCommand, PrintsTheSameAsJson) {
-  const End end = Run({"--profile", profile_, "--workers", "2", "--method", "pipedream",
-                       "--bandwidth", "25GB/s", "--straight", "--format", "json"});
+  const CommandEnd end = Run({"--profile", profile_, "--workers", "2", "--method", "pipedream",
+                              "--bandwidth", "25GB/s", "--straight", "--format", "json"});
   EXPECT_EQ(end.code, kExitDone) << end.err;
   auto json = nlohmann::json::parse(end.out);
   EXPECT_GE(json["planning_seconds"].get<double>(), 0);
@@ -132,21 +97,22 @@ TEST_F(PartitionCommand, PrintsTheSameAsJson) {
 }
 
 TEST_F(PartitionCommand, SaysWhatItCountsAndWhoIsIdle) {
-  const End free = Run({profile_, "--workers", "2", "--straight", "--weight_versions", "one"});
+  const CommandEnd free =
+      Run({profile_, "--workers", "2", "--straight", "--weight_versions", "one"});
   EXPECT_THAT(free.out, HasSubstr("Transfers between stages count nothing here; "
                                   "--activation_compression_ratio 1 charges them in full.\n"));
   EXPECT_THAT(free.out, HasSubstr(", no replicas\n"));
   EXPECT_THAT(free.out, HasSubstr("stage; parameters, gradients and"));
-  const End idle = Run({profile_, "--workers", "8", "--straight"});
+  const CommandEnd idle = Run({profile_, "--workers", "8", "--straight"});
   EXPECT_THAT(idle.out, HasSubstr("4 workers would not help and stay idle."));
-  const End slow = Run({profile_, "--workers", "2", "--straight", "--bandwidth", "50MB/s",
-                        "--activation_compression_ratio", "1"});
+  const CommandEnd slow = Run({profile_, "--workers", "2", "--straight", "--bandwidth", "50MB/s",
+                               "--activation_compression_ratio", "1"});
   EXPECT_THAT(slow.out, HasSubstr("Stage 1 is the slowest, by its transfers."));
 }
 
 TEST_F(PartitionCommand, RefusesWithTheReason) {
   const auto expect = [&](std::vector<std::string> arguments, const std::string& message) {
-    const End end = Run(std::move(arguments));
+    const CommandEnd end = Run(std::move(arguments));
     EXPECT_EQ(end.code, kExitBadInput);
     EXPECT_EQ(end.out, "");
     EXPECT_EQ(end.err, absl::StrCat("siphon: ", message, "\n"));

@@ -1,60 +1,34 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
-#include "launch/commands/command.h"
 #include "launch/commands/step_grid_text.h"
 #include "launch/process/exit_codes.h"
 #include "pipeline/schedules/build_schedule.h"
+#include "tests/launch/commands/run_command.h"
 
 namespace siphon {
 namespace {
 
 using testing::HasSubstr;
 
-class ScheduleCommand : public testing::Test {
+class ScheduleCommand : public CommandTest {
  protected:
-  void SetUp() override {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "siphon-schedule-XXXXXX").string();
-    directory_ = mkdtemp(pattern.data());
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-
   // The exit code; what it printed is in out_ and error_.
   int Run(std::vector<std::string> flags) {
-    CLI::App app;
-    RunCommand run;
-    for (const CommandEntry& entry : CommandRegistry()) {
-      if (entry.name == "schedule") run = entry.add(app);
-    }
-    flags.insert(flags.begin(), "schedule");
-    std::reverse(flags.begin(), flags.end());
-    app.parse(flags);
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    const int code = run();
-    out_ = testing::internal::GetCapturedStdout();
-    error_ = absl::StrReplaceAll(testing::internal::GetCapturedStderr(), {{directory_, "DIR"}});
-    return code;
+    const CommandEnd end = RunRegisteredCommand("schedule", std::move(flags));
+    out_ = end.out;
+    error_ = WithoutDirectory(end.err);
+    return end.code;
   }
 
-  // Path of a new file.
-  std::string File(absl::string_view text) const {
-    const std::string path = directory_ + "/schedule.csv";
-    std::ofstream(path) << text;
-    return path;
-  }
+  std::string File(absl::string_view text) const { return WriteFile("schedule.csv", text); }
 
-  std::string directory_;
   std::string out_;
   std::string error_;
 };

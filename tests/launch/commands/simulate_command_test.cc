@@ -1,18 +1,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "launch/commands/command.h"
 #include "launch/process/exit_codes.h"
+#include "tests/launch/commands/run_command.h"
 
 namespace siphon {
 namespace {
@@ -51,46 +48,21 @@ training
   worker 1: 1RECV_F0 1F0 1B0 1SEND_B0 1RECV_F1 1F1 1B1 1SEND_B1
 )";
 
-class SimulateCommand : public testing::Test {
+class SimulateCommand : public CommandTest {
  protected:
-  void SetUp() override {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "siphon-simulate-XXXXXX").string();
-    directory_ = mkdtemp(pattern.data());
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-
   // The exit code; what it printed is in out_ and error_.
   int Run(absl::string_view plan, std::vector<std::string> flags = {}) {
-    const std::string path = directory_ + "/plan.txt";
-    std::ofstream(path) << plan;
-    flags.insert(flags.begin(), {"--plan", path});
+    flags.insert(flags.begin(), {"--plan", WriteFile("plan.txt", plan)});
     return RunWith(std::move(flags));
   }
 
   int RunWith(std::vector<std::string> flags) {
-    CLI::App app;
-    RunCommand run;
-    for (const CommandEntry& entry : CommandRegistry()) {
-      if (entry.name == "simulate") run = entry.add(app);
-    }
-    flags.insert(flags.begin(), {"simulate"});
-    std::reverse(flags.begin(), flags.end());
-    app.parse(flags);
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    const int code = run();
-    out_ = testing::internal::GetCapturedStdout();
-    error_ = absl::StrReplaceAll(testing::internal::GetCapturedStderr(), {{directory_, "DIR"}});
-    return code;
+    const CommandEnd end = RunRegisteredCommand("simulate", std::move(flags));
+    out_ = end.out;
+    error_ = WithoutDirectory(end.err);
+    return end.code;
   }
 
-  std::string FileText(const std::string& name) const {
-    std::ifstream stream(directory_ + "/" + name);
-    return {std::istreambuf_iterator<char>(stream), {}};
-  }
-
-  std::string directory_;
   std::string out_;
   std::string error_;
 };
@@ -170,8 +142,7 @@ pipeline: {stages: 4, schedule: 1f1b}
 )";
 
 TEST_F(SimulateCommand, TakesAJobFileWithCalculatedCosts) {
-  const std::string job = directory_ + "/job.yaml";
-  std::ofstream(job) << kJob;
+  const std::string job = WriteFile("job.yaml", kJob);
   ASSERT_EQ(RunWith({"--config", job, "--device", "A100", "--format", "json"}), kExitDone)
       << error_;
   const auto json = nlohmann::json::parse(out_);
@@ -181,8 +152,7 @@ TEST_F(SimulateCommand, TakesAJobFileWithCalculatedCosts) {
 }
 
 TEST_F(SimulateCommand, WritesThePlanThatItSimulates) {
-  const std::string job = directory_ + "/job.yaml";
-  std::ofstream(job) << kJob;
+  const std::string job = WriteFile("job.yaml", kJob);
   ASSERT_EQ(RunWith({"--config", job, "--set", "pipeline.schedule=zb_h1", "--output",
                      directory_ + "/written.txt"}),
             kExitDone)

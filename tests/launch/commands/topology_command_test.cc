@@ -1,16 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "absl/strings/str_replace.h"
-#include "launch/commands/command.h"
 #include "launch/process/exit_codes.h"
+#include "tests/launch/commands/run_command.h"
 
 namespace siphon {
 namespace {
@@ -18,40 +15,18 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-class TopologyCommand : public testing::Test {
+class TopologyCommand : public CommandTest {
  protected:
-  void SetUp() override {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "siphon-topology-XXXXXX").string();
-    directory_ = mkdtemp(pattern.data());
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-
   // The exit code; what it printed is in out_ and error_.
   int Run(std::vector<std::string> flags) {
-    CLI::App app;
-    RunCommand run;
-    for (const CommandEntry& entry : CommandRegistry()) {
-      if (entry.name == "topology") run = entry.add(app);
-    }
-    flags.insert(flags.begin(), "topology");
-    std::reverse(flags.begin(), flags.end());
-    app.parse(flags);
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    const int code = run();
-    out_ = absl::StrReplaceAll(testing::internal::GetCapturedStdout(), {{directory_, "DIR"}});
-    error_ = absl::StrReplaceAll(testing::internal::GetCapturedStderr(), {{directory_, "DIR"}});
-    return code;
+    const CommandEnd end = RunRegisteredCommand("topology", std::move(flags));
+    out_ = WithoutDirectory(end.out);
+    error_ = WithoutDirectory(end.err);
+    return end.code;
   }
 
-  std::string File(absl::string_view text) const {
-    const std::string path = directory_ + "/server";
-    std::ofstream(path) << text;
-    return path;
-  }
+  std::string File(absl::string_view text) const { return WriteFile("server", text); }
 
-  std::string directory_;
   std::string out_;
   std::string error_;
 };
