@@ -1,5 +1,6 @@
 #include "planner/action.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -62,6 +63,44 @@ absl::string_view Prefix(absl::string_view text, Accepts accepts) {
 bool IsDigit(unsigned char c) { return absl::ascii_isdigit(c); }
 bool IsKindLetter(unsigned char c) { return absl::ascii_isalpha(c) || c == '_'; }
 
+// `group` is what follows the point.
+absl::StatusOr<GroupId> ParseGroup(absl::string_view text, const KindRow& kind,
+                                   absl::string_view group) {
+  if (!TakesGroup(kind.kind)) {
+    return BadAction(text,
+                     absl::StrCat(kind.name, " takes no tensor group, but '.", group, "' follows"));
+  }
+  GroupId id;
+  if (group.empty() || Prefix(group, IsDigit).size() != group.size()) {
+    return BadAction(text, absl::StrCat("'", group, "' is not the number of a tensor group"));
+  }
+  if (!absl::SimpleAtoi(group, &id.value)) {
+    return BadAction(text, absl::StrCat("tensor group ", group, " is out of range"));
+  }
+  return id;
+}
+
+absl::StatusOr<MicrobatchId> ParseMicrobatch(absl::string_view text, const KindRow& kind,
+                                             absl::string_view microbatch, GroupId group) {
+  MicrobatchId id;
+  if (!HasMicrobatch(kind.kind)) {
+    if (microbatch.empty()) return id;
+    return BadAction(
+        text, absl::StrCat(kind.name, " takes no microbatch, but '", microbatch, "' follows"));
+  }
+  if (microbatch.empty()) {
+    if (group != kWholeStage) return kNoMicrobatch;
+    return BadAction(text, "the microbatch is missing");
+  }
+  if (Prefix(microbatch, IsDigit).size() != microbatch.size()) {
+    return BadAction(text, absl::StrCat("'", microbatch, "' is not the number of a microbatch"));
+  }
+  if (!absl::SimpleAtoi(microbatch, &id.value)) {
+    return BadAction(text, absl::StrCat("microbatch ", microbatch, " is out of range"));
+  }
+  return id;
+}
+
 }  // namespace
 
 absl::string_view ActionKindName(ActionKind kind) { return RowOf(kind).name; }
@@ -73,9 +112,15 @@ bool IsCommunication(ActionKind kind) {
 }
 bool IsMemory(ActionKind kind) { return RowOf(kind).action_class == ActionClass::kMemory; }
 
+bool HasMicrobatch(const Action& action) {
+  return HasMicrobatch(action.kind) && action.microbatch != kNoMicrobatch;
+}
+bool TakesGroup(ActionKind kind) { return IsMemory(kind) || kind == ActionKind::kStep; }
+
 std::string ToString(const Action& action) {
   std::string text = absl::StrCat(action.stage.value, ActionKindName(action.kind));
-  if (HasMicrobatch(action.kind)) absl::StrAppend(&text, action.microbatch.value);
+  if (HasMicrobatch(action)) absl::StrAppend(&text, action.microbatch.value);
+  if (action.group != kWholeStage) absl::StrAppend(&text, ".", action.group.value);
   return text;
 }
 
@@ -83,7 +128,7 @@ absl::StatusOr<Action> ParseAction(absl::string_view original) {
   const absl::string_view text = absl::StripAsciiWhitespace(original);
   const absl::string_view stage = Prefix(text, IsDigit);
   const absl::string_view kind_name = Prefix(text.substr(stage.size()), IsKindLetter);
-  const absl::string_view microbatch = text.substr(stage.size() + kind_name.size());
+  const absl::string_view rest = text.substr(stage.size() + kind_name.size());
   if (stage.empty()) return BadAction(text, "does not start with the number of a stage");
 
   Action action;
@@ -102,20 +147,12 @@ absl::StatusOr<Action> ParseAction(absl::string_view original) {
                                         "'; known: ", absl::StrJoin(kKinds, ", ", append_name)));
   }
   action.kind = row->kind;
-  if (!HasMicrobatch(action.kind)) {
-    if (!microbatch.empty()) {
-      return BadAction(
-          text, absl::StrCat(kind_name, " takes no microbatch, but '", microbatch, "' follows"));
-    }
-    return action;
+  const size_t dot = std::min(rest.find('.'), rest.size());
+  if (dot < rest.size()) {
+    SIPHON_ASSIGN_OR_RETURN(action.group, ParseGroup(text, *row, rest.substr(dot + 1)));
   }
-  if (microbatch.empty()) return BadAction(text, "the microbatch is missing");
-  if (Prefix(microbatch, IsDigit).size() != microbatch.size()) {
-    return BadAction(text, absl::StrCat("'", microbatch, "' is not the number of a microbatch"));
-  }
-  if (!absl::SimpleAtoi(microbatch, &action.microbatch.value)) {
-    return BadAction(text, absl::StrCat("microbatch ", microbatch, " is out of range"));
-  }
+  SIPHON_ASSIGN_OR_RETURN(action.microbatch,
+                          ParseMicrobatch(text, *row, rest.substr(0, dot), action.group));
   return action;
 }
 

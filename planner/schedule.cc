@@ -72,7 +72,7 @@ class ScheduleReader {
                                                        " already; one worker holds a stage"));
       }
       largest_stage_ = std::max(largest_stage_, action.stage.value);
-      if (HasMicrobatch(action.kind)) {
+      if (HasMicrobatch(action)) {
         schedule_.microbatches = std::max(schedule_.microbatches, action.microbatch.value + 1);
       }
       schedule_.programs.back().push_back(action);

@@ -33,7 +33,7 @@ bool IsUpdate(ActionKind kind) { return kind == ActionKind::kStep || kind == Act
 std::string NameOf(const Action& action, bool with_stage) {
   if (with_stage) return ToString(action);
   const absl::string_view kind = ActionKindName(action.kind);
-  return HasMicrobatch(action.kind) ? absl::StrCat(kind, action.microbatch.value)
+  return HasMicrobatch(action) ? absl::StrCat(kind, action.microbatch.value)
                                     : std::string(kind);
 }
 

@@ -43,7 +43,7 @@ std::string Cell(const Interval& interval, size_t length, TextColors colors) {
   std::string text = ToString(interval.action);
   if (text.size() > length) {  // the kind says more than a stage that one row has throughout
     const std::string kind(ActionKindName(interval.action.kind));
-    text = HasMicrobatch(interval.action.kind)
+    text = HasMicrobatch(interval.action)
                ? absl::StrCat(kind.substr(0, 1), interval.action.microbatch.value)
                : kind;
     if (text.size() > length) text = kind.substr(0, length > 0 ? 1 : 0);

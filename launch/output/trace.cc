@@ -30,7 +30,7 @@ Json IntervalEvent(const Interval& interval, int thread) {
                 {"tid", thread},
                 {"cname", std::string(ColorOf(interval).trace_name)},
                 {"args", {{"stage", interval.action.stage.value}}}};
-  if (HasMicrobatch(interval.action.kind)) {
+  if (HasMicrobatch(interval.action)) {
     event["args"]["microbatch"] = interval.action.microbatch.value;
   }
   return event;

@@ -35,6 +35,27 @@ TEST(Action, PrintsAndParsesBackEveryKind) {
   }
 }
 
+TEST(Action, PrintsAndParsesBackTheTensorGroupThatItNames) {
+  Action activations = Make(2, ActionKind::kSwapOut, 5);
+  activations.group = GroupId(3);
+  Action state = Make(2, ActionKind::kSwapInEnd);
+  state.microbatch = kNoMicrobatch;
+  state.group = GroupId(7);
+  Action step = Make(2, ActionKind::kStep);
+  step.group = GroupId(7);
+  const std::vector<std::pair<Action, std::string>> cases = {
+      {activations, "2SWAP_OUT5.3"}, {state, "2SWAP_IN_END.7"}, {step, "2STEP.7"}};
+  for (const auto& [action, text] : cases) {
+    EXPECT_EQ(ToString(action), text);
+    const absl::StatusOr<Action> parsed = ParseAction(text);
+    ASSERT_TRUE(parsed.ok()) << parsed.status();
+    EXPECT_EQ(*parsed, action) << text;
+  }
+  EXPECT_TRUE(HasMicrobatch(activations));
+  EXPECT_FALSE(HasMicrobatch(state));
+  EXPECT_FALSE(HasMicrobatch(step));
+}
+
 TEST(Action, BelongsToOneClassOfKinds) {
   EXPECT_TRUE(IsCompute(ActionKind::kBackwardWeight));
   EXPECT_FALSE(IsCommunication(ActionKind::kBackwardWeight));
@@ -70,6 +91,12 @@ TEST(Action, SaysWhatIsWrongWithAText) {
       {"2F", "action '2F': the microbatch is missing"},
       {"2F5x", "action '2F5x': '5x' is not the number of a microbatch"},
       {"2F-5", "action '2F-5': '-5' is not the number of a microbatch"},
+      {"2F5.1", "action '2F5.1': F takes no tensor group, but '.1' follows"},
+      {"2DROP5.", "action '2DROP5.': '' is not the number of a tensor group"},
+      {"2DROP5.x", "action '2DROP5.x': 'x' is not the number of a tensor group"},
+      {"2DROP5.99999999999",
+       "action '2DROP5.99999999999': tensor group 99999999999 is out of range"},
+      {"2DROP", "action '2DROP': the microbatch is missing"},
       {"3STEP1", "action '3STEP1': STEP takes no microbatch, but '1' follows"},
       {"2147483648F0", "action '2147483648F0': stage 2147483648 is out of range"},
       {"0F99999999999", "action '0F99999999999': microbatch 99999999999 is out of range"},

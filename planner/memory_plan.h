@@ -1,0 +1,141 @@
+#ifndef SIPHON_PLANNER_MEMORY_PLAN_H_
+#define SIPHON_PLANNER_MEMORY_PLAN_H_
+
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "planner/action.h"
+#include "planner/ids.h"
+#include "planner/stage_partition.h"
+#include "planner/units.h"
+
+namespace siphon {
+
+// What the tensors of a group are.
+enum class GroupKind {
+  kActivations,  // saved from F until B; there once a microbatch
+  kParameters,   // the rest are there once, and belong to no microbatch
+  kGradients,
+  kOptimizerState,
+};
+inline constexpr int kGroupKinds = static_cast<int>(GroupKind::kOptimizerState) + 1;
+// "activations", "parameters", ...
+absl::string_view GroupKindName(GroupKind kind);
+
+// Where the tensors of a group are while nobody needs them.
+enum class Placement {
+  kKeep,       // where they are used
+  kRecompute,  // nowhere: activations are computed again from the group's input
+  kPeerSwap,   // in the memory of lenders
+  kHostSwap,   // in host memory
+  kNvmeSwap,   // on the host's NVMe drives
+};
+inline constexpr int kPlacements = static_cast<int>(Placement::kNvmeSwap) + 1;
+// "keep", "recompute", "d2d_swap", "host_swap", "nvme_swap": as in job files and plans.
+absl::string_view PlacementName(Placement placement);
+bool IsSwap(Placement placement);
+
+// A part of a group's tensors and the device that takes it.
+struct Stripe {
+  DeviceId lender;
+  Bytes bytes;  // as TensorGroup::bytes
+  friend bool operator==(const Stripe&, const Stripe&) = default;
+};
+
+// Tensors of consecutive layers of one stage that go the same way at the same time. Immutable fact.
+struct TensorGroup {
+  GroupKind kind = GroupKind::kActivations;
+  StageRange layers;  // of the model, within the stage
+  Bytes bytes;        // kActivations: of one microbatch
+  // kActivations only: what stays when they are dropped (the input of the first layer), and how
+  // long the layers take to compute them again.
+  Bytes input;
+  Nanos recompute;
+  friend bool operator==(const TensorGroup&, const TensorGroup&) = default;
+};
+
+// The decision for one group. The second choice is taken, from the next step on, when a lender
+// refuses or a link is far slower than planned.
+struct GroupChoice {
+  Placement placement = Placement::kKeep;
+  std::vector<Stripe> stripes;  // kPeerSwap: they add up to the group's bytes; else empty
+  Placement second_choice = Placement::kKeep;
+  friend bool operator==(const GroupChoice&, const GroupChoice&) = default;
+};
+
+struct PlannedGroup {
+  TensorGroup group;
+  GroupChoice choice;
+  friend bool operator==(const PlannedGroup&, const PlannedGroup&) = default;
+};
+
+// Where the optimizer step of a stage is computed.
+enum class UpdatePlace {
+  kDevice,
+  // On the host, which then holds the optimizer state: gradients go out, new parameters come back.
+  kHost,
+};
+
+struct StagePlan {
+  std::vector<PlannedGroup> groups;  // GroupId is the place in here; tensors of none are kept
+  UpdatePlace update = UpdatePlace::kDevice;
+  friend bool operator==(const StagePlan&, const StagePlan&) = default;
+};
+
+// One choice for each tensor group of each stage. Empty: everything is kept.
+//
+// How a schedule's actions and this plan mean one thing together:
+//
+// Activations, group g of (stage s, microbatch m):
+// - sDROPm.g stands before sFm: F keeps only the group's input. A B or I that finds the group
+//   dropped computes it again when it reaches the group's last layer; sRECOMPUTEm.g before it does
+//   so at once.
+// - sSWAP_OUTm.g before sFm starts the copy as soon as F is through the group's last layer, behind
+//   sFm at once. sSWAP_OUT_ENDm.g waits for it; then the memory is free.
+// - sSWAP_INm.g takes the memory and starts the copy back. A B or I that finds the group on its
+//   way in waits for it when it reaches the group's last layer; sSWAP_IN_ENDm.g waits at once.
+// - With split backward, the group is needed from I until W.
+//
+// Other kinds, group g of stage s, choice other than kKeep: at the begin and at the end of each
+// step the group is away. sSWAP_IN.g takes the memory and starts the copy. Who needs it waits for
+// it when it comes to its layers: F, B, I and W for parameters, B and W for gradients, STEP for
+// all three. sSWAP_OUT.g and sSWAP_OUT_END.g send it away again; sDROP.g frees it at once, where
+// the copy that is away still holds: not for gradients, nor for what a STEP has changed.
+//
+// sSTEP.g, with g a group of optimizer state, is the step of that group's layers; a plain sSTEP
+// that of all layers without such an action. With UpdatePlace::kHost, STEP copies the gradients of
+// its layers out, computes on the host, and copies the parameters in.
+struct MemoryPlan {
+  std::vector<StagePlan> stages;
+  friend bool operator==(const MemoryPlan&, const MemoryPlan&) = default;
+};
+
+// Injective worker -> device. Nothing else turns a worker into a device. Replicas one after the
+// other.
+struct DeviceMapping {
+  std::vector<DeviceId> device_of_worker;
+  friend bool operator==(const DeviceMapping&, const DeviceMapping&) = default;
+};
+
+// Worker w on device w.
+DeviceMapping IdentityMapping(int workers);
+
+// Cuts `bytes` into stripes in proportion to the weights, each but the last a whole number of
+// `granule`s, empty ones left out. Requires: weights are not negative, one is positive; granule is
+// positive.
+struct LenderWeight {
+  DeviceId lender;
+  int64_t weight = 1;
+  friend bool operator==(const LenderWeight&, const LenderWeight&) = default;
+};
+std::vector<Stripe> CutStripes(Bytes bytes, const std::vector<LenderWeight>& weights,
+                               Bytes granule);
+
+// Bytes of all groups with that choice, activations counted for `live_microbatches[stage]` of them.
+// Requires: one entry a stage.
+Bytes BytesWith(const MemoryPlan& plan, Placement placement,
+                const std::vector<int>& live_microbatches);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_MEMORY_PLAN_H_
