@@ -87,7 +87,8 @@ Bytes StepBoundaries::Outgoing(StageId stage, BoundaryFlow flow) const {
 }
 
 absl::Status StepBoundaries::PassOn(BoundaryFlow flow, int first, int last) {
-  const auto& [stage, kind, microbatch, pairing] = writer_.action();
+  const StageId stage = writer_.action().stage;
+  const MicrobatchId microbatch = writer_.action().microbatch;
   Crossing& crossing = At(writer_.replica(), stage, microbatch, flow);
   crossing.user = first;
   crossing.maker = last;
@@ -101,7 +102,8 @@ absl::Status StepBoundaries::PassOn(BoundaryFlow flow, int first, int last) {
 }
 
 absl::Status StepBoundaries::Send(BoundaryFlow flow) {
-  const auto& [stage, kind, microbatch, pairing] = writer_.action();
+  const StageId stage = writer_.action().stage;
+  const MicrobatchId microbatch = writer_.action().microbatch;
   const StageId target = Target(stage, flow);
   if (!Exists(target) || WorkerOf(target) == writer_.worker()) {
     return writer_.Refuse(
@@ -136,7 +138,8 @@ absl::Status StepBoundaries::Send(BoundaryFlow flow) {
 }
 
 void StepBoundaries::Receive(BoundaryFlow flow) {
-  const auto& [stage, kind, microbatch, pairing] = writer_.action();
+  const StageId stage = writer_.action().stage;
+  const MicrobatchId microbatch = writer_.action().microbatch;
   At(writer_.replica(), stage, microbatch, flow).posted = writer_.last();
   writer_.Change(writer_.last(), TaskMoment::kEnd, MemoryKind::kBoundary, Incoming(stage, flow));
 }
