@@ -11,6 +11,22 @@
 #include "planner/status.h"
 
 namespace siphon {
+namespace {
+
+// A rate that was measured.
+MapKey RateKey(absl::string_view file, absl::string_view name, int64_t& rate) {
+  MapKey key = Required(ValueKey(file, name, rate));
+  key.read = [file, name, &rate, read = std::move(key.read)](const ConfigNode& value) {
+    const absl::Status status = read(value);
+    if (!status.ok() || rate >= kLeastCpuRate) return status;
+    return ConfigErrorAt(file, value,
+                         absl::StrCat(name, ": is ", rate,
+                                      "; must have been measured and be at least ", kLeastCpuRate));
+  };
+  return key;
+}
+
+}  // namespace
 
 std::string WriteCalibration(const CpuCalibration& calibration) {
   return absl::StrCat(
@@ -26,13 +42,13 @@ std::string WriteCalibration(const CpuCalibration& calibration) {
 absl::StatusOr<CpuCalibration> ParseCalibration(absl::string_view text, absl::string_view name) {
   SIPHON_ASSIGN_OR_RETURN(const ConfigNode root, ParseConfigTree(text, name));
   CpuCalibration calibration;
-  SIPHON_RETURN_IF_ERROR(ReadConfigMap(
-      name, root, "a device",
-      {Required(ValueKey(name, "name", calibration.name)),
-       Required(ValueKey(name, "product_flops_per_second", calibration.product_flops)),
-       Required(ValueKey(name, "copy_bytes_per_second", calibration.copy_bandwidth.value)),
-       ValueKey(name, "operation_overhead", calibration.operation_overhead),
-       ValueKey(name, "memory", calibration.memory)}));
+  SIPHON_RETURN_IF_ERROR(
+      ReadConfigMap(name, root, "a device",
+                    {Required(ValueKey(name, "name", calibration.name)),
+                     RateKey(name, "product_flops_per_second", calibration.product_flops),
+                     RateKey(name, "copy_bytes_per_second", calibration.copy_bandwidth.value),
+                     ValueKey(name, "operation_overhead", calibration.operation_overhead),
+                     ValueKey(name, "memory", calibration.memory)}));
   return calibration;
 }
 

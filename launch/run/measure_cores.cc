@@ -74,8 +74,8 @@ CoreSharing SharingOf(const std::vector<std::vector<int64_t>>& laps, size_t core
     const size_t measured = std::min(running, laps.size());
     const double each =
         static_cast<double>(alone) / static_cast<double>(Median(laps[measured - 1]));
-    together.push_back(
-        static_cast<int64_t>(1000 * std::min(each, 1.0) * static_cast<double>(running)));
+    const double all = 1000 * std::min(each, 1.0) * static_cast<double>(running);
+    together.push_back(std::max<int64_t>(1, static_cast<int64_t>(all)));
   }
   return together;
 }

@@ -14,6 +14,9 @@ namespace siphon {
 // sizes take turns, so that a machine that becomes slower spoils no ratio. Entries beyond the job's
 // workers are those of the last size measured, for each core alike.
 //
+// The answer has an entry for each number of workers that have cores of their own here, at least
+// one; entry n - 1 is 1 to 1000 * n, the first 1000.
+//
 // Each thread holds a model of its own. Errors: as of MakeTorchStage and StageCompute.
 absl::StatusOr<CoreSharing> MeasureCores(const PreparedJob& job, const Batch& batch, int rounds);
 

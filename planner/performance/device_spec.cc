@@ -84,11 +84,12 @@ std::vector<std::string> KnownDeviceSpecs() {
 }
 
 absl::StatusOr<DeviceSpec> CpuDeviceSpec(const CpuCalibration& calibration) {
-  if (calibration.product_flops < 100 || calibration.copy_bandwidth.value < 100) {
+  if (calibration.product_flops < kLeastCpuRate ||
+      calibration.copy_bandwidth.value < kLeastCpuRate) {
     return absl::InvalidArgumentError(
         absl::StrCat("calibration of '", calibration.name, "': ", calibration.product_flops,
                      " operations a second and ", FormatRate(calibration.copy_bandwidth),
-                     "; both must have been measured and be 100 a second or more"));
+                     "; both must have been measured and be ", kLeastCpuRate, " a second or more"));
   }
   DeviceSpec device;
   device.name = calibration.name;

@@ -48,7 +48,9 @@ struct CpuCalibration {
   Bytes memory;
   friend bool operator==(const CpuCalibration&, const CpuCalibration&) = default;
 };
-// Errors: InvalidArgument if a rate is not positive.
+// A lower rate was not measured.
+inline constexpr int64_t kLeastCpuRate = 100;  // a second
+// Errors: InvalidArgument if a rate is below kLeastCpuRate.
 absl::StatusOr<DeviceSpec> CpuDeviceSpec(const CpuCalibration& calibration);
 
 }  // namespace siphon

@@ -151,6 +151,61 @@ TEST_F(SimulateCommand, TakesAJobFileWithCalculatedCosts) {
   EXPECT_GT(json["step_seconds"], 0.0);
 }
 
+constexpr absl::string_view kDevice = R"(name: "one core"
+product_flops_per_second: 50000000000
+copy_bytes_per_second: 10000000000
+operation_overhead: 1us
+memory: 8GiB
+)";
+
+TEST_F(SimulateCommand, TakesACalibratedDevice) {
+  const std::string job = WriteFile("job.yaml", kJob);
+  const auto step_seconds = [&](absl::string_view device) -> double {
+    EXPECT_EQ(
+        RunWith({"--config", job, "--device", WriteFile("cpu.yaml", device), "--format", "json"}),
+        kExitDone)
+        << error_;
+    const auto json = nlohmann::json::parse(out_);
+    EXPECT_EQ(json["costs"], "calculated for one core");
+    return json["step_seconds"];
+  };
+  const double fast = step_seconds(kDevice);
+  EXPECT_GT(fast, 0.0);
+  // A tenth of the products, copies and operations takes ten times as long.
+  const double slow = step_seconds(absl::StrReplaceAll(
+      kDevice, {{"50000000000", "5000000000"}, {"10000000000", "1000000000"}, {"1us", "10us"}}));
+  EXPECT_NEAR(slow, 10 * fast, 0.01 * slow);
+}
+
+TEST_F(SimulateCommand, NamesThePlaceOfABrokenDevice) {
+  const std::string job = WriteFile("job.yaml", kJob);
+  const auto refused = [&](absl::string_view device) {
+    EXPECT_EQ(RunWith({"--config", job, "--device", WriteFile("cpu.yaml", device)}), kExitBadInput);
+    EXPECT_EQ(out_, "");
+    return error_;
+  };
+  EXPECT_EQ(refused(absl::StrReplaceAll(kDevice, {{"memory", "memroy"}})),
+            "siphon: DIR/cpu.yaml:5:1: unknown key 'memroy'; did you mean 'memory'?\n");
+  EXPECT_EQ(refused(absl::StrReplaceAll(kDevice, {{"10000000000", "0"}})),
+            "siphon: DIR/cpu.yaml:3:24: copy_bytes_per_second: is 0; must have been measured and "
+            "be at least 100\n");
+  EXPECT_EQ(refused(absl::StrReplaceAll(kDevice, {{"1us", "-1us"}})),
+            "siphon: DIR/cpu.yaml:4:21: operation_overhead: '-1us' is negative\n");
+  EXPECT_EQ(refused("name: a\nname: b\n"),
+            "siphon: DIR/cpu.yaml:2:1: name: stands a second time, first in line 1; remove one of "
+            "them\n");
+  EXPECT_EQ(refused("name: a\n"),
+            "siphon: DIR/cpu.yaml:1:1: a device has no 'product_flops_per_second'; it needs one\n");
+  EXPECT_EQ(refused("A100"),
+            "siphon: DIR/cpu.yaml:1:1: is 'A100'; a device is written as 'key: value' lines\n");
+  EXPECT_THAT(refused(""), HasSubstr("is empty; a device is written as 'key: value' lines\n"));
+  EXPECT_EQ(RunWith({"--config", job, "--device", directory_}), kExitBadInput);
+  EXPECT_EQ(
+      error_,
+      "siphon: --device: 'DIR' is neither a known device (V100, V100-32, A100, A100-80, H100, "
+      "H200) nor a file that can be read; siphon profile --calibrate writes one\n");
+}
+
 TEST_F(SimulateCommand, WritesThePlanThatItSimulates) {
   const std::string job = WriteFile("job.yaml", kJob);
   ASSERT_EQ(RunWith({"--config", job, "--set", "pipeline.schedule=zb_h1", "--output",

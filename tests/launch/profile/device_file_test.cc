@@ -42,6 +42,12 @@ TEST(DeviceFile, NamesThePlaceOfWhatIsWrong) {
               testing::StartsWith("cpu.yaml:2:1: unknown key 'flops'"));
   EXPECT_THAT(std::string(ParseCalibration("name: a\n", "cpu.yaml").status().message()),
               testing::HasSubstr("a device has no 'product_flops_per_second'"));
+  EXPECT_EQ(ParseCalibration("name: a\nproduct_flops_per_second: 99\ncopy_bytes_per_second: 100\n",
+                             "cpu.yaml")
+                .status()
+                .message(),
+            "cpu.yaml:2:27: product_flops_per_second: is 99; must have been measured and be at "
+            "least 100");
 }
 
 TEST(LoadDevice, TakesADeviceOfTheTableOrAFile) {
