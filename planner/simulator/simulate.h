@@ -5,32 +5,16 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "planner/layer_cost.h"
 #include "planner/memory/memory_kind.h"
-#include "planner/model_profile.h"
 #include "planner/schedule.h"
 #include "planner/simulator/shared_cores.h"
 #include "planner/simulator/simulated_step.h"
 #include "planner/stage_cost.h"
-#include "planner/stage_partition.h"
 #include "planner/topology.h"
 #include "planner/units.h"
 
 namespace siphon {
-
-// What one layer of a stage adds to its StageCost: the stage's activations then grow and shrink
-// layer by layer.
-struct LayerCost {
-  Nanos forward;
-  Nanos input_backward;
-  Nanos weight_backward;
-  Bytes stash;
-  Bytes kept_for_weights;
-  Nanos whole_backward;  // 0: what the other two take together
-  friend bool operator==(const LayerCost&, const LayerCost&) = default;
-};
-
-// What a backward of the layer takes that is not split.
-Nanos WholeBackward(const LayerCost& layer);
 
 // Workers that are processes of one machine, where no topology says better.
 struct TransportCosts {
@@ -104,10 +88,6 @@ struct SimulationInput {
 //
 // O(actions * log(workers)) as long as few copies share a link at once. Deterministic.
 absl::StatusOr<SimulatedStep> Simulate(const SimulationInput& input);
-
-// SimulationInput::layers of a model.
-std::vector<std::vector<LayerCost>> LayerCosts(const ModelProfile& profile,
-                                               const StagePartition& partition);
 
 // `schedule` with the same cost for every stage, and free messages.
 SimulationInput EqualStages(Schedule schedule, const StageCost& cost);
