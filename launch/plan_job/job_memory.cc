@@ -37,6 +37,7 @@ absl::StatusOr<MemoryInputs> MemoryInputsOf(const PlannedJob& planned) {
     for (int worker = 0; worker < WorkerCount(plan.training); ++worker) {
       inputs.communication.push_back(IncomingRingBytes(rings, WorkerId(worker)));
     }
+    if (RingsHoldBoundaries(plan, model)) inputs.sent = SentTensors::kCopied;
   }
   return inputs;
 }

@@ -24,7 +24,8 @@ struct PlannedJob {
 };
 
 // What a memory model is told about the job; points into `planned`. `communication` has the rings
-// of its transport. Errors: InvalidArgument at train.precision.
+// of its transport; where these hold every boundary, what is sent is copied into them. Workers of
+// transport auto are taken to be on one host. Errors: InvalidArgument at train.precision.
 absl::StatusOr<MemoryInputs> MemoryInputsOf(const PlannedJob& planned);
 
 enum class Accounting { kRuntime, kPublished };

@@ -44,6 +44,8 @@ std::map<Channel, Bytes> BoundaryMessages(const TrainingPlan& plan, const ModelS
   return messages;
 }
 
+Bytes RoomFor(Bytes message) { return message * kMessagesPerRing + kControlRing; }
+
 // Channels on which gradients of shared parameters go.
 std::set<Channel> SharedGradientChannels(const WorkerLayout& layout) {
   std::set<Channel> channels;
@@ -66,13 +68,20 @@ std::vector<RingSpec> PlanRings(const TrainingPlan& plan, const ModelSpec& model
   for (const Channel& channel : ChannelsOf(layout)) {
     const auto boundary = messages.find(channel);
     if (boundary != messages.end()) {
-      const Bytes room = boundary->second * kMessagesPerRing + kControlRing;
-      rings.push_back({channel, std::min(kLargestRing, room)});
+      rings.push_back({channel, std::min(kLargestRing, RoomFor(boundary->second))});
     } else {
       rings.push_back({channel, shared.contains(channel) ? kSharedGradientRing : kControlRing});
     }
   }
   return rings;
+}
+
+bool RingsHoldBoundaries(const TrainingPlan& plan, const ModelSpec& model) {
+  const std::map<Channel, Bytes> messages = BoundaryMessages(plan, model);
+  return std::all_of(messages.begin(), messages.end(), [](const auto& message) {
+    const auto& [channel, bytes] = message;
+    return channel.from == channel.to || RoomFor(bytes) <= kLargestRing;
+  });
 }
 
 Bytes IncomingRingBytes(const std::vector<RingSpec>& rings, WorkerId worker) {

@@ -17,6 +17,10 @@ inline constexpr int kMessagesPerRing = 2;
 // still computes; larger ones than 64 MiB pass in pieces.
 std::vector<RingSpec> PlanRings(const TrainingPlan& plan, const ModelSpec& model);
 
+// Whether each boundary's ring has that room, so that a worker keeps nothing of what it sent; of a
+// message that passes in pieces it keeps all until the receiver has the last.
+bool RingsHoldBoundaries(const TrainingPlan& plan, const ModelSpec& model);
+
 // Bytes of the rings whose receiver is `worker`: they count as that worker's memory.
 Bytes IncomingRingBytes(const std::vector<RingSpec>& rings, WorkerId worker);
 

@@ -1,0 +1,84 @@
+#include "launch/plan_job/job_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "launch/plan_job/plan_job.h"
+#include "launch/plan_job/plan_rings.h"
+
+namespace siphon {
+namespace {
+
+class JobMemory : public testing::Test {
+ protected:
+  // Four microbatches on two workers.
+  JobMemory() {
+    job_.pipeline.stages = 2;
+    job_.pipeline.schedule = "gpipe";
+    job_.train.global_batch = 8;
+    job_.train.microbatch = 2;
+  }
+
+  void Plan(int64_t hidden, int64_t sequence) {
+    model_ = BuildModelSpec({.kind = "gpt",
+                             .layers = 2,
+                             .hidden = hidden,
+                             .heads = 2,
+                             .vocabulary = 32,
+                             .sequence_length = sequence})
+                 .value();
+    plan_ = PlanJob(job_, model_, 0).value();
+  }
+
+  SentTensors Sent(const std::string& transport) {
+    job_.pipeline.transport = transport;
+    return MemoryInputsOf({job_, model_, plan_}).value().sent;
+  }
+
+  MemoryByKind Worker(const std::string& transport, int worker) {
+    job_.pipeline.transport = transport;
+    return EstimateJob({job_, model_, plan_}, Accounting::kRuntime).value().workers[worker];
+  }
+
+  JobConfig job_;
+  ModelSpec model_;
+  TrainingPlan plan_;
+};
+
+TEST_F(JobMemory, KeepsWhatIsSentOnlyWhereNoRingHoldsIt) {
+  Plan(/*hidden=*/16, /*sequence=*/8);
+  EXPECT_EQ(Sent("auto"), SentTensors::kCopied);
+  EXPECT_EQ(Sent("shared_memory"), SentTensors::kCopied);
+  EXPECT_EQ(Sent("mpi"), SentTensors::kUntilReceived);
+}
+
+TEST_F(JobMemory, CountsARingInsteadOfTheTensorThatWaits) {
+  Plan(/*hidden=*/16, /*sequence=*/8);
+  const Bytes message(2 * 8 * 16 * 4);  // microbatch, sequence, hidden, fp32
+  MemoryByKind rings = Worker("auto", 0);
+  const MemoryByKind messages = Worker("mpi", 0);
+  // In its first backward worker 0 holds the gradient that it received and, unless a ring has it,
+  // what its last forward sent.
+  EXPECT_EQ(rings[MemoryKind::kBoundary], message);
+  EXPECT_EQ(messages[MemoryKind::kBoundary], message * 2);
+  EXPECT_EQ(messages[MemoryKind::kCommunication], Bytes());
+  EXPECT_GE(rings[MemoryKind::kCommunication], message * kMessagesPerRing);
+  rings[MemoryKind::kBoundary] += message;
+  rings[MemoryKind::kCommunication] = Bytes();
+  EXPECT_EQ(rings, messages);
+}
+
+// 4 samples of 2,048 x 1,024 numbers: two of those messages and the room for control exceed the
+// largest ring, 64 MiB.
+TEST_F(JobMemory, KeepsWhatPassesThroughARingInPieces) {
+  job_.train.microbatch = 4;
+  Plan(/*hidden=*/1024, /*sequence=*/2048);
+  EXPECT_EQ(Sent("auto"), SentTensors::kUntilReceived);
+  job_.train.microbatch = 2;
+  Plan(/*hidden=*/1024, /*sequence=*/2048);
+  EXPECT_EQ(Sent("auto"), SentTensors::kCopied);
+}
+
+}  // namespace
+}  // namespace siphon
