@@ -47,10 +47,10 @@ function(siphon_settings target)
   endif()
 endfunction()
 
-# siphon_library(NAME SOURCES a.cc ... LINKS targets ...): one static library for one folder or named sub-folder.
-# Includes are rooted at the project ("planner/action.h"), and at include/siphon once installed.
+# siphon_library(NAME SOURCES a.cc ... LINKS targets ... [LOCAL]): one static library for one folder or named sub-folder.
+# Includes are rooted at the project ("planner/action.h"), and at include/siphon once installed. LOCAL: is not installed.
 function(siphon_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "LOCAL" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   string(REGEX REPLACE "^siphon_" "" short ${name})
   set_target_properties(${name} PROPERTIES EXPORT_NAME ${short})
@@ -60,13 +60,31 @@ function(siphon_library name)
   target_link_libraries(${name} PUBLIC ${ARG_LINKS} PRIVATE ${ARG_PRIVATE_LINKS})
   target_compile_features(${name} PUBLIC cxx_std_20)
   siphon_settings(${name})
-  set_property(GLOBAL APPEND PROPERTY SIPHON_LIBRARIES ${name})
+  if(NOT ARG_LOCAL)
+    set_property(GLOBAL APPEND PROPERTY SIPHON_LIBRARIES ${name})
+  endif()
 endfunction()
 
-# siphon_test(NAME SOURCES a_test.cc ... LINKS targets ... [LABEL unit] [TIMEOUT 60] [MAIN]):
-# a GoogleTest program, one CTest test for each TEST. MAIN: the sources bring their own main().
+# Lets a target use the precompiled headers of another one, which must be compiled with the same flags: executables as
+# libraries, with -fPIC.
+function(siphon_reuse_headers target from)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE -fPIC)
+  siphon_precompiled(${target} REUSE_FROM ${from})
+endfunction()
+# target_precompile_headers, so that ccache understands it.
+function(siphon_precompiled target)
+  target_precompile_headers(${target} ${ARGN})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    target_compile_options(${target} PRIVATE -fpch-preprocess)
+  endif()
+endfunction()
+
+# siphon_test(NAME SOURCES a_test.cc ... LINKS targets ... [LABEL unit] [TIMEOUT 60] [MAIN] [SERIAL] [TORCH]):
+# a GoogleTest program, one CTest test for each TEST. MAIN: the sources bring their own main(). SERIAL: runs beside no other
+# test. TORCH: most sources include LibTorch's headers, which are then the ones that are precompiled.
 function(siphon_test name)
-  cmake_parse_arguments(ARG "MAIN;SERIAL" "LABEL;TIMEOUT" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "MAIN;SERIAL;TORCH" "LABEL;TIMEOUT" "SOURCES;LINKS" ${ARGN})
   if(NOT ARG_LABEL)
     set(ARG_LABEL unit)
   endif()
@@ -79,6 +97,14 @@ function(siphon_test name)
     target_link_libraries(${name} PRIVATE GTest::gtest_main)
   endif()
   siphon_settings(${name})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # compiles in two thirds of the time
+  endif()
+  if(ARG_TORCH)
+    siphon_reuse_headers(${name} siphon_torch)
+  else()
+    siphon_reuse_headers(${name} siphon_test_headers)
+  endif()
   set(properties LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
   if(ARG_SERIAL)
     list(APPEND properties RUN_SERIAL ON)
