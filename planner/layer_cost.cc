@@ -1,8 +1,22 @@
 #include "planner/layer_cost.h"
 
+#include <algorithm>
+
 #include "planner/status.h"
 
 namespace siphon {
+namespace {
+
+// Gives the tensor that both layers save to the first of them, whose backward is the last to use
+// it. What W needs of it then stays there, too, and is not counted twice before that backward.
+void ShareBoundary(Bytes saved_by_both, LayerCost& before, LayerCost& layer) {
+  const Bytes kept = std::min(saved_by_both, layer.kept_for_weights);
+  layer.stash -= saved_by_both;
+  layer.kept_for_weights -= kept;
+  before.kept_for_weights += kept;
+}
+
+}  // namespace
 
 Nanos WholeBackward(const LayerCost& layer) {
   if (layer.whole_backward > Nanos(0)) return layer.whole_backward;
@@ -25,6 +39,9 @@ std::vector<std::vector<LayerCost>> LayerCosts(const ModelProfile& profile,
                        .stash = SavedBytes(layer),
                        .kept_for_weights = layer.kept_for_weights,
                        .whole_backward = layer.whole_backward});
+      if (index == range.begin) continue;
+      const Bytes saved_by_both = SavedByBoth(profile.layers[index - 1], layer);
+      ShareBoundary(saved_by_both, stage[stage.size() - 2], stage.back());
     }
   }
   return costs;

@@ -15,7 +15,7 @@ struct LayerCost {
   Nanos forward;
   Nanos input_backward;
   Nanos weight_backward;
-  Bytes stash;
+  Bytes stash;  // a tensor that the layer before saves too counts there, in both of these
   Bytes kept_for_weights;
   Nanos whole_backward;  // 0: what the other two take together
   friend bool operator==(const LayerCost&, const LayerCost&) = default;

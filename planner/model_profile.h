@@ -34,7 +34,7 @@ struct LayerProfile {
   Bytes weight_backward_workspace;  // of W alone, beside `kept_for_weights`; 0: not known
   std::vector<SavedTensor> saved;
   // Parts of `saved` that are the layer's input and output themselves, which the layers before and
-  // behind may have saved too; 0: none, or not known.
+  // behind may have saved too; 0: none, or not known. Neither is larger than `saved`.
   Bytes saved_input;
   Bytes saved_output;
   // Part of `saved`, together with gradients queued for it, that stays until W when the backward is
@@ -54,6 +54,8 @@ struct ModelProfile {
 };
 
 Bytes SavedBytes(const LayerProfile& layer);
+// Of the tensor between two layers of one stage: what both of them saved, which is there once.
+Bytes SavedByBoth(const LayerProfile& before, const LayerProfile& layer);
 // What a backward takes that is not split.
 Nanos WholeBackward(const LayerProfile& layer);
 

@@ -12,6 +12,10 @@ Bytes SavedBytes(const LayerProfile& layer) {
   return total;
 }
 
+Bytes SavedByBoth(const LayerProfile& before, const LayerProfile& layer) {
+  return std::min(before.saved_output, layer.saved_input);
+}
+
 Nanos WholeBackward(const LayerProfile& layer) {
   if (layer.whole_backward > Nanos(0)) return layer.whole_backward;
   return layer.input_backward + layer.weight_backward;
@@ -41,6 +45,7 @@ std::vector<StageCost> StageCosts(const ModelProfile& profile, const StagePartit
       cost.gradients += layer.gradients;
       cost.optimizer_state += layer.optimizer_state;
       cost.stash += SavedBytes(layer);
+      if (index > range.begin) cost.stash -= SavedByBoth(profile.layers[index - 1], layer);
       cost.kept_for_weights += layer.kept_for_weights;
       // Layers run one after the other, so that the largest of them counts.
       cost.forward_workspace = std::max(cost.forward_workspace, layer.forward_workspace);

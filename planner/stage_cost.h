@@ -20,7 +20,8 @@ struct StageCost {
   Bytes parameters;      // of the stage, whatever the microbatch; also the next two
   Bytes gradients;
   Bytes optimizer_state;
-  Bytes stash;             // saved from F until B (or until I, where the backward is split)
+  // Saved from F until B (or until I, where the backward is split); what two layers save, once.
+  Bytes stash;
   Bytes kept_for_weights;  // what stays from I until W
   Bytes input;             // boundary with the previous stage; 0 for the first
   Bytes output;            // boundary with the next stage; 0 for the last

@@ -55,7 +55,16 @@ absl::Status ReadLayer(absl::string_view file, const ConfigNode& node, LayerProf
                                        : ValueKey(file, key.name, layer.*key.size));
   }
   keys.push_back(ListKey(file, "saved", layer.saved, ReadSaved));
-  return ReadConfigMap(file, node, "a layer", keys);
+  SIPHON_RETURN_IF_ERROR(ReadConfigMap(file, node, "a layer", keys));
+  const Bytes saved = SavedBytes(layer);
+  for (const auto& [key, part] : {std::pair("saved_input", layer.saved_input),
+                                  std::pair("saved_output", layer.saved_output)}) {
+    if (part <= saved) continue;
+    return ConfigErrorAt(file, node,
+                         absl::StrCat(key, ": is ", FormatBytes(part), ", but the layer saves ",
+                                      FormatBytes(saved), "; it is a part of 'saved'"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckMachine(const ProfileFile& file, absl::string_view name) {

@@ -116,6 +116,9 @@ TEST(ProfileFile, NamesThePlaceOfWhatIsWrong) {
             "p.yaml:23:5: unknown key 'boundry'; did you mean 'boundary'?");
   EXPECT_EQ(Refusal(absl::StrReplaceAll(kTwoLayers, {{", bytes: 640B", ""}})),
             "p.yaml:41:9: a saved tensor has no 'bytes'; it needs one");
+  EXPECT_EQ(Refusal("microbatch: 1\nlayers:\n  - name: a\n    saved_output: 8B\n    saved:\n"
+                    "      - {name: x, bytes: 7B}\n"),
+            "p.yaml:3:5: saved_output: is 8 B, but the layer saves 7 B; it is a part of 'saved'");
   EXPECT_EQ(Refusal(absl::StrReplaceAll(kTwoLayers, {{"1850", "2001"}})),
             "p.yaml: cores_together: item 2 is 2001; 2 workers get 1 to 2000 thousandths of a core "
             "together");

@@ -5,6 +5,8 @@
 
 #include "pipeline/schedules/build_schedule.h"
 #include "planner/lower_schedule.h"
+#include "planner/memory/stage_passes.h"
+#include "planner/stage_cost.h"
 
 namespace siphon {
 namespace {
@@ -108,6 +110,34 @@ TEST(EstimateRuntime, TakesMeasuredSizesBeforeAllOthers) {
 
 // In units of sequence x hidden: the input, the normed input, query, key and value (3), attended,
 // the middle, the normed middle, and the perceptron's width twice (8).
+TEST(EstimateRuntime, SharesSavedTensorsAsTheCostsOfStagesDo) {
+  const ModelSpec model = ThreeLayers();
+  const StagePartition partition = {{{0, 2}, {2, 3}}};
+  const Schedule schedule = Lowered("gpipe", 2, 2);
+  ModelProfile profile{.microbatch = 1};
+  profile.layers = {{.name = "a",
+                     .boundary = Bytes(16),
+                     .saved = {{"all", Bytes(50)}},
+                     .saved_output = Bytes(16)},
+                    {.name = "b",
+                     .boundary = Bytes(32),
+                     .saved = {{"all", Bytes(70)}},
+                     .saved_input = Bytes(16),
+                     .saved_output = Bytes(32)},
+                    {.name = "c", .saved = {{"all", Bytes(40)}}, .saved_input = Bytes(32)}};
+  const std::vector<StagePasses> passes = PassesOfStages({.model = &model,
+                                                          .partition = &partition,
+                                                          .schedule = &schedule,
+                                                          .microbatch = 1,
+                                                          .profile = &profile});
+  const std::vector<StageCost> costs = StageCosts(profile, partition);
+  EXPECT_EQ(passes[0].stash, Bytes(50 + 70 - 16));
+  EXPECT_EQ(passes[1].stash, Bytes(40));
+  for (size_t stage = 0; stage < costs.size(); ++stage) {
+    EXPECT_EQ(costs[stage].stash, passes[stage].stash);
+  }
+}
+
 TEST(EstimateRuntime, KeepsSixteenHiddenStatesOfAGptBlockWithFusedAttention) {
   const ModelSpec model =
       BuildModelSpec({.layers = 1, .hidden = 64, .heads = 4, .sequence_length = 32}).value();

@@ -55,6 +55,31 @@ TEST(SimulatedMemory, LayersComeAndGoOneByOne) {
             "30:\n");
 }
 
+// 100 bytes between two layers that both save them; the second needs them for W.
+TEST(SimulatedMemory, WhatTwoLayersSaveIsThereOnceUntilBothAreDone) {
+  const ModelProfile profile{.layers = {{.forward = Nanos(5),
+                                         .input_backward = Nanos(5),
+                                         .weight_backward = Nanos(5),
+                                         .saved = {{"mask", Bytes(20)}, {"output", Bytes(100)}},
+                                         .saved_output = Bytes(100)},
+                                        {.forward = Nanos(5),
+                                         .input_backward = Nanos(5),
+                                         .weight_backward = Nanos(5),
+                                         .saved = {{"input", Bytes(100)}, {"mean", Bytes(3)}},
+                                         .saved_input = Bytes(100),
+                                         .kept_for_weights = Bytes(100)}}};
+  const StagePartition partition{.stages = {{0, 2}}};
+  SimulationInput input{.schedule = ParsedSchedule("0F0 0I0 0W0\n"),
+                        .stages = StageCosts(profile, partition),
+                        .layers = LayerCosts(profile, partition)};
+  EXPECT_EQ(CurveText(Simulated(input).memory[0]),
+            "0: activations 120\n"
+            "5: activations 123\n"
+            "15: activations 120\n"
+            "20: activations 100\n"
+            "30:\n");
+}
+
 TEST(SimulatedMemory, BoundaryTensorsLiveAtTheirMakerUntilSentAndAtTheirUserUntilUsed) {
   StageCost cost = TenNanos();
   cost.output = Bytes(8);
