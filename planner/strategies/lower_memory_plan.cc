@@ -1,0 +1,342 @@
+#include "planner/strategies/lower_memory_plan.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+constexpr int kNone = -1;
+
+bool IsBackward(ActionKind kind) {
+  return kind == ActionKind::kBackward || kind == ActionKind::kBackwardInput;
+}
+
+bool Needs(ActionKind action, GroupKind group) {
+  switch (action) {
+    case ActionKind::kForward:
+    case ActionKind::kBackwardInput:
+      return group == GroupKind::kParameters;
+    case ActionKind::kBackward:
+    case ActionKind::kBackwardWeight:
+      return group == GroupKind::kParameters || group == GroupKind::kGradients;
+    case ActionKind::kStep:
+      return group != GroupKind::kActivations;
+    default:
+      return false;
+  }
+}
+
+// Puts memory actions into one worker's program. A slot is a place where they may stand: before a
+// compute cell, before a STEP, and the end of the program.
+class ProgramLowering {
+ public:
+  ProgramLowering(const Schedule& schedule, int worker, const MemoryPlan& plan,
+                  const LowerMemoryOptions& options)
+      : microbatches_(schedule.microbatches),
+        program_(schedule.programs[worker]),
+        options_(options),
+        lives_(schedule.worker_of_stage.size() * static_cast<size_t>(schedule.microbatches)),
+        ends_(schedule.worker_of_stage.size()) {
+    FindSlots();
+    for (const StageId stage : StagesOf(schedule, WorkerId(worker))) {
+      const std::vector<PlannedGroup>& groups = plan.stages[stage.value].groups;
+      for (int group = 0; group < static_cast<int>(groups.size()); ++group) {
+        AddGroup(stage, GroupId(group), groups[group]);
+      }
+      AddStep(stage);
+    }
+  }
+
+  std::vector<Action> Run() {
+    std::vector<Action> lowered;
+    for (size_t slot = 0; slot < slots_.size(); ++slot) {
+      WriteMemoryActions(lowered, before_[slot]);
+      const int end = slot + 1 < slots_.size() ? slots_[slot + 1] : slots_[slot];
+      for (int place = slots_[slot]; place < end; ++place) {
+        const Action& action = program_[place];
+        if (action.kind == ActionKind::kStep) WriteSteps(lowered, action.stage);
+        lowered.push_back(action);
+        if (action.kind != ActionKind::kStep) continue;
+        for (const Action& out : ends_[action.stage.value].behind_step) lowered.push_back(out);
+      }
+    }
+    return lowered;
+  }
+
+ private:
+  // Slots of a microbatch's forward and of the backward that needs what it has saved.
+  struct Life {
+    int forward = kNone;
+    int backward = kNone;
+  };
+  struct Coming {
+    int needed;  // slot of the use
+    Action action;
+  };
+  // What stands in a slot, in this order: what makes room, what takes it, what the coming forward
+  // does with its activations.
+  struct SlotActions {
+    std::vector<Action> leaving;
+    std::vector<Coming> coming;
+    std::vector<Action> forward;
+  };
+  struct StepEnd {
+    std::vector<GroupId> away;        // groups of optimizer state
+    std::vector<Action> behind_step;  // copies out that the STEP was waited for with
+  };
+
+  SwapTiming TimingOf(StageId stage) const {
+    return options_.timing.empty() ? SwapTiming{} : options_.timing[stage.value];
+  }
+  DirectBackward DirectOf(StageId stage) const {
+    return options_.direct.empty() ? DirectBackward::kLeave : options_.direct[stage.value];
+  }
+  Life& LifeOf(const Action& action) {
+    return lives_[static_cast<size_t>(action.stage.value) * microbatches_ +
+                  action.microbatch.value];
+  }
+  int LastSlot() const { return static_cast<int>(slots_.size()) - 1; }
+
+  void FindSlots() {
+    bool within_cell = false;
+    for (int place = 0; place < static_cast<int>(program_.size()); ++place) {
+      const Action& action = program_[place];
+      const bool is_slot = IsCompute(action.kind) || action.kind == ActionKind::kStep;
+      // Messages at the beginning belong to no slot's action, but have to go somewhere.
+      if ((is_slot || place == 0) && !within_cell) slots_.push_back(place);
+      within_cell = action.pairing == Pairing::kWithNext;
+      if (!is_slot) continue;
+      const int slot = LastSlot();
+      if (action.kind == ActionKind::kForward) {
+        LifeOf(action).forward = slot;
+        if (forwards_.empty() || forwards_.back() != slot) forwards_.push_back(slot);
+      }
+      if (IsBackward(action.kind)) LifeOf(action).backward = slot;
+    }
+    slots_.push_back(static_cast<int>(program_.size()));
+    before_.resize(slots_.size());
+  }
+
+  void AddGroup(StageId stage, GroupId group, const PlannedGroup& planned) {
+    if (planned.choice.placement == Placement::kKeep) return;
+    if (planned.group.kind == GroupKind::kOptimizerState) {
+      ends_[stage.value].away.push_back(group);
+    } else if (planned.group.kind != GroupKind::kActivations) {
+      AddResident(stage, group, planned.group.kind);
+    } else {
+      for (int microbatch = 0; microbatch < microbatches_; ++microbatch) {
+        const Action action{.stage = stage, .microbatch = MicrobatchId(microbatch), .group = group};
+        if (planned.choice.placement == Placement::kRecompute) {
+          AddDrop(action);
+        } else {
+          AddSwap(action);
+        }
+      }
+    }
+  }
+
+  static Action As(Action action, ActionKind kind) {
+    action.kind = kind;
+    return action;
+  }
+
+  void AddDrop(const Action& action) {
+    const Life life = LifeOf(action);
+    if (life.forward == kNone || life.backward == kNone) return;
+    const bool direct = life.backward == life.forward + 1;
+    if (direct && DirectOf(action.stage) == DirectBackward::kLeave) return;
+    before_[life.forward].forward.push_back(As(action, ActionKind::kDrop));
+  }
+
+  void AddSwap(const Action& action) {
+    const Life life = LifeOf(action);
+    if (life.forward == kNone || life.backward == kNone) return;
+    const SwapTiming timing = TimingOf(action.stage);
+    const auto next = std::upper_bound(forwards_.begin(), forwards_.end(), life.forward);
+    const auto past = std::lower_bound(next, forwards_.end(), life.backward);
+    if (next == past) return;
+    const auto waited = std::min<std::ptrdiff_t>(timing.forwards_to_leave, past - next) - 1;
+    const int gone = *(next + std::max<std::ptrdiff_t>(0, waited));
+    const int back = std::max(gone + 1, life.backward - timing.actions_to_come_back);
+    before_[life.forward].forward.push_back(As(action, ActionKind::kSwapOut));
+    before_[gone].leaving.push_back(As(action, ActionKind::kSwapOutEnd));
+    before_[back].coming.push_back({life.backward, As(action, ActionKind::kSwapIn)});
+  }
+
+  // Slots of all actions that need such a group of the stage.
+  std::vector<int> UsesOf(StageId stage, GroupKind kind) const {
+    std::vector<int> uses;
+    for (int slot = 0; slot < LastSlot(); ++slot) {
+      for (int place = slots_[slot]; place < slots_[slot + 1]; ++place) {
+        const Action& action = program_[place];
+        if (action.stage != stage || !Needs(action.kind, kind)) continue;
+        if (uses.empty() || uses.back() != slot) uses.push_back(slot);
+      }
+    }
+    return uses;
+  }
+
+  // Parameters or gradients: in for each run of uses, away where the next one is far enough.
+  void AddResident(StageId stage, GroupId group, GroupKind kind) {
+    const Action action{.stage = stage, .microbatch = kNoMicrobatch, .group = group};
+    const std::vector<int> uses = UsesOf(stage, kind);
+    const int lead = TimingOf(stage).actions_to_come_back;
+    for (size_t first = 0; first < uses.size();) {
+      size_t last = first;
+      // Between the two it leaves, and is gone, before it comes back.
+      while (last + 1 < uses.size() && uses[last + 1] - lead <= uses[last] + 2) ++last;
+      before_[std::max(0, uses[first] - lead)].coming.push_back(
+          {uses[first], As(action, ActionKind::kSwapIn)});
+      SendAway(action, kind, uses[last]);
+      first = last + 1;
+    }
+  }
+
+  void SendAway(const Action& action, GroupKind kind, int last_use) {
+    const Action& user = program_[slots_[last_use]];
+    if (user.kind == ActionKind::kStep) {
+      ends_[action.stage.value].behind_step.push_back(As(action, ActionKind::kSwapOut));
+      before_.back().leaving.push_back(As(action, ActionKind::kSwapOutEnd));
+      return;
+    }
+    if (kind == GroupKind::kParameters) {
+      before_[last_use + 1].leaving.push_back(As(action, ActionKind::kDrop));
+      return;
+    }
+    before_[last_use + 1].leaving.push_back(As(action, ActionKind::kSwapOut));
+    before_[std::min(last_use + 2, LastSlot())].leaving.push_back(
+        As(action, ActionKind::kSwapOutEnd));
+  }
+
+  Action OnState(StageId stage, ActionKind kind, GroupId group) const {
+    const MicrobatchId microbatch = kind == ActionKind::kStep ? MicrobatchId(0) : kNoMicrobatch;
+    return {.stage = stage, .kind = kind, .microbatch = microbatch, .group = group};
+  }
+
+  // The first groups of optimizer state come in before the stage's STEP.
+  void AddStep(StageId stage) {
+    const SwapTiming timing = TimingOf(stage);
+    const std::vector<GroupId>& away = ends_[stage.value].away;
+    for (int slot = 0; slot < LastSlot(); ++slot) {
+      const Action& action = program_[slots_[slot]];
+      if (action.kind != ActionKind::kStep || action.stage != stage) continue;
+      const size_t at_once = static_cast<size_t>(std::max(0, timing.groups_ahead)) + 1;
+      for (size_t place = 0; place < std::min(away.size(), at_once); ++place) {
+        before_[std::max(0, slot - timing.actions_before_step)].coming.push_back(
+            {slot, OnState(stage, ActionKind::kSwapIn, away[place])});
+      }
+    }
+  }
+
+  // Behind each STEP the group leaves; when the one before it is gone, another one comes.
+  void WriteSteps(std::vector<Action>& lowered, StageId stage) const {
+    const std::vector<GroupId>& away = ends_[stage.value].away;
+    const size_t ahead = static_cast<size_t>(std::max(0, TimingOf(stage).groups_ahead)) + 1;
+    for (size_t place = 0; place < away.size(); ++place) {
+      lowered.push_back(OnState(stage, ActionKind::kStep, away[place]));
+      lowered.push_back(OnState(stage, ActionKind::kSwapOut, away[place]));
+      if (place > 0) lowered.push_back(OnState(stage, ActionKind::kSwapOutEnd, away[place - 1]));
+      if (place + ahead < away.size()) {
+        lowered.push_back(OnState(stage, ActionKind::kSwapIn, away[place + ahead]));
+      }
+    }
+    if (!away.empty()) lowered.push_back(OnState(stage, ActionKind::kSwapOutEnd, away.back()));
+  }
+
+  // What is needed first comes first, of one backward the last layers.
+  static auto OrderOf(const Coming& coming) {
+    const Action& action = coming.action;
+    const int group = action.microbatch == kNoMicrobatch ? action.group.value : -action.group.value;
+    return std::make_tuple(coming.needed, action.stage, action.microbatch, group);
+  }
+
+  static void WriteMemoryActions(std::vector<Action>& lowered, SlotActions& slot) {
+    std::sort(slot.coming.begin(), slot.coming.end(),
+              [](const Coming& a, const Coming& b) { return OrderOf(a) < OrderOf(b); });
+    lowered.insert(lowered.end(), slot.leaving.begin(), slot.leaving.end());
+    for (const Coming& coming : slot.coming) lowered.push_back(coming.action);
+    lowered.insert(lowered.end(), slot.forward.begin(), slot.forward.end());
+  }
+
+  const int microbatches_;
+  const std::vector<Action>& program_;
+  const LowerMemoryOptions& options_;
+  std::vector<int> slots_;     // places, ascending; the last is the end of the program
+  std::vector<int> forwards_;  // slots with a forward
+  std::vector<Life> lives_;    // [stage, microbatch]
+  std::vector<StepEnd> ends_;  // [stage]
+  std::vector<SlotActions> before_;
+};
+
+absl::Status CheckSizes(const Schedule& schedule, const MemoryPlan& plan,
+                        const LowerMemoryOptions& options) {
+  const auto stages = static_cast<size_t>(StageCount(schedule));
+  const auto check = [&](size_t size, absl::string_view what) -> absl::Status {
+    if (size == stages) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("the memory plan has ", what, " for ", size,
+                                                   " stages, but the schedule has ", stages));
+  };
+  SIPHON_RETURN_IF_ERROR(check(plan.stages.size(), "groups"));
+  if (!options.timing.empty()) {
+    SIPHON_RETURN_IF_ERROR(check(options.timing.size(), "times of copies"));
+  }
+  return options.direct.empty() ? absl::OkStatus()
+                                : check(options.direct.size(), "rules for direct backwards");
+}
+
+absl::Status CheckChoices(const MemoryPlan& plan) {
+  for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
+    for (const auto& [group, choice] : plan.stages[stage].groups) {
+      if (choice.placement != Placement::kRecompute || group.kind == GroupKind::kActivations) {
+        continue;
+      }
+      return absl::InvalidArgumentError(absl::StrCat(
+          GroupKindName(group.kind), " of stage ", stage,
+          " cannot be computed again: only activations take ", PlacementName(choice.placement)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckActions(const Schedule& schedule, const MemoryPlan& plan) {
+  for (int worker = 0; worker < WorkerCount(schedule); ++worker) {
+    for (const Action& action : schedule.programs[worker]) {
+      if (IsMemory(action.kind)) {
+        return absl::FailedPreconditionError(
+            absl::StrCat("a memory plan is for a schedule without memory actions, but worker ",
+                         worker, " has ", ToString(action)));
+      }
+      if (action.kind != ActionKind::kUpdate) continue;
+      for (const auto& [group, choice] : plan.stages[action.stage.value].groups) {
+        if (group.kind == GroupKind::kActivations || !IsSwap(choice.placement)) continue;
+        return absl::FailedPreconditionError(absl::StrCat(
+            GroupKindName(group.kind), " of stage ", action.stage.value, " cannot be away: worker ",
+            worker, " has ", ToString(action), ", which needs them in the middle of the step"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Schedule> LowerMemoryPlan(Schedule schedule, const MemoryPlan& plan,
+                                         const LowerMemoryOptions& options) {
+  SIPHON_RETURN_IF_ERROR(CheckSizes(schedule, plan, options));
+  SIPHON_RETURN_IF_ERROR(CheckChoices(plan));
+  SIPHON_RETURN_IF_ERROR(CheckActions(schedule, plan));
+  std::vector<std::vector<Action>> programs;
+  for (int worker = 0; worker < WorkerCount(schedule); ++worker) {
+    programs.push_back(ProgramLowering(schedule, worker, plan, options).Run());
+  }
+  schedule.programs = std::move(programs);
+  return schedule;
+}
+
+}  // namespace siphon

@@ -1,0 +1,58 @@
+#ifndef SIPHON_PLANNER_STRATEGIES_LOWER_MEMORY_PLAN_H_
+#define SIPHON_PLANNER_STRATEGIES_LOWER_MEMORY_PLAN_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "planner/memory_plan.h"
+#include "planner/schedule.h"
+
+namespace siphon {
+
+// When the copies of one stage may run: the longer, the more work hides them, and the more memory
+// holds tensors that are on their way.
+struct SwapTiming {
+  // SWAP_OUT_END stands before so many of the worker's forwards behind the F: 1 is the first
+  // action that takes memory again.
+  int forwards_to_leave = 1;
+  // SWAP_IN stands so many compute actions before the one that needs the tensors. 0: right before
+  // it, so that only the backward of the layers behind hides the copy.
+  int actions_to_come_back = 1;
+  // The same before STEP, whose first groups come in while earlier work runs ...
+  int actions_before_step = 0;
+  // ... and so many groups more than the one that steps are in at a time, one more on its way out.
+  int groups_ahead = 1;
+  friend bool operator==(const SwapTiming&, const SwapTiming&) = default;
+};
+
+// What becomes of activations to be recomputed whose backward follows their forward directly.
+enum class DirectBackward {
+  kLeave,  // they stay: their worker never holds more for it, except in that backward itself
+  kDrop,   // they go like all others: the backward then holds one group at a time
+};
+
+struct LowerMemoryOptions {
+  std::vector<SwapTiming> timing;      // [stage]; empty: the default for all
+  std::vector<DirectBackward> direct;  // [stage]; empty: kLeave for all
+};
+
+// `schedule` with the memory actions that `plan` means (planner/memory_plan.h):
+// - activations leave behind their F and are back for their B or I; those of a microbatch without
+//   another forward of their worker in between stay, since nothing would use the room;
+// - parameters, gradients and optimizer state are in from their first use to their last, and away
+//   in between where the worker does other things for long enough;
+// - groups of optimizer state that are away step one after the other, each with a STEP of its own
+//   before the stage's plain STEP.
+// Memory actions stand before compute actions (before a compound cell as a whole), around STEPs and
+// at the end: never between two messages, so that what can be posted together still is.
+//
+// Requires: the schedule is valid. Errors: InvalidArgument when plan or options are not of the
+// schedule's stages, FailedPrecondition for a schedule that has memory actions already, or
+// asynchronous updates of a stage whose parameters, gradients or optimizer state shall be away.
+// O(actions + groups x microbatches).
+absl::StatusOr<Schedule> LowerMemoryPlan(Schedule schedule, const MemoryPlan& plan,
+                                         const LowerMemoryOptions& options);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_STRATEGIES_LOWER_MEMORY_PLAN_H_

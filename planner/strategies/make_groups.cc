@@ -1,0 +1,63 @@
+#include "planner/strategies/make_groups.h"
+
+#include <algorithm>
+
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+// What the layer before has saved for both of them; nothing across stages.
+Bytes SavedBefore(const ModelProfile& profile, const StageRange& stage, int layer) {
+  if (layer == stage.begin) return Bytes(0);
+  return SavedByBoth(profile.layers[layer - 1], profile.layers[layer]);
+}
+
+TensorGroup ActivationsOf(const ModelProfile& profile, const StageRange& stage,
+                          const StageRange& layers) {
+  TensorGroup group{.kind = GroupKind::kActivations, .layers = layers};
+  for (int layer = layers.begin; layer < layers.end; ++layer) {
+    group.bytes += SavedBytes(profile.layers[layer]) - SavedBefore(profile, stage, layer);
+    group.recompute += profile.layers[layer].forward;
+  }
+  if (layers.begin == 0) return group;
+  const Bytes input = profile.layers[layers.begin - 1].boundary;
+  const Bytes more = input - SavedBefore(profile, stage, layers.begin);
+  group.input = std::clamp(more, Bytes(0), group.bytes);
+  return group;
+}
+
+}  // namespace
+
+TensorGroup GroupOf(const ModelProfile& profile, const StageRange& stage, GroupKind kind,
+                    const StageRange& layers) {
+  SIPHON_CHECK(0 <= stage.begin && stage.begin <= layers.begin && layers.begin < layers.end &&
+                   layers.end <= stage.end && stage.end <= static_cast<int>(profile.layers.size()),
+               "the group's layers are in the stage, and these in the profile");
+  if (kind == GroupKind::kActivations) return ActivationsOf(profile, stage, layers);
+  TensorGroup group{.kind = kind, .layers = layers};
+  for (int index = layers.begin; index < layers.end; ++index) {
+    const LayerProfile& layer = profile.layers[index];
+    group.bytes += kind == GroupKind::kParameters  ? layer.parameters
+                   : kind == GroupKind::kGradients ? layer.gradients
+                                                   : layer.optimizer_state;
+  }
+  return group;
+}
+
+MemoryPlan KeepEverything(const ModelProfile& profile, const StagePartition& partition) {
+  MemoryPlan plan;
+  for (const StageRange& stage : partition.stages) {
+    StagePlan& planned = plan.stages.emplace_back();
+    for (int kind = 0; kind < kGroupKinds; ++kind) {
+      for (int layer = stage.begin; layer < stage.end; ++layer) {
+        const TensorGroup group =
+            GroupOf(profile, stage, static_cast<GroupKind>(kind), {layer, layer + 1});
+        if (group.bytes > Bytes(0)) planned.groups.push_back({.group = group});
+      }
+    }
+  }
+  return plan;
+}
+
+}  // namespace siphon

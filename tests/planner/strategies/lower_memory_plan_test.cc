@@ -1,0 +1,299 @@
+#include "planner/strategies/lower_memory_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "pipeline/schedules/build_schedule.h"
+#include "planner/lower_schedule.h"
+#include "tests/planner/schedule_testing.h"
+
+namespace siphon {
+namespace {
+
+PlannedGroup Group(GroupKind kind, Placement placement, int layer = 0) {
+  return {.group = {.kind = kind, .layers = {layer, layer + 1}, .bytes = Bytes(8)},
+          .choice = {.placement = placement}};
+}
+
+PlannedGroup Activations(Placement placement) { return Group(GroupKind::kActivations, placement); }
+
+// All stages alike.
+MemoryPlan Plan(int stages, std::vector<PlannedGroup> groups) {
+  MemoryPlan plan;
+  plan.stages.assign(stages, {.groups = std::move(groups)});
+  return plan;
+}
+
+std::string Lowered(absl::string_view program, std::vector<PlannedGroup> groups,
+                    const SwapTiming& timing = {}, DirectBackward direct = DirectBackward::kLeave) {
+  const Schedule schedule = ParsedSchedule(program);
+  const int stages = StageCount(schedule);
+  const auto lowered = LowerMemoryPlan(schedule, Plan(stages, std::move(groups)),
+                                       {.timing = std::vector<SwapTiming>(stages, timing),
+                                        .direct = {static_cast<size_t>(stages), direct}});
+  EXPECT_TRUE(lowered.ok()) << lowered.status();
+  return lowered.ok() ? ToString(*lowered) : "";
+}
+
+TEST(LowerMemoryPlan, SwapsActivationsOutBehindTheirForwardAndInBeforeTheirBackward) {
+  EXPECT_EQ(Lowered("0F0 0F1 0F2 0B0 0B1 0B2\n", {Activations(Placement::kHostSwap)},
+                    {.actions_to_come_back = 0}),
+            "0SWAP_OUT0.0 0F0 0SWAP_OUT_END0.0 0SWAP_OUT1.0 0F1 0SWAP_OUT_END1.0 0F2 "
+            "0SWAP_IN0.0 0B0 0SWAP_IN1.0 0B1 0B2\n");
+}
+
+TEST(LowerMemoryPlan, GivesCopiesMoreTimeWhenTold) {
+  EXPECT_EQ(Lowered("0F0 0F1 0F2 0F3 0B0 0B1 0B2 0B3\n", {Activations(Placement::kPeerSwap)},
+                    {.forwards_to_leave = 2, .actions_to_come_back = 1}),
+            "0SWAP_OUT0.0 0F0 0SWAP_OUT1.0 0F1 0SWAP_OUT_END0.0 0SWAP_OUT2.0 0F2 "
+            "0SWAP_OUT_END1.0 0SWAP_OUT_END2.0 0SWAP_IN0.0 0F3 0SWAP_IN1.0 0B0 0SWAP_IN2.0 0B1 "
+            "0B2 0B3\n");
+}
+
+TEST(LowerMemoryPlan, BringsTheLastLayersBackFirst) {
+  EXPECT_EQ(Lowered("0F0 0F1 0B0 0B1\n",
+                    {Activations(Placement::kHostSwap), Activations(Placement::kHostSwap)}),
+            "0SWAP_OUT0.0 0SWAP_OUT0.1 0F0 0SWAP_OUT_END0.0 0SWAP_OUT_END0.1 0F1 0SWAP_IN0.1 "
+            "0SWAP_IN0.0 0B0 0B1\n");
+}
+
+TEST(LowerMemoryPlan, LeavesWhatNoOtherForwardComesBetween) {
+  const std::string program = "0F0 0B0 0F1 0B1\n";
+  EXPECT_EQ(Lowered(program, {Activations(Placement::kNvmeSwap)}), program);
+  EXPECT_EQ(Lowered(program, {Activations(Placement::kRecompute)}), program);
+}
+
+TEST(LowerMemoryPlan, DropsBeforeADirectBackwardWhenTold) {
+  EXPECT_EQ(
+      Lowered("0F0 0B0 0F1 0B1\n", {Activations(Placement::kRecompute)}, {}, DirectBackward::kDrop),
+      "0DROP0.0 0F0 0B0 0DROP1.0 0F1 0B1\n");
+}
+
+TEST(LowerMemoryPlan, DropsEveryGroupThatIsComputedAgain) {
+  EXPECT_EQ(Lowered("0F0 0F1 0B1 0B0\n",
+                    {Activations(Placement::kRecompute), Activations(Placement::kKeep),
+                     Activations(Placement::kRecompute)}),
+            "0DROP0.0 0DROP0.2 0F0 0F1 0B1 0B0\n");
+}
+
+TEST(LowerMemoryPlan, BringsSplitBackwardsWhatTheyNeedBeforeI) {
+  EXPECT_EQ(Lowered("0F0 0F1 0I0 0W0 0I1 0W1\n", {Activations(Placement::kHostSwap)},
+                    {.actions_to_come_back = 0}),
+            "0SWAP_OUT0.0 0F0 0SWAP_OUT_END0.0 0F1 0SWAP_IN0.0 0I0 0W0 0I1 0W1\n");
+}
+
+TEST(LowerMemoryPlan, NeverStandsInsideACompoundCell) {
+  EXPECT_EQ(Lowered("0F0 0F1 (0F2;0B0)OVERLAP_F_B 0B1 0B2\n", {Activations(Placement::kHostSwap)}),
+            "0SWAP_OUT0.0 0F0 0SWAP_OUT_END0.0 0SWAP_OUT1.0 0F1 0SWAP_OUT_END1.0 0SWAP_IN0.0 "
+            "(0F2;0B0)OVERLAP_F_B 0SWAP_IN1.0 0B1 0B2\n");
+}
+
+TEST(LowerMemoryPlan, StepsStateThatIsAwayGroupByGroup) {
+  const PlannedGroup away = Group(GroupKind::kOptimizerState, Placement::kHostSwap);
+  EXPECT_EQ(Lowered("0F0 0B0 0STEP\n", {away, away, away}, {.groups_ahead = 0}),
+            "0F0 0B0 0SWAP_IN.0 0STEP.0 0SWAP_OUT.0 0SWAP_IN.1 0STEP.1 0SWAP_OUT.1 "
+            "0SWAP_OUT_END.0 0SWAP_IN.2 0STEP.2 0SWAP_OUT.2 0SWAP_OUT_END.1 0SWAP_OUT_END.2 "
+            "0STEP\n");
+}
+
+TEST(LowerMemoryPlan, BringsStateInWhileTheLastBackwardRuns) {
+  const PlannedGroup away = Group(GroupKind::kOptimizerState, Placement::kPeerSwap);
+  EXPECT_EQ(Lowered("0F0 0B0 0STEP\n", {away}, {.actions_before_step = 1}),
+            "0F0 0SWAP_IN.0 0B0 0STEP.0 0SWAP_OUT.0 0SWAP_OUT_END.0 0STEP\n");
+}
+
+TEST(LowerMemoryPlan, KeepsParametersInFromTheirFirstUseToTheirLast) {
+  EXPECT_EQ(Lowered("0F0 0B0 0STEP\n", {Group(GroupKind::kParameters, Placement::kHostSwap)}),
+            "0SWAP_IN.0 0F0 0B0 0STEP 0SWAP_OUT.0 0SWAP_OUT_END.0\n");
+}
+
+// Stage 0 and stage 1 on one worker, one after the other.
+TEST(LowerMemoryPlan, DropsParametersWhileTheWorkerIsAtAnotherStage) {
+  EXPECT_EQ(Lowered("0F0 0F1 0F2 0F3 1F0 1F1 1F2 1F3 1B3 1B2 1B1 1B0 0B3 0B2 0B1 0B0\n",
+                    {Group(GroupKind::kParameters, Placement::kHostSwap)}),
+            "0SWAP_IN.0 0F0 0F1 0F2 1SWAP_IN.0 0F3 0DROP.0 1F0 1F1 1F2 1F3 1B3 1B2 1B1 "
+            "0SWAP_IN.0 1B0 1DROP.0 0B3 0B2 0B1 0B0 0DROP.0\n");
+}
+
+TEST(LowerMemoryPlan, SendsGradientsAwayBetweenTheirUses) {
+  EXPECT_EQ(
+      Lowered("0B0 1B0 1B1 1B2 1B3 0B1 1STEP 0STEP\n",
+              {Group(GroupKind::kGradients, Placement::kHostSwap)}, {.actions_to_come_back = 0}),
+      "0SWAP_IN.0 0B0 0SWAP_OUT.0 1SWAP_IN.0 1B0 0SWAP_OUT_END.0 1B1 1B2 1B3 0SWAP_IN.0 0B1 "
+      "1STEP 1SWAP_OUT.0 0STEP 0SWAP_OUT.0 0SWAP_OUT_END.0 1SWAP_OUT_END.0\n");
+}
+
+TEST(LowerMemoryPlan, RefusesWhatDoesNotBelongTogether) {
+  const Schedule schedule = ParsedSchedule("0F0 0B0\n");
+  EXPECT_EQ(LowerMemoryPlan(schedule, {}, {}).status().ToString(),
+            "INVALID_ARGUMENT: the memory plan has groups for 0 stages, but the schedule has 1");
+  EXPECT_EQ(LowerMemoryPlan(schedule, Plan(1, {}), {.timing = {{}, {}}}).status().ToString(),
+            "INVALID_ARGUMENT: the memory plan has times of copies for 2 stages, but the schedule "
+            "has 1");
+  const MemoryPlan lost = Plan(1, {Group(GroupKind::kGradients, Placement::kRecompute)});
+  EXPECT_EQ(LowerMemoryPlan(schedule, lost, {}).status().ToString(),
+            "INVALID_ARGUMENT: gradients of stage 0 cannot be computed again: only activations "
+            "take recompute");
+}
+
+TEST(LowerMemoryPlan, RefusesASchedulesOwnMemoryActionsAndUpdatesWithoutState) {
+  EXPECT_EQ(
+      LowerMemoryPlan(ParsedSchedule("0DROP0 0F0 0B0\n"), Plan(1, {}), {}).status().ToString(),
+      "FAILED_PRECONDITION: a memory plan is for a schedule without memory actions, but "
+      "worker 0 has 0DROP0");
+  const MemoryPlan away = Plan(1, {Group(GroupKind::kOptimizerState, Placement::kHostSwap)});
+  EXPECT_EQ(LowerMemoryPlan(ParsedSchedule("0F0 0B0 0UPDATE0\n"), away, {}).status().ToString(),
+            "FAILED_PRECONDITION: optimizer_state of stage 0 cannot be away: worker 0 has "
+            "0UPDATE0, which needs them in the middle of the step");
+}
+
+class Dice {
+ public:
+  explicit Dice(uint32_t seed) : engine_(seed) {}
+  int Roll(int low, int high) {
+    return low + static_cast<int>(engine_() % static_cast<uint32_t>(high - low + 1));
+  }
+
+ private:
+  std::mt19937 engine_;
+};
+
+MemoryPlan RandomPlan(int stages, Dice& dice) {
+  MemoryPlan plan;
+  for (int stage = 0; stage < stages; ++stage) {
+    StagePlan& planned = plan.stages.emplace_back();
+    for (int group = dice.Roll(0, 5); group > 0; --group) {
+      const auto kind = static_cast<GroupKind>(dice.Roll(0, kGroupKinds - 1));
+      auto placement = static_cast<Placement>(dice.Roll(0, kPlacements - 1));
+      if (kind != GroupKind::kActivations && placement == Placement::kRecompute) {
+        placement = Placement::kKeep;
+      }
+      planned.groups.push_back(Group(kind, placement, group));
+    }
+  }
+  return plan;
+}
+
+// Where a group is, as its worker's program tells.
+enum class Where { kNowhere, kIn, kLeaving, kAway, kDropped };
+
+// Follows every group through the programs by the rules of memory_plan.h; "" or what breaks them.
+std::string BrokenRule(const Schedule& schedule, const MemoryPlan& plan) {
+  for (const std::vector<Action>& program : schedule.programs) {
+    std::map<std::tuple<int, int, int>, Where> where;  // stage, group, microbatch
+    for (size_t place = 0; place < program.size(); ++place) {
+      const Action& action = program[place];
+      const int stage = action.stage.value;
+      const std::vector<PlannedGroup>& groups = plan.stages[stage].groups;
+      if (IsMemory(action.kind)) {
+        const PlannedGroup& planned = groups[action.group.value];
+        const bool saved = planned.group.kind == GroupKind::kActivations;
+        const auto [found, first] =
+            where.insert({{stage, action.group.value, action.microbatch.value},
+                          saved ? Where::kNowhere : Where::kAway});
+        Where& now = found->second;
+        const auto move = [&](Where from, Where to) { return std::exchange(now, to) == from; };
+        bool right = false;
+        switch (action.kind) {
+          case ActionKind::kDrop:
+            right = saved ? move(Where::kNowhere, Where::kDropped) : move(Where::kIn, Where::kAway);
+            break;
+          case ActionKind::kSwapOut:
+            right = move(saved ? Where::kNowhere : Where::kIn, Where::kLeaving);
+            break;
+          case ActionKind::kSwapOutEnd:
+            right = move(Where::kLeaving, Where::kAway);
+            break;
+          default:
+            right = move(Where::kAway, Where::kIn);
+        }
+        if (!right) return ToString(action);
+        continue;
+      }
+      const bool computes = IsCompute(action.kind) || action.kind == ActionKind::kStep;
+      for (int group = 0; computes && group < static_cast<int>(groups.size()); ++group) {
+        const auto& [tensors, choice] = groups[group];
+        if (!IsSwap(choice.placement)) continue;
+        if (tensors.kind == GroupKind::kActivations) {
+          const auto found = where.find({stage, group, action.microbatch.value});
+          const bool backward =
+              action.kind == ActionKind::kBackward || action.kind == ActionKind::kBackwardInput;
+          if (backward && found != where.end() && found->second != Where::kIn) {
+            return ToString(action);
+          }
+          continue;
+        }
+        const bool own_step = action.kind == ActionKind::kStep && action.group == GroupId(group);
+        const bool needed =
+            tensors.kind == GroupKind::kParameters ? true
+            : tensors.kind == GroupKind::kGradients
+                ? action.kind != ActionKind::kForward && action.kind != ActionKind::kBackwardInput
+                : own_step;
+        const auto found = where.find({stage, group, kNoMicrobatch.value});
+        if (needed && (found == where.end() || found->second != Where::kIn)) {
+          return ToString(action);
+        }
+      }
+    }
+    for (const auto& [key, now] : where) {
+      const auto [stage, group, microbatch] = key;
+      const bool saved = plan.stages[stage].groups[group].group.kind == GroupKind::kActivations;
+      if (now == Where::kLeaving) return "a copy out at the end of the step";
+      if (!saved && now != Where::kAway) return "a group that is in at the end of the step";
+    }
+  }
+  return "";
+}
+
+Schedule WithoutMemory(Schedule schedule) {
+  for (std::vector<Action>& program : schedule.programs) {
+    std::erase_if(program, [](const Action& action) {
+      return IsMemory(action.kind) ||
+             (action.kind == ActionKind::kStep && action.group != kWholeStage);
+    });
+  }
+  return schedule;
+}
+
+TEST(LowerMemoryPlan, KeepsTheRulesForEveryScheduleAndAnyPlan) {
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    Dice dice(seed);
+    const std::vector<ScheduleEntry>& registry = ScheduleRegistry();
+    const ScheduleEntry& entry = registry[seed % registry.size()];
+    if (entry.update == WeightUpdate::kAsynchronous) continue;
+    const int workers = dice.Roll(1, 4);
+    const auto built = BuildSchedule(
+        entry.name,
+        {.workers = workers, .chunks = entry.chunks, .microbatches = workers * dice.Roll(2, 3)});
+    if (!built.ok()) continue;  // a file's schedule, or one that needs another shape
+    Schedule schedule = *built;
+    if (dice.Roll(0, 1) == 0) {
+      schedule = AppendOptimizerStep(InsertCommunication(schedule).value(), {});
+    }
+    const int stages = StageCount(schedule);
+    const MemoryPlan plan = RandomPlan(stages, dice);
+    LowerMemoryOptions options;
+    for (int stage = 0; stage < stages; ++stage) {
+      options.timing.push_back({.forwards_to_leave = dice.Roll(1, 3),
+                                .actions_to_come_back = dice.Roll(0, 4),
+                                .actions_before_step = dice.Roll(0, 2),
+                                .groups_ahead = dice.Roll(0, 2)});
+      options.direct.push_back(static_cast<DirectBackward>(dice.Roll(0, 1)));
+    }
+    const auto lowered = LowerMemoryPlan(schedule, plan, options);
+    ASSERT_TRUE(lowered.ok()) << lowered.status();
+    const std::string what = entry.name + ", seed " + std::to_string(seed);
+    EXPECT_EQ(WithoutMemory(*lowered), schedule) << what;
+    EXPECT_EQ(BrokenRule(*lowered, plan), "") << what << "\n" << ToString(*lowered);
+  }
+}
+
+}  // namespace
+}  // namespace siphon
