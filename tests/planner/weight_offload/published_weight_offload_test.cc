@@ -1,0 +1,123 @@
+// Table 1 and Figure 4 of the weight offloading paper (hal-03580767).
+
+#include "planner/weight_offload/published_weight_offload.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "planner/weight_offload/layer_to_layer.h"
+#include "planner/weight_offload/plan_weight_offload.h"
+#include "planner/weight_offload/weight_offload_bound.h"
+#include "tests/planner/weight_offload/weight_offload_testing.h"
+
+namespace siphon {
+namespace {
+
+constexpr double kTableRate = 12;
+
+std::string Name(const WeightOffloadRow& row) {
+  return absl::StrCat(row.network, " ", row.depth, " ", row.batch);
+}
+
+double Millis(Nanos nanos) { return static_cast<double>(nanos.value) * 1e-6; }
+
+TEST(WeightOffloadTable1, LayerToLayerIdlesAsPublishedWithinAMillisecond) {
+  ASSERT_EQ(WeightOffloadTable1().size(), 15u);
+  for (const WeightOffloadRow& row : WeightOffloadTable1()) {
+    const WeightOffloadProblem problem = PublishedWeightOffload(row, kTableRate);
+    const WeightOffloadStep step = Simulated(problem, LayerToLayerPlan(problem));
+    EXPECT_EQ(step.idle, LayerToLayerIdle(problem)) << Name(row);
+    EXPECT_LE(std::abs(Millis(step.idle) - (row.layer_to_layer_ms - row.compute_ms)), 1.0)
+        << Name(row) << ": " << Millis(step.idle);
+    EXPECT_NEAR(Millis(step.step_time), row.layer_to_layer_ms, 1.0) << Name(row);
+  }
+}
+
+TEST(WeightOffloadTable1, TheBoundIsTheComputationInEveryRow) {
+  for (const WeightOffloadRow& row : WeightOffloadTable1()) {
+    const WeightOffloadProblem problem = PublishedWeightOffload(row, kTableRate);
+    EXPECT_EQ(WeightOffloadBound(problem), ComputeTime(problem)) << Name(row);
+  }
+}
+
+// Five of nine rows of GPT-2 to the millisecond, the other four and the others of Bert shorter: two
+// transfers, out and in, of the block beside the embeddings, which compute for no time. Bert at
+// batch 64 is published with one of these two transfers.
+TEST(WeightOffloadTable1, GreedyWaitsForTwoTransfersInEveryRow) {
+  for (const WeightOffloadRow& row : WeightOffloadTable1()) {
+    const WeightOffloadProblem problem = PublishedWeightOffload(row, kTableRate);
+    const auto choice = PlanWeightOffload(problem, Discount::kUse);
+    ASSERT_TRUE(choice.ok()) << choice.status();
+    const WeightOffloadStep step = Simulated(problem, choice->scheduled.plan);
+    EXPECT_EQ(step.step_time, choice->scheduled.step_time) << Name(row);
+    const double idle = Millis(step.idle);
+    EXPECT_NEAR(idle, Millis(SendTime(problem, 1) + FetchTime(problem, 1)), 0.01) << Name(row);
+    const int published = row.greedy_ms - row.compute_ms;
+    if (row.network == "Bert" && row.batch == 64) {
+      EXPECT_NEAR(idle - published, Millis(SendTime(problem, 1)), 1) << Name(row);
+    } else {
+      EXPECT_LE(idle, published + 1) << Name(row);
+    }
+  }
+}
+
+class TrimmedInTable1 : public testing::TestWithParam<WeightOffloadRow> {};
+
+TEST_P(TrimmedInTable1, IsAtMostAsLongAsGreedyIsPublished) {
+  const WeightOffloadRow& row = GetParam();
+  const WeightOffloadProblem problem = PublishedWeightOffload(row, kTableRate);
+  const auto choice = PlanTrimmedWeightOffload(problem);
+  ASSERT_TRUE(choice.ok()) << choice.status();
+  const WeightOffloadStep step = Simulated(problem, choice->scheduled.plan);
+  EXPECT_EQ(step.step_time, choice->scheduled.step_time);
+  EXPECT_LE(Millis(step.idle), row.greedy_ms - row.compute_ms);
+  EXPECT_LE(Millis(step.idle), 7);
+  EXPECT_LE(step.peak, problem.capacity);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryRow, TrimmedInTable1, testing::ValuesIn(WeightOffloadTable1()),
+                         [](const testing::TestParamInfo<WeightOffloadRow>& info) {
+                           return absl::StrReplaceAll(Name(info.param), {{" ", "_"}, {"-", ""}});
+                         });
+
+TEST(WeightOffloadTable1, NamesTheRowsItHas) {
+  const auto row = FindWeightOffloadRow("Bert", 96, 32);
+  ASSERT_TRUE(row.ok()) << row.status();
+  EXPECT_EQ(row->greedy_ms, 11657);
+  const auto unknown = FindWeightOffloadRow("Bert", 74, 32);
+  EXPECT_TRUE(absl::IsNotFound(unknown.status()));
+  EXPECT_NE(unknown.status().message().find("it has GPT-2 depth 74 batch 64, "), std::string::npos);
+}
+
+// As the paper draws it: idle falls with the rate, greedy has almost none from 4 GB/s on, and
+// without the discount there is more.
+TEST(WeightOffloadFigure4, FallsWithTheRateTowardsTheComputation) {
+  const auto row = FindWeightOffloadRow("GPT-2", 38, 64);
+  ASSERT_TRUE(row.ok());
+  const auto figure = WeightOffloadFigure4(*row);
+  ASSERT_TRUE(figure.ok()) << figure.status();
+  ASSERT_EQ(figure->x.size(), 6u);
+  ASSERT_EQ(figure->series.size(), 5u);
+  const auto at = [&](size_t series, size_t point) {
+    return *figure->series[series].values[point];
+  };
+  for (size_t point = 0; point < figure->x.size(); ++point) {
+    EXPECT_GE(at(0, point), 1);
+    EXPECT_LE(at(0, point), at(1, point)) << "bound and trimmed at " << figure->x[point];
+    EXPECT_LE(at(1, point), at(2, point)) << "trimmed and greedy at " << figure->x[point];
+    EXPECT_LE(at(2, point), at(4, point)) << "greedy and L2L at " << figure->x[point];
+    for (size_t series = 0; series < 5 && point > 0; ++series) {
+      EXPECT_LE(at(series, point), at(series, point - 1)) << figure->series[series].name;
+    }
+  }
+  EXPECT_GT(at(2, 0), 1.5);
+  EXPECT_LT(at(2, 3), 1.01) << "greedy at 4 GB/s";
+}
+
+}  // namespace
+}  // namespace siphon
