@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "planner/check_group_residency.h"
 #include "planner/marked_grid.h"
 #include "planner/status.h"
 
@@ -73,7 +74,7 @@ class WorkerResidency {
     for (int place = 0; place < static_cast<int>(program_.size()); ++place) {
       const Action& action = program_[place];
       const Transition* transition = TransitionOf(action.kind);
-      if (transition == nullptr) continue;
+      if (transition == nullptr || action.group != kWholeStage) continue;
       Activations& activations = held_[{action.stage, action.microbatch}];
       if (activations.residence != transition->before) {
         return Bad(place, absl::StrCat("worker ", worker_, " has ", ToString(action),
@@ -120,11 +121,11 @@ class WorkerResidency {
 
 }  // namespace
 
-absl::Status CheckResidency(const Schedule& schedule) {
+absl::Status CheckResidency(const Schedule& schedule, const MemoryPlan& plan) {
   for (int worker = 0; worker < WorkerCount(schedule); ++worker) {
     SIPHON_RETURN_IF_ERROR(WorkerResidency(schedule, worker).Check());
   }
-  return absl::OkStatus();
+  return CheckGroupResidency(schedule, plan);
 }
 
 absl::Status CheckLiveActivations(const Schedule& schedule, const std::vector<int>& limits) {

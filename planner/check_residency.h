@@ -4,17 +4,19 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "planner/memory_plan.h"
 #include "planner/schedule.h"
 
 namespace siphon {
 
 // Follows the activations of every (stage, microbatch) through its worker's program: made by F,
 // used by B, I and W, moved by SWAP_OUT .. SWAP_OUT_END and SWAP_IN .. SWAP_IN_END, or given up by
-// DROP and made anew by RECOMPUTE.
+// DROP and made anew by RECOMPUTE. Actions on tensor groups: as CheckGroupResidency, which this
+// calls.
 //
 // Errors: FailedPrecondition with the grid, "<-- here" behind the action that finds them in a state
 // in which it cannot use them, or behind the end of a program that leaves a copy under way.
-absl::Status CheckResidency(const Schedule& schedule);
+absl::Status CheckResidency(const Schedule& schedule, const MemoryPlan& plan = {});
 
 // `limits[w]` is the largest number of (stage, microbatch) activations that worker w may keep at
 // once (see PeakLiveActivations). Errors: FailedPrecondition with the grid at the forward that goes

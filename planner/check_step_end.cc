@@ -63,7 +63,7 @@ class StepEndChecker {
                  absl::StrCat("has ", ToString(action), " behind ", ToString(At(worker, earlier)),
                               ", ", why));
     };
-    if (HasMicrobatch(action.kind)) {
+    if (HasMicrobatch(action)) {
       const int ended = std::max({norm_, stage.reduce_gradient, stage.step});
       if (ended >= 0) return behind(ended, "which ends the step");
     }

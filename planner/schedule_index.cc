@@ -1,7 +1,9 @@
 #include "planner/schedule_index.h"
 
 #include <cstdint>
+#include <tuple>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "planner/marked_grid.h"
 #include "planner/status.h"
@@ -57,7 +59,8 @@ absl::Status CheckAction(const Schedule& schedule, const Action& action, ActionP
                          absl::StrCat("worker ", where.worker, " has ", ToString(action),
                                       ", but stages are 0 to ", stages - 1));
   }
-  if (action.microbatch.value < 0 || action.microbatch.value >= schedule.microbatches) {
+  if (HasMicrobatch(action) &&
+      (action.microbatch.value < 0 || action.microbatch.value >= schedule.microbatches)) {
     return ScheduleError(schedule, where,
                          absl::StrCat("worker ", where.worker, " has ", ToString(action),
                                       ", but microbatches are 0 to ", schedule.microbatches - 1));
@@ -70,6 +73,24 @@ absl::Status CheckAction(const Schedule& schedule, const Action& action, ActionP
                      action.stage.value, " is on worker ", holder));
   }
   return absl::OkStatus();
+}
+
+// An action on a group: stage, kind, microbatch, group.
+using GroupAction = std::tuple<StageId, ActionKind, MicrobatchId, GroupId>;
+
+GroupAction Key(const Action& action) {
+  return {action.stage, action.kind, action.microbatch, action.group};
+}
+
+bool MayRepeat(const Action& action) {
+  return IsMemory(action.kind) && action.microbatch == kNoMicrobatch;
+}
+
+absl::Status Twice(const Schedule& schedule, ActionPosition where) {
+  return ScheduleError(
+      schedule, where,
+      absl::StrCat("worker ", where.worker, " has ",
+                   ToString(schedule.programs[where.worker][where.index]), " twice"));
 }
 
 }  // namespace
@@ -86,16 +107,18 @@ absl::StatusOr<ScheduleIndex> ScheduleIndex::Build(const Schedule& schedule) {
   SIPHON_RETURN_IF_ERROR(CheckStages(schedule));
   SIPHON_RETURN_IF_ERROR(CheckSize(schedule));
   ScheduleIndex index(StageCount(schedule), schedule.microbatches);
+  absl::flat_hash_set<GroupAction> named;
   for (size_t worker = 0; worker < schedule.programs.size(); ++worker) {
     for (size_t place = 0; place < schedule.programs[worker].size(); ++place) {
       const Action& action = schedule.programs[worker][place];
       const ActionPosition where{static_cast<int>(worker), static_cast<int>(place)};
       SIPHON_RETURN_IF_ERROR(CheckAction(schedule, action, where));
-      int& known = index.index_of_[static_cast<size_t>(action.kind)][index.Slot(action)];
-      if (known >= 0) {
-        return ScheduleError(schedule, where,
-                             absl::StrCat("worker ", worker, " has ", ToString(action), " twice"));
+      if (action.group != kWholeStage) {
+        if (MayRepeat(action) || named.insert(Key(action)).second) continue;
+        return Twice(schedule, where);
       }
+      int& known = index.index_of_[static_cast<size_t>(action.kind)][index.Slot(action)];
+      if (known >= 0) return Twice(schedule, where);
       known = where.index;
     }
   }

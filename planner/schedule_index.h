@@ -24,10 +24,12 @@ class ScheduleIndex {
  public:
   // Errors: FailedPrecondition with the grid when a worker, stage or microbatch does not exist, a
   // worker holds no stage, an action stands on a worker that does not hold its stage, or an action
-  // stands twice.
+  // stands twice. (Those on groups that belong to no microbatch may: parameters can come in for the
+  // forward, and again for the backward.)
   static absl::StatusOr<ScheduleIndex> Build(const Schedule& schedule);
 
-  // Place of the action in its worker's program, or -1. Stage and microbatch must exist.
+  // Place of the action in its worker's program, or -1. Stage and microbatch must exist. Requires:
+  // it names no group.
   int Find(const Action& action) const {
     return index_of_[static_cast<size_t>(action.kind)][Slot(action)];
   }

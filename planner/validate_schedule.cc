@@ -20,8 +20,9 @@ namespace {
 
 class Validator {
  public:
-  Validator(const Schedule& schedule, SchedulePurpose purpose, ScheduleIndex index)
-      : schedule_(schedule), purpose_(purpose), index_(std::move(index)) {
+  Validator(const Schedule& schedule, SchedulePurpose purpose, const MemoryPlan& plan,
+            ScheduleIndex index)
+      : schedule_(schedule), purpose_(purpose), plan_(plan), index_(std::move(index)) {
     for (const std::vector<Action>& program : schedule.programs) {
       for (const Action& action : program) {
         has_communication_ |= IsCommunication(action.kind);
@@ -38,7 +39,7 @@ class Validator {
     if (IsLowered()) SIPHON_RETURN_IF_ERROR(CheckCommunicationCoverage());
     SIPHON_RETURN_IF_ERROR(CheckOrder());
     SIPHON_RETURN_IF_ERROR(CheckStepEnd(schedule_, index_));
-    if (IsTraining()) SIPHON_RETURN_IF_ERROR(CheckResidency(schedule_));
+    if (IsTraining()) SIPHON_RETURN_IF_ERROR(CheckResidency(schedule_, plan_));
     SIPHON_RETURN_IF_ERROR(CheckChannels());
     return FindDeadlock(schedule_, index_,
                         IsLowered() ? WaitsFor::kCommunication : WaitsFor::kCompute);
@@ -257,6 +258,7 @@ class Validator {
 
   const Schedule& schedule_;
   const SchedulePurpose purpose_;
+  const MemoryPlan& plan_;
   const ScheduleIndex index_;
   bool has_communication_ = false;
   bool has_step_end_ = false;
@@ -264,9 +266,10 @@ class Validator {
 
 }  // namespace
 
-absl::Status ValidateSchedule(const Schedule& schedule, SchedulePurpose purpose) {
+absl::Status ValidateSchedule(const Schedule& schedule, SchedulePurpose purpose,
+                              const MemoryPlan& plan) {
   SIPHON_ASSIGN_OR_RETURN(ScheduleIndex index, ScheduleIndex::Build(schedule));
-  return Validator(schedule, purpose, std::move(index)).Validate();
+  return Validator(schedule, purpose, plan, std::move(index)).Validate();
 }
 
 }  // namespace siphon

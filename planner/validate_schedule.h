@@ -2,6 +2,7 @@
 #define SIPHON_PLANNER_VALIDATE_SCHEDULE_H_
 
 #include "absl/status/status.h"
+#include "planner/memory_plan.h"
 #include "planner/schedule.h"
 
 namespace siphon {
@@ -20,11 +21,14 @@ enum class SchedulePurpose { kTraining, kForwardOnly };
 //   one channel (sender, receiver, direction) are received in the order in which they are sent; and
 //   the programs finish under rendezvous semantics: consecutive communication actions form one
 //   group that is posted together (as with ncclGroupStart/End) and completes only when each of its
-//   partners has been posted; nothing behind it starts before.
+//   partners has been posted; nothing behind it starts before;
+// - residency: nothing uses activations, or tensor groups of `plan`, that are away
+//   (check_residency.h).
 //
 // Errors: FailedPrecondition; the message is one sentence, then the grid with "<-- here" behind the
 // bad cell.
-absl::Status ValidateSchedule(const Schedule& schedule, SchedulePurpose purpose);
+absl::Status ValidateSchedule(const Schedule& schedule, SchedulePurpose purpose,
+                              const MemoryPlan& plan = {});
 
 }  // namespace siphon
 

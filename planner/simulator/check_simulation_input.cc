@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "planner/simulator/check_planned_groups.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -113,18 +114,6 @@ absl::Status CheckCores(const CoreSharing& cores) {
   return absl::OkStatus();
 }
 
-absl::Status CheckLenders(const SimulationInput& input) {
-  for (size_t stage = 0; stage < input.lenders.size(); ++stage) {
-    for (const SwapShare& share : input.lenders[stage]) {
-      if (share.weight > 0) continue;
-      return absl::InvalidArgumentError(absl::StrCat("device ", share.lender.value,
-                                                     " takes a share of weight ", share.weight,
-                                                     " of stage ", stage, "; 1 is the least"));
-    }
-  }
-  return absl::OkStatus();
-}
-
 // The slowest that a copy alone can be; 1 byte a nanosecond where no rate is known.
 double SlowestRate(const SimulationInput& input) {
   double slowest = 1e9;
@@ -145,6 +134,10 @@ double SlowestRate(const SimulationInput& input) {
       consider(rate);
     }
   }
+  for (const NvmeDrive& drive : input.topology.drives) {
+    consider(drive.read);
+    consider(drive.write);
+  }
   return slowest;
 }
 
@@ -154,6 +147,11 @@ double SlowestLatency(const SimulationInput& input) {
   for (const PcieSwitch& uplink : input.topology.switches) {
     slowest = std::max(slowest, uplink.latency);
   }
+  Nanos slowest_drive;
+  for (const NvmeDrive& drive : input.topology.drives) {
+    slowest_drive = std::max(slowest_drive, drive.latency);
+  }
+  slowest += slowest_drive;
   return static_cast<double>(slowest.value);
 }
 
@@ -174,9 +172,21 @@ absl::Status CheckMagnitudes(const SimulationInput& input) {
   for (const std::vector<LayerCost>& stage : input.layers) {
     most_layers = std::max(most_layers, stage.size());
   }
-  SIPHON_RETURN_IF_ERROR(CheckBelow(actions * (1 + static_cast<double>(most_layers)), kMostTasks,
-                                    "tasks in the step, layer by layer"));
+  // A stripe is a copy of its own, and each group may be waited for or computed again.
+  size_t most_groups = 0;
+  size_t most_stripes = 1;
   double nanos = 0;
+  for (const StagePlan& stage : input.memory.stages) {
+    most_groups = std::max(most_groups, stage.groups.size());
+    for (const auto& [group, choice] : stage.groups) {
+      most_stripes = std::max(most_stripes, choice.stripes.size());
+      nanos = std::max(nanos, static_cast<double>(group.recompute.value));
+    }
+  }
+  const auto pieces = static_cast<double>(most_layers + 2 * most_groups + most_stripes);
+  SIPHON_RETURN_IF_ERROR(
+      CheckBelow(actions * pieces, kMostTasks, "tasks in the step, layer by layer"));
+  nanos *= static_cast<double>(most_groups);
   double bytes = 0;
   for (const StageCost& cost : input.stages) {
     for (const Nanos time : {cost.forward, cost.input_backward, cost.weight_backward,
@@ -198,8 +208,9 @@ absl::Status CheckMagnitudes(const SimulationInput& input) {
   // Each action takes each of these once or twice.
   const double sum_of_bytes = 16 * bytes * (actions + 1);
   SIPHON_RETURN_IF_ERROR(CheckBelow(sum_of_bytes, kLargestSum, "bytes of all actions together"));
+  const double latencies = SlowestLatency(input) * static_cast<double>(most_stripes);
   const double sum_of_nanos =
-      4 * (nanos + SlowestLatency(input)) * (actions + 1) + sum_of_bytes * 1e9 / SlowestRate(input);
+      4 * (nanos + latencies) * (actions + 1) + sum_of_bytes * 1e9 / SlowestRate(input);
   return CheckBelow(sum_of_nanos, kLargestSum, "nanoseconds of all actions and copies together");
 }
 
@@ -215,9 +226,6 @@ absl::Status CheckSimulationInput(const SimulationInput& input) {
   SIPHON_RETURN_IF_ERROR(CheckSize(input.stages.size(), stages, "costs of stages"));
   if (!input.layers.empty()) {
     SIPHON_RETURN_IF_ERROR(CheckSize(input.layers.size(), stages, "lists of layers"));
-  }
-  if (!input.lenders.empty()) {
-    SIPHON_RETURN_IF_ERROR(CheckSize(input.lenders.size(), stages, "lists of lenders"));
   }
   if (!input.capacity.empty()) {
     SIPHON_RETURN_IF_ERROR(CheckSize(input.capacity.size(), programs, "capacities"));
@@ -238,7 +246,7 @@ absl::Status CheckSimulationInput(const SimulationInput& input) {
                         transport.copy_rate.value, transport.room},
                        "the transport"));
   SIPHON_RETURN_IF_ERROR(CheckCores(input.cores));
-  SIPHON_RETURN_IF_ERROR(CheckLenders(input));
+  SIPHON_RETURN_IF_ERROR(CheckPlannedGroups(input));
   SIPHON_RETURN_IF_ERROR(CheckMagnitudes(input));
   return CheckDevices(input, programs * static_cast<size_t>(input.schedule.replicas));
 }

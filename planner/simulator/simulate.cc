@@ -35,7 +35,7 @@ SchedulePurpose PurposeOf(const Schedule& schedule) {
 absl::Status Deadlock(const SimulationInput& input, const ScheduleIndex& index,
                       const StepGraph& step, const TaskRun& run) {
   const Schedule& schedule = input.schedule;
-  SIPHON_RETURN_IF_ERROR(ValidateSchedule(schedule, PurposeOf(schedule)));
+  SIPHON_RETURN_IF_ERROR(ValidateSchedule(schedule, PurposeOf(schedule), input.memory));
   SIPHON_RETURN_IF_ERROR(FindDeadlock(schedule, index, WaitsFor::kCompute));
   for (const TaskId task : run.stuck) {
     const TaskOrigin& origin = step.origins[task.value];
@@ -52,7 +52,7 @@ absl::Status Deadlock(const SimulationInput& input, const ScheduleIndex& index,
 
 absl::StatusOr<SimulatedStep> SimulateOnDevices(const SimulationInput& input) {
   SIPHON_ASSIGN_OR_RETURN(const ScheduleIndex index, ScheduleIndex::Build(input.schedule));
-  SIPHON_RETURN_IF_ERROR(CheckResidency(input.schedule));
+  SIPHON_RETURN_IF_ERROR(CheckResidency(input.schedule, input.memory));
   SIPHON_ASSIGN_OR_RETURN(const StepGraph step, BuildStepGraph(input, index));
   const TaskRun run = RunTaskGraph(step.graph);
   if (!run.stuck.empty()) return Deadlock(input, index, step, run);
@@ -61,6 +61,7 @@ absl::StatusOr<SimulatedStep> SimulateOnDevices(const SimulationInput& input) {
   result.memory = std::move(memory.curves);
   result.peak = std::move(memory.peaks);
   result.host_peak = memory.host_peak;
+  result.other_peaks = std::move(memory.other_peaks);
   const std::vector<int> live = PeakLiveActivations(input.schedule);
   for (int replica = 0; replica < input.schedule.replicas; ++replica) {
     result.peak_live_activations.insert(result.peak_live_activations.end(), live.begin(),

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "planner/layer_cost.h"
 #include "planner/memory/memory_kind.h"
+#include "planner/memory_plan.h"
 #include "planner/schedule.h"
 #include "planner/simulator/shared_cores.h"
 #include "planner/simulator/simulated_step.h"
@@ -29,13 +30,6 @@ struct TransportCosts {
   friend bool operator==(const TransportCosts&, const TransportCosts&) = default;
 };
 
-// A part of what is swapped out goes to this device: `weight` of the sum of all weights.
-struct SwapShare {
-  DeviceId lender;
-  int64_t weight = 1;
-  friend bool operator==(const SwapShare&, const SwapShare&) = default;
-};
-
 struct SimulationInput {
   Schedule schedule;              // compute-only or lowered
   std::vector<StageCost> stages;  // one a stage
@@ -48,8 +42,9 @@ struct SimulationInput {
   std::vector<DeviceId> device_of_worker;  // replicas one after the other; empty: worker w on w
   TransportCosts transport;
   CoreSharing cores;  // of all workers together; empty: each has a device of its own
-  // [stage]: where its activations are swapped to; empty, as a whole or for a stage: to the host.
-  std::vector<std::vector<SwapShare>> lenders;
+  // Where tensor groups go. Stages with groups need `layers`; a group's layers count through all
+  // stages, those of stage 0 first.
+  MemoryPlan memory;
   std::vector<Bytes> capacity;  // [worker], all replicas alike; empty: no limit; 0: no limit
   // [worker]: held all the time beside what follows from `stages` (communication, slack, ...);
   // empty: nothing.
@@ -65,26 +60,32 @@ struct SimulationInput {
 // for it; but for the worker's own copies (`copy_rate`) they take no time of the worker. Messages
 // of one channel (sender, receiver, direction) go one after the other; each waits for its RECV, or
 // with `room` for that of the message so many places before it. A compute-only schedule sends as
-// soon as a tensor is computed. SWAP_OUT and SWAP_IN start a copy to or from the host, on the
-// device's copy engine for that direction, or one to or from each lender, and their ENDs wait for
-// them. REDUCE_GRAD and REDUCE_NORM wait for all workers that have one, and for a message there and
-// back. With replicas, STEP first adds up the gradients of all replicas through the host (or
-// `transport`).
+// soon as a tensor is computed. SWAP_OUT and SWAP_IN start a copy: to or from the host, on the
+// device's copy engine for that direction; to or from each lender of a group, on the engine for
+// that peer; or through the host to or from an NVMe drive at the device's NUMA node, whose devices
+// take its drives in turn. Their ENDs wait for all of it, and so do actions that find a group on
+// its way in (planner/memory_plan.h says where); those that find it dropped compute it again first,
+// which is shown as RECOMPUTE of the group. REDUCE_GRAD and REDUCE_NORM wait for all workers that
+// have one, and for a message there and back. With replicas, STEP first adds up the gradients of
+// all replicas through the host (or `transport`).
 //
 // Memory: parameters, gradients, optimizer state and `held` for the whole step; weight versions
 // from the UPDATE that makes the newer one until the last backward that comes back to the older;
 // activations from F (layer by layer) until B, or until I but for `kept_for_weights`, and these
-// until W; away from SWAP_OUT_END until SWAP_IN, and meanwhile with the host or among the
-// activations of the lenders' workers, from SWAP_OUT until SWAP_IN_END; DROP keeps the stage's
-// input only; a boundary tensor at its maker from its compute action until it is sent, at its user
-// from RECV (compute-only: from the start of the message) until the end of its use, and once where
-// maker and user are the same worker; workspace during F, RECOMPUTE and during B, I, W.
+// until W; away from SWAP_OUT_END until SWAP_IN, and meanwhile, from the start of the copy out
+// until the end of that back in, with the host, on a drive or with the lenders: among the
+// activations of the worker there, or, where there is none, in a device's own `memory`; DROP keeps
+// the input only, of the stage or of the group's first layer; a boundary tensor at its maker from
+// its compute action until it is sent, at its user from RECV (compute-only: from the start of the
+// message) until the end of its use, and once where maker and user are the same worker; workspace
+// during F, RECOMPUTE and during B, I, W.
 //
 // Errors: InvalidArgument when sizes of the input do not match each other or there is no path
 // between two devices; FailedPrecondition, with the grid and "<-- here", for a schedule that
 // deadlocks, lacks an action that another one needs, or uses activations that are away;
 // ResourceExhausted, with the grid, when a worker would hold more than its capacity (says which
-// action asks for how much, and what is free) or all together more than the host has.
+// action asks for how much, and what is free), or all together more than the host, a drive or a
+// device without a worker has.
 //
 // O(actions * log(workers)) as long as few copies share a link at once. Deterministic.
 absl::StatusOr<SimulatedStep> Simulate(const SimulationInput& input);

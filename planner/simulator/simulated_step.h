@@ -34,6 +34,13 @@ struct LaneTimeline {
   friend bool operator==(const LaneTimeline&, const LaneTimeline&) = default;
 };
 
+// The most that a drive, or a device without a worker, held of what was swapped to it.
+struct HolderPeak {
+  std::string name;  // "drive 0", "device 5"
+  Bytes bytes;
+  friend bool operator==(const HolderPeak&, const HolderPeak&) = default;
+};
+
 // Bytes that a worker holds from `time` on, until the next point.
 struct MemoryPoint {
   Nanos time;
@@ -56,6 +63,7 @@ struct SimulatedStep {
   std::vector<MemoryByKind> peak;          // [worker], at the peak of the total
   std::vector<int> peak_live_activations;  // [worker], (stage, microbatch) pairs
   Bytes host_peak;                         // swapped out, all workers together
+  std::vector<HolderPeak> other_peaks;     // those that held anything
   // 1 - busy time / (workers * step time), fill and drain included.
   double bubble_fraction = 0;
   // Idle between a worker's own first and last action, over workers * step time.

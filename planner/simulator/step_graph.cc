@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "planner/simulator/group_residence.h"
 #include "planner/simulator/step_boundaries.h"
 #include "planner/simulator/step_residence.h"
 #include "planner/simulator/step_writer.h"
@@ -37,6 +38,7 @@ class StepGraphBuilder {
         writer_(input),
         boundaries_(index, writer_),
         residence_(writer_),
+        groups_(writer_),
         exchanges_(input.stages.size(), kNone) {}
 
   absl::StatusOr<StepGraph> Build() {
@@ -114,6 +116,7 @@ class StepGraphBuilder {
   }
 
   absl::Status WriteMemoryAction(const Action& action) {
+    if (action.group != kWholeStage) return groups_.Move();
     switch (action.kind) {
       case ActionKind::kSwapOut:
         return residence_.StartSwap(CopyDirection::kOut);
@@ -128,18 +131,25 @@ class StepGraphBuilder {
       case ActionKind::kDrop:
         return residence_.Drop();
       case ActionKind::kRecompute:
-        residence_.TakeUpInput(WriteForwardPieces(action.stage).first);
-        return absl::OkStatus();
+        return WriteRecompute(action);
       default:
         return absl::InternalError("an action of unknown kind");
     }
   }
 
-  Span WriteForwardPieces(StageId stage) {
+  // The forward of a whole stage again.
+  absl::Status WriteRecompute(const Action& action) {
+    SIPHON_ASSIGN_OR_RETURN(const Span span, WriteForwardPieces(action.stage));
+    residence_.TakeUpInput(span.first);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Span> WriteForwardPieces(StageId stage) {
     Span span;
-    for (const LayerCost& piece : pieces_[stage.value]) {
-      span.Add(writer_.AddOnLane(TaskRole::kCompute, piece.forward));
-      writer_.Change(span.last, TaskMoment::kBegin, MemoryKind::kActivations, piece.stash);
+    const std::vector<LayerCost>& pieces = pieces_[stage.value];
+    for (int layer = 0; layer < static_cast<int>(pieces.size()); ++layer) {
+      span.Add(writer_.AddOnLane(TaskRole::kCompute, pieces[layer].forward));
+      SIPHON_RETURN_IF_ERROR(groups_.Forward(layer, span.last, pieces[layer].stash));
     }
     writer_.Hold(span.first, span.last, MemoryKind::kWorkspace,
                  writer_.CostOf(stage).forward_workspace);
@@ -148,7 +158,7 @@ class StepGraphBuilder {
 
   absl::Status WriteForward(const Action& action) {
     const int copy = boundaries_.CopyIn(BoundaryFlow::kForward);
-    const Span span = WriteForwardPieces(action.stage);
+    SIPHON_ASSIGN_OR_RETURN(const Span span, WriteForwardPieces(action.stage));
     versions_[action.stage.value].Use(action.microbatch);
     return boundaries_.PassOn(BoundaryFlow::kForward, copy != kNone ? copy : span.first, span.last);
   }
@@ -158,10 +168,16 @@ class StepGraphBuilder {
     const std::vector<LayerCost>& pieces = pieces_[action.stage.value];
     const int copy = boundaries_.CopyIn(BoundaryFlow::kBackward);
     Span span;
-    for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
-      const Nanos duration = whole ? WholeBackward(*piece) : piece->input_backward;
-      Bytes change = piece->stash * -1;
-      if (!whole) change += piece->kept_for_weights;
+    for (int layer = static_cast<int>(pieces.size()) - 1; layer >= 0; --layer) {
+      const LayerCost& piece = pieces[layer];
+      if (groups_.StopsBackward(layer)) {
+        // What comes in from the next stage is waited for before anything else.
+        if (span.first == kNone) span.Add(writer_.AddOnLane(TaskRole::kMarker, Nanos(0)));
+        groups_.PrepareBackward(layer);
+      }
+      const Nanos duration = whole ? WholeBackward(piece) : piece.input_backward;
+      Bytes change = piece.stash * -1;
+      if (!whole) change += piece.kept_for_weights;
       span.Add(writer_.AddOnLane(TaskRole::kCompute, duration));
       // Gradients queued for W may be larger than what the I frees: then they need room first.
       const TaskMoment moment = change > Bytes(0) ? TaskMoment::kBegin : TaskMoment::kEnd;
@@ -245,6 +261,7 @@ class StepGraphBuilder {
   StepWriter writer_;
   StepBoundaries boundaries_;
   StepResidence residence_;
+  GroupResidence groups_;
   std::vector<int> exchanges_;  // [stage]: where the replicas' gradients meet
   int reduction_ = kNone;       // where all workers meet
   int norm_ = kNone;

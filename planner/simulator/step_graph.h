@@ -18,7 +18,7 @@ enum class TaskRole : uint8_t {
   kCompute,   // on a worker's lane: an action, or the part of it that one layer takes
   kMarker,    // on a worker's lane: takes no time, but may wait (SWAP_OUT_END, REDUCE_NORM, ...)
   kMessage,   // between two workers
-  kSwap,      // to or from the host or a lender
+  kSwap,      // to or from the host, a lender or a drive
   kExchange,  // gradients and norms before the optimizer step
 };
 
@@ -30,15 +30,17 @@ struct TaskOrigin {
   // What a task on a worker's lane waits for on another one, and what a message carries the product
   // of; -1: nothing.
   int provider = -1;
+  // Not kWholeStage: it computes this group again, for the action that needs it.
+  GroupId recomputes = kWholeStage;
 };
 
-// `bytes` more, or less, at the begin or end of a task. Accounts are workers, then the host.
+// `bytes` more, or less, at the begin or end of a task.
 struct MemoryChange {
   int task = 0;
   TaskMoment moment = TaskMoment::kBegin;
   MemoryKind kind = MemoryKind::kActivations;
-  int account = 0;
-  int worker = 0;  // whose action asks, and where it stands
+  int account = 0;  // of StepAccounts
+  int worker = 0;   // whose action asks, and where it stands
   int place = 0;
   Bytes bytes;
 };
@@ -49,7 +51,7 @@ struct StepGraph {
   std::vector<TaskOrigin> origins;  // [task]
   std::vector<MemoryChange> changes;
   std::vector<std::string> lane_names;  // [lane]; empty for the compute lanes, which come first
-  int workers = 0;                      // of all replicas; also the account of the host
+  int workers = 0;                      // of all replicas
 };
 
 // Requires: `input` went through CheckSimulationInput, `index` is that of its schedule, which

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "planner/marked_grid.h"
+#include "planner/simulator/step_accounts.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -50,7 +51,10 @@ struct Account {
 class MemoryBooks {
  public:
   MemoryBooks(const SimulationInput& input, const StepGraph& step)
-      : input_(input), step_(step), accounts_(static_cast<size_t>(step.workers) + 1) {
+      : input_(input),
+        step_(step),
+        holders_(input),
+        accounts_(static_cast<size_t>(step.workers) + holders_.others().size()) {
     memory_.curves.resize(step.workers);
     const std::vector<MemoryByKind> held = StaticMemory(input);
     for (int worker = 0; worker < step.workers; ++worker) {
@@ -61,7 +65,9 @@ class MemoryBooks {
       if (!input.capacity.empty()) account.capacity = input.capacity[place];
       memory_.curves[worker].push_back({Nanos(0), account.held});
     }
-    accounts_.back().capacity = input.topology.host_memory;
+    for (size_t other = 0; other < holders_.others().size(); ++other) {
+      accounts_[step.workers + other].capacity = holders_.others()[other].capacity;
+    }
   }
 
   absl::Status CheckStatic() const {
@@ -87,7 +93,7 @@ class MemoryBooks {
       account.peak_total = account.total;
       account.peak = account.held;
     }
-    if (change.account == step_.workers) return absl::OkStatus();
+    if (change.account >= step_.workers) return absl::OkStatus();
     MemoryCurve& curve = memory_.curves[change.account];
     if (curve.back().time != now) curve.push_back({now, {}});
     curve.back().bytes = account.held;
@@ -98,7 +104,11 @@ class MemoryBooks {
     for (int worker = 0; worker < step_.workers; ++worker) {
       memory_.peaks.push_back(accounts_[worker].peak);
     }
-    memory_.host_peak = accounts_.back().peak_total;
+    memory_.host_peak = accounts_[holders_.host()].peak_total;
+    for (size_t other = 1; other < holders_.others().size(); ++other) {
+      const Bytes peak = accounts_[step_.workers + other].peak_total;
+      if (peak > Bytes(0)) memory_.other_peaks.push_back({holders_.others()[other].name, peak});
+    }
     return std::move(memory_);
   }
 
@@ -111,13 +121,14 @@ class MemoryBooks {
                       MemoryKindName(static_cast<MemoryKind>(kind)), " ",
                       FormatBytes(memory.bytes[kind]));
     }
-    return text;
+    return text.empty() ? "nothing" : text;
   }
 
   absl::Status Exhausted(const MemoryChange& change, const Account& account) const {
     const ActionPosition where{change.worker % WorkerCount(input_.schedule), change.place};
     const Action& action = input_.schedule.programs[where.worker][where.index];
-    const std::string holder = change.account == step_.workers ? std::string("the host")
+    const std::string holder = change.account >= step_.workers
+                                   ? holders_.others()[change.account - step_.workers].name
                                : change.account == change.worker
                                    ? std::string("it")
                                    : absl::StrCat("worker ", change.account, ", its lender,");
@@ -130,7 +141,8 @@ class MemoryBooks {
 
   const SimulationInput& input_;
   const StepGraph& step_;
-  std::vector<Account> accounts_;  // workers, then the host
+  const StepAccounts holders_;
+  std::vector<Account> accounts_;
   StepMemory memory_;
 };
 

@@ -16,6 +16,7 @@ struct StepMemory {
   std::vector<MemoryCurve> curves;  // [worker]
   std::vector<MemoryByKind> peaks;  // [worker]
   Bytes host_peak;
+  std::vector<HolderPeak> other_peaks;
 };
 
 // What each worker holds for the whole step, whatever runs.

@@ -8,8 +8,8 @@
 
 namespace siphon {
 
-// Activations that leave their worker's memory and come back: SWAP_OUT, SWAP_IN and their ENDs,
-// DROP, and what RECOMPUTE finds.
+// All the activations of a (stage, microbatch) that leave their worker's memory and come back:
+// SWAP_OUT, SWAP_IN and their ENDs, to and from the host, DROP, and what RECOMPUTE finds.
 class StepResidence {
  public:
   // The writer must outlive this. Requires: the schedule passes CheckResidency.
@@ -17,7 +17,7 @@ class StepResidence {
 
   // I has run for the action being written: from now on only what W needs is there.
   void KeepForWeightsOnly();
-  // Errors: InvalidArgument when there is no path to the host or to a lender.
+  // Errors: InvalidArgument when there is no path to the host.
   absl::Status StartSwap(CopyDirection direction);
   void EndSwap(CopyDirection direction);
   // Errors: FailedPrecondition behind the I.
@@ -29,14 +29,12 @@ class StepResidence {
   static constexpr int kNone = StepWriter::kNone;
 
   struct Stash {
-    std::vector<int> copies;  // of the swap under way
+    int copy = kNone;  // of the swap under way
     bool only_weights = false;
   };
 
   Stash& Here();
   Bytes LiveBytes();
-  int AccountOf(DeviceId device) const;
-  void AddSwapCopy(CopyDirection direction, const Route& route, int account, Bytes bytes);
 
   StepWriter& writer_;
   std::vector<Stash> stashes_;  // [replica, stage, microbatch]

@@ -1,5 +1,6 @@
 #include "planner/simulator/step_resources.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
@@ -37,6 +38,7 @@ StepResources::StepResources(const Topology& topology, const TransportCosts& tra
   }
   AddUplinks();
   AddLinks();
+  AddDrives();
 }
 
 void StepResources::AddUplinks() {
@@ -74,6 +76,14 @@ void StepResources::AddLinks() {
     if (const auto& egress = egress_[link.from.value]) capacities.push_back(*egress);
     if (const auto& ingress = ingress_[link.to.value]) capacities.push_back(*ingress);
     links_[{link.from, link.to}] = {graph_.AddPath(std::move(capacities)), link.latency};
+  }
+}
+
+void StepResources::AddDrives() {
+  for (size_t drive = 0; drive < topology_.drives.size(); ++drive) {
+    const NvmeDrive& facts = topology_.drives[drive];
+    drive_write_.push_back(graph_.AddCapacity(absl::StrCat("write to drive ", drive), facts.write));
+    drive_read_.push_back(graph_.AddCapacity(absl::StrCat("read from drive ", drive), facts.read));
   }
 }
 
@@ -138,43 +148,95 @@ absl::StatusOr<Route> StepResources::Message(int from, int to, Channel channel) 
   return route;
 }
 
+absl::StatusOr<StepResources::HostWay> StepResources::ToOrFromHost(int worker,
+                                                                   CopyDirection direction) const {
+  const std::vector<CapacityId>& uplinks = direction == CopyDirection::kOut ? to_host_ : from_host_;
+  if (topology_.devices.empty()) return HostWay{uplinks.front(), transport_.latency};
+  SIPHON_ASSIGN_OR_RETURN(const int uplink, FindSwitch(device_of_worker_[worker]));
+  return HostWay{uplinks[uplink], topology_.switches[uplink].latency};
+}
+
 absl::StatusOr<Route> StepResources::HostCopy(int worker, CopyDirection direction) {
   if (const auto found = host_copies_.find({worker, direction}); found != host_copies_.end()) {
     return found->second;
   }
-  const DeviceId device = device_of_worker_[worker];
+  SIPHON_ASSIGN_OR_RETURN(const HostWay way, ToOrFromHost(worker, direction));
   const bool out = direction == CopyDirection::kOut;
-  CapacityId capacity;
-  Nanos latency = transport_.latency;
-  if (topology_.devices.empty()) {
-    capacity = (out ? to_host_ : from_host_).front();
-  } else {
-    SIPHON_ASSIGN_OR_RETURN(const int uplink, FindSwitch(device));
-    capacity = (out ? to_host_ : from_host_)[uplink];
-    latency = topology_.switches[uplink].latency;
-  }
-  const Route route{NamedLane(absl::StrCat("device ", device.value,
+  const Route route{NamedLane(absl::StrCat("device ", device_of_worker_[worker].value,
                                            out ? ", copies to host" : ", copies from host")),
-                    graph_.AddPath({capacity}), latency};
+                    graph_.AddPath({way.capacity}), way.latency};
   host_copies_[{worker, direction}] = route;
   return route;
 }
 
-absl::StatusOr<Route> StepResources::PeerCopy(int owner, DeviceId lender, CopyDirection direction) {
+absl::StatusOr<StepResources::Way> StepResources::BetweenPeers(int owner, DeviceId lender,
+                                                               CopyDirection direction) {
   const DeviceId device = device_of_worker_[owner];
-  if (lender.value < 0 || lender.value >= DeviceCount(topology_) || lender == device) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "device ", lender.value, " cannot lend to device ", device.value,
-        ": lenders are other devices of the topology, which has ", DeviceCount(topology_)));
-  }
   const bool out = direction == CopyDirection::kOut;
-  SIPHON_ASSIGN_OR_RETURN(const Way way,
-                          BetweenDevices(out ? device : lender, out ? lender : device));
+  if (topology_.devices.empty()) {
+    const auto found = std::find(device_of_worker_.begin(), device_of_worker_.end(), lender);
+    const int worker = static_cast<int>(found - device_of_worker_.begin());
+    if (found != device_of_worker_.end() && worker != owner) {
+      return out ? BetweenWorkers(owner, worker) : BetweenWorkers(worker, owner);
+    }
+  } else if (0 <= lender.value && lender.value < DeviceCount(topology_) && lender != device) {
+    return out ? BetweenDevices(device, lender) : BetweenDevices(lender, device);
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "device ", lender.value, " cannot lend to device ", device.value, ": lenders are ",
+      topology_.devices.empty()
+          ? std::string("the devices of other workers")
+          : absl::StrCat("other devices of the topology, which has ", DeviceCount(topology_))));
+}
+
+absl::StatusOr<Route> StepResources::PeerCopy(int owner, DeviceId lender, CopyDirection direction) {
+  const std::tuple key{owner, lender, direction};
+  if (const auto found = peer_copies_.find(key); found != peer_copies_.end()) return found->second;
+  SIPHON_ASSIGN_OR_RETURN(const Way way, BetweenPeers(owner, lender, direction));
+  const DeviceId device = device_of_worker_[owner];
   const std::string engine =
       topology_.copy_engines == CopyEngines::kOneForAllPeers
           ? absl::StrCat("device ", device.value, ", copies to and from peers")
           : absl::StrCat("device ", device.value, ", copies to and from device ", lender.value);
-  return Route{NamedLane(engine), way.path, way.latency};
+  const Route route{NamedLane(engine), way.path, way.latency};
+  peer_copies_[key] = route;
+  return route;
+}
+
+int StepResources::DriveOf(int worker) const {
+  const DeviceId device = device_of_worker_[worker];
+  const auto drives = static_cast<int>(topology_.drives.size());
+  const auto is_near = [&](int numa) {
+    return static_cast<size_t>(device.value) >= topology_.devices.size() ||
+           numa == topology_.devices[device.value].numa;
+  };
+  std::vector<int> near;
+  for (int drive = 0; drive < drives; ++drive) {
+    if (is_near(topology_.drives[drive].numa)) near.push_back(drive);
+  }
+  int turn = 0;  // devices of the same node before this one
+  for (int other = 0; other < device.value; ++other) {
+    const bool counts = static_cast<size_t>(other) >= topology_.devices.size() || near.empty() ||
+                        is_near(topology_.devices[other].numa);
+    turn += counts ? 1 : 0;
+  }
+  return near.empty() ? turn % drives : near[turn % near.size()];
+}
+
+absl::StatusOr<Route> StepResources::DriveCopy(int worker, CopyDirection direction) {
+  if (const auto found = drive_copies_.find({worker, direction}); found != drive_copies_.end()) {
+    return found->second;
+  }
+  SIPHON_ASSIGN_OR_RETURN(const HostWay way, ToOrFromHost(worker, direction));
+  const int drive = DriveOf(worker);
+  const bool out = direction == CopyDirection::kOut;
+  const CapacityId capacity = (out ? drive_write_ : drive_read_)[drive];
+  const Route route{
+      NamedLane(absl::StrCat("device ", device_of_worker_[worker].value,
+                             out ? ", copies to drive " : ", copies from drive ", drive)),
+      graph_.AddPath({way.capacity, capacity}), way.latency + topology_.drives[drive].latency};
+  drive_copies_[{worker, direction}] = route;
+  return route;
 }
 
 }  // namespace siphon

@@ -49,6 +49,11 @@ class StepResources {
   // Parks data of `owner` on another device, or brings them back, by the owner's copy engine for
   // this peer, or for all of them. Errors: as for Message.
   absl::StatusOr<Route> PeerCopy(int owner, DeviceId lender, CopyDirection direction);
+  // To or from DriveOf(worker), through the host. Errors: as for HostCopy.
+  absl::StatusOr<Route> DriveCopy(int worker, CopyDirection direction);
+  // One of the drives at the device's NUMA node, or, where there is none, of all: its devices take
+  // them in turn. Requires: the topology has drives.
+  int DriveOf(int worker) const;
 
   // [lane]: name of a copy lane; empty for a compute lane.
   const std::vector<std::string>& lane_names() const { return lane_names_; }
@@ -61,9 +66,17 @@ class StepResources {
 
   void AddUplinks();
   void AddLinks();
+  void AddDrives();
   LaneId NamedLane(const std::string& name);
   absl::StatusOr<Way> BetweenDevices(DeviceId from, DeviceId to);
   Way BetweenWorkers(int from, int to);
+  absl::StatusOr<Way> BetweenPeers(int owner, DeviceId lender, CopyDirection direction);
+  // A part of the way between the worker's device and the host.
+  struct HostWay {
+    CapacityId capacity;
+    Nanos latency;
+  };
+  absl::StatusOr<HostWay> ToOrFromHost(int worker, CopyDirection direction) const;
   absl::StatusOr<int> FindSwitch(DeviceId device) const;
 
   const Topology& topology_;
@@ -75,6 +88,8 @@ class StepResources {
   std::vector<int> switch_of_;       // [device]; -1: none
   std::vector<CapacityId> to_host_;  // [switch]
   std::vector<CapacityId> from_host_;
+  std::vector<CapacityId> drive_write_;  // [drive]
+  std::vector<CapacityId> drive_read_;
   std::vector<std::optional<CapacityId>> egress_;  // [device]
   std::vector<std::optional<CapacityId>> ingress_;
   std::map<std::pair<DeviceId, DeviceId>, Way> links_;
@@ -82,6 +97,8 @@ class StepResources {
   std::map<std::pair<int, int>, Way> between_workers_;
   std::map<std::tuple<int, int, Channel>, Route> messages_;
   std::map<std::pair<int, CopyDirection>, Route> host_copies_;
+  std::map<std::tuple<int, DeviceId, CopyDirection>, Route> peer_copies_;
+  std::map<std::pair<int, CopyDirection>, Route> drive_copies_;
   std::map<std::string, LaneId> named_lanes_;
 };
 

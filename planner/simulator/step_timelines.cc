@@ -38,8 +38,14 @@ class TimelineBuilder {
   }
 
  private:
-  const Action& ActionOf(const TaskOrigin& origin) const {
-    return schedule_.programs[origin.worker % WorkerCount(schedule_)][origin.place];
+  Action ActionOf(const TaskOrigin& origin) const {
+    Action action = schedule_.programs[origin.worker % WorkerCount(schedule_)][origin.place];
+    if (origin.recomputes != kWholeStage) {
+      action.kind = ActionKind::kRecompute;
+      action.pairing = Pairing::kAlone;
+      action.group = origin.recomputes;
+    }
+    return action;
   }
 
   void Wait(const TaskOrigin& origin, WaitCause cause, Nanos begin, Nanos end) {
@@ -72,7 +78,7 @@ class TimelineBuilder {
     free_from_[origin.worker] = run_.end[task];
     if (run_.begin[task] == run_.end[task]) return;
     WorkerTimeline& timeline = result_.workers[origin.worker];
-    const Action& action = ActionOf(origin);
+    const Action action = ActionOf(origin);
     if (!timeline.empty() && timeline.back().kind == IntervalKind::kBusy &&
         timeline.back().action == action && timeline.back().end == run_.begin[task]) {
       timeline.back().end = run_.end[task];

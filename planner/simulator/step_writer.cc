@@ -41,6 +41,12 @@ int StepWriter::AddOnLane(TaskRole role, Nanos duration) {
   return last_;
 }
 
+int StepWriter::AddRecompute(GroupId group, Nanos duration) {
+  const int task = AddOnLane(TaskRole::kCompute, duration);
+  graph_.origins.back().recomputes = group;
+  return task;
+}
+
 int StepWriter::AddCopy(TaskRole role, const Route& route, Bytes bytes) {
   const TaskId task = graph_.graph.AddCopy(route.lane, bytes, route.latency, route.path);
   graph_.origins.push_back({.role = role, .worker = account(), .place = place_});

@@ -22,6 +22,7 @@ class StepWriter {
 
   void BeginProgram(int replica, int worker);
   void BeginAction(int place) { place_ = place; }
+  int place() const { return place_; }
   StepGraph Take();
 
   const SimulationInput& input() const { return input_; }
@@ -40,6 +41,8 @@ class StepWriter {
   int AddOnLane(TaskRole role, Nanos duration);
   int AddCopy(TaskRole role, const Route& route, Bytes bytes);
   int AddMeeting(Nanos duration);
+  // Work on the lane that is shown as RECOMPUTE of the group, whatever action it is a part of.
+  int AddRecompute(GroupId group, Nanos duration);
 
   void AddDependency(int task, int before);
   // The same; `provider` is what a wait of `task` is put down to.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "planner/lower_schedule.h"
 #include "tests/planner/schedule_testing.h"
 
@@ -203,14 +204,16 @@ constexpr char kThreeForwardsAhead[] =
 TEST(ValidateSchedule, PostsNeighbouringCommunicationTogether) {
   // Worker 1 posts 1SEND_B0 and 1RECV_F1 as one group, so worker 0 gets past 0SEND_F1 and comes to
   // 0RECV_B0.
-  EXPECT_EQ(Verdict(std::string(kThreeForwardsAhead) +
-                    "1RECV_F0 1F0 1I0 1SEND_B0 1RECV_F1 1W0 1F1 1I1 1SEND_B1 1RECV_F2 1W1 1F2 1I2 "
-                    "1SEND_B2 1W2"),
+  EXPECT_EQ(Verdict(absl::StrCat(
+                kThreeForwardsAhead,
+                "1RECV_F0 1F0 1I0 1SEND_B0 1RECV_F1 1W0 1F1 1I1 1SEND_B1 1RECV_F2 1W1 1F2 1I2 "
+                "1SEND_B2 1W2")),
             "valid");
   // With a compute action between them the group is gone.
-  EXPECT_EQ(Verdict(std::string(kThreeForwardsAhead) +
-                    "1RECV_F0 1F0 1I0 1SEND_B0 1W0 1RECV_F1 1F1 1I1 1SEND_B1 1RECV_F2 1W1 1F2 1I2 "
-                    "1SEND_B2 1W2"),
+  EXPECT_EQ(Verdict(absl::StrCat(
+                kThreeForwardsAhead,
+                "1RECV_F0 1F0 1I0 1SEND_B0 1W0 1RECV_F1 1F1 1I1 1SEND_B1 1RECV_F2 1W1 1F2 1I2 "
+                "1SEND_B2 1W2")),
             "deadlock: worker 0 waits in 0SEND_F1 for 1RECV_F1 of worker 1, which waits in "
             "1SEND_B0 for 0RECV_B0 of worker 0\n"
             "worker 0: 0F0 0SEND_F0 0F1 0SEND_F1 <-- here 0F2 0SEND_F2 0RECV_B0 0B0 0RECV_B1 0B1 "

@@ -27,6 +27,16 @@ inline StageCost TenNanos() {
           .step = Nanos(4)};
 }
 
+// A stage as one layer.
+inline LayerCost LayerOf(const StageCost& cost) {
+  return {.forward = cost.forward,
+          .input_backward = cost.input_backward,
+          .weight_backward = cost.weight_backward,
+          .stash = cost.stash,
+          .kept_for_weights = cost.kept_for_weights,
+          .whole_backward = cost.whole_backward};
+}
+
 // One line a point of a worker's curve: "10: activations 5, boundary 2\n".
 inline std::string CurveText(const MemoryCurve& curve) {
   std::string text;

@@ -101,11 +101,16 @@ SimulationInput Striped(Topology topology) {
   StageCost cost = TenNanos();
   cost.stash = Bytes(1000);
   SimulationInput input =
-      EqualStages(ParsedSchedule("0F0 0SWAP_OUT0 0SWAP_OUT_END0 0SWAP_IN0 0SWAP_IN_END0 0B0\n"
-                                 "1F0 1B0\n2F0 2B0\n"),
+      EqualStages(ParsedSchedule("0F0 0SWAP_OUT0.0 0SWAP_OUT_END0.0 0SWAP_IN0.0 0SWAP_IN_END0.0 "
+                                 "0B0\n1F0 1B0\n2F0 2B0\n"),
                   cost);
   input.topology = std::move(topology);
-  input.lenders = {{{DeviceId(1)}, {DeviceId(2)}}, {}, {}};
+  input.layers.assign(3, {LayerOf(cost)});
+  input.memory.stages.resize(3);
+  input.memory.stages[0].groups = {
+      {{.layers = {0, 1}, .bytes = Bytes(1000)},
+       {.placement = Placement::kPeerSwap,
+        .stripes = {{DeviceId(1), Bytes(500)}, {DeviceId(2), Bytes(500)}}}}};
   return input;
 }
 
@@ -147,7 +152,7 @@ TEST(SimulatedTopology, LendersCountWhatTheyLend) {
   EXPECT_EQ(refused.status().message(),
             "worker 2 has 2F0, which asks for 1000 B of activations, but it has 700 B free of "
             "1.17 KiB (held: activations 500 B)\n"
-            "worker 0: 0F0 0SWAP_OUT0 0SWAP_OUT_END0 0SWAP_IN0 0SWAP_IN_END0 0B0\n"
+            "worker 0: 0F0 0SWAP_OUT0.0 0SWAP_OUT_END0.0 0SWAP_IN0.0 0SWAP_IN_END0.0 0B0\n"
             "worker 1: 1F0 1B0\n"
             "worker 2: 2F0 <-- here 2B0");
 }

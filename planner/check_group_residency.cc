@@ -1,0 +1,393 @@
+#include "planner/check_group_residency.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "planner/marked_grid.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+enum class GroupState : uint8_t {
+  kAbsent,  // activations before their F
+  kToDrop,
+  kToSwap,
+  kResident,
+  kForWeights,  // activations between I and W
+  kUsed,        // activations behind their B or W
+  kLeaving,
+  kAway,
+  kArriving,
+  kDropped,
+};
+
+constexpr std::array<absl::string_view, 10> kStateTexts = {
+    "not made yet",          "to be dropped by its F",
+    "to leave behind its F", "resident",
+    "kept for its W",        "used up",
+    "on its way out",        "away",
+    "on its way in",         "dropped"};
+
+absl::string_view Describe(GroupState state) { return kStateTexts[static_cast<size_t>(state)]; }
+
+// An action may come to a group that is `before`, and leaves it `after`.
+struct Transition {
+  ActionKind kind;
+  GroupState before;
+  GroupState after;
+};
+
+constexpr Transition kActivationTransitions[] = {
+    {ActionKind::kDrop, GroupState::kAbsent, GroupState::kToDrop},
+    {ActionKind::kSwapOut, GroupState::kAbsent, GroupState::kToSwap},
+    {ActionKind::kForward, GroupState::kAbsent, GroupState::kResident},
+    {ActionKind::kForward, GroupState::kToDrop, GroupState::kDropped},
+    {ActionKind::kForward, GroupState::kToSwap, GroupState::kLeaving},
+    {ActionKind::kSwapOut, GroupState::kResident, GroupState::kLeaving},
+    {ActionKind::kSwapOutEnd, GroupState::kLeaving, GroupState::kAway},
+    {ActionKind::kSwapIn, GroupState::kAway, GroupState::kArriving},
+    {ActionKind::kSwapInEnd, GroupState::kArriving, GroupState::kResident},
+    {ActionKind::kRecompute, GroupState::kDropped, GroupState::kResident},
+    {ActionKind::kBackward, GroupState::kResident, GroupState::kUsed},
+    {ActionKind::kBackward, GroupState::kArriving, GroupState::kUsed},
+    {ActionKind::kBackward, GroupState::kDropped, GroupState::kUsed},
+    {ActionKind::kBackwardInput, GroupState::kResident, GroupState::kForWeights},
+    {ActionKind::kBackwardInput, GroupState::kArriving, GroupState::kForWeights},
+    {ActionKind::kBackwardInput, GroupState::kDropped, GroupState::kForWeights},
+    {ActionKind::kBackwardWeight, GroupState::kForWeights, GroupState::kUsed},
+};
+
+constexpr Transition kStaticTransitions[] = {
+    {ActionKind::kSwapIn, GroupState::kAway, GroupState::kArriving},
+    {ActionKind::kSwapInEnd, GroupState::kArriving, GroupState::kResident},
+    {ActionKind::kSwapOut, GroupState::kResident, GroupState::kLeaving},
+    {ActionKind::kSwapOutEnd, GroupState::kLeaving, GroupState::kAway},
+    {ActionKind::kDrop, GroupState::kResident, GroupState::kAway},
+};
+
+// That an action of this kind works with tensors of that kind.
+bool Uses(ActionKind action, GroupKind group) {
+  switch (group) {
+    case GroupKind::kActivations:
+      return IsCompute(action);
+    case GroupKind::kParameters:
+      return IsCompute(action) || action == ActionKind::kStep || action == ActionKind::kUpdate;
+    case GroupKind::kGradients:
+      return action == ActionKind::kBackward || action == ActionKind::kBackwardWeight ||
+             action == ActionKind::kStep || action == ActionKind::kUpdate;
+    case GroupKind::kOptimizerState:
+      return action == ActionKind::kStep || action == ActionKind::kUpdate;
+  }
+  return false;
+}
+
+bool Covers(const std::vector<StageRange>& ranges, int layer) {
+  return std::any_of(ranges.begin(), ranges.end(), [layer](const StageRange& range) {
+    return range.begin <= layer && layer < range.end;
+  });
+}
+
+bool Overlap(const StageRange& a, const StageRange& b) {
+  return a.begin < b.end && b.begin < a.end;
+}
+
+struct GroupBook {
+  GroupState state = GroupState::kAbsent;
+  bool changed = false;  // there is no copy elsewhere that still holds
+  int since = -1;        // place of the action that brought it there
+};
+
+// The STEPs of a stage.
+struct StepsSeen {
+  std::vector<bool> of_group;
+  std::vector<StageRange> layers;  // of those of groups
+  bool of_the_rest = false;
+};
+
+class WorkerGroups {
+ public:
+  WorkerGroups(const Schedule& schedule, const MemoryPlan& plan, int worker)
+      : schedule_(schedule),
+        plan_(plan),
+        worker_(worker),
+        program_(schedule.programs[worker]),
+        books_(schedule.worker_of_stage.size()),
+        steps_(schedule.worker_of_stage.size()) {
+    for (const StageId stage : StagesOf(schedule, WorkerId(worker))) Open(stage);
+  }
+
+  absl::Status Check() {
+    for (int place = 0; place < static_cast<int>(program_.size()); ++place) {
+      const Action& action = program_[place];
+      if (action.group != kWholeStage) {
+        SIPHON_RETURN_IF_ERROR(CheckNamed(place));
+      } else if (IsMemory(action.kind) && !GroupsOf(action.stage).empty()) {
+        return Bad(place, absl::StrCat(", which means the whole of stage ", action.stage.value,
+                                       ", but the memory plan has tensor groups there: name one"));
+      }
+      if (IsMemory(action.kind)) {
+        if (action.group != kWholeStage) SIPHON_RETURN_IF_ERROR(Move(place, action.group.value));
+      } else {
+        SIPHON_RETURN_IF_ERROR(UseAll(place));
+      }
+    }
+    return CheckEnd();
+  }
+
+ private:
+  const std::vector<PlannedGroup>& GroupsOf(StageId stage) const {
+    static const std::vector<PlannedGroup> none;
+    return plan_.stages.empty() ? none : plan_.stages[stage.value].groups;
+  }
+  const TensorGroup& GroupAt(StageId stage, int group) const {
+    return GroupsOf(stage)[group].group;
+  }
+  bool UpdatesOnHost(StageId stage) const {
+    return !plan_.stages.empty() && plan_.stages[stage.value].update == UpdatePlace::kHost;
+  }
+  // A group that moves, or may.
+  bool IsFollowed(StageId stage, int group) const {
+    const auto& [tensors, choice] = GroupsOf(stage)[group];
+    if (choice.placement == Placement::kKeep) return false;
+    return tensors.kind != GroupKind::kOptimizerState || !UpdatesOnHost(stage);
+  }
+
+  // Activations have a book each microbatch, other groups one.
+  GroupBook& BookOf(const Action& action, int group) {
+    const size_t groups = GroupsOf(action.stage).size();
+    const bool activations = GroupAt(action.stage, group).kind == GroupKind::kActivations;
+    const size_t row = activations ? static_cast<size_t>(action.microbatch.value) : 0;
+    return books_[action.stage.value][row * groups + static_cast<size_t>(group)];
+  }
+
+  void Open(StageId stage) {
+    const std::vector<PlannedGroup>& groups = GroupsOf(stage);
+    books_[stage.value].resize(groups.size() * static_cast<size_t>(schedule_.microbatches));
+    for (size_t group = 0; group < groups.size(); ++group) {
+      if (groups[group].group.kind == GroupKind::kActivations) continue;
+      books_[stage.value][group].state = GroupState::kAway;
+    }
+    StepsSeen& seen = steps_[stage.value];
+    seen.of_group.assign(groups.size(), false);
+    for (const Action& action : program_) {
+      if (action.kind != ActionKind::kStep || action.stage != stage) continue;
+      const auto id = static_cast<size_t>(action.group.value);
+      if (action.group == kWholeStage) {
+        seen.of_the_rest = true;
+      } else if (id < groups.size()) {
+        seen.of_group[id] = true;
+        seen.layers.push_back(groups[id].group.layers);
+      }
+    }
+  }
+
+  // That the group which the action names is one that such an action is for.
+  absl::Status CheckNamed(int place) const {
+    const Action& action = program_[place];
+    const std::vector<PlannedGroup>& groups = GroupsOf(action.stage);
+    if (static_cast<size_t>(action.group.value) >= groups.size()) {
+      return Bad(place, groups.empty()
+                            ? absl::StrCat(", but the memory plan has no tensor groups in stage ",
+                                           action.stage.value)
+                            : absl::StrCat(", but the tensor groups of stage ", action.stage.value,
+                                           " are 0 to ", groups.size() - 1));
+    }
+    const auto& [group, choice] = groups[action.group.value];
+    const auto but = [&](absl::string_view why) {
+      return Bad(place, absl::StrCat(", but ", Name(action, action.group.value), " ", why));
+    };
+    const bool activations = group.kind == GroupKind::kActivations;
+    if (action.kind == ActionKind::kStep) {
+      if (group.kind == GroupKind::kOptimizerState) return absl::OkStatus();
+      return but("has no step: name a group of optimizer state");
+    }
+    if (activations != HasMicrobatch(action)) {
+      return but(activations ? "is there once a microbatch: name one" : "belongs to no microbatch");
+    }
+    if (group.kind == GroupKind::kOptimizerState && UpdatesOnHost(action.stage)) {
+      return but("stays on the host, where the plan has the stage's step");
+    }
+    const bool computed =
+        action.kind == ActionKind::kRecompute || (action.kind == ActionKind::kDrop && activations);
+    const bool fits =
+        computed ? choice.placement == Placement::kRecompute : IsSwap(choice.placement);
+    if (fits && (activations || action.kind != ActionKind::kRecompute)) return absl::OkStatus();
+    return but(absl::StrCat("is planned as ", PlacementName(choice.placement)));
+  }
+
+  // A memory action.
+  absl::Status Move(int place, int group) {
+    const Action& action = program_[place];
+    GroupBook& book = BookOf(action, group);
+    if (GroupAt(action.stage, group).kind == GroupKind::kActivations) {
+      return Follow(kActivationTransitions, place, group);
+    }
+    if (action.kind == ActionKind::kDrop && book.state == GroupState::kResident && book.changed) {
+      return Bad(place, absl::StrCat(", but ", Name(action, group), " has changed since it came ",
+                                     "in: it has to go by SWAP_OUT"));
+    }
+    if (action.kind == ActionKind::kSwapOut) book.changed = false;
+    return Follow(kStaticTransitions, place, group);
+  }
+
+  template <size_t kSize>
+  absl::Status Follow(const Transition (&transitions)[kSize], int place, int group) {
+    const Action& action = program_[place];
+    GroupBook& book = BookOf(action, group);
+    std::string wanted;
+    for (const Transition& transition : transitions) {
+      if (transition.kind != action.kind) continue;
+      if (transition.before == book.state) {
+        book.state = transition.after;
+        book.since = place;
+        return absl::OkStatus();
+      }
+      absl::StrAppend(&wanted, wanted.empty() ? "" : " or ", Describe(transition.before));
+    }
+    return BadState(place, group, wanted);
+  }
+
+  // An action that works with the tensors of its stage.
+  absl::Status UseAll(int place) {
+    const Action& action = program_[place];
+    const auto groups = static_cast<int>(GroupsOf(action.stage).size());
+    for (int group = 0; group < groups; ++group) {
+      const TensorGroup& tensors = GroupAt(action.stage, group);
+      if (!IsFollowed(action.stage, group) || !Uses(action.kind, tensors.kind)) continue;
+      if (tensors.kind == GroupKind::kActivations) {
+        SIPHON_RETURN_IF_ERROR(Follow(kActivationTransitions, place, group));
+      } else if (action.kind != ActionKind::kStep || Steps(action, tensors)) {
+        SIPHON_RETURN_IF_ERROR(UseStatic(place, group));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // That this STEP is one of the group's layers.
+  bool Steps(const Action& step, const TensorGroup& group) const {
+    if (step.group != kWholeStage) {
+      const StageRange& layers = GroupAt(step.stage, step.group.value).layers;
+      return Overlap(layers, group.layers);
+    }
+    for (int layer = group.layers.begin; layer < group.layers.end; ++layer) {
+      if (!Covers(steps_[step.stage.value].layers, layer)) return true;
+    }
+    return false;
+  }
+
+  absl::Status UseStatic(int place, int group) {
+    const Action& action = program_[place];
+    GroupBook& book = BookOf(action, group);
+    const bool step = action.kind == ActionKind::kStep || action.kind == ActionKind::kUpdate;
+    const bool at_host = step && UpdatesOnHost(action.stage) &&
+                         GroupsOf(action.stage)[group].choice.placement == Placement::kHostSwap;
+    // The host's own copy takes part in a step there.
+    if (at_host && book.state == GroupState::kAway) return absl::OkStatus();
+    if (book.state != GroupState::kResident && book.state != GroupState::kArriving) {
+      return BadState(place, group, "resident or on its way in");
+    }
+    if (book.state == GroupState::kArriving) book = {GroupState::kResident, book.changed, place};
+    const bool reads_only =
+        GroupAt(action.stage, group).kind == GroupKind::kParameters && (!step || at_host);
+    if (!reads_only) book.changed = true;
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckEnd() {
+    for (int place = static_cast<int>(program_.size()) - 1; place >= 0; --place) {
+      const Action& action = program_[place];
+      if (!IsMemory(action.kind) || action.group == kWholeStage) continue;
+      const GroupBook& book = BookOf(action, action.group.value);
+      const bool activations =
+          GroupAt(action.stage, action.group.value).kind == GroupKind::kActivations;
+      const bool settled = activations ? book.state == GroupState::kUsed ||
+                                             book.state == GroupState::kForWeights ||
+                                             book.state == GroupState::kResident
+                                       : book.state == GroupState::kAway;
+      if (settled) continue;
+      return Bad(place, absl::StrCat(", but at the end of the program ",
+                                     Name(action, action.group.value), " is ", Describe(book.state),
+                                     activations ? ", and nothing has used it"
+                                                 : "; the next step looks for it away"));
+    }
+    return CheckSteps();
+  }
+
+  // Where groups step one by one, each does, or a plain STEP takes the rest.
+  absl::Status CheckSteps() const {
+    for (int place = 0; place < static_cast<int>(program_.size()); ++place) {
+      const Action& step = program_[place];
+      if (step.kind != ActionKind::kStep || step.group == kWholeStage) continue;
+      const StepsSeen& seen = steps_[step.stage.value];
+      if (seen.of_the_rest) continue;
+      const std::vector<PlannedGroup>& groups = GroupsOf(step.stage);
+      for (size_t group = 0; group < groups.size(); ++group) {
+        if (groups[group].group.kind != GroupKind::kOptimizerState || seen.of_group[group]) {
+          continue;
+        }
+        return Bad(place,
+                   absl::StrCat(", but nothing steps ", Name(step, static_cast<int>(group))));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // "group 2 of stage 0 (activations of layers 3 to 5) of microbatch 1"
+  std::string Name(const Action& action, int group) const {
+    const TensorGroup& tensors = GroupAt(action.stage, group);
+    const int last = tensors.layers.end - 1;
+    std::string name = absl::StrCat("group ", group, " of stage ", action.stage.value, " (",
+                                    GroupKindName(tensors.kind), " of layer");
+    absl::StrAppend(&name, last > tensors.layers.begin ? "s " : " ", tensors.layers.begin);
+    if (last > tensors.layers.begin) absl::StrAppend(&name, " to ", last);
+    absl::StrAppend(&name, ")");
+    if (tensors.kind == GroupKind::kActivations && HasMicrobatch(action)) {
+      absl::StrAppend(&name, " of microbatch ", action.microbatch.value);
+    }
+    return name;
+  }
+
+  absl::Status BadState(int place, int group, absl::string_view wanted) {
+    const Action& action = program_[place];
+    const GroupBook& book = BookOf(action, group);
+    std::string state(Describe(book.state));
+    if (book.since >= 0) absl::StrAppend(&state, " since ", ToString(program_[book.since]));
+    return Bad(place, absl::StrCat(", which needs ", Name(action, group), " ", wanted,
+                                   ", but it is ", state));
+  }
+
+  absl::Status Bad(int place, absl::string_view complaint) const {
+    return ScheduleError(
+        schedule_, {worker_, place},
+        absl::StrCat("worker ", worker_, " has ", ToString(program_[place]), complaint));
+  }
+
+  const Schedule& schedule_;
+  const MemoryPlan& plan_;
+  const int worker_;
+  const std::vector<Action>& program_;
+  std::vector<std::vector<GroupBook>> books_;  // [stage][microbatch * groups + group]
+  std::vector<StepsSeen> steps_;               // [stage]
+};
+
+}  // namespace
+
+absl::Status CheckGroupResidency(const Schedule& schedule, const MemoryPlan& plan) {
+  const auto stages = static_cast<size_t>(StageCount(schedule));
+  if (!plan.stages.empty() && plan.stages.size() != stages) {
+    return absl::InvalidArgumentError(absl::StrCat("the memory plan has ", plan.stages.size(),
+                                                   " stages, but the schedule has ", stages));
+  }
+  for (int worker = 0; worker < WorkerCount(schedule); ++worker) {
+    SIPHON_RETURN_IF_ERROR(WorkerGroups(schedule, plan, worker).Check());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace siphon

@@ -1,0 +1,146 @@
+#include "planner/simulator/check_planned_groups.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+// Finds what is wrong with one group of one stage, whose layers are [first, first + layers.size()).
+class GroupChecker {
+ public:
+  GroupChecker(const SimulationInput& input, size_t stage, int first_layer)
+      : input_(input), stage_(stage), first_layer_(first_layer) {
+    for (std::vector<int>& owners : owner_) owners.assign(input.layers[stage].size(), -1);
+  }
+
+  absl::Status Check(size_t group) {
+    group_ = group;
+    SIPHON_RETURN_IF_ERROR(CheckLayers());
+    SIPHON_RETURN_IF_ERROR(CheckBytes());
+    SIPHON_RETURN_IF_ERROR(CheckPlacement());
+    return CheckStripes();
+  }
+
+ private:
+  const PlannedGroup& Planned() const { return input_.memory.stages[stage_].groups[group_]; }
+
+  absl::Status Bad(absl::string_view complaint) const {
+    return absl::InvalidArgumentError(
+        absl::StrCat("group ", group_, " of stage ", stage_, " ", complaint));
+  }
+
+  absl::Status CheckLayers() {
+    const auto& [group, choice] = Planned();
+    const int end = first_layer_ + static_cast<int>(input_.layers[stage_].size());
+    if (group.layers.begin < first_layer_ || group.layers.end > end ||
+        group.layers.begin >= group.layers.end) {
+      return Bad(absl::StrCat("has layers ", group.layers.begin, " to ", group.layers.end - 1,
+                              ", but the stage has ", first_layer_, " to ", end - 1));
+    }
+    for (int layer = group.layers.begin; layer < group.layers.end; ++layer) {
+      int& owner = owner_[static_cast<size_t>(group.kind)][layer - first_layer_];
+      if (owner >= 0) {
+        return Bad(absl::StrCat("has the ", GroupKindName(group.kind), " of layer ", layer,
+                                ", which group ", owner, " has"));
+      }
+      owner = static_cast<int>(group_);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckBytes() const {
+    const TensorGroup& group = Planned().group;
+    for (const int64_t figure : {group.bytes.value, group.input.value, group.recompute.value}) {
+      if (figure < 0) return Bad(absl::StrCat("has a figure of ", figure, "; 0 is the least"));
+    }
+    if (group.kind != GroupKind::kActivations) return absl::OkStatus();
+    Bytes saved;
+    for (int layer = group.layers.begin; layer < group.layers.end; ++layer) {
+      saved += input_.layers[stage_][layer - first_layer_].stash;
+    }
+    if (saved == group.bytes) return absl::OkStatus();
+    return Bad(absl::StrCat("has ", group.bytes.value,
+                            " bytes of activations, but its layers save ", saved.value));
+  }
+
+  absl::Status CheckPlacement() const {
+    const auto& [group, choice] = Planned();
+    if (choice.placement != Placement::kKeep && group.kind != GroupKind::kActivations) {
+      return Bad(absl::StrCat("moves, but the simulator follows activations only, not ",
+                              GroupKindName(group.kind)));
+    }
+    if (choice.placement == Placement::kRecompute && group.kind != GroupKind::kActivations) {
+      return Bad(absl::StrCat("is to be recomputed, but nothing computes ",
+                              GroupKindName(group.kind), " again"));
+    }
+    if (choice.placement == Placement::kNvmeSwap && input_.topology.drives.empty()) {
+      return Bad("is to go to an NVMe drive, but the topology has none");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckStripes() const {
+    const auto& [group, choice] = Planned();
+    if (choice.placement != Placement::kPeerSwap) {
+      if (choice.stripes.empty()) return absl::OkStatus();
+      return Bad(absl::StrCat("has stripes, but is planned as ", PlacementName(choice.placement)));
+    }
+    Bytes sum;
+    std::set<DeviceId> lenders;
+    for (const Stripe& stripe : choice.stripes) {
+      if (stripe.bytes <= Bytes(0)) {
+        return Bad(absl::StrCat("has a stripe of ", stripe.bytes.value, " bytes on device ",
+                                stripe.lender.value, "; 1 is the least"));
+      }
+      if (!lenders.insert(stripe.lender).second) {
+        return Bad(absl::StrCat("has two stripes on device ", stripe.lender.value));
+      }
+      sum += stripe.bytes;
+    }
+    if (sum == group.bytes) return absl::OkStatus();
+    return Bad(absl::StrCat("has stripes of ", sum.value, " bytes together, but is of ",
+                            group.bytes.value));
+  }
+
+  const SimulationInput& input_;
+  const size_t stage_;
+  const int first_layer_;
+  size_t group_ = 0;
+  std::array<std::vector<int>, kGroupKinds> owner_;  // [kind][layer]; -1: none so far
+};
+
+}  // namespace
+
+absl::Status CheckPlannedGroups(const SimulationInput& input) {
+  const std::vector<StagePlan>& stages = input.memory.stages;
+  if (!stages.empty() && stages.size() != input.stages.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("the memory plan has ", stages.size(),
+                                                   " stages, but the schedule has ",
+                                                   input.stages.size()));
+  }
+  int first_layer = 0;
+  for (size_t stage = 0; stage < stages.size(); ++stage) {
+    if (input.layers.empty()) {
+      if (stages[stage].groups.empty()) continue;
+      return absl::InvalidArgumentError(absl::StrCat("the memory plan has tensor groups in stage ",
+                                                     stage,
+                                                     ", but there are no costs of its layers"));
+    }
+    GroupChecker checker(input, stage, first_layer);
+    for (size_t group = 0; group < stages[stage].groups.size(); ++group) {
+      SIPHON_RETURN_IF_ERROR(checker.Check(group));
+    }
+    first_layer += static_cast<int>(input.layers[stage].size());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace siphon

@@ -1,0 +1,63 @@
+#ifndef SIPHON_PLANNER_SIMULATOR_GROUP_RESIDENCE_H_
+#define SIPHON_PLANNER_SIMULATOR_GROUP_RESIDENCE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "planner/simulator/stage_groups.h"
+#include "planner/simulator/step_accounts.h"
+#include "planner/simulator/step_writer.h"
+
+namespace siphon {
+
+// The tensor groups that a memory plan moves or drops: their copies, and what actions do to them
+// layer by layer (planner/memory_plan.h).
+class GroupResidence {
+ public:
+  // The writer must outlive this. Requires: the schedule passes CheckResidency with the plan.
+  explicit GroupResidence(StepWriter& writer);
+
+  // The memory action on a group that is being written. Errors: InvalidArgument when there is no
+  // path to where the group goes.
+  absl::Status Move();
+
+  // `task`, the newest of the lane, is the layer's part of the F that is being written, and saves
+  // `stash`. Errors: as for Move.
+  absl::Status Forward(int layer, int task, Bytes stash);
+
+  // Whether the B or I that is being written has to wait, or to compute something again, when it
+  // comes to the layer; and what it does then.
+  bool StopsBackward(int layer);
+  void PrepareBackward(int layer);
+
+ private:
+  static constexpr int kNone = StepWriter::kNone;
+
+  enum class Where : uint8_t { kThere, kToDrop, kToSwap, kDropped, kArriving };
+
+  // A group's activations of one microbatch.
+  struct Book {
+    Where where = Where::kThere;
+    bool made = false;       // its F has been written
+    int swap_out = kNone;    // place of the SWAP_OUT before the F
+    int first_copy = kNone;  // of the latest swap: tasks [first_copy, first_copy + copies)
+    int copies = 0;
+  };
+
+  const StageGroups& Groups() const { return stages_[writer_.action().stage.value]; }
+  Book& BookOf(int group);
+  int GroupAt(int layer) const;
+  void Recompute(int group, Bytes workspace);
+  absl::Status StartCopies(int group, CopyDirection direction);
+  void WaitForCopies(const Book& book);
+
+  StepWriter& writer_;
+  const std::vector<StageGroups> stages_;
+  const StepAccounts accounts_;
+  std::vector<std::vector<Book>> books_;  // [replica, stage][microbatch * groups + group]
+};
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_SIMULATOR_GROUP_RESIDENCE_H_

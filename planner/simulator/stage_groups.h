@@ -1,0 +1,45 @@
+#ifndef SIPHON_PLANNER_SIMULATOR_STAGE_GROUPS_H_
+#define SIPHON_PLANNER_SIMULATOR_STAGE_GROUPS_H_
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "planner/memory_plan.h"
+#include "planner/simulator/simulate.h"
+
+namespace siphon {
+
+// A group that is not simply kept, with its layers counted from the first one of its stage.
+struct StageGroup {
+  const TensorGroup* group = nullptr;
+  const GroupChoice* choice = nullptr;
+  int first = 0;
+  int last = 0;
+};
+
+// The tensor groups of one stage.
+class StageGroups {
+ public:
+  static constexpr int kNone = -1;
+
+  int size() const { return static_cast<int>(groups_.size()); }
+  const StageGroup& operator[](int group) const { return groups_[group]; }
+  // The group that has the layer's tensors of that kind; kNone where they are kept.
+  int At(int layer, GroupKind kind) const {
+    return at_.empty() ? kNone : at_[layer][static_cast<size_t>(kind)];
+  }
+
+ private:
+  friend std::vector<StageGroups> GroupsOfStages(const SimulationInput& input);
+
+  std::vector<StageGroup> groups_;                // by GroupId
+  std::vector<std::array<int, kGroupKinds>> at_;  // [layer]; empty where all is kept
+};
+
+// [stage]. Refers to `input.memory`. Requires: CheckPlannedGroups.
+std::vector<StageGroups> GroupsOfStages(const SimulationInput& input);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_SIMULATOR_STAGE_GROUPS_H_

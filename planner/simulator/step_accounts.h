@@ -1,0 +1,45 @@
+#ifndef SIPHON_PLANNER_SIMULATOR_STEP_ACCOUNTS_H_
+#define SIPHON_PLANNER_SIMULATOR_STEP_ACCOUNTS_H_
+
+#include <string>
+#include <vector>
+
+#include "planner/ids.h"
+#include "planner/simulator/simulate.h"
+#include "planner/units.h"
+
+namespace siphon {
+
+// Whose memory is counted: the workers of all replicas, then the host, the devices without a worker
+// (which can lend as well), and the drives. An account is a place in that order.
+class StepAccounts {
+ public:
+  static constexpr int kNone = -1;
+
+  // What is not a worker.
+  struct Holder {
+    std::string name;  // "the host", "device 5", "drive 0"
+    Bytes capacity;    // 0: no limit
+  };
+
+  // Requires: `input.device_of_worker` has one entry a worker.
+  explicit StepAccounts(const SimulationInput& input);
+
+  int workers() const { return workers_; }
+  int host() const { return workers_; }
+  // Of the device's worker, if it has one. kNone: there is no such device.
+  int OfDevice(DeviceId device) const;
+  int OfDrive(int drive) const { return first_drive_ + drive; }
+  // Of account workers() and those behind it.
+  const std::vector<Holder>& others() const { return others_; }
+
+ private:
+  int workers_ = 0;
+  int first_drive_ = 0;
+  std::vector<int> of_device_;
+  std::vector<Holder> others_;
+};
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_SIMULATOR_STEP_ACCOUNTS_H_

@@ -1,0 +1,120 @@
+#include "planner/check_group_residency.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/planner/schedule_testing.h"
+
+namespace siphon {
+namespace {
+
+PlannedGroup Group(GroupKind kind, StageRange layers, Placement placement) {
+  return {{.kind = kind, .layers = layers, .bytes = Bytes(1)}, {.placement = placement}};
+}
+
+// Stage 0 of three layers: activations on the host (0), recomputed (1) and kept (2); then what is
+// there once, of all layers, on the host: parameters (3), gradients (4), optimizer state (5).
+MemoryPlan OneOfEach() {
+  const StageRange all{0, 3};
+  MemoryPlan plan;
+  plan.stages = {{.groups = {Group(GroupKind::kActivations, {0, 1}, Placement::kHostSwap),
+                             Group(GroupKind::kActivations, {1, 2}, Placement::kRecompute),
+                             Group(GroupKind::kActivations, {2, 3}, Placement::kKeep),
+                             Group(GroupKind::kParameters, all, Placement::kHostSwap),
+                             Group(GroupKind::kGradients, all, Placement::kHostSwap),
+                             Group(GroupKind::kOptimizerState, all, Placement::kHostSwap)}}};
+  return plan;
+}
+
+// The same with activations only.
+MemoryPlan Activations() {
+  MemoryPlan plan = OneOfEach();
+  plan.stages[0].groups.resize(3);
+  return plan;
+}
+
+std::string Residency(const MemoryPlan& plan, absl::string_view text) {
+  const absl::Status status = CheckGroupResidency(ParsedSchedule(text), plan);
+  return status.ok() ? "resident" : std::string(status.message());
+}
+
+TEST(CheckGroupResidency, FollowsActivationsOutAndBackIn) {
+  const MemoryPlan plan = Activations();
+  EXPECT_EQ(Residency(plan, "0F0 0F1 0B1 0B0"), "resident");
+  EXPECT_EQ(Residency(plan, "0SWAP_OUT0.0 0DROP0.1 0F0 0SWAP_OUT_END0.0 0F1 0SWAP_IN0.0 0B0 0B1"),
+            "resident");
+  EXPECT_EQ(Residency(plan, "0F0 0SWAP_OUT0.0 0SWAP_OUT_END0.0 0SWAP_IN0.0 0SWAP_IN_END0.0 0B0"),
+            "resident");
+  EXPECT_EQ(Residency(plan, "0DROP0.1 0F0 0RECOMPUTE0.1 0I0 0W0"), "resident");
+  EXPECT_EQ(Residency(plan, "0SWAP_OUT0.0 0F0 0SWAP_OUT_END0.0 0SWAP_IN0.0 0I0 0W0"), "resident");
+}
+
+TEST(CheckGroupResidency, NamesTheUseOfActivationsThatAreAway) {
+  EXPECT_EQ(Residency(Activations(), "0SWAP_OUT0.0 0F0 0SWAP_OUT_END0.0 0B0"),
+            "worker 0 has 0B0, which needs group 0 of stage 0 (activations of layer 0) of "
+            "microbatch 0 resident or on its way in or dropped, but it is away since "
+            "0SWAP_OUT_END0.0\n"
+            "worker 0: 0SWAP_OUT0.0 0F0 0SWAP_OUT_END0.0 0B0 <-- here");
+  EXPECT_EQ(Residency(Activations(), "0SWAP_OUT0.0 0F0 0B0"),
+            "worker 0 has 0B0, which needs group 0 of stage 0 (activations of layer 0) of "
+            "microbatch 0 resident or on its way in or dropped, but it is on its way out since "
+            "0F0\n"
+            "worker 0: 0SWAP_OUT0.0 0F0 0B0 <-- here");
+}
+
+TEST(CheckGroupResidency, NamesMovesThatMakeNoSense) {
+  const MemoryPlan plan = Activations();
+  EXPECT_EQ(Residency(plan, "0F0 0SWAP_IN0.0 0B0"),
+            "worker 0 has 0SWAP_IN0.0, which needs group 0 of stage 0 (activations of layer 0) of "
+            "microbatch 0 away, but it is resident since 0F0\n"
+            "worker 0: 0F0 0SWAP_IN0.0 <-- here 0B0");
+  EXPECT_EQ(Residency(plan, "0F0 0I0 0SWAP_OUT0.0 0W0"),
+            "worker 0 has 0SWAP_OUT0.0, which needs group 0 of stage 0 (activations of layer 0) "
+            "of microbatch 0 not made yet or resident, but it is kept for its W since 0I0\n"
+            "worker 0: 0F0 0I0 0SWAP_OUT0.0 <-- here 0W0");
+  EXPECT_EQ(Residency(plan, "0F0 0SWAP_OUT0.0"),
+            "worker 0 has 0SWAP_OUT0.0, but at the end of the program group 0 of stage 0 "
+            "(activations of layer 0) of microbatch 0 is on its way out, and nothing has used it\n"
+            "worker 0: 0F0 0SWAP_OUT0.0 <-- here");
+}
+
+TEST(CheckGroupResidency, NamesGroupsThatThePlanDoesNotMoveThatWay) {
+  const MemoryPlan plan = OneOfEach();
+  const auto message = [&](absl::string_view text) {
+    const std::string whole = Residency(plan, text);
+    return whole.substr(0, whole.find('\n'));
+  };
+  EXPECT_EQ(Residency({}, "0F0 0SWAP_OUT0.0 0B0"),
+            "worker 0 has 0SWAP_OUT0.0, but the memory plan has no tensor groups in stage 0\n"
+            "worker 0: 0F0 0SWAP_OUT0.0 <-- here 0B0");
+  EXPECT_EQ(message("0SWAP_OUT0.6 0F0 0B0"),
+            "worker 0 has 0SWAP_OUT0.6, but the tensor groups of stage 0 are 0 to 5");
+  EXPECT_EQ(message("0SWAP_OUT0.2 0F0 0B0"),
+            "worker 0 has 0SWAP_OUT0.2, but group 2 of stage 0 (activations of layer 2) of "
+            "microbatch 0 is planned as keep");
+  EXPECT_EQ(message("0DROP0.0 0F0 0B0"),
+            "worker 0 has 0DROP0.0, but group 0 of stage 0 (activations of layer 0) of microbatch "
+            "0 is planned as host_swap");
+  EXPECT_EQ(message("0SWAP_IN.0 0F0 0B0"),
+            "worker 0 has 0SWAP_IN.0, but group 0 of stage 0 (activations of layer 0) is there "
+            "once a microbatch: name one");
+  EXPECT_EQ(message("0SWAP_IN0.3 0F0 0B0"),
+            "worker 0 has 0SWAP_IN0.3, but group 3 of stage 0 (parameters of layers 0 to 2) "
+            "belongs to no microbatch");
+  EXPECT_EQ(message("0RECOMPUTE.3 0F0 0B0"),
+            "worker 0 has 0RECOMPUTE.3, but group 3 of stage 0 (parameters of layers 0 to 2) is "
+            "planned as host_swap");
+  EXPECT_EQ(message("0STEP.3 0F0 0B0"),
+            "worker 0 has 0STEP.3, but group 3 of stage 0 (parameters of layers 0 to 2) has no "
+            "step: name a group of optimizer state");
+  EXPECT_EQ(Residency(Activations(), "0F0 0SWAP_OUT0 0SWAP_OUT_END0 0SWAP_IN0 0SWAP_IN_END0 0B0"),
+            "worker 0 has 0SWAP_OUT0, which means the whole of stage 0, but the memory plan has "
+            "tensor groups there: name one\n"
+            "worker 0: 0F0 0SWAP_OUT0 <-- here 0SWAP_OUT_END0 0SWAP_IN0 0SWAP_IN_END0 0B0");
+  EXPECT_EQ(Residency(plan, "0F0\n1F0"), "the memory plan has 1 stages, but the schedule has 2");
+}
+
+}  // namespace
+}  // namespace siphon

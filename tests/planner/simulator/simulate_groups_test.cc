@@ -1,0 +1,355 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/planner/simulator/simulate_testing.h"
+
+namespace siphon {
+namespace {
+
+constexpr int64_t kGigabyte = 1'000'000'000;  // at 1 GB/s one byte takes one nanosecond
+
+// Group 0 are the first layer's 100 bytes of activations, group 1 the second layer's 60. The
+// layer's input, which stays when a group is dropped, is 8 bytes.
+std::vector<PlannedGroup> TwoGroups(const GroupChoice& first, const GroupChoice& second = {}) {
+  const TensorGroup group{.input = Bytes(8), .recompute = Nanos(5)};
+  std::vector<PlannedGroup> groups = {{group, first}, {group, second}};
+  groups[0].group.layers = {0, 1};
+  groups[0].group.bytes = Bytes(100);
+  groups[1].group.layers = {1, 2};
+  groups[1].group.bytes = Bytes(60);
+  return groups;
+}
+
+const GroupChoice kHost{.placement = Placement::kHostSwap};
+const GroupChoice kDropped{.placement = Placement::kRecompute};
+
+// One worker with one stage of two layers, each 5 ns forward, 5 for the input's gradient and 5 for
+// the weights'; 20 and 10 bytes stay for W. The host takes 10 bytes a nanosecond, each way.
+SimulationInput TwoLayers(absl::string_view schedule, std::vector<PlannedGroup> groups) {
+  const LayerCost layer{
+      .forward = Nanos(5), .input_backward = Nanos(5), .weight_backward = Nanos(5)};
+  SimulationInput input = EqualStages(ParsedSchedule(schedule), {.forward = Nanos(10),
+                                                                 .input_backward = Nanos(10),
+                                                                 .weight_backward = Nanos(10),
+                                                                 .stash = Bytes(160),
+                                                                 .kept_for_weights = Bytes(30)});
+  input.layers = {{layer, layer}};
+  input.layers[0][0].stash = Bytes(100);
+  input.layers[0][0].kept_for_weights = Bytes(20);
+  input.layers[0][1].stash = Bytes(60);
+  input.layers[0][1].kept_for_weights = Bytes(10);
+  input.transport.host_rate = BytesPerSecond(10 * kGigabyte);
+  input.memory.stages = {{.groups = std::move(groups)}};
+  return input;
+}
+
+// "0SWAP_OUT0.0 [5,15) device 0, copies to host\n", lane by lane.
+std::string CopiesText(const SimulatedStep& step) {
+  std::string text;
+  for (const LaneTimeline& lane : step.lanes) {
+    for (const Interval& copy : lane.intervals) {
+      absl::StrAppend(&text, ToString(copy.action), " [", copy.begin.value, ",", copy.end.value,
+                      ") ", lane.name, "\n");
+    }
+  }
+  return text;
+}
+
+Nanos WaitForSwaps(const SimulatedStep& step, int worker) {
+  return step.exposed_waits[worker][static_cast<size_t>(WaitCause::kSwap)];
+}
+
+TEST(SimulatedGroups, ASwapBeforeItsForwardStartsBehindTheGroupsLastLayer) {
+  const SimulatedStep step = Simulated(
+      TwoLayers("0SWAP_OUT0.0 0F0 0F1 0SWAP_OUT_END0.0 0B1 0SWAP_IN0.0 0B0\n", TwoGroups(kHost)));
+  // The copy back in runs under the second layer's backward.
+  EXPECT_EQ(CopiesText(step),
+            "0SWAP_OUT0.0 [5,15) device 0, copies to host\n"
+            "0SWAP_IN0.0 [40,50) device 0, copies from host\n");
+  EXPECT_EQ(TimelineText(step),
+            "0F0 [0,10) worker 0\n"
+            "0F1 [10,20) worker 0\n"
+            "0B1 [20,40) worker 0\n"
+            "0B0 [40,60) worker 0\n");
+  EXPECT_EQ(CurveText(step.memory[0]),
+            "0: activations 100\n"
+            "5: activations 160\n"
+            "10: activations 260\n"
+            "15: activations 320\n"
+            "20: activations 220\n"
+            "30: activations 160\n"
+            "40: activations 160\n"
+            "50: activations 100\n"
+            "60:\n");
+  EXPECT_EQ(step.host_peak, Bytes(100));
+  EXPECT_EQ(WaitForSwaps(step, 0), Nanos(0));
+}
+
+TEST(SimulatedGroups, ASwapBehindTheForwardStartsThere) {
+  const SimulatedStep step =
+      Simulated(TwoLayers("0F0 0SWAP_OUT0.0 0SWAP_OUT_END0.0 0SWAP_IN0.0 0B0\n", TwoGroups(kHost)));
+  EXPECT_EQ(CopiesText(step),
+            "0SWAP_OUT0.0 [10,20) device 0, copies to host\n"
+            "0SWAP_IN0.0 [20,30) device 0, copies from host\n");
+  EXPECT_EQ(TimelineText(step),
+            "0F0 [0,10) worker 0\n"
+            "wait 0SWAP_OUT_END0.0 [10,20) worker 0\n"
+            "0B0 [20,40) worker 0\n");
+}
+
+TEST(SimulatedGroups, ABackwardWaitsWhenItReachesAGroupOnItsWayIn) {
+  SimulationInput input =
+      TwoLayers("0SWAP_OUT0.0 0F0 0SWAP_OUT_END0.0 0SWAP_IN0.0 0B0\n", TwoGroups(kHost));
+  input.transport.host_rate = BytesPerSecond(5 * kGigabyte);  // 20 ns a copy
+  const SimulatedStep step = Simulated(input);
+  EXPECT_EQ(TimelineText(step),
+            "0F0 [0,10) worker 0\n"
+            "wait 0SWAP_OUT_END0.0 [10,25) worker 0\n"
+            "0B0 [25,35) worker 0\n"
+            "wait 0B0 [35,45) worker 0\n"
+            "0B0 [45,55) worker 0\n");
+  EXPECT_EQ(WaitForSwaps(step, 0), Nanos(25));
+  EXPECT_EQ(CurveText(step.memory[0]),
+            "0: activations 100\n"
+            "5: activations 160\n"
+            "25: activations 160\n"
+            "35: activations 100\n"
+            "55:\n");
+}
+
+TEST(SimulatedGroups, AnEndOfASwapInWaitsAtOnce) {
+  const SimulatedStep step = Simulated(TwoLayers(
+      "0SWAP_OUT0.1 0F0 0SWAP_OUT_END0.1 0SWAP_IN0.1 0SWAP_IN_END0.1 0B0\n", TwoGroups({}, kHost)));
+  EXPECT_EQ(TimelineText(step),
+            "0F0 [0,10) worker 0\n"
+            "wait 0SWAP_OUT_END0.1 [10,16) worker 0\n"
+            "wait 0SWAP_IN_END0.1 [16,22) worker 0\n"
+            "0B0 [22,42) worker 0\n");
+}
+
+TEST(SimulatedGroups, ADroppedGroupLeavesItsInputAndIsComputedAgainAtItsLastLayer) {
+  const SimulatedStep step = Simulated(TwoLayers("0DROP0.0 0F0 0B0\n", TwoGroups(kDropped)));
+  EXPECT_EQ(TimelineText(step),
+            "0F0 [0,10) worker 0\n"
+            "0B0 [10,20) worker 0\n"
+            "0RECOMPUTE0.0 [20,25) worker 0\n"
+            "0B0 [25,35) worker 0\n");
+  EXPECT_EQ(CurveText(step.memory[0]),
+            "0: activations 8\n"
+            "5: activations 68\n"
+            "20: activations 100\n"
+            "35:\n");
+}
+
+TEST(SimulatedGroups, ARecomputeOfItsOwnComesWhereItStands) {
+  const SimulatedStep step =
+      Simulated(TwoLayers("0DROP0.1 0F0 0RECOMPUTE0.1 0B0\n", TwoGroups({}, kDropped)));
+  EXPECT_EQ(TimelineText(step),
+            "0F0 [0,10) worker 0\n"
+            "0RECOMPUTE0.1 [10,15) worker 0\n"
+            "0B0 [15,35) worker 0\n");
+}
+
+TEST(SimulatedGroups, ARecomputeInABackwardUsesTheForwardsWorkspace) {
+  SimulationInput input = TwoLayers("0DROP0.1 0F0 0B0\n", TwoGroups({}, kDropped));
+  input.stages[0].forward_workspace = Bytes(9);
+  input.stages[0].backward_workspace = Bytes(7);
+  EXPECT_EQ(CurveText(Simulated(input).memory[0]),
+            "0: activations 100, workspace 9\n"
+            "5: activations 108, workspace 9\n"
+            "10: activations 160, workspace 9\n"
+            "15: activations 160, workspace 7\n"
+            "25: activations 100, workspace 7\n"
+            "35:\n");
+}
+
+TEST(SimulatedGroups, WithASplitBackwardTheInputGradientNeedsTheGroupAndTheWeightsKeepTheirPart) {
+  const SimulatedStep step =
+      Simulated(TwoLayers("0SWAP_OUT0.0 0DROP0.1 0F0 0SWAP_OUT_END0.0 0SWAP_IN0.0 0I0 0W0\n",
+                          TwoGroups(kHost, kDropped)));
+  EXPECT_EQ(TimelineText(step),
+            "0F0 [0,10) worker 0\n"
+            "wait 0SWAP_OUT_END0.0 [10,15) worker 0\n"
+            "0RECOMPUTE0.1 [15,20) worker 0\n"
+            "0I0 [20,30) worker 0\n"
+            "0W0 [30,40) worker 0\n");
+  EXPECT_EQ(CurveText(step.memory[0]),
+            "0: activations 100\n"
+            "5: activations 108\n"
+            "15: activations 160\n"
+            "25: activations 110\n"
+            "30: activations 30\n"
+            "35: activations 20\n"
+            "40:\n");
+}
+
+// Worker 0 as above, worker 1 with one layer like its two together.
+SimulationInput TwoWorkers(absl::string_view schedule, std::vector<PlannedGroup> groups) {
+  SimulationInput input = TwoLayers(schedule, std::move(groups));
+  input.layers.push_back({LayerOf(input.stages[1])});
+  input.memory.stages.resize(2);
+  return input;
+}
+
+TEST(SimulatedGroups, ABackwardWaitsForItsGradientFirst) {
+  SimulationInput input = TwoWorkers("0SWAP_OUT0.1 0F0 0SWAP_OUT_END0.1 0SWAP_IN0.1 0B0\n1F0 1B0\n",
+                                     TwoGroups({}, kHost));
+  input.transport.host_rate = BytesPerSecond(2 * kGigabyte);  // 30 ns a copy
+  const SimulatedStep step = Simulated(input);
+  // The gradient comes at 40, the group at 70.
+  EXPECT_THAT(TimelineText(step), testing::StartsWith("0F0 [0,10) worker 0\n"
+                                                      "wait 0SWAP_OUT_END0.1 [10,40) worker 0\n"
+                                                      "wait 0B0 [40,70) worker 0\n"
+                                                      "0B0 [70,90) worker 0\n"));
+  EXPECT_EQ(WaitForSwaps(step, 0), Nanos(60));
+  input.memory.stages[0].groups[1].choice = kDropped;
+  input.schedule = ParsedSchedule("0DROP0.1 0F0 0B0\n1F0 1B0\n");
+  EXPECT_THAT(TimelineText(Simulated(input)), testing::StartsWith("0F0 [0,10) worker 0\n"
+                                                                  "wait 0B0 [10,40) worker 0\n"
+                                                                  "0RECOMPUTE0.1 [40,45) worker 0\n"
+                                                                  "0B0 [45,65) worker 0\n"));
+}
+
+TEST(SimulatedGroups, StripesGoToAllLendersAtOnce) {
+  const GroupChoice striped{.placement = Placement::kPeerSwap,
+                            .stripes = {{DeviceId(1), Bytes(30)}, {DeviceId(3), Bytes(70)}}};
+  SimulationInput input = TwoWorkers("0SWAP_OUT0.0 0F0 0SWAP_OUT_END0.0 0SWAP_IN0.0 0B0\n1F0 1B0\n",
+                                     TwoGroups(striped));
+  input.topology = UniformTopology(4, BytesPerSecond(10 * kGigabyte), Nanos(1));
+  const SimulatedStep step = Simulated(input);
+  EXPECT_EQ(CopiesText(step),
+            "0SWAP_OUT0.0 [5,9) device 0, copies to and from device 1\n"
+            "0SWAP_IN0.0 [13,17) device 0, copies to and from device 1\n"
+            "0SWAP_OUT0.0 [5,13) device 0, copies to and from device 3\n"
+            "0SWAP_IN0.0 [13,21) device 0, copies to and from device 3\n"
+            "0F0 [10,11) worker 0 to worker 1, forward\n"
+            "1B0 [41,42) worker 1 to worker 0, backward\n");
+  // 30 bytes on the other worker's device, 70 on one that has none.
+  EXPECT_EQ(CurveText(step.memory[1]),
+            "0:\n5: activations 30\n11: activations 190\n17: activations 160\n41:\n");
+  EXPECT_EQ(step.other_peaks, (std::vector<HolderPeak>{{"device 3", Bytes(70)}}));
+}
+
+TEST(SimulatedGroups, WorkersOfOneMachineLendToEachOtherAsWell) {
+  const GroupChoice striped{.placement = Placement::kPeerSwap,
+                            .stripes = {{DeviceId(1), Bytes(100)}}};
+  SimulationInput input = TwoWorkers("0SWAP_OUT0.0 0F0 0SWAP_OUT_END0.0 0SWAP_IN0.0 0B0\n1F0 1B0\n",
+                                     TwoGroups(striped));
+  input.transport.rate = BytesPerSecond(20 * kGigabyte);
+  EXPECT_THAT(CopiesText(Simulated(input)),
+              testing::StartsWith("0SWAP_OUT0.0 [5,10) device 0, copies to and from device 1\n"
+                                  "0SWAP_IN0.0 [10,15) device 0, copies to and from device 1\n"));
+}
+
+// A server with two devices and two drives, one of each at NUMA node 1.
+Topology TwoDrives() {
+  Topology topology = WithHost(UniformTopology(2, BytesPerSecond(kGigabyte), Nanos(0)), 2,
+                               {.to_host = BytesPerSecond(20 * kGigabyte),
+                                .from_host = BytesPerSecond(20 * kGigabyte),
+                                .latency = Nanos(1)});
+  topology.devices[1].numa = 1;
+  const NvmeDrive drive{.capacity = Bytes(1000),
+                        .read = BytesPerSecond(10 * kGigabyte),
+                        .write = BytesPerSecond(5 * kGigabyte),
+                        .latency = Nanos(2)};
+  topology.drives = {drive, drive};
+  topology.drives[0].numa = 1;
+  return topology;
+}
+
+TEST(SimulatedGroups, ADriveIsReachedThroughTheHost) {
+  SimulationInput input = TwoWorkers("0SWAP_OUT0.0 0F0 0SWAP_OUT_END0.0 0SWAP_IN0.0 0B0\n1F0 1B0\n",
+                                     TwoGroups({.placement = Placement::kNvmeSwap}));
+  input.topology = TwoDrives();
+  const SimulatedStep step = Simulated(input);
+  EXPECT_THAT(CopiesText(step),
+              testing::StartsWith("0SWAP_OUT0.0 [5,28) device 0, copies to drive 1\n"
+                                  "0SWAP_IN0.0 [28,41) device 0, copies from drive 1\n"));
+  EXPECT_EQ(step.other_peaks, (std::vector<HolderPeak>{{"drive 1", Bytes(100)}}));
+  EXPECT_EQ(step.host_peak, Bytes(0));
+  std::vector<std::string> shared;
+  for (const LaneTimeline& lane : step.lanes) {
+    if (lane.intervals.empty() && lane.bytes > Bytes(0)) shared.push_back(lane.name);
+  }
+  EXPECT_THAT(shared, testing::ElementsAre("to host of switch 0", "from host of switch 0",
+                                           "write to drive 1", "read from drive 1"));
+}
+
+std::string Refusal(const SimulationInput& input, absl::StatusCode code) {
+  const absl::StatusOr<SimulatedStep> step = Simulate(input);
+  if (step.ok()) return "it ran";
+  EXPECT_EQ(step.status().code(), code) << step.status();
+  return std::string(step.status().message());
+}
+
+TEST(SimulatedGroups, AFullDriveOrLenderIsNamed) {
+  SimulationInput input = TwoWorkers("0SWAP_OUT0.0 0F0 0SWAP_OUT_END0.0 0SWAP_IN0.0 0B0\n1F0 1B0\n",
+                                     TwoGroups({.placement = Placement::kNvmeSwap}));
+  input.topology = TwoDrives();
+  input.topology.drives[1].capacity = Bytes(99);
+  EXPECT_EQ(Refusal(input, absl::StatusCode::kResourceExhausted),
+            "worker 0 has 0SWAP_OUT0.0, which asks for 100 B of activations, but drive 1 has 99 B "
+            "free of 99 B (held: nothing)\n"
+            "worker 0: 0SWAP_OUT0.0 <-- here 0F0 0SWAP_OUT_END0.0 0SWAP_IN0.0 0B0\n"
+            "worker 1: 1F0 1B0");
+  input.topology = UniformTopology(3, BytesPerSecond(10 * kGigabyte), Nanos(0));
+  input.topology.devices[2].memory = Bytes(50);
+  input.memory.stages[0].groups[0].choice = {.placement = Placement::kPeerSwap,
+                                             .stripes = {{DeviceId(2), Bytes(100)}}};
+  EXPECT_THAT(Refusal(input, absl::StatusCode::kResourceExhausted),
+              testing::StartsWith("worker 0 has 0SWAP_OUT0.0, which asks for 100 B of "
+                                  "activations, but device 2 has 50 B free of 50 B"));
+}
+
+TEST(SimulatedGroups, PlansThatDoNotFitTheLayersAreRefused) {
+  const auto refusal = [](auto change) {
+    SimulationInput input = TwoLayers("0F0 0B0\n", TwoGroups(kHost));
+    change(input);
+    return Refusal(input, absl::StatusCode::kInvalidArgument);
+  };
+  const auto first = [](SimulationInput& input) -> PlannedGroup& {
+    return input.memory.stages[0].groups[0];
+  };
+  EXPECT_EQ(refusal([](SimulationInput& input) { input.memory.stages.resize(2); }),
+            "the memory plan has 2 stages, but the schedule has 1");
+  EXPECT_EQ(refusal([](SimulationInput& input) { input.layers.clear(); }),
+            "the memory plan has tensor groups in stage 0, but there are no costs of its layers");
+  EXPECT_EQ(refusal([&](SimulationInput& input) {
+              first(input).group.layers = {1, 3};
+            }),
+            "group 0 of stage 0 has layers 1 to 2, but the stage has 0 to 1");
+  EXPECT_EQ(refusal([&](SimulationInput& input) {
+              first(input).group.layers = {1, 2};
+              first(input).group.bytes = Bytes(60);
+            }),
+            "group 1 of stage 0 has the activations of layer 1, which group 0 has");
+  EXPECT_EQ(refusal([&](SimulationInput& input) { first(input).group.bytes = Bytes(99); }),
+            "group 0 of stage 0 has 99 bytes of activations, but its layers save 100");
+  EXPECT_EQ(refusal([&](SimulationInput& input) { first(input).group.input = Bytes(-1); }),
+            "group 0 of stage 0 has a figure of -1; 0 is the least");
+  EXPECT_EQ(refusal([&](SimulationInput& input) {
+              first(input).choice.placement = Placement::kNvmeSwap;
+            }),
+            "group 0 of stage 0 is to go to an NVMe drive, but the topology has none");
+  EXPECT_EQ(refusal([&](SimulationInput& input) {
+              first(input).choice.stripes = {{DeviceId(1), Bytes(100)}};
+            }),
+            "group 0 of stage 0 has stripes, but is planned as host_swap");
+  EXPECT_EQ(refusal([&](SimulationInput& input) {
+              first(input).choice = {.placement = Placement::kPeerSwap,
+                                     .stripes = {{DeviceId(1), Bytes(99)}}};
+            }),
+            "group 0 of stage 0 has stripes of 99 bytes together, but is of 100");
+  EXPECT_EQ(refusal([&](SimulationInput& input) {
+              first(input).choice = {.placement = Placement::kPeerSwap,
+                                     .stripes = {{DeviceId(1), Bytes(100)}}};
+              input.schedule = ParsedSchedule("0F0 0SWAP_OUT0.0 0SWAP_OUT_END0.0 0SWAP_IN0.0 0B0");
+            }),
+            "device 1 cannot lend to device 0: lenders are the devices of other workers");
+}
+
+}  // namespace
+}  // namespace siphon
