@@ -15,6 +15,7 @@
 #include "launch/config/read_text_file.h"
 #include "launch/output/terminal.h"
 #include "launch/process/exit_codes.h"
+#include "planner/check_residency.h"
 #include "planner/status.h"
 #include "planner/validate_schedule.h"
 
@@ -33,7 +34,9 @@ struct ScheduleArguments {
   std::string warm_up = "a";
   std::string file;
   std::string format = "text";
+  std::vector<int> most_live;
   bool communication = false;
+  bool merge_backward = false;
   bool all = false;
   int columns = 0;
   // Empty: not given.
@@ -83,9 +86,36 @@ ScheduleShape ShapeOf(const ScheduleArguments& arguments, const ScheduleEntry& e
   return shape;
 }
 
+ShownParts PartsOf(const ScheduleArguments& arguments) {
+  return {
+      .messages = arguments.communication ? ShownMessages::kAll : ShownMessages::kNone,
+      .backwards = arguments.merge_backward ? ShownBackwards::kMerged : ShownBackwards::kAsBuilt};
+}
+
+// Refuses a schedule that keeps more activations than --most_live.
+absl::Status CheckMostLive(const ScheduleArguments& arguments, const ScheduleReport& report) {
+  std::vector<int> limits = arguments.most_live;
+  if (limits.empty()) return absl::OkStatus();
+  const int workers = WorkerCount(report.shown);
+  if (limits.size() == 1) limits = std::vector<int>(workers, limits.front());
+  if (static_cast<int>(limits.size()) != workers) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--most_live: ", limits.size(), " numbers, but the schedule has ", workers,
+                     " workers; write one number for all, or one a worker"));
+  }
+  const absl::Status fits = CheckLiveActivations(report.shown, limits);
+  if (fits.ok()) return fits;
+  return absl::InvalidArgumentError(absl::StrCat(
+      arguments.file.empty() ? absl::StrCat("schedule ", report.entry.name) : arguments.file, ": ",
+      fits.message()));
+}
+
 absl::StatusOr<std::string> Overview(const ScheduleArguments& arguments) {
   const ScheduleShape any = ShapeOf(arguments, ScheduleEntry{});
-  if (const std::vector<std::string> given = GivenOptions(any.options); !given.empty()) {
+  std::vector<std::string> given = GivenOptions(any.options);
+  if (!arguments.most_live.empty()) given.emplace_back("most_live");
+  if (arguments.merge_backward) given.emplace_back("merge_backward");
+  if (!given.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--", given.front(), " is for one schedule; name it with --name"));
   }
@@ -94,7 +124,7 @@ absl::StatusOr<std::string> Overview(const ScheduleArguments& arguments) {
   }
   std::vector<ScheduleOverviewRow> rows;
   for (const ScheduleEntry& entry : ScheduleRegistry()) {
-    rows.push_back({entry, ReportSchedule(entry, ShapeOf(arguments, entry), ShownMessages::kNone)});
+    rows.push_back({entry, ReportSchedule(entry, ShapeOf(arguments, entry), {})});
   }
   return arguments.format == "json" ? ScheduleOverviewJson(rows) : ScheduleOverviewText(rows);
 }
@@ -111,10 +141,9 @@ absl::StatusOr<std::string> OneSchedule(const ScheduleArguments& arguments,
   } else if (name == kFromFile) {
     return absl::InvalidArgumentError("schedule csv needs a file: --file schedule.csv");
   }
-  SIPHON_ASSIGN_OR_RETURN(
-      const ScheduleReport report,
-      ReportSchedule(entry, shape,
-                     arguments.communication ? ShownMessages::kAll : ShownMessages::kNone));
+  SIPHON_ASSIGN_OR_RETURN(const ScheduleReport report,
+                          ReportSchedule(entry, shape, PartsOf(arguments)));
+  SIPHON_RETURN_IF_ERROR(CheckMostLive(arguments, report));
   if (arguments.format == "csv") return ToCsv(report.shown);
   if (arguments.format == "json") return ScheduleReportJson(report);
   const int width = TerminalColumns();
@@ -203,6 +232,15 @@ RunCommand AddScheduleCommand(CLI::App& app) {
       ->type_name("");
   command->add_flag("--communication", arguments->communication,
                     "With the messages between workers");
+  command->add_flag("--merge_backward", arguments->merge_backward,
+                    "One B for each I that its own W follows at once");
+  command
+      ->add_option("--most_live", arguments->most_live,
+                   "Activations that a worker may keep at once, of pairs of stage and microbatch: "
+                   "one number for all, or one a worker; a schedule that keeps more is refused")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber)
+      ->type_name("N[,N..]");
   command->add_flag("--all", arguments->all, "All schedules in a table");
   command
       ->add_option("--columns", arguments->columns,

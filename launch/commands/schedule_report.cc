@@ -98,14 +98,15 @@ std::string OneLine(const absl::Status& status) {
 }  // namespace
 
 absl::StatusOr<ScheduleReport> ReportSchedule(const ScheduleEntry& entry,
-                                              const ScheduleShape& shape, ShownMessages messages) {
+                                              const ScheduleShape& shape, ShownParts parts) {
   SIPHON_ASSIGN_OR_RETURN(Schedule schedule, BuildSchedule(entry.name, shape));
+  if (parts.backwards == ShownBackwards::kMerged) schedule = MergeBackward(std::move(schedule));
   SIPHON_RETURN_IF_ERROR(ValidateSchedule(schedule, SchedulePurpose::kTraining));
   ScheduleReport report{.entry = entry};
   SIPHON_ASSIGN_OR_RETURN(report.grid, DrawStepGrid(schedule));
   report.peak_live = PeakLiveActivations(schedule);
   report.weight_versions = PeakWeightVersions(schedule);
-  if (messages == ShownMessages::kAll) {
+  if (parts.messages == ShownMessages::kAll) {
     SIPHON_ASSIGN_OR_RETURN(schedule, InsertCommunication(std::move(schedule)));
     SIPHON_ASSIGN_OR_RETURN(report.lowered_steps, CountSteps(schedule));
   }

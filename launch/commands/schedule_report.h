@@ -14,6 +14,12 @@
 namespace siphon {
 
 enum class ShownMessages { kNone, kAll };
+// Whether an I that its own W follows at once is shown as one B (MergeBackward).
+enum class ShownBackwards { kAsBuilt, kMerged };
+struct ShownParts {
+  ShownMessages messages = ShownMessages::kNone;
+  ShownBackwards backwards = ShownBackwards::kAsBuilt;
+};
 
 // A schedule and what follows from its shape alone: all stages alike, messages free, every F, I and
 // W of a stage one step and every B two.
@@ -28,7 +34,7 @@ struct ScheduleReport {
 
 // Errors: those of BuildSchedule, ValidateSchedule and InsertCommunication.
 absl::StatusOr<ScheduleReport> ReportSchedule(const ScheduleEntry& entry,
-                                              const ScheduleShape& shape, ShownMessages messages);
+                                              const ScheduleShape& shape, ShownParts parts);
 
 std::string ScheduleReportText(const ScheduleReport& report, int columns, TextColors colors);
 std::string ScheduleReportJson(const ScheduleReport& report);

@@ -14,12 +14,6 @@ constexpr int64_t kUnits = kParts * kThousandths;
 
 }  // namespace
 
-CoreSharing UndisturbedCores(int cores) {
-  CoreSharing together;
-  for (int running = 1; running <= cores; ++running) together.push_back(kThousandths * running);
-  return together;
-}
-
 // Of each task, units a nanosecond.
 int64_t SharedCores::Rate() const {
   const size_t running = running_.size();

@@ -18,9 +18,6 @@ namespace siphon {
 // disturb each other are {1000, 2000}. Empty: each task has a core of its own.
 using CoreSharing = std::vector<int64_t>;
 
-// `cores` cores that do not disturb each other; 0 or less: empty.
-CoreSharing UndisturbedCores(int cores);
-
 // Tasks that run on the cores of one machine, all of them equally fast at any moment (egalitarian
 // processor sharing: Kleinrock, Queueing Systems, volume 2, section 4.4), as the system's scheduler
 // shares cores among workers. Since all advance alike, one number, the progress of a task that has

@@ -105,6 +105,45 @@ TEST_F(ScheduleCommand, AddsTheMessages) {
   EXPECT_EQ(out_, "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n");
 }
 
+// As torch.distributed.pipelining merges and lowers the same schedule (its test_csv, zb1p).
+TEST_F(ScheduleCommand, MergesBackwardsBeforeItAddsMessages) {
+  ASSERT_EQ(Run({"interleaved_zero_bubble", "--workers", "2", "--chunks", "2", "--microbatches",
+                 "8", "--merge_backward", "--communication", "--format", "json"}),
+            kExitDone)
+      << error_;
+  EXPECT_EQ(nlohmann::json::parse(out_)["steps_with_messages"], 113);
+  ASSERT_EQ(Run({"--file", File("0F0,0F1,0I0,0W0,0I1,0F2,0W1,0I2,0W2\n"), "--merge_backward",
+                 "--format", "csv"}),
+            kExitDone)
+      << error_;
+  EXPECT_EQ(out_, "0F0,0F1,0B0,0I1,0F2,0W1,0B2\n");
+}
+
+TEST_F(ScheduleCommand, RefusesWhatKeepsMoreActivationsThanAllowed) {
+  const std::string file = File("0F0,0F1,0B0,0F2,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n");
+  EXPECT_EQ(Run({"--file", file, "--most_live", "2,1"}), kExitDone) << error_;
+  EXPECT_EQ(Run({"--file", file, "--most_live", "2"}), kExitDone) << error_;
+  EXPECT_EQ(Run({"--file", file, "--most_live", "1"}), kExitBadInput);
+  EXPECT_EQ(error_,
+            "siphon: DIR/schedule.csv: worker 0 keeps the activations of 2 microbatches from 0F1 "
+            "on; its limit is 1\n"
+            "worker 0: 0F0 0F1 <-- here 0B0 0F2 0B1 0B2\n"
+            "worker 1: 1F0 1B0 1F1 1B1 1F2 1B2\n");
+  EXPECT_EQ(out_, "");
+  EXPECT_EQ(Run({"--file", file, "--most_live", "1,2,3"}), kExitBadInput);
+  EXPECT_EQ(error_,
+            "siphon: --most_live: 3 numbers, but the schedule has 2 workers; write one number for "
+            "all, or one a worker\n");
+  EXPECT_EQ(Run({"gpipe", "--workers", "1", "--microbatches", "2", "--most_live", "1"}),
+            kExitBadInput);
+  EXPECT_EQ(error_,
+            "siphon: schedule gpipe: worker 0 keeps the activations of 2 microbatches from 0F1 on; "
+            "its limit is 1\n"
+            "worker 0: 0F0 0F1 <-- here 0B0 0B1\n");
+  EXPECT_EQ(Run({"--all", "--most_live", "1"}), kExitBadInput);
+  EXPECT_EQ(error_, "siphon: --most_live is for one schedule; name it with --name\n");
+}
+
 TEST_F(ScheduleCommand, ReadsAFileAndTakesItsShape) {
   ASSERT_EQ(Run({"--file", File("0F0,0F1,0B0,0B1\n,1F0,1B0,1F1,1B1\n"), "--format", "csv"}),
             kExitDone)

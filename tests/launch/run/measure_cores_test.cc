@@ -53,7 +53,9 @@ TEST(MeasureCores, GivesEachNumberOfWorkersAtMostACoreEach) {
 
 TEST(MeasureCores, KnowsOfNobodyWhoWouldDisturbAJobOfOneWorker) {
   const cpu_set_t allowed = AllowedCores();
-  EXPECT_EQ(Measured(/*workers=*/1), UndisturbedCores(CPU_COUNT(&allowed)));
+  CoreSharing undisturbed;
+  for (int cores = 1; cores <= CPU_COUNT(&allowed); ++cores) undisturbed.push_back(1000 * cores);
+  EXPECT_EQ(Measured(/*workers=*/1), undisturbed);
 }
 
 TEST(MeasureCores, CountsTheCoresThatThisProcessMayUse) {

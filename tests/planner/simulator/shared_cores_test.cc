@@ -17,6 +17,13 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
+// Cores that do not disturb each other.
+CoreSharing UndisturbedCores(int cores) {
+  CoreSharing together;
+  for (int running = 1; running <= cores; ++running) together.push_back(1000 * running);
+  return together;
+}
+
 // Runs one task a lane of the given works, all from the beginning: "0 [0,45)\n".
 std::string Times(CoreSharing cores, const std::vector<int64_t>& works) {
   TaskGraph graph;
