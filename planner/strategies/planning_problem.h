@@ -1,0 +1,61 @@
+#ifndef SIPHON_PLANNER_STRATEGIES_PLANNING_PROBLEM_H_
+#define SIPHON_PLANNER_STRATEGIES_PLANNING_PROBLEM_H_
+
+#include <optional>
+#include <vector>
+
+#include "planner/memory/memory_kind.h"
+#include "planner/memory_plan.h"
+#include "planner/model_profile.h"
+#include "planner/schedule.h"
+#include "planner/simulator/simulate.h"
+#include "planner/stage_partition.h"
+#include "planner/topology.h"
+#include "planner/units.h"
+
+namespace siphon {
+
+// What a device map is scored by.
+enum class MappingScore {
+  kStepTime,  // simulated
+  kSwapTime,  // the longest D2D swap (MPress, III.C; its score is the reciprocal)
+};
+
+// The facts and earlier decisions from which a memory plan is made.
+//
+// Invariant (CheckPlanningProblem): the partition is of the profile's layers, the schedule has its
+// stages, capacities and held bytes name its workers, the topology has devices enough.
+struct PlanningProblem {
+  ModelProfile profile;  // at the job's microbatch
+  StagePartition partition;
+  Schedule schedule;  // no memory actions; lowered, or compute actions only
+  Topology topology;  // without devices: workers of one machine, connected by `transport`
+  TransportCosts transport;
+  CoreSharing cores;
+  std::vector<Bytes> capacity;           // [worker]; 0: no limit
+  std::vector<MemoryByKind> held;        // [worker], beside what the profile says; empty: nothing
+  Nanos host_step;                       // optimizer step of all layers on the host; 0: not known
+  Bytes granule{64};                     // stripes are whole multiples of it
+  std::optional<DeviceMapping> mapping;  // as the user wants it; otherwise it is searched
+  MappingScore score = MappingScore::kStepTime;
+};
+
+// A memory plan, what it makes of the schedule, and what the simulator says of it.
+struct PlannedStep {
+  MemoryPlan memory;
+  DeviceMapping mapping;
+  Schedule schedule;  // with memory actions
+  SimulatedStep simulated;
+};
+
+// Errors: InvalidArgument naming what does not belong together.
+absl::Status CheckPlanningProblem(const PlanningProblem& problem);
+
+// What the simulator is asked for a plan; the schedule is that of `problem` with the plan's
+// actions (LowerMemoryPlan).
+SimulationInput SimulationOf(const PlanningProblem& problem, const DeviceMapping& mapping,
+                             MemoryPlan memory, Schedule schedule);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_STRATEGIES_PLANNING_PROBLEM_H_
