@@ -1,7 +1,6 @@
 // Our YAML, key by key. What a key says is checked where it stands, so that messages have its
 // place.
 
-#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -10,31 +9,11 @@
 #include "launch/config/closest_name.h"
 #include "launch/config/config_map.h"
 #include "launch/topology/topology_file.h"
+#include "launch/topology/topology_keys.h"
 #include "planner/status.h"
 
 namespace siphon {
 namespace {
-
-// The file as written, before links are made of it.
-struct TopologyKeys {
-  std::string name;
-  std::string device;
-  int64_t devices = 0;
-  Bytes device_memory;
-  CopyEngines copy_engines = CopyEngines::kOnePerPeer;
-  std::vector<std::vector<int64_t>> wires;  // [from][to]
-  int64_t fabric_wires = 0;
-  BytesPerSecond wire_rate;
-  BytesPerSecond nominal_wire_rate;
-  Nanos latency;
-  std::vector<TopologyLink> links;
-  BytesPerSecond device_egress;
-  BytesPerSecond device_ingress;
-  std::vector<int64_t> numa;  // [device]; -1: not said
-  std::vector<PcieSwitch> switches;
-  Bytes host_memory;
-  std::vector<NvmeDrive> drives;
-};
 
 // More than any board has between two devices; keeps rates within 64 bits.
 constexpr int64_t kMostWires = 64;
@@ -82,7 +61,6 @@ class TopologyReader {
   absl::Status ReadSwitchDevices(const ConfigNode& node, PcieSwitch& one);
   absl::Status ReadDrives(const ConfigNode& node);
   absl::Status CheckTogether(const ConfigNode& root) const;
-  Topology Build() const;
 
   std::string file_;
   TopologyKeys keys_;
@@ -326,46 +304,6 @@ absl::Status TopologyReader::CheckTogether(const ConfigNode& root) const {
   return absl::OkStatus();
 }
 
-Topology TopologyReader::Build() const {
-  Topology topology{.name = keys_.name,
-                    .device_kind = keys_.device,
-                    .switches = keys_.switches,
-                    .copy_engines = keys_.copy_engines,
-                    .nominal_wire_rate = keys_.nominal_wire_rate,
-                    .host_memory = keys_.host_memory,
-                    .drives = keys_.drives};
-  // All that a device has goes over its wires to the fabric, whoever the peers are.
-  const BytesPerSecond fabric = keys_.wire_rate * keys_.fabric_wires;
-  for (int64_t device = 0; device < keys_.devices; ++device) {
-    topology.devices.push_back(
-        {.memory = keys_.device_memory,
-         .egress = keys_.device_egress.value > 0 ? keys_.device_egress : fabric,
-         .ingress = keys_.device_ingress.value > 0 ? keys_.device_ingress : fabric,
-         .numa = keys_.numa.empty() ? 0 : static_cast<int>(keys_.numa[device])});
-  }
-  std::map<std::pair<DeviceId, DeviceId>, TopologyLink> links;
-  for (int from = 0; from < keys_.devices; ++from) {
-    for (int to = 0; to < keys_.devices; ++to) {
-      const int64_t wires = keys_.wires.empty() ? keys_.fabric_wires : keys_.wires[from][to];
-      if (from == to || wires == 0) continue;
-      links[{DeviceId(from), DeviceId(to)}] = {.from = DeviceId(from),
-                                               .to = DeviceId(to),
-                                               .rate = keys_.wire_rate * wires,
-                                               .latency = keys_.latency,
-                                               .wires = static_cast<int>(wires)};
-    }
-  }
-  for (const TopologyLink& given : keys_.links) {
-    TopologyLink& link = links[{given.from, given.to}];
-    const int wires = link.wires;
-    link = given;
-    link.wires = wires;
-    if (given.latency.value < 0) link.latency = keys_.latency;
-  }
-  for (const auto& [ends, link] : links) topology.links.push_back(link);
-  return topology;
-}
-
 absl::StatusOr<Topology> TopologyReader::Read(const ConfigNode& root) {
   if (root.kind == ConfigNode::Kind::kEmpty) {
     return absl::InvalidArgumentError(
@@ -393,7 +331,7 @@ absl::StatusOr<Topology> TopologyReader::Read(const ConfigNode& root) {
        Key("switches", &TopologyReader::ReadSwitches), Value("host_memory", keys_.host_memory),
        Key("drives", &TopologyReader::ReadDrives)}));
   SIPHON_RETURN_IF_ERROR(CheckTogether(root));
-  Topology topology = Build();
+  Topology topology = MakeTopology(keys_);
   SIPHON_RETURN_IF_ERROR(Annotate(CheckTopology(topology), file_));
   return topology;
 }
