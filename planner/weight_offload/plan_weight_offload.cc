@@ -48,20 +48,26 @@ void TryWithout(const WeightOffloadProblem& problem, size_t index, WeightOffload
 }  // namespace
 
 absl::StatusOr<WeightOffloadChoice> PlanWeightOffload(const WeightOffloadProblem& problem,
-                                                      Discount discount) {
-  SIPHON_ASSIGN_OR_RETURN(std::vector<Removal> removals, SelectRemovals(problem, discount));
+                                                      Discount discount, Ties ties) {
+  SIPHON_ASSIGN_OR_RETURN(std::vector<Removal> removals, SelectRemovals(problem, discount, ties));
   return ShortestStep(problem, std::move(removals), discount);
 }
 
 absl::StatusOr<WeightOffloadChoice> PlanTrimmedWeightOffload(const WeightOffloadProblem& problem) {
-  SIPHON_ASSIGN_OR_RETURN(WeightOffloadChoice best, PlanWeightOffload(problem, Discount::kUse));
-  SIPHON_ASSIGN_OR_RETURN(std::vector<Removal> other, SelectRemovals(problem, Discount::kIgnore));
-  WeightOffloadChoice second = ShortestStep(problem, std::move(other), Discount::kUse);
-  if (second.scheduled.step_time < best.scheduled.step_time) best = std::move(second);
-  for (size_t index = best.removals.size(); index > 0; --index) {
-    TryWithout(problem, index - 1, &best);
+  std::optional<WeightOffloadChoice> best;
+  for (const Discount discount : {Discount::kUse, Discount::kIgnore}) {
+    for (const Ties ties : {Ties::kLastLayer, Ties::kFirstLayer}) {
+      SIPHON_ASSIGN_OR_RETURN(std::vector<Removal> removals,
+                              SelectRemovals(problem, discount, ties));
+      WeightOffloadChoice choice = ShortestStep(problem, std::move(removals), Discount::kUse);
+      if (best && best->scheduled.step_time <= choice.scheduled.step_time) continue;
+      best = std::move(choice);
+    }
   }
-  return best;
+  for (size_t index = best->removals.size(); index > 0; --index) {
+    TryWithout(problem, index - 1, &*best);
+  }
+  return *std::move(best);
 }
 
 }  // namespace siphon

@@ -20,12 +20,14 @@ struct WeightOffloadChoice {
 // returns the shortest step, of equal ones that with the smallest cut. O(L^3).
 // Errors: as for CheckWeightOffloadProblem.
 absl::StatusOr<WeightOffloadChoice> PlanWeightOffload(const WeightOffloadProblem& problem,
-                                                      Discount discount);
+                                                      Discount discount,
+                                                      Ties ties = Ties::kLastLayer);
 
-// Better than the paper's: the selections of Greedy and of Greedy*, both scheduled with the
-// discount, the shorter step of the two; then every removal without which the step is no longer is
-// dropped, the last selected first. Algorithm 1 looks at memory alone, so it takes removals that
-// come back at once. Never longer than Greedy. Errors and complexity as above.
+// Better than the paper's: the selections of Greedy and of Greedy*, with ties either way, all
+// scheduled with the discount, the shortest step of the four; then every removal without which the
+// step is no longer is dropped, the last selected first. (Algorithm 1 looks at memory alone, so it
+// lets weights leave that must be back at once.) Never longer than Greedy.
+// Errors and complexity as above.
 absl::StatusOr<WeightOffloadChoice> PlanTrimmedWeightOffload(const WeightOffloadProblem& problem);
 
 }  // namespace siphon

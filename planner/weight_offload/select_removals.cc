@@ -37,9 +37,10 @@ struct Profit {
 
 class Selection {
  public:
-  Selection(const WeightOffloadProblem& problem, Discount discount)
+  Selection(const WeightOffloadProblem& problem, Discount discount, Ties ties)
       : problem_(problem),
         discount_(discount),
+        ties_(ties),
         layers_(static_cast<int>(problem.layers.size())),
         chosen_(2 * problem.layers.size(), false) {
     for (const Bytes overflow : Overflows(problem)) {
@@ -51,7 +52,8 @@ class Selection {
   std::optional<Removal> Best() const {
     Profit best_profit;
     std::optional<Removal> best;
-    for (int layer = 0; layer < layers_; ++layer) {
+    for (int place = 0; place < layers_; ++place) {
+      const int layer = ties_ == Ties::kFirstLayer ? place : layers_ - 1 - place;
       for (const RemovalGap gap :
            {RemovalGap::kForwardToBackward, RemovalGap::kBackwardToForward}) {
         if (chosen_[IndexOf({layer, gap})] || problem_.layers[layer].weight.value == 0) continue;
@@ -101,6 +103,7 @@ class Selection {
 
   const WeightOffloadProblem& problem_;
   const Discount discount_;
+  const Ties ties_;
   const int layers_;
   std::vector<int64_t> overflows_;  // [operation], in bytes, not below 0
   std::vector<bool> chosen_;        // [IndexOf]
@@ -109,9 +112,9 @@ class Selection {
 }  // namespace
 
 absl::StatusOr<std::vector<Removal>> SelectRemovals(const WeightOffloadProblem& problem,
-                                                    Discount discount) {
+                                                    Discount discount, Ties ties) {
   SIPHON_RETURN_IF_ERROR(CheckWeightOffloadProblem(problem));
-  Selection selection(problem, discount);
+  Selection selection(problem, discount, ties);
   std::vector<Removal> removals;
   while (const std::optional<Removal> best = selection.Best()) {
     removals.push_back(*best);

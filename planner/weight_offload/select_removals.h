@@ -21,13 +21,19 @@ struct Removal {
 // (kUse, the paper's Greedy), unless every removal sends (kIgnore, its Greedy*).
 enum class Discount { kUse, kIgnore };
 
+// Which of equally profitable removals is taken: of the first or of the last layer, and d = 1
+// before d = 0. The paper does not say. By the last layer, Greedy idles for no longer than
+// published in all of Table 1; by the first, for exactly the published time in seven rows.
+enum class Ties { kFirstLayer, kLastLayer };
+
 // Algorithm 1: takes the removal that saves most memory in the operations that overflow, per byte
-// moved, until none is of use. Of equal ones the first, from the first layer, d = 1 before d = 0.
+// moved, until none is of use.
 // Where even all removals leave less than the spare room that Overflows counts, operations fit, but
 // transfers beside them may have to wait.
 // Errors: as for CheckWeightOffloadProblem. O(L^3).
 absl::StatusOr<std::vector<Removal>> SelectRemovals(const WeightOffloadProblem& problem,
-                                                    Discount discount);
+                                                    Discount discount,
+                                                    Ties ties = Ties::kLastLayer);
 
 }  // namespace siphon
 

@@ -14,23 +14,29 @@ namespace {
 constexpr auto kOverLoss = RemovalGap::kForwardToBackward;
 constexpr auto kOverStep = RemovalGap::kBackwardToForward;
 
-std::vector<Removal> Selected(const WeightOffloadProblem& problem, Discount discount) {
-  const auto removals = SelectRemovals(problem, discount);
+std::vector<Removal> Selected(const WeightOffloadProblem& problem, Discount discount,
+                              Ties ties = Ties::kLastLayer) {
+  const auto removals = SelectRemovals(problem, discount, ties);
   EXPECT_TRUE(removals.ok()) << removals.status();
   return removals.ok() ? *removals : std::vector<Removal>{};
 }
 
-WeightOffloadChoice Planned(const WeightOffloadProblem& problem, Discount discount) {
-  auto choice = PlanWeightOffload(problem, discount);
+WeightOffloadChoice Planned(const WeightOffloadProblem& problem, Discount discount,
+                            Ties ties = Ties::kLastLayer) {
+  auto choice = PlanWeightOffload(problem, discount, ties);
   EXPECT_TRUE(choice.ok()) << choice.status();
   return *std::move(choice);
 }
 
-// E of backwards is 10, of forwards 0. (1, 1) covers B3 and B2, (3, 0) covers B2 and B1: the first
-// wins. Then only B1 is left, which (2, 0) and (3, 0) cover.
+// E of backwards is 10, of forwards 0. (1, 1) covers B3 and B2, (3, 0) covers B2 and B1. Taking the
+// first, only B1 is left, which (2, 0) and (3, 0) cover; taking the other, B3, which (1, 1) and
+// (2, 1) cover.
 TEST(SelectRemovals, ThreeLayersByHand) {
-  const std::vector<Removal> expected = {{0, kOverLoss}, {1, kOverStep}};
-  EXPECT_EQ(Selected(EqualLayers(3, 20, 40, 10, 0, 40), Discount::kUse), expected);
+  const WeightOffloadProblem problem = EqualLayers(3, 20, 40, 10, 0, 40);
+  EXPECT_EQ(Selected(problem, Discount::kUse, Ties::kFirstLayer),
+            (std::vector<Removal>{{0, kOverLoss}, {1, kOverStep}}));
+  EXPECT_EQ(Selected(problem, Discount::kUse, Ties::kLastLayer),
+            (std::vector<Removal>{{2, kOverStep}, {1, kOverLoss}}));
 }
 
 // With room for one less, after (1, 1), (2, 1) and (3, 0) the discount makes (2, 0) twice as
@@ -73,11 +79,11 @@ TEST(SelectRemovals, LeavesNoOperationOverflowing) {
   }
 }
 
-// Layer 1 is sent while B1's successor computes, before its forward has ended; layer 2 leaves after
-// its backward and is back before its forward.
+// Layer 2 leaves after its backward and is back before its forward. Layer 1 leaves after its
+// forward, having been sent before it has ended.
 TEST(PlanWeightOffload, ThreeLayersByHand) {
   const WeightOffloadProblem problem = EqualLayers(3, 20, 40, 10, 0, 40);
-  const WeightOffloadChoice choice = Planned(problem, Discount::kUse);
+  const WeightOffloadChoice choice = Planned(problem, Discount::kUse, Ties::kFirstLayer);
   const WeightOffloadStep step = Simulated(problem, choice.scheduled.plan);
   EXPECT_EQ(ToString(choice.scheduled.plan, step),
             "B3 [0, 40)\n"

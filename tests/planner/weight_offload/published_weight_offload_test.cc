@@ -45,38 +45,45 @@ TEST(WeightOffloadTable1, TheBoundIsTheComputationInEveryRow) {
   }
 }
 
-// Five of nine rows of GPT-2 to the millisecond, the other four and the others of Bert shorter: two
-// transfers, out and in, of the block beside the embeddings, which compute for no time. Bert at
-// batch 64 is published with one of these two transfers.
-TEST(WeightOffloadTable1, GreedyWaitsForTwoTransfersInEveryRow) {
+TEST(WeightOffloadTable1, GreedyIdlesForAtMostAsLongAsPublished) {
   for (const WeightOffloadRow& row : WeightOffloadTable1()) {
     const WeightOffloadProblem problem = PublishedWeightOffload(row, kTableRate);
     const auto choice = PlanWeightOffload(problem, Discount::kUse);
     ASSERT_TRUE(choice.ok()) << choice.status();
     const WeightOffloadStep step = Simulated(problem, choice->scheduled.plan);
     EXPECT_EQ(step.step_time, choice->scheduled.step_time) << Name(row);
-    const double idle = Millis(step.idle);
+    EXPECT_LE(Millis(step.idle), row.greedy_ms - row.compute_ms) << Name(row);
+  }
+}
+
+// With ties by the first layer: the published 72 ms in five of nine rows of GPT-2, less in four,
+// and two transfers of Bert. They are those of the block beside the embeddings, out and in: B_1 and
+// F_1, for which it leaves, take no time.
+TEST(WeightOffloadTable1, ByTheFirstLayerGreedyWaitsForTwoTransfersInEveryRow) {
+  int as_published = 0;
+  for (const WeightOffloadRow& row : WeightOffloadTable1()) {
+    const WeightOffloadProblem problem = PublishedWeightOffload(row, kTableRate);
+    const auto choice = PlanWeightOffload(problem, Discount::kUse, Ties::kFirstLayer);
+    ASSERT_TRUE(choice.ok()) << choice.status();
+    const double idle = Millis(Simulated(problem, choice->scheduled.plan).idle);
     EXPECT_NEAR(idle, Millis(SendTime(problem, 1) + FetchTime(problem, 1)), 0.01) << Name(row);
     const int published = row.greedy_ms - row.compute_ms;
-    if (row.network == "Bert" && row.batch == 64) {
-      EXPECT_NEAR(idle - published, Millis(SendTime(problem, 1)), 1) << Name(row);
-    } else {
-      EXPECT_LE(idle, published + 1) << Name(row);
-    }
+    as_published += std::abs(idle - published) < 1 ? 1 : 0;
+    EXPECT_LT(idle, published + (row.network == "GPT-2" ? 1 : 15)) << Name(row);
   }
+  EXPECT_EQ(as_published, 7);
 }
 
 class TrimmedInTable1 : public testing::TestWithParam<WeightOffloadRow> {};
 
-TEST_P(TrimmedInTable1, IsAtMostAsLongAsGreedyIsPublished) {
+TEST_P(TrimmedInTable1, DoesNotIdle) {
   const WeightOffloadRow& row = GetParam();
   const WeightOffloadProblem problem = PublishedWeightOffload(row, kTableRate);
   const auto choice = PlanTrimmedWeightOffload(problem);
   ASSERT_TRUE(choice.ok()) << choice.status();
   const WeightOffloadStep step = Simulated(problem, choice->scheduled.plan);
   EXPECT_EQ(step.step_time, choice->scheduled.step_time);
-  EXPECT_LE(Millis(step.idle), row.greedy_ms - row.compute_ms);
-  EXPECT_LE(Millis(step.idle), 7);
+  EXPECT_EQ(step.idle, Nanos(0));
   EXPECT_LE(step.peak, problem.capacity);
 }
 
@@ -110,13 +117,16 @@ TEST(WeightOffloadFigure4, FallsWithTheRateTowardsTheComputation) {
     EXPECT_GE(at(0, point), 1);
     EXPECT_LE(at(0, point), at(1, point)) << "bound and trimmed at " << figure->x[point];
     EXPECT_LE(at(1, point), at(2, point)) << "trimmed and greedy at " << figure->x[point];
-    EXPECT_LE(at(2, point), at(4, point)) << "greedy and L2L at " << figure->x[point];
+    EXPECT_LE(at(2, point), at(3, point)) << "greedy and greedy* at " << figure->x[point];
+    EXPECT_LE(at(3, point), at(4, point)) << "greedy* and L2L at " << figure->x[point];
     for (size_t series = 0; series < 5 && point > 0; ++series) {
       EXPECT_LE(at(series, point), at(series, point - 1)) << figure->series[series].name;
     }
   }
   EXPECT_GT(at(2, 0), 1.5);
-  EXPECT_LT(at(2, 3), 1.01) << "greedy at 4 GB/s";
+  EXPECT_LT(at(2, 3), 1.001) << "greedy at 4 GB/s";
+  const double discount = (at(3, 2) - 1) / (at(2, 2) - 1);
+  EXPECT_GT(discount, 5) << "idle time of greedy* over that of greedy at 2 GB/s";
 }
 
 }  // namespace
