@@ -1,36 +1,25 @@
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
-#include "planner/check_plan.h"
-#include "planner/plan_keys.h"
+#include "planner/plan_file/check_plan.h"
+#include "planner/plan_file/job_text.h"
+#include "planner/plan_file/plan_keys.h"
+#include "planner/plan_file/plan_words.h"
+#include "planner/plan_file/program_lines.h"
+#include "planner/plan_file/stage_text.h"
+#include "planner/plan_file/topology_text.h"
+#include "planner/plan_file/worker_text.h"
 #include "planner/plan_text.h"
-#include "planner/plan_words.h"
 #include "planner/status.h"
 
 namespace siphon {
 namespace {
-
-struct KeyValue {
-  PlanWord key;
-  PlanWord value;
-};
-
-template <typename Value>
-absl::Status Take(absl::StatusOr<Value> parsed, const PlanWord& word, Value& into) {
-  if (!parsed.ok()) return ErrorAt(word, parsed.status().message());
-  into = *std::move(parsed);
-  return absl::OkStatus();
-}
 
 // The lines of a plan one after the other, each told to the section that it stands in.
 class PlanReader {
@@ -44,28 +33,32 @@ class PlanReader {
   absl::StatusOr<PlanText> Finish(int last_line) &&;
 
  private:
-  enum class Section { kNone, kJob, kWorker, kStage, kShared, kTraining, kEvaluation };
-  // The lines of a section of programs, for ParseSchedule.
-  struct Programs {
-    PlanWord header;  // line 0: there is none
-    std::string text;
-    std::vector<int> lines;  // of each program
+  enum class Section {
+    kNone,
+    kJob,
+    kPredicted,
+    kTopology,
+    kWorker,
+    kStage,
+    kShared,
+    kTraining,
+    kEvaluation
   };
 
   absl::Status Start(const PlanLine& line);
   absl::Status BeginSection(const PlanLine& line);
-  absl::Status BeginNumbered(const PlanWord& number, Section section);
+  absl::Status BeginStage(const PlanWord& number);
+  absl::Status BeginWorker(const PlanWord& number);
+  absl::Status BeginOnlyOne(const PlanLine& line);
   absl::Status AddContent(const PlanLine& line);
-  absl::Status AddJob(const KeyValue& pair);
-  absl::Status AddCores(const PlanWord& value);
-  absl::Status AddWorker(const KeyValue& pair);
-  absl::Status AddStage(const KeyValue& pair);
-  absl::Status AddShared(const KeyValue& pair);
-  absl::Status AddProgram(const PlanLine& line, const KeyValue& pair, Programs& programs);
+  absl::Status AddPair(const PlanLine& line, const PlanPair& pair);
+  absl::Status AddShared(const PlanPair& pair);
   absl::Status OncePerSection(const PlanWord& key);
-  absl::Status Missing(const PlanWord& header, absl::string_view key) const;
   absl::Status CheckSectionComplete() const;
-  absl::StatusOr<Schedule> ParsePrograms(const Programs& programs) const;
+  absl::Status CheckAllSections(int last_line) const;
+  absl::Status TakePrograms();
+  absl::Status TakeMapping();
+  void TakeStages();
 
   PlanText plan_;
   bool started_ = false;
@@ -74,8 +67,10 @@ class PlanReader {
   std::set<absl::string_view> keys_;      // of that section, so far
   std::set<absl::string_view> sections_;  // read so far
   PlanPlaces places_;
-  Programs training_;
-  Programs evaluation_;
+  std::vector<WorkerLines> workers_;
+  std::vector<StageLines> stages_;
+  ProgramLines training_;
+  ProgramLines evaluation_;
 };
 
 absl::Status PlanReader::Start(const PlanLine& line) {
@@ -88,31 +83,37 @@ absl::Status PlanReader::Start(const PlanLine& line) {
   return absl::OkStatus();
 }
 
-absl::Status PlanReader::BeginNumbered(const PlanWord& number, Section section) {
-  const bool is_stage = section == Section::kStage;
+absl::Status OutOfOrder(const PlanWord& number, absl::string_view what, int index, size_t next) {
+  return ErrorAt(number,
+                 absl::StrCat(what, " ", index, " is out of order; the next one is ", next));
+}
+
+// Ascending without gaps, so that a large number makes no large table.
+absl::Status PlanReader::BeginStage(const PlanWord& number) {
   SIPHON_ASSIGN_OR_RETURN(const int index, ParseSmallNumber(number, 0));
-  // Ascending without gaps, so that a large number makes no large table. Workers of which there is
-  // nothing to say may be left out; whether they exist is known at the end.
-  const size_t expected = is_stage ? plan_.stages.size() : plan_.workers.size();
-  if (is_stage ? static_cast<size_t>(index) != expected : static_cast<size_t>(index) < expected) {
-    return ErrorAt(number, absl::StrCat(is_stage ? "stage " : "worker ", index,
-                                        " is out of order; the next one is ", expected));
+  if (static_cast<size_t>(index) != stages_.size()) {
+    return OutOfOrder(number, kStageSection, index, stages_.size());
   }
-  if (is_stage) {
-    plan_.stages.emplace_back();
-    places_.stages.push_back(header_);
-    places_.worker_of_stage.emplace_back();
-  } else {
-    // More workers than letters so far cannot have programs.
-    constexpr int kMostWorkers = 1 << 16;
-    if (index >= kMostWorkers) {
-      return ErrorAt(number, absl::StrCat("worker ", index, " is one too many; at most ",
-                                          kMostWorkers, " workers"));
-    }
-    plan_.workers.resize(static_cast<size_t>(index) + 1);
-    places_.last_worker = header_;
+  const int first_layer = stages_.empty() ? 0 : stages_.back().stage.layers.end;
+  stages_.push_back({.header = header_, .first_layer = first_layer});
+  section_ = Section::kStage;
+  return absl::OkStatus();
+}
+
+// Workers of which there is nothing to say may be left out; whether they exist is known at the end.
+absl::Status PlanReader::BeginWorker(const PlanWord& number) {
+  SIPHON_ASSIGN_OR_RETURN(const int index, ParseSmallNumber(number, 0));
+  if (static_cast<size_t>(index) < workers_.size()) {
+    return OutOfOrder(number, kWorkerSection, index, workers_.size());
   }
-  section_ = section;
+  constexpr int kMostWorkers = 1 << 16;
+  if (index >= kMostWorkers) {
+    return ErrorAt(number, absl::StrCat("worker ", index, " is one too many; at most ",
+                                        kMostWorkers, " workers"));
+  }
+  workers_.resize(static_cast<size_t>(index) + 1);
+  places_.last_worker = header_;
+  section_ = Section::kWorker;
   return absl::OkStatus();
 }
 
@@ -120,35 +121,42 @@ absl::Status PlanReader::BeginSection(const PlanLine& line) {
   SIPHON_RETURN_IF_ERROR(CheckSectionComplete());
   header_ = WordAt(line, line.words);
   keys_.clear();
-  const size_t blank = std::min(line.words.find_first_of(" \t"), line.words.size());
-  const absl::string_view first = line.words.substr(0, blank);
-  const PlanWord rest = WordAt(line, absl::StripLeadingAsciiWhitespace(line.words.substr(blank)));
-  if (first == kStageSection) return BeginNumbered(rest, Section::kStage);
-  if (first == kWorkerSection) return BeginNumbered(rest, Section::kWorker);
+  const auto [first, rest] = CutFirstWord(header_);
+  if (first.text == kStageSection) return BeginStage(rest);
+  if (first.text == kWorkerSection) return BeginWorker(rest);
+  return BeginOnlyOne(line);
+}
+
+absl::Status PlanReader::BeginOnlyOne(const PlanLine& line) {
+  struct Row {
+    absl::string_view name;
+    Section section;
+    PlanWord PlanPlaces::*place;
+  };
+  static constexpr std::array<Row, 6> kRows = {
+      {{kJobSection, Section::kJob, &PlanPlaces::job},
+       {kPredictedSection, Section::kPredicted, &PlanPlaces::predicted},
+       {kTopologySection, Section::kTopology, &PlanPlaces::topology},
+       {kSharedSection, Section::kShared, nullptr},
+       {kTrainingSection, Section::kTraining, &PlanPlaces::training},
+       {kEvaluationSection, Section::kEvaluation, &PlanPlaces::evaluation}}};
   if (!sections_.insert(line.words).second) {
     return ErrorAt(
         header_, absl::StrCat("a second section ", QuotedWord(line.words), "; put both into one"));
   }
-  if (line.words == kJobSection) {
-    section_ = Section::kJob;
-    places_.job = header_;
-  } else if (line.words == kSharedSection) {
-    section_ = Section::kShared;
-  } else if (line.words == kTrainingSection) {
-    section_ = Section::kTraining;
-    training_.header = header_;
-  } else if (line.words == kEvaluationSection) {
-    section_ = Section::kEvaluation;
-    evaluation_.header = header_;
-  } else {
-    return ErrorAt(
-        header_, absl::StrCat("unknown section ", QuotedWord(line.words), "; known: ",
-                              absl::StrJoin({kJobSection, kWorkerSection, kStageSection,
-                                             kSharedSection, kTrainingSection, kEvaluationSection},
+  for (const Row& row : kRows) {
+    if (row.name != line.words) continue;
+    section_ = row.section;
+    if (row.place != nullptr) places_.*row.place = header_;
+    return absl::OkStatus();
+  }
+  return ErrorAt(header_,
+                 absl::StrCat("unknown section ", QuotedWord(line.words), "; known: ",
+                              absl::StrJoin({kJobSection, kPredictedSection, kTopologySection,
+                                             kWorkerSection, kStageSection, kSharedSection,
+                                             kTrainingSection, kEvaluationSection},
                                             ", "),
                               " (lines of a section are indented)"));
-  }
-  return absl::OkStatus();
 }
 
 absl::Status PlanReader::AddContent(const PlanLine& line) {
@@ -158,26 +166,32 @@ absl::Status PlanReader::AddContent(const PlanLine& line) {
   if (colon == absl::string_view::npos) {
     return ErrorAt(all, absl::StrCat(QuotedWord(line.words), " has no colon; write 'key: value'"));
   }
-  const KeyValue pair = {
-      WordAt(line, absl::StripTrailingAsciiWhitespace(line.words.substr(0, colon))),
-      WordAt(line, absl::StripLeadingAsciiWhitespace(line.words.substr(colon + 1)))};
+  return AddPair(line,
+                 {WordAt(line, absl::StripTrailingAsciiWhitespace(line.words.substr(0, colon))),
+                  WordAt(line, absl::StripLeadingAsciiWhitespace(line.words.substr(colon + 1)))});
+}
+
+absl::Status PlanReader::AddPair(const PlanLine& line, const PlanPair& pair) {
+  if (section_ == Section::kTraining) return training_.Add(line, pair);
+  if (section_ == Section::kEvaluation) return evaluation_.Add(line, pair);
+  if (section_ != Section::kNone) SIPHON_RETURN_IF_ERROR(OncePerSection(pair.key));
   switch (section_) {
-    case Section::kNone:
-      return ErrorAt(all, "a line before the first section; begin with 'job', not indented");
     case Section::kJob:
-      return AddJob(pair);
+      return ReadJobLine(pair, plan_);
+    case Section::kPredicted:
+      return ReadPredictedLine(pair, plan_.predicted);
+    case Section::kTopology:
+      return ReadTopologyLine(pair, plan_.topology);
     case Section::kWorker:
-      return AddWorker(pair);
+      return ReadWorkerLine(pair, workers_.back());
     case Section::kStage:
-      return AddStage(pair);
+      return ReadStageLine(pair, stages_.back());
     case Section::kShared:
       return AddShared(pair);
-    case Section::kTraining:
-      return AddProgram(line, pair, training_);
-    case Section::kEvaluation:
-      return AddProgram(line, pair, evaluation_);
+    default:
+      return ErrorAt(WordAt(line, line.words),
+                     "a line before the first section; begin with 'job', not indented");
   }
-  return absl::InternalError("a section without a reader");
 }
 
 absl::Status PlanReader::OncePerSection(const PlanWord& key) {
@@ -185,211 +199,94 @@ absl::Status PlanReader::OncePerSection(const PlanWord& key) {
   return ErrorAt(key, absl::StrCat(QuotedWord(key.text), " stands twice in '", header_.text, "'"));
 }
 
-absl::Status PlanReader::AddJob(const KeyValue& pair) {
-  SIPHON_RETURN_IF_ERROR(OncePerSection(pair.key));
-  const absl::string_view key = pair.key.text;
-  const PlanWord& value = pair.value;
-  if (key == kModelKey) return Take<std::string>(std::string(value.text), value, plan_.model);
-  if (key == kScheduleKey) return Take<std::string>(std::string(value.text), value, plan_.schedule);
-  if (key == kCostsKey) return Take<std::string>(std::string(value.text), value, plan_.costs);
-  if (key == kLinkLatencyKey) return Take(ParseNanos(value.text), value, plan_.link_latency);
-  if (key == kLinkRateKey) return Take(ParseRate(value.text), value, plan_.link_rate);
-  if (key == kCopyRateKey) return Take(ParseRate(value.text), value, plan_.copy_rate);
-  if (key == kCoresTogetherKey) return AddCores(value);
-  if (key == kMessageRoomKey) {
-    SIPHON_ASSIGN_OR_RETURN(plan_.message_room, ParseSmallNumber(value, 0));
-    return absl::OkStatus();
-  }
-  if (key == kMicrobatchKey) {
-    SIPHON_ASSIGN_OR_RETURN(plan_.microbatch, ParseLargeNumber(value, 1));
-    return absl::OkStatus();
-  }
-  if (key == kGlobalBatchKey) {
-    SIPHON_ASSIGN_OR_RETURN(plan_.global_batch, ParseLargeNumber(value, 1));
-    return absl::OkStatus();
-  }
-  if (key == kReplicasKey) {
-    SIPHON_ASSIGN_OR_RETURN(plan_.training.replicas, ParseSmallNumber(value, 1));
-    return absl::OkStatus();
-  }
-  if (key == kWeightRuleKey) {
-    if (value.text != kOneGroupBehindWord) {
-      return ErrorAt(value, absl::StrCat(kWeightRuleKey, " is ", QuotedWord(value.text),
-                                         "; the only rule to name is ", kOneGroupBehindWord));
-    }
-    plan_.training.weight_rule = WeightRule::kOneGroupBehind;
-    return absl::OkStatus();
-  }
-  return ErrorAt(
-      pair.key,
-      absl::StrCat("unknown key ", QuotedWord(key), "; known: ",
-                   absl::StrJoin({kModelKey, kScheduleKey, kMicrobatchKey, kGlobalBatchKey,
-                                  kReplicasKey, kWeightRuleKey, kCostsKey, kLinkLatencyKey,
-                                  kLinkRateKey, kCopyRateKey, kMessageRoomKey, kCoresTogetherKey},
-                                 ", ")));
-}
-
-absl::Status PlanReader::AddCores(const PlanWord& value) {
-  for (const absl::string_view untrimmed : absl::StrSplit(value.text, ',')) {
-    const absl::string_view text = absl::StripAsciiWhitespace(untrimmed);
-    const int offset = static_cast<int>(text.data() - value.text.data());
-    SIPHON_ASSIGN_OR_RETURN(const int together,
-                            ParseSmallNumber({value.line, value.column + offset, text}, 1));
-    plan_.cores_together.push_back(together);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status PlanReader::AddWorker(const KeyValue& pair) {
-  SIPHON_RETURN_IF_ERROR(OncePerSection(pair.key));
-  PlanWorker& worker = plan_.workers.back();
-  if (pair.key.text == kCapacityKey) {
-    return Take(ParseBytes(pair.value.text), pair.value, worker.capacity);
-  }
-  if (pair.key.text == kCommunicationKey) {
-    return Take(ParseBytes(pair.value.text), pair.value, worker.communication);
-  }
-  return ErrorAt(pair.key, absl::StrCat("unknown key ", QuotedWord(pair.key.text),
-                                        "; known: ", kCapacityKey, ", ", kCommunicationKey));
-}
-
-absl::Status PlanReader::AddStage(const KeyValue& pair) {
-  SIPHON_RETURN_IF_ERROR(OncePerSection(pair.key));
-  PlanStage& stage = plan_.stages.back();
-  const absl::string_view key = pair.key.text;
-  const PlanWord& value = pair.value;
-  if (key == kNamesKey) return Take<std::string>(std::string(value.text), value, stage.names);
-  if (key == kWorkerKey) {
-    places_.worker_of_stage.back() = value;
-    SIPHON_ASSIGN_OR_RETURN(stage.worker.value, ParseSmallNumber(value, 0));
-    return absl::OkStatus();
-  }
-  if (key == kLayersKey) {
-    const std::pair<absl::string_view, absl::string_view> ends =
-        absl::StrSplit(value.text, absl::MaxSplits(" to ", 1));
-    if (!absl::SimpleAtoi(ends.first, &stage.layers.begin) ||
-        !absl::SimpleAtoi(ends.second, &stage.layers.end) || stage.layers.begin < 0 ||
-        stage.layers.end < stage.layers.begin || stage.layers.end == 2147483647) {
-      return ErrorAt(value, absl::StrCat(QuotedWord(value.text),
-                                         " are no layers; write the first and the last: '0 to 2'"));
-    }
-    ++stage.layers.end;
-    return absl::OkStatus();
-  }
-  for (const CostTimeKey& known : kCostTimes) {
-    if (key == known.name) return Take(ParseNanos(value.text), value, stage.cost.*known.member);
-  }
-  for (const CostSizeKey& known : kCostSizes) {
-    if (key == known.name) return Take(ParseBytes(value.text), value, stage.cost.*known.member);
-  }
-  const auto append = [](std::string* out, const auto& known) { absl::StrAppend(out, known.name); };
-  return ErrorAt(pair.key, absl::StrCat("unknown key ", QuotedWord(key), "; known: ", kWorkerKey,
-                                        ", ", kLayersKey, ", ", kNamesKey, ", ",
-                                        absl::StrJoin(kCostTimes, ", ", append), ", ",
-                                        absl::StrJoin(kCostSizes, ", ", append)));
-}
-
-absl::Status PlanReader::AddShared(const KeyValue& pair) {
-  SIPHON_RETURN_IF_ERROR(OncePerSection(pair.key));
+absl::Status PlanReader::AddShared(const PlanPair& pair) {
   PlanSharing shared{.parameter = std::string(pair.key.text)};
-  for (const absl::string_view untrimmed : absl::StrSplit(pair.value.text, ',')) {
-    const absl::string_view text = absl::StripAsciiWhitespace(untrimmed);
-    const int offset = static_cast<int>(text.data() - pair.value.text.data());
-    SIPHON_ASSIGN_OR_RETURN(
-        const int stage, ParseSmallNumber({pair.value.line, pair.value.column + offset, text}, 0));
+  for (const PlanWord& word : SplitWord(pair.value, ',')) {
+    SIPHON_ASSIGN_OR_RETURN(const int stage, ParseSmallNumber(word, 0));
     shared.stages.push_back(StageId(stage));
   }
   plan_.shared_parameters.push_back(std::move(shared));
   return absl::OkStatus();
 }
 
-absl::Status PlanReader::AddProgram(const PlanLine& line, const KeyValue& pair,
-                                    Programs& programs) {
-  const std::string expected = absl::StrCat("worker ", programs.lines.size());
-  if (pair.key.text != expected) {
-    return ErrorAt(pair.key,
-                   absl::StrCat(QuotedWord(pair.key.text), " where the program of ", expected,
-                                " belongs; write '", expected, ": ' and its actions"));
-  }
-  // Everything keeps its line and column, so that what ParseSchedule says of them is true.
-  programs.text.append(
-      static_cast<size_t>(line.number - (programs.lines.empty() ? 1 : programs.lines.back())),
-      '\n');
-  programs.text.append(static_cast<size_t>(pair.value.column) - 1, ' ');
-  absl::StrAppend(&programs.text, pair.value.text);
-  programs.lines.push_back(line.number);
-  return absl::OkStatus();
-}
-
-absl::Status PlanReader::Missing(const PlanWord& header, absl::string_view key) const {
-  return ErrorAt(header,
-                 absl::StrCat("'", header.text, "' has no line '", key, ": '; it needs one"));
-}
-
 absl::Status PlanReader::CheckSectionComplete() const {
-  if (section_ == Section::kJob) {
-    for (const absl::string_view key : {kMicrobatchKey, kGlobalBatchKey, kCostsKey}) {
-      if (!keys_.contains(key)) return Missing(header_, key);
-    }
-  }
-  if (section_ == Section::kStage) {
-    for (const absl::string_view key : {kWorkerKey, kLayersKey}) {
-      if (!keys_.contains(key)) return Missing(header_, key);
-    }
+  std::vector<absl::string_view> needed;
+  if (section_ == Section::kJob) needed = {kMicrobatchKey, kGlobalBatchKey, kCostsKey};
+  if (section_ == Section::kStage) needed = {kWorkerKey, kLayersKey};
+  for (const absl::string_view key : needed) {
+    if (keys_.contains(key)) continue;
+    return ErrorAt(header_,
+                   absl::StrCat("'", header_.text, "' has no line '", key, ": '; it needs one"));
   }
   return absl::OkStatus();
 }
 
-// A program for each line of the file up to the section's end came back; only those of workers
-// count.
-absl::StatusOr<Schedule> PlanReader::ParsePrograms(const Programs& programs) const {
-  if (programs.lines.empty()) {
-    return ErrorAt(programs.header, absl::StrCat("'", programs.header.text,
-                                                 "' has no programs; write 'worker 0: ' and its "
-                                                 "actions"));
-  }
-  absl::StatusOr<Schedule> parsed = ParseSchedule(programs.text);
-  if (!parsed.ok()) {
-    const absl::string_view message = parsed.status().message();
-    const bool has_place = !message.empty() && absl::ascii_isdigit(message[0]);
-    return has_place ? parsed.status() : ErrorAt(programs.header, message);
-  }
-  Schedule schedule{.microbatches = parsed->microbatches};
-  for (const int line : programs.lines) {
-    // ParseSchedule drops nothing but trailing lines without a cell.
-    const auto index = static_cast<size_t>(line) - 1;
-    schedule.programs.push_back(index < parsed->programs.size() ? std::move(parsed->programs[index])
-                                                                : std::vector<Action>());
-  }
-  for (const WorkerId line : parsed->worker_of_stage) {
-    const auto found =
-        std::lower_bound(programs.lines.begin(), programs.lines.end(), line.value + 1);
-    schedule.worker_of_stage.push_back(WorkerId(static_cast<int>(found - programs.lines.begin())));
-  }
-  return schedule;
-}
-
-absl::StatusOr<PlanText> PlanReader::Finish(int last_line) && {
+absl::Status PlanReader::CheckAllSections(int last_line) const {
   if (!started_) {
     return ErrorAt({1, 1, ""},
                    absl::StrCat("the file is empty; a plan begins with '", kFirstLine, "'"));
   }
   SIPHON_RETURN_IF_ERROR(CheckSectionComplete());
   for (const absl::string_view section : {kJobSection, kTrainingSection}) {
-    if (!sections_.contains(section)) {
-      return ErrorAt({last_line, 1, ""}, absl::StrCat("the section '", section, "' is missing"));
-    }
+    if (sections_.contains(section)) continue;
+    return ErrorAt({last_line, 1, ""}, absl::StrCat("the section '", section, "' is missing"));
   }
-  places_.training = training_.header;
-  places_.evaluation = evaluation_.header;
+  return absl::OkStatus();
+}
+
+absl::Status PlanReader::TakePrograms() {
   const int replicas = plan_.training.replicas;
   const WeightRule weight_rule = plan_.training.weight_rule;
-  SIPHON_ASSIGN_OR_RETURN(plan_.training, ParsePrograms(training_));
+  SIPHON_ASSIGN_OR_RETURN(plan_.training, training_.Parse(places_.training));
   plan_.training.replicas = replicas;
   plan_.training.weight_rule = weight_rule;
-  if (evaluation_.header.line > 0) {
-    SIPHON_ASSIGN_OR_RETURN(plan_.evaluation, ParsePrograms(evaluation_));
+  if (places_.evaluation.line > 0) {
+    SIPHON_ASSIGN_OR_RETURN(plan_.evaluation, evaluation_.Parse(places_.evaluation));
   }
+  return absl::OkStatus();
+}
+
+// All workers say their devices, or none does.
+absl::Status PlanReader::TakeMapping() {
+  std::vector<DeviceId>& devices = plan_.mapping.device_of_worker;
+  const auto said = [](const WorkerLines& worker) { return !worker.devices.empty(); };
+  if (std::none_of(workers_.begin(), workers_.end(), said)) return absl::OkStatus();
+  workers_.resize(std::max(workers_.size(), plan_.training.programs.size()));
+  const auto replicas = static_cast<size_t>(plan_.training.replicas);
+  for (size_t worker = 0; worker < workers_.size(); ++worker) {
+    const size_t count = workers_[worker].devices.size();
+    places_.device_of_worker.push_back(workers_[worker].device);
+    if (count == replicas) continue;
+    const bool nowhere = workers_[worker].device.line == 0;
+    return ErrorAt(nowhere ? places_.last_worker : workers_[worker].device,
+                   absl::StrCat("worker ", worker, " has ", count, " devices; it needs ", replicas,
+                                ", one for each replica"));
+  }
+  for (size_t replica = 0; replica < replicas; ++replica) {
+    for (const WorkerLines& worker : workers_) devices.push_back(worker.devices[replica]);
+  }
+  return absl::OkStatus();
+}
+
+// A memory plan that keeps everything is an empty one.
+void PlanReader::TakeStages() {
+  for (StageLines& lines : stages_) {
+    places_.stages.push_back({lines.header, lines.worker, std::move(lines.groups)});
+    plan_.stages.push_back(std::move(lines.stage));
+    plan_.memory.stages.push_back(std::move(lines.memory));
+  }
+  const auto keeps = [](const StagePlan& stage) { return stage == StagePlan(); };
+  if (std::all_of(plan_.memory.stages.begin(), plan_.memory.stages.end(), keeps)) {
+    plan_.memory.stages.clear();
+  }
+}
+
+absl::StatusOr<PlanText> PlanReader::Finish(int last_line) && {
+  SIPHON_RETURN_IF_ERROR(CheckAllSections(last_line));
+  SIPHON_RETURN_IF_ERROR(TakePrograms());
+  SIPHON_RETURN_IF_ERROR(TakeMapping());
+  TakeStages();
+  for (const WorkerLines& lines : workers_) plan_.workers.push_back(lines.worker);
   SIPHON_RETURN_IF_ERROR(CheckPlan(plan_, places_));
   plan_.workers.resize(plan_.training.programs.size());
   return std::move(plan_);

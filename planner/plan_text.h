@@ -7,9 +7,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "planner/layer_cost.h"
+#include "planner/memory_plan.h"
 #include "planner/schedule.h"
 #include "planner/stage_cost.h"
 #include "planner/stage_partition.h"
+#include "planner/topology.h"
 #include "planner/units.h"
 
 namespace siphon {
@@ -20,6 +23,7 @@ struct PlanStage {
   StageRange layers;
   std::string names;  // of the layers, for people
   StageCost cost;
+  std::vector<LayerCost> layer_costs;  // of `layers`; empty: the stage is one piece
   friend bool operator==(const PlanStage&, const PlanStage&) = default;
 };
 
@@ -27,6 +31,7 @@ struct PlanStage {
 struct PlanWorker {
   Bytes capacity;       // 0: no limit
   Bytes communication;  // buffers of the transport that count as this worker's memory
+  Bytes slack;          // what its allocator takes beyond the bytes asked for
   friend bool operator==(const PlanWorker&, const PlanWorker&) = default;
 };
 
@@ -37,27 +42,44 @@ struct PlanSharing {
   friend bool operator==(const PlanSharing&, const PlanSharing&) = default;
 };
 
+// What the planner foretold when it wrote the file, for people and for comparison: nothing is
+// computed from it, and an edit of the file leaves it as it was.
+struct PlanPrediction {
+  Nanos step_time;          // 0: nothing was foretold
+  Nanos lower_bound;        // no plan for these facts is faster; 0: not known
+  std::vector<Bytes> peak;  // [worker], replicas one after the other; may be empty
+  friend bool operator==(const PlanPrediction&, const PlanPrediction&) = default;
+};
+
 // A plan file as values: the facts and decisions of a job that a simulation needs, and that people
 // read, edit and compare.
 //
 // Invariant of what ParsePlanText returns: stages, workers and programs belong together (stages[s]
-// names the worker whose program has the actions of stage s), and global_batch is microbatch *
-// training.microbatches * training.replicas. Whether the programs can run is for ValidateSchedule
-// and Simulate to say.
+// names the worker whose program has the actions of stage s), global_batch is microbatch *
+// training.microbatches * training.replicas, workers are on different devices that exist, and
+// groups lie within their stages, are cut into stripes whole, and go where such tensors can.
+// Whether the programs can run is for ValidateSchedule and Simulate to say.
 struct PlanText {
   std::string model;     // kind
   std::string schedule;  // name
+  std::string strategy;  // name of the one that made `memory`; may be empty
   int64_t microbatch = 1;
   int64_t global_batch = 1;
   std::string costs;   // where they come from: kUnitCosts, "measured on ...", "calculated for ..."
   Nanos link_latency;  // of a message between two workers
-  BytesPerSecond link_rate{};  // 0: a message takes no time beyond the latency
+  BytesPerSecond link_rate;  // 0: a message takes no time beyond the latency
+  BytesPerSecond host_rate;  // of all workers to the host together, and back; 0: no limit
   // Of workers' own copies of a message, before it is sent and after it came; 0: they take no part.
-  BytesPerSecond copy_rate{};
+  BytesPerSecond copy_rate;
   int message_room = 0;  // messages that may be sent before the first of them is received
   // What 1, 2, ... workers get computed at the same time, in thousandths of one alone, the last
   // entry for more; empty: none slows another one.
   std::vector<int64_t> cores_together;
+  Nanos host_step;  // optimizer step of all layers on the host; 0: not known
+  PlanPrediction predicted;
+  Topology topology;      // without devices: workers of one machine, joined as above
+  DeviceMapping mapping;  // empty: worker w on device w
+  MemoryPlan memory;      // empty where all is kept and every step is computed on its device
   std::vector<PlanWorker> workers;
   std::vector<PlanStage> stages;
   std::vector<PlanSharing> shared_parameters;
@@ -70,9 +92,14 @@ struct PlanText {
 inline constexpr absl::string_view kUnitCosts = "unit";
 inline constexpr Nanos kUnitTime{1'000'000};
 
-// The plan as text: sections "job", "worker 0", "stage 0", "shared parameters", "training",
-// "evaluation"; one "key: value" a line, one line a program. What stands behind a # is a comment.
-// Equal plans give equal texts, and ParsePlanText(ToString(plan)) == plan.
+// `name` without what would end it in a plan file.
+std::string NameForPlan(absl::string_view name);
+
+// The plan as text: sections "job", "predicted", "topology", "worker 0", "stage 0", "shared
+// parameters", "training", "evaluation"; one "key: value" a line, one line a program. What stands
+// behind a # is a comment. Equal plans give equal texts, and ParsePlanText(ToString(plan)) == plan.
+// Requires: names that NameForPlan leaves as they are; layer_costs and memory have the sizes that
+// they say.
 std::string ToString(const PlanText& plan);
 
 // Parses what ToString prints; keys of times and sizes that are 0 may be missing, blank lines and

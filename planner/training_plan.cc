@@ -30,13 +30,6 @@ Bytes BoundaryOf(const LayerSpec& layer, int64_t microbatch) {
   return bytes;
 }
 
-// A name in a plan file ends where its line or a comment would.
-std::string NameForPlan(std::string name) {
-  const auto ends_name = [](char c) { return c == '#' || c == '\n' || c == '\r'; };
-  std::replace_if(name.begin(), name.end(), ends_name, '_');
-  return name;
-}
-
 std::string LayerNames(const ModelSpec& model, const StageRange& range) {
   const std::string& first = model.layers[range.begin].name;
   if (range.end - range.begin == 1) return NameForPlan(first);
@@ -67,7 +60,7 @@ PlanText ToPlanText(const TrainingPlan& plan, const ModelSpec& model, std::vecto
                 .schedule = plan.schedule_name,
                 .microbatch = plan.microbatch,
                 .global_batch = plan.global_batch,
-                .costs = NameForPlan(std::string(source)),
+                .costs = NameForPlan(source),
                 .training = plan.training,
                 .evaluation = plan.evaluation};
   text.workers.resize(plan.training.programs.size());

@@ -135,8 +135,155 @@ TEST(PlanText, ReadsBackWhatItPrintsWhateverTheNumbers) {
                     .backward_workspace = Bytes(number())};
     }
     plan.workers[1].capacity = Bytes(number());
+    plan.host_step = Nanos(number());
+    plan.predicted.peak.assign(2 * plan.training.replicas, Bytes(number()));
+    plan.stages[0].layer_costs = {{.forward = Nanos(number())}, {.stash = Bytes(number())}};
+    plan.stages[1].layer_costs = {{.whole_backward = Nanos(number())}};
     EXPECT_EQ(Parsed(ToString(plan)), plan) << ToString(plan);
   }
+}
+
+// The short plan on two of three devices, with groups on both stages.
+PlanText PlanWithMemory() {
+  PlanText plan = Parsed(kShortPlan);
+  plan.strategy = "d2d_swap";
+  plan.host_step = Nanos(7'000'000);
+  plan.host_rate = BytesPerSecond(11'700'000'000);
+  plan.predicted = {Nanos(96'000'000), Nanos(80'000'000), {Bytes(5), Bytes(6)}};
+  plan.topology = UniformTopology(3, BytesPerSecond(25'000'000'000), Nanos(2'000));
+  plan.mapping.device_of_worker = {DeviceId(2), DeviceId(0)};
+  plan.workers[1].slack = Bytes(77);
+  plan.stages[0].layer_costs = {{.forward = Nanos(1'000'000), .stash = Bytes(3 << 20)},
+                                {.forward = Nanos(500'000), .stash = Bytes(3 << 20)}};
+  plan.stages[1].layer_costs = {{.kept_for_weights = Bytes(9)}};
+  plan.memory.stages.resize(2);
+  plan.memory.stages[0].groups = {
+      {.group = {GroupKind::kActivations, {0, 2}, Bytes(6 << 20), Bytes(12), Nanos(1'500'000)},
+       .choice = {Placement::kPeerSwap,
+                  {{DeviceId(0), Bytes(2 << 20)}, {DeviceId(1), Bytes(4 << 20)}},
+                  Placement::kRecompute}}};
+  plan.memory.stages[1] = {{{.group = {GroupKind::kOptimizerState, {2, 3}, Bytes(8)},
+                             .choice = {.placement = Placement::kHostSwap}}},
+                           UpdatePlace::kHost};
+  plan.training = ParsedSchedule(
+      "0F0 0SWAP_OUT0.0 0F1 0SWAP_OUT_END0.0 0SWAP_IN0.0 0B0 0B1\n1F0 1B0 1F1 1B1 "
+      "1STEP.0\n");
+  return plan;
+}
+
+TEST(PlanText, KeepsMemoryPlanMappingAndTopology) {
+  const std::string text = ToString(PlanWithMemory());
+  EXPECT_NE(text.find("\npredicted\n"
+                      "  step_time:          96ms\n"
+                      "  lower_bound:        80ms\n"
+                      "  peak:               5B, 6B\n"
+                      "\ntopology\n"
+                      "  name:               3 devices, all linked alike\n"
+                      "  copy_engines:       one_per_peer\n"
+                      "  devices 0 to 2: numa 0\n"
+                      "  links 0 -> 1, 2: rate 25GB/s, latency 2us\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\nworker 1\n"
+                      "  device:             0\n"
+                      "  slack:              77B\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("  layer 0: forward 1ms, stash 3MiB\n"
+                      "  layer 1: forward 500us, stash 3MiB\n"
+                      "  group 0: activations of layers 0 to 1, 6MiB, input 12B, recompute_time "
+                      "1.5ms, d2d_swap to device 0 2MiB, device 1 4MiB, else recompute\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("  update:             host\n"
+                      "  layer 2: forward 0ns, kept_for_weights 9B\n"
+                      "  group 0: optimizer_state of layer 2, 8B, host_swap\n"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(Parsed(text), PlanWithMemory());
+}
+
+TEST(PlanText, PutsLayersThatAreAlikeOnOneLine) {
+  PlanText plan = Parsed(kShortPlan);
+  plan.stages[0].layers.end = 9'000;
+  plan.stages[1].layers = {9'000, 9'001};
+  plan.stages[0].layer_costs.assign(9'000, {.forward = Nanos(7)});
+  plan.stages[0].layer_costs[8].stash = Bytes(1);
+  plan.stages[1].layer_costs.resize(1);
+  const std::string text = ToString(plan);
+  EXPECT_NE(text.find("  layers 0 to 7: forward 7ns\n"
+                      "  layer 8: forward 7ns, stash 1B\n"
+                      "  layers 9 to 8999: forward 7ns\n"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(Parsed(text), plan);
+}
+
+TEST(PlanText, MapsEachReplicaOfAWorker) {
+  PlanText plan = Parsed(kShortPlan);
+  plan.training.replicas = 2;
+  plan.global_batch = 16;
+  plan.mapping.device_of_worker = {DeviceId(3), DeviceId(2), DeviceId(1), DeviceId(0)};
+  const std::string text = ToString(plan);
+  EXPECT_NE(text.find("worker 0\n  device:             3, 1\n"), std::string::npos) << text;
+  EXPECT_EQ(Parsed(text), plan);
+}
+
+TEST(PlanText, KeepsNamesThatAFileCannotHave) {
+  EXPECT_EQ(NameForPlan(" V100 #2\nor so\r"), "V100 _2_or so");
+}
+
+// The message for the plan with memory after one replacement, or "accepted".
+std::string AfterMemoryEdit(absl::string_view from, absl::string_view to) {
+  const std::string before = ToString(PlanWithMemory());
+  const std::string edited = absl::StrReplaceAll(before, {{from, to}});
+  EXPECT_NE(edited, before) << from;
+  const auto plan = ParsePlanText(edited);
+  return plan.ok() ? "accepted" : std::string(plan.status().message());
+}
+
+TEST(PlanText, RefusesGroupsThatCannotBe) {
+  EXPECT_EQ(AfterMemoryEdit("layers 0 to 1, 6MiB", "layers 0 to 2, 6MiB"),
+            "53:12: the group has layers 0 to 2, but stage 0 has 0 to 1");
+  EXPECT_EQ(AfterMemoryEdit("device 1 4MiB", "device 1 5MiB"),
+            "53:12: the stripes do not add up to the 6MiB of the group; 'd2d_swap to device 1 "
+            "6MiB' would");
+  EXPECT_EQ(AfterMemoryEdit("device 1 4MiB", "device 3 4MiB"),
+            "53:12: there is no device 3; devices are 0 to 2");
+  EXPECT_EQ(AfterMemoryEdit("device 1 4MiB", "device 0 4MiB"),
+            "53:12: device 0 has two stripes of the group; put both into one");
+  EXPECT_EQ(AfterMemoryEdit("8B, host_swap", "8B, recompute"),
+            "73:12: optimizer_state cannot be computed again; only activations can");
+  EXPECT_EQ(AfterMemoryEdit("else recompute", "else d2d_swap"),
+            "53:12: the second choice is for when lenders refuse, so it is not d2d_swap");
+  EXPECT_EQ(AfterMemoryEdit("group 0: act", "group 1: act"),
+            "53:9: group 1 is out of order; the next one is 0");
+}
+
+TEST(PlanText, RefusesLayersDevicesAndPeaksThatAreMissing) {
+  EXPECT_EQ(AfterMemoryEdit("  layer 1: forward 500us, stash 3MiB\n", ""),
+            "35:1: stage 0 has lines with the costs of 1 of its 2 layers; either all layers of all "
+            "stages have them or none");
+  EXPECT_EQ(AfterMemoryEdit("  layer 2: forward 0ns, kept_for_weights 9B\n", ""),
+            "55:1: stage 1 has lines with the costs of 0 of its 1 layers; either all layers of all "
+            "stages have them or none");
+  EXPECT_EQ(AfterMemoryEdit("  layer 1: for", "  layer 2: for"),
+            "52:3: 'layer 2' is out of order; the stage has layers 0 to 1, and layer 1 is the next "
+            "one");
+  EXPECT_EQ(AfterMemoryEdit("device:             0", "device:             2"),
+            "32:23: device 2 has worker 0 already");
+  EXPECT_EQ(AfterMemoryEdit("device:             0", "device:             3"),
+            "32:23: there is no device 3; devices are 0 to 2");
+  EXPECT_EQ(AfterMemoryEdit("  device:             0\n", ""),
+            "31:1: worker 1 has 0 devices; it needs 1, one for each replica");
+  EXPECT_EQ(AfterMemoryEdit("5B, 6B", "5B"),
+            "15:1: there are 1 peaks of 2 workers; write one each");
+  EXPECT_EQ(
+      AfterMemoryEdit("links 0 -> 1, 2", "links 0 -> 1, 1"),
+      "20:1: the link from device 0 to device 1 is given twice; one entry has the rate of all "
+      "wires together");
+  EXPECT_EQ(AfterMemoryEdit("update:             host", "update:             lender"),
+            "71:23: update is 'lender'; the only place to name is host");
 }
 
 TEST(PlanText, NamesTheLineAndColumnOfWhatIsWrong) {
@@ -152,8 +299,8 @@ TEST(PlanText, NamesTheLineAndColumnOfWhatIsWrong) {
             "8:11: '0-1' are no layers; write the first and the last: '0 to 2'");
   EXPECT_EQ(AfterEdit("stage 1", "stage 2"), "10:7: stage 2 is out of order; the next one is 1");
   EXPECT_EQ(AfterEdit("training", "trainings"),
-            "13:1: unknown section 'trainings'; known: job, worker, stage, shared parameters, "
-            "training, evaluation (lines of a section are indented)");
+            "13:1: unknown section 'trainings'; known: job, predicted, topology, worker, stage, "
+            "shared parameters, training, evaluation (lines of a section are indented)");
   EXPECT_EQ(AfterEdit("  costs: unit\n", ""), "2:1: 'job' has no line 'costs: '; it needs one");
   EXPECT_EQ(AfterEdit("  costs: unit\n", "  costs: unit\n  costs: unit\n"),
             "6:3: 'costs' stands twice in 'job'");
@@ -198,6 +345,13 @@ TEST(PlanText, TakesLongTextsInLinearTime) {
   std::string many_shared = "siphon plan 1\nshared parameters\n";
   for (int name = 0; name < 60'000; ++name) absl::StrAppend(&many_shared, "  p", name, ": 0\n");
   EXPECT_FALSE(ParsePlanText(many_shared).ok());
+  // Each line would stand for thousands of layers.
+  std::string many_layers = "siphon plan 1\njob\n";
+  for (int stage = 0; stage < 20'000; ++stage) {
+    absl::StrAppend(&many_layers, "stage ", stage, "\n  worker: 0\n  layers: 0 to 9999\n",
+                    "  layers 0 to 9999: forward 1ms\n");
+  }
+  EXPECT_FALSE(ParsePlanText(many_layers).ok());
   std::string sparse_programs(500'000, '\n');
   EXPECT_FALSE(ParsePlanText(absl::StrCat("siphon plan 1\njob\n  microbatch: 1\n  global_batch: 1\n"
                                           "  costs: unit\ntraining",

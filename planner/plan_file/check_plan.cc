@@ -1,6 +1,10 @@
-#include "planner/check_plan.h"
+#include "planner/plan_file/check_plan.h"
+
+#include <cstddef>
+#include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "planner/plan_file/check_memory.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -17,15 +21,9 @@ absl::Status CheckStages(const PlanText& plan, const PlanPlaces& places) {
     const WorkerId worker = plan.training.worker_of_stage[stage];
     if (plan.stages[stage].worker != worker) {
       return ErrorAt(
-          places.worker_of_stage[stage],
+          places.stages[stage].worker,
           absl::StrCat("stage ", stage, " is on worker ", plan.stages[stage].worker.value,
                        ", but its actions are in the program of worker ", worker.value));
-    }
-    const int begin = stage == 0 ? 0 : plan.stages[stage - 1].layers.end;
-    if (plan.stages[stage].layers.begin != begin) {
-      return ErrorAt(places.stages[stage],
-                     absl::StrCat("stage ", stage, " begins with layer ",
-                                  plan.stages[stage].layers.begin, "; the next one is ", begin));
     }
   }
   return absl::OkStatus();
@@ -71,13 +69,47 @@ absl::Status CheckWorkers(const PlanText& plan, const PlanPlaces& places) {
   return absl::OkStatus();
 }
 
+absl::Status CheckLayerCosts(const PlanText& plan, const PlanPlaces& places) {
+  for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
+    const PlanStage& one = plan.stages[stage];
+    const auto layers = static_cast<size_t>(one.layers.end - one.layers.begin);
+    const size_t costs = one.layer_costs.size();
+    const bool all_or_none = (costs > 0) == !plan.stages[0].layer_costs.empty();
+    if (all_or_none && (costs == 0 || costs == layers)) continue;
+    return ErrorAt(
+        places.stages[stage].header,
+        absl::StrCat("stage ", stage, " has lines with the costs of ", costs, " of its ", layers,
+                     " layers; either all layers of all stages have them or "
+                     "none"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPrediction(const PlanText& plan, const PlanPlaces& places) {
+  const int64_t workers = int64_t{WorkerCount(plan.training)} * plan.training.replicas;
+  const size_t peaks = plan.predicted.peak.size();
+  if (peaks == 0 || static_cast<int64_t>(peaks) == workers) return absl::OkStatus();
+  return ErrorAt(places.predicted, absl::StrCat("there are ", peaks, " peaks of ", workers,
+                                                " workers; write one each"));
+}
+
+absl::Status CheckLinks(const PlanText& plan, const PlanPlaces& places) {
+  const absl::Status checked = CheckTopology(plan.topology);
+  return checked.ok() ? checked : ErrorAt(places.topology, checked.message());
+}
+
 }  // namespace
 
 absl::Status CheckPlan(const PlanText& plan, const PlanPlaces& places) {
   SIPHON_RETURN_IF_ERROR(CheckWorkers(plan, places));
   SIPHON_RETURN_IF_ERROR(CheckStages(plan, places));
   SIPHON_RETURN_IF_ERROR(CheckSharing(plan, places));
-  return CheckBatch(plan, places);
+  SIPHON_RETURN_IF_ERROR(CheckBatch(plan, places));
+  SIPHON_RETURN_IF_ERROR(CheckLayerCosts(plan, places));
+  SIPHON_RETURN_IF_ERROR(CheckLinks(plan, places));
+  SIPHON_RETURN_IF_ERROR(CheckMapping(plan, places));
+  SIPHON_RETURN_IF_ERROR(CheckGroups(plan, places));
+  return CheckPrediction(plan, places);
 }
 
 }  // namespace siphon

@@ -1,0 +1,107 @@
+#include "planner/plan_file/check_memory.h"
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "planner/plan_file/plan_units.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+// Devices that a plan may name: those of its topology, or one for each worker.
+int64_t KnownDevices(const PlanText& plan) {
+  if (!plan.topology.devices.empty()) return DeviceCount(plan.topology);
+  return int64_t{WorkerCount(plan.training)} * plan.training.replicas;
+}
+
+absl::Status CheckDevice(const PlanText& plan, DeviceId device, const PlanWord& where) {
+  const int64_t known = KnownDevices(plan);
+  if (device.value < known) return absl::OkStatus();
+  return ErrorAt(
+      where, absl::StrCat("there is no device ", device.value, "; devices are 0 to ", known - 1));
+}
+
+absl::Status CheckStripes(const PlanText& plan, const PlannedGroup& planned,
+                          const PlanWord& where) {
+  if (planned.choice.placement != Placement::kPeerSwap) return absl::OkStatus();
+  absl::flat_hash_set<DeviceId> lenders;
+  uint64_t sum = 0;
+  for (const Stripe& stripe : planned.choice.stripes) {
+    SIPHON_RETURN_IF_ERROR(CheckDevice(plan, stripe.lender, where));
+    if (!lenders.insert(stripe.lender).second) {
+      return ErrorAt(where, absl::StrCat("device ", stripe.lender.value,
+                                         " has two stripes of the group; put both into one"));
+    }
+    sum += static_cast<uint64_t>(stripe.bytes.value);
+    if (sum > static_cast<uint64_t>(planned.group.bytes.value)) break;
+  }
+  if (sum == static_cast<uint64_t>(planned.group.bytes.value)) return absl::OkStatus();
+  return ErrorAt(
+      where, absl::StrCat("the stripes do not add up to the ", ExactText(planned.group.bytes),
+                          " of the group; '", PlacementName(Placement::kPeerSwap), " to device 1 ",
+                          ExactText(planned.group.bytes), "' would"));
+}
+
+absl::Status CheckChoice(const PlannedGroup& planned, const PlanWord& where) {
+  const auto& [group, choice] = planned;
+  for (const Placement placement : {choice.placement, choice.second_choice}) {
+    if (placement != Placement::kRecompute || group.kind == GroupKind::kActivations) continue;
+    return ErrorAt(where, absl::StrCat(GroupKindName(group.kind),
+                                       " cannot be computed again; only activations can"));
+  }
+  if (choice.second_choice == Placement::kPeerSwap) {
+    return ErrorAt(where,
+                   absl::StrCat("the second choice is for when lenders refuse, so it is not ",
+                                PlacementName(Placement::kPeerSwap)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckGroup(const PlanText& plan, size_t stage, const PlannedGroup& planned,
+                        const PlanWord& where) {
+  const StageRange& all = plan.stages[stage].layers;
+  const StageRange& range = planned.group.layers;
+  if (range.begin < all.begin || range.end > all.end) {
+    return ErrorAt(where,
+                   absl::StrCat("the group has layers ", range.begin, " to ", range.end - 1,
+                                ", but stage ", stage, " has ", all.begin, " to ", all.end - 1));
+  }
+  SIPHON_RETURN_IF_ERROR(CheckChoice(planned, where));
+  return CheckStripes(plan, planned, where);
+}
+
+}  // namespace
+
+absl::Status CheckGroups(const PlanText& plan, const PlanPlaces& places) {
+  for (size_t stage = 0; stage < plan.memory.stages.size(); ++stage) {
+    const std::vector<PlannedGroup>& groups = plan.memory.stages[stage].groups;
+    for (size_t group = 0; group < groups.size(); ++group) {
+      SIPHON_RETURN_IF_ERROR(
+          CheckGroup(plan, stage, groups[group], places.stages[stage].groups[group]));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckMapping(const PlanText& plan, const PlanPlaces& places) {
+  const std::vector<DeviceId>& devices = plan.mapping.device_of_worker;
+  const int workers = WorkerCount(plan.training);
+  absl::flat_hash_map<DeviceId, int> worker_of;
+  for (size_t index = 0; index < devices.size(); ++index) {
+    const int worker = static_cast<int>(index) % workers;
+    const PlanWord& where = places.device_of_worker[worker];
+    SIPHON_RETURN_IF_ERROR(CheckDevice(plan, devices[index], where));
+    const auto [known, is_new] = worker_of.emplace(devices[index], worker);
+    if (!is_new) {
+      return ErrorAt(where, absl::StrCat("device ", devices[index].value, " has worker ",
+                                         known->second, " already"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace siphon

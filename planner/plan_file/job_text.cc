@@ -1,0 +1,117 @@
+#include "planner/plan_file/job_text.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "planner/plan_file/plan_fields.h"
+#include "planner/plan_file/plan_keys.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+struct NameKey {
+  absl::string_view key;
+  std::string PlanText::*member;
+};
+constexpr std::array<NameKey, 4> kNames = {{{kModelKey, &PlanText::model},
+                                            {kScheduleKey, &PlanText::schedule},
+                                            {kStrategyKey, &PlanText::strategy},
+                                            {kCostsKey, &PlanText::costs}}};
+
+absl::Status ReadCores(const PlanWord& value, std::vector<int64_t>& cores) {
+  for (const PlanWord& word : SplitWord(value, ',')) {
+    SIPHON_ASSIGN_OR_RETURN(const int together, ParseSmallNumber(word, 1));
+    cores.push_back(together);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadWeightRule(const PlanWord& value, WeightRule& rule) {
+  if (value.text != kOneGroupBehindWord) {
+    return ErrorAt(value, absl::StrCat(kWeightRuleKey, " is ", QuotedWord(value.text),
+                                       "; the only rule to name is ", kOneGroupBehindWord));
+  }
+  rule = WeightRule::kOneGroupBehind;
+  return absl::OkStatus();
+}
+
+absl::Status UnknownJobKey(const PlanWord& key) {
+  return ErrorAt(key, absl::StrCat("unknown key ", QuotedWord(key.text), "; known: ",
+                                   absl::StrJoin({kModelKey, kScheduleKey, kStrategyKey,
+                                                  kMicrobatchKey, kGlobalBatchKey, kReplicasKey,
+                                                  kWeightRuleKey, kCostsKey, kCoresTogetherKey},
+                                                 ", "),
+                                   ", ", FieldNames(kJobFields)));
+}
+
+}  // namespace
+
+std::string JobLines(const PlanText& plan) {
+  std::string text = KeyLine(kModelKey, plan.model);
+  text += KeyLine(kScheduleKey, plan.schedule);
+  if (!plan.strategy.empty()) text += KeyLine(kStrategyKey, plan.strategy);
+  text += KeyLine(kMicrobatchKey, absl::StrCat(plan.microbatch));
+  text += KeyLine(kGlobalBatchKey, absl::StrCat(plan.global_batch));
+  if (plan.training.replicas != 1) {
+    text += KeyLine(kReplicasKey, absl::StrCat(plan.training.replicas));
+  }
+  if (plan.training.weight_rule == WeightRule::kOneGroupBehind) {
+    text += KeyLine(kWeightRuleKey, kOneGroupBehindWord);
+  }
+  text += KeyLine(kCostsKey, plan.costs);
+  text += FieldLines(kJobFields, plan);
+  if (!plan.cores_together.empty()) {
+    text += KeyLine(kCoresTogetherKey, absl::StrJoin(plan.cores_together, ", "));
+  }
+  return text;
+}
+
+absl::Status ReadJobLine(const PlanPair& pair, PlanText& plan) {
+  const absl::string_view key = pair.key.text;
+  const PlanWord& value = pair.value;
+  for (const NameKey& name : kNames) {
+    if (key == name.key) plan.*name.member = std::string(value.text);
+    if (key == name.key) return absl::OkStatus();
+  }
+  if (HasField(kJobFields, key)) return ReadField(kJobFields, pair, plan);
+  if (key == kCoresTogetherKey) return ReadCores(value, plan.cores_together);
+  if (key == kWeightRuleKey) return ReadWeightRule(value, plan.training.weight_rule);
+  if (key == kMicrobatchKey) {
+    SIPHON_ASSIGN_OR_RETURN(plan.microbatch, ParseLargeNumber(value, 1));
+    return absl::OkStatus();
+  }
+  if (key == kGlobalBatchKey) {
+    SIPHON_ASSIGN_OR_RETURN(plan.global_batch, ParseLargeNumber(value, 1));
+    return absl::OkStatus();
+  }
+  if (key == kReplicasKey) {
+    SIPHON_ASSIGN_OR_RETURN(plan.training.replicas, ParseSmallNumber(value, 1));
+    return absl::OkStatus();
+  }
+  return UnknownJobKey(pair.key);
+}
+
+std::string PredictedLines(const PlanPrediction& predicted) {
+  std::string text = FieldLines(kPredictedFields, predicted);
+  if (!predicted.peak.empty()) {
+    const auto append = [](std::string* out, Bytes peak) { absl::StrAppend(out, ExactText(peak)); };
+    text += KeyLine(kPeakKey, absl::StrJoin(predicted.peak, ", ", append));
+  }
+  return text;
+}
+
+absl::Status ReadPredictedLine(const PlanPair& pair, PlanPrediction& predicted) {
+  if (HasField(kPredictedFields, pair.key.text)) {
+    return ReadField(kPredictedFields, pair, predicted);
+  }
+  if (pair.key.text != kPeakKey) {
+    return ErrorAt(pair.key, absl::StrCat("unknown key ", QuotedWord(pair.key.text), "; known: ",
+                                          FieldNames(kPredictedFields), ", ", kPeakKey));
+  }
+  for (const PlanWord& word : SplitWord(pair.value, ',')) {
+    SIPHON_RETURN_IF_ERROR(TakeFigure(word, predicted.peak.emplace_back()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace siphon
