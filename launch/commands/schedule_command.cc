@@ -239,7 +239,7 @@ RunCommand AddScheduleCommand(CLI::App& app) {
                    "Activations that a worker may keep at once, of pairs of stage and microbatch: "
                    "one number for all, or one a worker; a schedule that keeps more is refused")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1'000'000'000))
       ->type_name("N[,N..]");
   command->add_flag("--all", arguments->all, "All schedules in a table");
   command
