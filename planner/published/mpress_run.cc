@@ -1,0 +1,66 @@
+#include "planner/published/mpress_run.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "planner/stage_cost.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+constexpr double kNanosPerSecond = 1e9;
+constexpr double kTera = 1e12;
+
+// Of one stage; `live` microbatches keep activations at once.
+Bytes SavedInStage(Placement placement, const StagePlan& stage, const StageCost& cost, int live) {
+  Bytes saved;
+  const bool state_on_host =
+      placement == Placement::kHostSwap && stage.update == UpdatePlace::kHost;
+  if (state_on_host) saved += cost.optimizer_state;
+  for (const auto& [group, choice] : stage.groups) {
+    if (choice.placement != placement) continue;
+    if (state_on_host && group.kind == GroupKind::kOptimizerState) continue;  // counted above
+    Bytes bytes = group.bytes;
+    if (placement == Placement::kRecompute) bytes -= group.input;
+    saved += bytes * (group.kind == GroupKind::kActivations ? live : 1);
+  }
+  return saved;
+}
+
+}  // namespace
+
+MemorySaved SavedBy(Placement placement, const PlanningProblem& problem,
+                    const PlannedStep& planned) {
+  const std::vector<int> live = PeakLiveActivations(problem.schedule);
+  const std::vector<StageCost> costs = StageCosts(problem.profile, problem.partition);
+  MemorySaved saved;
+  for (size_t stage = 0; stage < planned.memory.stages.size(); ++stage) {
+    const int worker = problem.schedule.worker_of_stage[stage].value;
+    const Bytes bytes =
+        SavedInStage(placement, planned.memory.stages[stage], costs[stage], live[worker]);
+    if (bytes == Bytes(0)) continue;
+    saved.bytes += bytes;
+    saved.stages.emplace_back(static_cast<int>(stage));
+  }
+  return saved;
+}
+
+absl::StatusOr<MpressRun> RunInstance(const MpressInstance& instance,
+                                      const MemoryStrategy& strategy) {
+  MpressRun run{.model = instance.row.name, .strategy = std::string(strategy.name)};
+  const absl::StatusOr<PlannedStep> planned = strategy.plan(instance.problem);
+  run.status = planned.status();
+  if (absl::IsResourceExhausted(run.status) || absl::IsFailedPrecondition(run.status)) return run;
+  SIPHON_RETURN_IF_ERROR(run.status);
+  run.step_time = planned->simulated.step_time;
+  const double seconds = static_cast<double>(run.step_time.value) / kNanosPerSecond;
+  run.samples_per_second = static_cast<double>(instance.samples) / seconds;
+  run.tflops = instance.flops / seconds / kTera;
+  run.recomputed = SavedBy(Placement::kRecompute, instance.problem, *planned);
+  run.host = SavedBy(Placement::kHostSwap, instance.problem, *planned);
+  run.peers = SavedBy(Placement::kPeerSwap, instance.problem, *planned);
+  return run;
+}
+
+}  // namespace siphon

@@ -1,0 +1,51 @@
+#ifndef SIPHON_PLANNER_PUBLISHED_MPRESS_RUN_H_
+#define SIPHON_PLANNER_PUBLISHED_MPRESS_RUN_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "planner/ids.h"
+#include "planner/memory_plan.h"
+#include "planner/published/mpress_instance.h"
+#include "planner/strategies/memory_strategy.h"
+#include "planner/units.h"
+
+namespace siphon {
+
+// Device memory that one way of saving spares, as Table IV counts it.
+struct MemorySaved {
+  Bytes bytes;                  // all stages together
+  std::vector<StageId> stages;  // where it is used, ascending
+  friend bool operator==(const MemorySaved&, const MemorySaved&) = default;
+};
+
+// Activations count for all microbatches that are alive at once; what is recomputed, without the
+// inputs that stay; an optimizer step on the host, with the state that is there then. Requires:
+// `planned` is a plan for `problem`.
+MemorySaved SavedBy(Placement placement, const PlanningProblem& problem,
+                    const PlannedStep& planned);
+
+// How a strategy does on an instance.
+struct MpressRun {
+  std::string model;
+  std::string strategy;
+  // ResourceExhausted: it does not fit; FailedPrecondition: the strategy is not for such a
+  // schedule. The rest is then empty.
+  absl::Status status;
+  Nanos step_time;
+  double samples_per_second = 0;
+  double tflops = 0;  // of all devices together
+  MemorySaved recomputed;
+  MemorySaved host;
+  MemorySaved peers;
+};
+
+// Errors: those of the strategy that mean neither.
+absl::StatusOr<MpressRun> RunInstance(const MpressInstance& instance,
+                                      const MemoryStrategy& strategy);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_PUBLISHED_MPRESS_RUN_H_

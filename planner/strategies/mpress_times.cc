@@ -1,0 +1,123 @@
+#include "planner/strategies/mpress_times.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "absl/numeric/int128.h"
+#include "planner/layer_cost.h"
+
+namespace siphon {
+namespace {
+
+Nanos CopyTime(Bytes bytes, const SwapPath& path) {
+  if (path.rate <= BytesPerSecond(0)) return path.latency;
+  constexpr int64_t kNanosPerSecond = 1'000'000'000;
+  const absl::int128 scaled = absl::int128(bytes.value) * kNanosPerSecond;
+  return path.latency +
+         Nanos(static_cast<int64_t>((scaled + path.rate.value - 1) / path.rate.value));
+}
+
+bool IsFaster(BytesPerSecond a, BytesPerSecond b) {
+  constexpr BytesPerSecond kUnlimited{0};
+  if (a == kUnlimited) return b != kUnlimited;
+  return b != kUnlimited && a > b;
+}
+
+// When F has left a (stage, microbatch), and when B has come to it.
+struct Life {
+  std::optional<Nanos> forward_end;
+  std::optional<Nanos> backward_begin;
+};
+
+// [stage][microbatch]
+std::vector<std::vector<Life>> LivesOf(const Schedule& schedule, const SimulatedStep& step) {
+  std::vector<std::vector<Life>> lives(StageCount(schedule));
+  for (std::vector<Life>& stage : lives) stage.resize(schedule.microbatches);
+  for (int worker = 0; worker < WorkerCount(schedule); ++worker) {
+    for (const Interval& interval : step.workers[worker]) {
+      if (interval.kind != IntervalKind::kBusy) continue;
+      const Action& action = interval.action;
+      if (!IsCompute(action.kind)) continue;
+      Life& life = lives[action.stage.value][action.microbatch.value];
+      if (action.kind == ActionKind::kForward) life.forward_end = interval.end;
+      const bool is_backward =
+          action.kind == ActionKind::kBackward || action.kind == ActionKind::kBackwardInput;
+      if (is_backward && !life.backward_begin) life.backward_begin = interval.begin;
+    }
+  }
+  return lives;
+}
+
+// What the layers behind `group` take between the two: their F runs after the group's, and their B
+// before it.
+Nanos BehindGroup(const std::vector<LayerCost>& layers, const StageRange& stage,
+                  const TensorGroup& group) {
+  Nanos time;
+  for (int layer = group.layers.end; layer < stage.end; ++layer) {
+    const LayerCost& cost = layers[layer - stage.begin];
+    time += cost.forward + WholeBackward(cost);
+  }
+  return time;
+}
+
+}  // namespace
+
+Nanos RoundTrip(Bytes bytes, const SwapPath& out, const SwapPath& in) {
+  return CopyTime(bytes, out) + CopyTime(bytes, in);
+}
+
+std::optional<HostPaths> HostPathsOf(const PlanningProblem& problem, DeviceId device) {
+  const Topology& topology = problem.topology;
+  if (topology.devices.empty()) {
+    const SwapPath path{problem.transport.host_rate, problem.transport.latency};
+    return HostPaths{path, path};
+  }
+  const std::optional<int> index = SwitchOf(topology, device);
+  if (!index) return std::nullopt;
+  const PcieSwitch& uplink = topology.switches[*index];
+  return HostPaths{{uplink.to_host, uplink.latency}, {uplink.from_host, uplink.latency}};
+}
+
+std::vector<PeerPath> PeerPathsOf(const PlanningProblem& problem, DeviceId device) {
+  std::vector<PeerPath> peers;
+  const Topology& topology = problem.topology;
+  const std::optional<HostPaths> host = HostPathsOf(problem, device);
+  for (int other = 0; other < DeviceCount(topology); ++other) {
+    const std::optional<TopologyLink> out = FindLink(topology, device, DeviceId(other));
+    const std::optional<TopologyLink> in = FindLink(topology, DeviceId(other), device);
+    if (!out || !in) continue;
+    const bool is_fast = out->wires > 0 || !host ||
+                         (IsFaster(out->rate, host->out.rate) && IsFaster(in->rate, host->in.rate));
+    if (!is_fast) continue;
+    peers.push_back({DeviceId(other), {out->rate, out->latency}, {in->rate, in->latency}});
+  }
+  return peers;
+}
+
+std::vector<std::vector<Nanos>> LiveIntervals(const PlanningProblem& problem,
+                                              const MemoryPlan& plan, const SimulatedStep& step) {
+  const std::vector<std::vector<Life>> lives = LivesOf(problem.schedule, step);
+  const std::vector<std::vector<LayerCost>> layers = LayerCosts(problem.profile, problem.partition);
+  std::vector<std::vector<Nanos>> intervals;
+  for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
+    Nanos shortest(std::numeric_limits<int64_t>::max());
+    for (const Life& life : lives[stage]) {
+      if (!life.forward_end || !life.backward_begin) continue;
+      shortest = std::min(shortest, *life.backward_begin - *life.forward_end);
+    }
+    std::vector<Nanos>& of_stage = intervals.emplace_back();
+    for (const auto& [group, choice] : plan.stages[stage].groups) {
+      const bool lives_by_microbatch =
+          group.kind == GroupKind::kActivations && shortest <= step.step_time;
+      of_stage.push_back(
+          lives_by_microbatch
+              ? shortest + BehindGroup(layers[stage], problem.partition.stages[stage], group)
+              : step.step_time);
+    }
+  }
+  return intervals;
+}
+
+}  // namespace siphon
