@@ -56,9 +56,9 @@ TEST(WeightOffloadTable1, GreedyIdlesForAtMostAsLongAsPublished) {
   }
 }
 
-// With ties by the first layer: the published 72 ms in five of nine rows of GPT-2, less in four,
-// and two transfers of Bert. They are those of the block beside the embeddings, out and in: B_1 and
-// F_1, for which it leaves, take no time.
+// With ties by the first layer: the published 72 ms in six of nine rows of GPT-2, less in three, and
+// the published 27 ms in one of Bert. They are two transfers, out and in, of the block beside the
+// embeddings: B_1 and F_1, for which it leaves, take no time.
 TEST(WeightOffloadTable1, ByTheFirstLayerGreedyWaitsForTwoTransfersInEveryRow) {
   int as_published = 0;
   for (const WeightOffloadRow& row : WeightOffloadTable1()) {
