@@ -1,0 +1,44 @@
+#ifndef SIPHON_PLANNER_MAPPING_PARKING_BOUND_H_
+#define SIPHON_PLANNER_MAPPING_PARKING_BOUND_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "planner/ids.h"
+#include "planner/mapping/parking_demand.h"
+#include "planner/mapping/parking_flow.h"
+#include "planner/mapping/swap_fabric.h"
+#include "planner/mapping/timed_flow.h"
+
+namespace siphon {
+
+// What no completion of a map can beat: LeastParkingTime, with these freedoms for workers that have
+// no device yet. Each of them may lend from every free device at once, as long as all such lenders
+// together lend no more than they have; an owner among them has the best free device's links to
+// each lender. So what a completion parks, the relaxed network can carry in the same time.
+class ParkingBound {
+ public:
+  // Both must outlive this. Requires: CheckParkingDemand.
+  ParkingBound(const SwapFabric& fabric, const ParkingDemand& demand);
+
+  // `placed` are the devices of workers 0, 1, ...; `before` is a bound for fewer of them. Never
+  // below `before`, nor below the bound for fewer. Requires: different devices of the fabric.
+  ParkingTime Of(absl::Span<const DeviceId> placed, const ParkingTime& before) const;
+
+ private:
+  struct Room;  // what may be lent, by device
+
+  Room RoomFor(absl::Span<const DeviceId> placed) const;
+  // Of an owner on `device`, over all that may lend to it.
+  int64_t RateOut(int device, const Room& room) const;
+  void AddOwners(absl::Span<const DeviceId> placed, const Room& room, TimedFlow& flow) const;
+
+  const SwapFabric& fabric_;
+  const ParkingDemand& demand_;
+  Bytes parked_;  // by all owners
+};
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_MAPPING_PARKING_BOUND_H_

@@ -1,0 +1,186 @@
+#include "planner/mapping/search_maps.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+using Devices = std::vector<DeviceId>;
+
+// A map of the first workers, and what is known of its completions.
+struct Part {
+  Devices placed;
+  MapCost bound;
+  bool symmetric = true;  // some of the other devices may still be alike
+};
+
+// No completion of `a` is better than (cost, map) pairs before it.
+bool IsBefore(const MapCost& cost_a, const Devices& a, const MapCost& cost_b, const Devices& b) {
+  return std::tie(cost_a, a) < std::tie(cost_b, b);
+}
+
+bool IsAfter(const Part& a, const Part& b) {
+  return IsBefore(b.bound, b.placed, a.bound, a.placed);
+}
+
+class MapSearcher {
+ public:
+  MapSearcher(const Topology& topology, const MapSearch& search, ExactMapCost cost, MapBound bound)
+      : search_(search),
+        devices_(DeviceCount(topology)),
+        symmetry_(topology, search.scope),
+        cost_(cost),
+        bound_(bound) {}
+
+  absl::StatusOr<FoundMap> Run() {
+    SIPHON_RETURN_IF_ERROR(Descend());
+    if (CanImprove()) SIPHON_RETURN_IF_ERROR(Exchange());
+    while (CanImprove()) {
+      if (found_.parts >= search_.most_parts || found_.evaluations >= search_.most_evaluations) {
+        found_.bound = std::min(found_.cost, open_.front().bound);
+        return found_;
+      }
+      std::pop_heap(open_.begin(), open_.end(), IsAfter);
+      const Part part = std::move(open_.back());
+      open_.pop_back();
+      if (IsWhole(part)) {
+        SIPHON_RETURN_IF_ERROR(Evaluate(part.placed).status());
+      } else {
+        for (Part& next : Extensions(part)) Keep(std::move(next));
+      }
+    }
+    found_.bound = found_.cost;
+    found_.proven = true;
+    return found_;
+  }
+
+ private:
+  bool IsWhole(const Part& part) const {
+    return static_cast<int>(part.placed.size()) == search_.workers;
+  }
+
+  // May one of its completions be better than what is found?
+  bool Improves(const Part& part) const {
+    return IsBefore(part.bound, part.placed, found_.cost, found_.mapping.device_of_worker);
+  }
+
+  bool CanImprove() const { return !open_.empty() && Improves(open_.front()); }
+
+  void Keep(Part part) {
+    if (found_.evaluations > 0 && !Improves(part)) return;
+    open_.push_back(std::move(part));
+    std::push_heap(open_.begin(), open_.end(), IsAfter);
+  }
+
+  std::vector<Part> Extensions(const Part& part) {
+    Devices next;
+    if (part.symmetric) {
+      next = symmetry_.NextDevices(part.placed);
+    } else {
+      std::vector<bool> taken(devices_);
+      for (const DeviceId device : part.placed) taken[device.value] = true;
+      for (int device = 0; device < devices_; ++device) {
+        if (!taken[device]) next.emplace_back(device);
+      }
+    }
+    const bool symmetric = next.size() + part.placed.size() < static_cast<size_t>(devices_);
+    std::vector<Part> extensions;
+    for (const DeviceId device : next) {
+      Part& extension = extensions.emplace_back(part);
+      extension.placed.push_back(device);
+      extension.symmetric = symmetric;
+      extension.bound = std::max(part.bound, bound_(extension.placed, part.bound));
+      ++found_.parts;
+    }
+    return extensions;
+  }
+
+  // Always on by the extension with the least bound; the others stay open.
+  absl::Status Descend() {
+    Part part{.bound = bound_({}, {.wires = kMostWires})};
+    while (!IsWhole(part)) {
+      std::vector<Part> extensions = Extensions(part);
+      const auto best = std::max_element(extensions.begin(), extensions.end(), IsAfter);
+      part = std::move(*best);
+      extensions.erase(best);
+      for (Part& other : extensions) Keep(std::move(other));
+    }
+    return Evaluate(part.placed).status();
+  }
+
+  // Is it better than what was found?
+  absl::StatusOr<bool> Evaluate(const Devices& devices) {
+    DeviceMapping mapping{devices};
+    SIPHON_ASSIGN_OR_RETURN(const MapCost cost, cost_(mapping));
+    const bool better = found_.evaluations == 0 ||
+                        IsBefore(cost, devices, found_.cost, found_.mapping.device_of_worker);
+    ++found_.evaluations;
+    if (better) {
+      found_.mapping = std::move(mapping);
+      found_.cost = cost;
+    }
+    return better;
+  }
+
+  // Two workers change places, or one goes to a device without a worker, until nothing helps.
+  absl::Status Exchange() {
+    bool better = true;
+    while (better) {
+      better = false;
+      Devices places = found_.mapping.device_of_worker;  // then those without a worker
+      for (int device = 0; device < devices_; ++device) {
+        if (std::find(places.begin(), places.end(), DeviceId(device)) == places.end()) {
+          places.emplace_back(device);
+        }
+      }
+      for (int worker = 0; worker < search_.workers; ++worker) {
+        for (int other = worker + 1; other < devices_; ++other) {
+          if (found_.evaluations >= search_.most_evaluations / 2) return absl::OkStatus();
+          std::swap(places[worker], places[other]);
+          const Devices changed(places.begin(), places.begin() + search_.workers);
+          SIPHON_ASSIGN_OR_RETURN(const bool helps, Evaluate(changed));
+          if (!helps) std::swap(places[worker], places[other]);
+          better = better || helps;
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // More than any topology has.
+  static constexpr int kMostWires = 1 << 30;
+
+  const MapSearch& search_;
+  int devices_;
+  TopologySymmetry symmetry_;
+  ExactMapCost cost_;
+  MapBound bound_;
+  FoundMap found_;
+  std::vector<Part> open_;  // a heap, the least on top
+};
+
+}  // namespace
+
+std::strong_ordering operator<=>(const MapCost& a, const MapCost& b) {
+  return std::tie(a.missing, a.time, a.unlinked, b.wires) <=>
+         std::tie(b.missing, b.time, b.unlinked, a.wires);
+}
+
+absl::StatusOr<FoundMap> SearchMaps(const Topology& topology, const MapSearch& search,
+                                    ExactMapCost cost, MapBound bound) {
+  if (search.workers < 0 || search.workers > DeviceCount(topology)) {
+    return absl::InvalidArgumentError(absl::StrCat(search.workers,
+                                                   " workers need as many devices; ",
+                                                   "the topology has ", DeviceCount(topology)));
+  }
+  return MapSearcher(topology, search, cost, bound).Run();
+}
+
+}  // namespace siphon
