@@ -1,91 +1,17 @@
 #include "planner/check_group_residency.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "planner/group_state.h"
 #include "planner/marked_grid.h"
 #include "planner/status.h"
 
 namespace siphon {
 namespace {
-
-enum class GroupState : uint8_t {
-  kAbsent,  // activations before their F
-  kToDrop,
-  kToSwap,
-  kResident,
-  kForWeights,  // activations between I and W
-  kUsed,        // activations behind their B or W
-  kLeaving,
-  kAway,
-  kArriving,
-  kDropped,
-};
-
-constexpr std::array<absl::string_view, 10> kStateTexts = {
-    "not made yet",          "to be dropped by its F",
-    "to leave behind its F", "resident",
-    "kept for its W",        "used up",
-    "on its way out",        "away",
-    "on its way in",         "dropped"};
-
-absl::string_view Describe(GroupState state) { return kStateTexts[static_cast<size_t>(state)]; }
-
-// An action may come to a group that is `before`, and leaves it `after`.
-struct Transition {
-  ActionKind kind;
-  GroupState before;
-  GroupState after;
-};
-
-constexpr Transition kActivationTransitions[] = {
-    {ActionKind::kDrop, GroupState::kAbsent, GroupState::kToDrop},
-    {ActionKind::kSwapOut, GroupState::kAbsent, GroupState::kToSwap},
-    {ActionKind::kForward, GroupState::kAbsent, GroupState::kResident},
-    {ActionKind::kForward, GroupState::kToDrop, GroupState::kDropped},
-    {ActionKind::kForward, GroupState::kToSwap, GroupState::kLeaving},
-    {ActionKind::kSwapOut, GroupState::kResident, GroupState::kLeaving},
-    {ActionKind::kSwapOutEnd, GroupState::kLeaving, GroupState::kAway},
-    {ActionKind::kSwapIn, GroupState::kAway, GroupState::kArriving},
-    {ActionKind::kSwapInEnd, GroupState::kArriving, GroupState::kResident},
-    {ActionKind::kRecompute, GroupState::kDropped, GroupState::kResident},
-    {ActionKind::kBackward, GroupState::kResident, GroupState::kUsed},
-    {ActionKind::kBackward, GroupState::kArriving, GroupState::kUsed},
-    {ActionKind::kBackward, GroupState::kDropped, GroupState::kUsed},
-    {ActionKind::kBackwardInput, GroupState::kResident, GroupState::kForWeights},
-    {ActionKind::kBackwardInput, GroupState::kArriving, GroupState::kForWeights},
-    {ActionKind::kBackwardInput, GroupState::kDropped, GroupState::kForWeights},
-    {ActionKind::kBackwardWeight, GroupState::kForWeights, GroupState::kUsed},
-};
-
-constexpr Transition kStaticTransitions[] = {
-    {ActionKind::kSwapIn, GroupState::kAway, GroupState::kArriving},
-    {ActionKind::kSwapInEnd, GroupState::kArriving, GroupState::kResident},
-    {ActionKind::kSwapOut, GroupState::kResident, GroupState::kLeaving},
-    {ActionKind::kSwapOutEnd, GroupState::kLeaving, GroupState::kAway},
-    {ActionKind::kDrop, GroupState::kResident, GroupState::kAway},
-};
-
-// That an action of this kind works with tensors of that kind.
-bool Uses(ActionKind action, GroupKind group) {
-  switch (group) {
-    case GroupKind::kActivations:
-      return IsCompute(action);
-    case GroupKind::kParameters:
-      return IsCompute(action) || action == ActionKind::kStep || action == ActionKind::kUpdate;
-    case GroupKind::kGradients:
-      return action == ActionKind::kBackward || action == ActionKind::kBackwardWeight ||
-             action == ActionKind::kStep || action == ActionKind::kUpdate;
-    case GroupKind::kOptimizerState:
-      return action == ActionKind::kStep || action == ActionKind::kUpdate;
-  }
-  return false;
-}
 
 bool Covers(const std::vector<StageRange>& ranges, int layer) {
   return std::any_of(ranges.begin(), ranges.end(), [layer](const StageRange& range) {
@@ -226,29 +152,31 @@ class WorkerGroups {
     const Action& action = program_[place];
     GroupBook& book = BookOf(action, group);
     if (GroupAt(action.stage, group).kind == GroupKind::kActivations) {
-      return Follow(kActivationTransitions, place, group);
+      if (action.kind == ActionKind::kRecompute) {
+        SIPHON_RETURN_IF_ERROR(UseParameters(place, GroupAt(action.stage, group).layers));
+      }
+      return Follow(place, group);
     }
     if (action.kind == ActionKind::kDrop && book.state == GroupState::kResident && book.changed) {
       return Bad(place, absl::StrCat(", but ", Name(action, group), " has changed since it came ",
                                      "in: it has to go by SWAP_OUT"));
     }
     if (action.kind == ActionKind::kSwapOut) book.changed = false;
-    return Follow(kStaticTransitions, place, group);
+    return Follow(place, group);
   }
 
-  template <size_t kSize>
-  absl::Status Follow(const Transition (&transitions)[kSize], int place, int group) {
+  absl::Status Follow(int place, int group) {
     const Action& action = program_[place];
     GroupBook& book = BookOf(action, group);
     std::string wanted;
-    for (const Transition& transition : transitions) {
+    for (const GroupTransition& transition : TransitionsOf(GroupAt(action.stage, group).kind)) {
       if (transition.kind != action.kind) continue;
       if (transition.before == book.state) {
         book.state = transition.after;
         book.since = place;
         return absl::OkStatus();
       }
-      absl::StrAppend(&wanted, wanted.empty() ? "" : " or ", Describe(transition.before));
+      absl::StrAppend(&wanted, wanted.empty() ? "" : " or ", GroupStateText(transition.before));
     }
     return BadState(place, group, wanted);
   }
@@ -259,12 +187,23 @@ class WorkerGroups {
     const auto groups = static_cast<int>(GroupsOf(action.stage).size());
     for (int group = 0; group < groups; ++group) {
       const TensorGroup& tensors = GroupAt(action.stage, group);
-      if (!IsFollowed(action.stage, group) || !Uses(action.kind, tensors.kind)) continue;
+      if (!IsFollowed(action.stage, group) || !UsesGroups(action.kind, tensors.kind)) continue;
       if (tensors.kind == GroupKind::kActivations) {
-        SIPHON_RETURN_IF_ERROR(Follow(kActivationTransitions, place, group));
+        SIPHON_RETURN_IF_ERROR(Follow(place, group));
       } else if (action.kind != ActionKind::kStep || Steps(action, tensors)) {
         SIPHON_RETURN_IF_ERROR(UseStatic(place, group));
       }
+    }
+    return absl::OkStatus();
+  }
+
+  // What computes these layers again needs their parameters.
+  absl::Status UseParameters(int place, const StageRange& layers) {
+    const StageId stage = program_[place].stage;
+    for (int group = 0; group < static_cast<int>(GroupsOf(stage).size()); ++group) {
+      const TensorGroup& tensors = GroupAt(stage, group);
+      if (tensors.kind != GroupKind::kParameters || !IsFollowed(stage, group)) continue;
+      if (Overlap(tensors.layers, layers)) SIPHON_RETURN_IF_ERROR(UseStatic(place, group));
     }
     return absl::OkStatus();
   }
@@ -311,10 +250,11 @@ class WorkerGroups {
                                              book.state == GroupState::kResident
                                        : book.state == GroupState::kAway;
       if (settled) continue;
-      return Bad(place, absl::StrCat(", but at the end of the program ",
-                                     Name(action, action.group.value), " is ", Describe(book.state),
-                                     activations ? ", and nothing has used it"
-                                                 : "; the next step looks for it away"));
+      return Bad(place,
+                 absl::StrCat(", but at the end of the program ", Name(action, action.group.value),
+                              " is ", GroupStateText(book.state),
+                              activations ? ", and nothing has used it"
+                                          : "; the next step looks for it away"));
     }
     return CheckSteps();
   }
@@ -356,7 +296,7 @@ class WorkerGroups {
   absl::Status BadState(int place, int group, absl::string_view wanted) {
     const Action& action = program_[place];
     const GroupBook& book = BookOf(action, group);
-    std::string state(Describe(book.state));
+    std::string state(GroupStateText(book.state));
     if (book.since >= 0) absl::StrAppend(&state, " since ", ToString(program_[book.since]));
     return Bad(place, absl::StrCat(", which needs ", Name(action, group), " ", wanted,
                                    ", but it is ", state));

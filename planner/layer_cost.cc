@@ -38,7 +38,8 @@ std::vector<std::vector<LayerCost>> LayerCosts(const ModelProfile& profile,
                        .weight_backward = layer.weight_backward,
                        .stash = SavedBytes(layer),
                        .kept_for_weights = layer.kept_for_weights,
-                       .whole_backward = layer.whole_backward});
+                       .whole_backward = layer.whole_backward,
+                       .optimizer = layer.optimizer});
       if (index == range.begin) continue;
       const Bytes saved_by_both = SavedByBoth(profile.layers[index - 1], layer);
       ShareBoundary(saved_by_both, stage[stage.size() - 2], stage.back());

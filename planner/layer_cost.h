@@ -18,6 +18,7 @@ struct LayerCost {
   Bytes stash;  // a tensor that the layer before saves too counts there, in both of these
   Bytes kept_for_weights;
   Nanos whole_backward;  // 0: what the other two take together
+  Nanos optimizer;       // its part of the stage's optimizer step; 0 where not known
   friend bool operator==(const LayerCost&, const LayerCost&) = default;
 };
 

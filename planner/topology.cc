@@ -117,6 +117,22 @@ std::vector<TopologyLink> SlowLinks(const Topology& topology) {
   return slow;
 }
 
+int DriveOf(const Topology& topology, DeviceId device) {
+  const auto node = [&](int index) {  // 0 where workers have no devices of their own
+    const auto place = static_cast<size_t>(index);
+    return place < topology.devices.size() ? topology.devices[place].numa : 0;
+  };
+  std::vector<int> near;
+  for (size_t drive = 0; drive < topology.drives.size(); ++drive) {
+    if (topology.drives[drive].numa == node(device.value)) near.push_back(static_cast<int>(drive));
+  }
+  size_t turn = 0;
+  for (int other = 0; other < device.value; ++other) {
+    turn += near.empty() || node(other) == node(device.value) ? 1 : 0;
+  }
+  return near.empty() ? static_cast<int>(turn % topology.drives.size()) : near[turn % near.size()];
+}
+
 absl::Status CheckTopology(const Topology& topology) {
   for (size_t index = 0; index < topology.devices.size(); ++index) {
     const TopologyDevice& device = topology.devices[index];

@@ -88,6 +88,10 @@ PcieDistance PcieDistanceBetween(const Topology& topology, DeviceId a, DeviceId 
 // such a pair has, and a plan by them would be wrong. Empty where no nominal rate is known.
 std::vector<TopologyLink> SlowLinks(const Topology& topology);
 
+// Index of the drive that the device uses: the devices of a NUMA node take its drives in turn;
+// those of a node without one take all drives in turn. Requires: the topology has drives.
+int DriveOf(const Topology& topology, DeviceId device);
+
 // Errors: InvalidArgument for a device that does not exist, a link from a device to itself or
 // given twice, a device behind two switches, a negative rate, size, latency or number of wires.
 absl::Status CheckTopology(const Topology& topology);

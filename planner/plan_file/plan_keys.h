@@ -123,11 +123,12 @@ inline constexpr std::array<PlanField<StageCost>, 14> kStageFields = {{
 
 inline constexpr absl::string_view kLayerWord = "layer";
 inline constexpr absl::string_view kLayersWord = "layers";
-inline constexpr std::array<PlanField<LayerCost>, 6> kLayerFields = {{
+inline constexpr std::array<PlanField<LayerCost>, 7> kLayerFields = {{
     {"forward", &LayerCost::forward, ZeroFigure::kWritten},
     {"input_backward", &LayerCost::input_backward},
     {"weight_backward", &LayerCost::weight_backward},
     {"whole_backward", &LayerCost::whole_backward},
+    {"optimizer", &LayerCost::optimizer},
     {"stash", &LayerCost::stash},
     {"kept_for_weights", &LayerCost::kept_for_weights},
 }};

@@ -56,12 +56,12 @@ class GroupChecker {
     return absl::OkStatus();
   }
 
-  absl::Status CheckBytes() const {
+  absl::Status CheckBytes() {
     const TensorGroup& group = Planned().group;
     for (const int64_t figure : {group.bytes.value, group.input.value, group.recompute.value}) {
       if (figure < 0) return Bad(absl::StrCat("has a figure of ", figure, "; 0 is the least"));
     }
-    if (group.kind != GroupKind::kActivations) return absl::OkStatus();
+    if (group.kind != GroupKind::kActivations) return CheckSum();
     Bytes saved;
     for (int layer = group.layers.begin; layer < group.layers.end; ++layer) {
       saved += input_.layers[stage_][layer - first_layer_].stash;
@@ -71,20 +71,51 @@ class GroupChecker {
                             " bytes of activations, but its layers save ", saved.value));
   }
 
+  // Groups of a kind may leave some of its tensors out, but not have more.
+  absl::Status CheckSum() {
+    const TensorGroup& group = Planned().group;
+    const StageCost& cost = input_.stages[stage_];
+    const Bytes all = group.kind == GroupKind::kParameters  ? cost.parameters
+                      : group.kind == GroupKind::kGradients ? cost.gradients
+                                                            : cost.optimizer_state;
+    Bytes& sum = sums_[static_cast<size_t>(group.kind)];
+    if (group.bytes <= all - sum) {
+      sum += group.bytes;
+      return absl::OkStatus();
+    }
+    return Bad(absl::StrCat("has ", group.bytes.value, " bytes of ", GroupKindName(group.kind),
+                            ", but the stage has ", all.value, ", and groups before this one ",
+                            sum.value));
+  }
+
   absl::Status CheckPlacement() const {
     const auto& [group, choice] = Planned();
-    if (choice.placement != Placement::kKeep && group.kind != GroupKind::kActivations) {
-      return Bad(absl::StrCat("moves, but the simulator follows activations only, not ",
-                              GroupKindName(group.kind)));
-    }
     if (choice.placement == Placement::kRecompute && group.kind != GroupKind::kActivations) {
       return Bad(absl::StrCat("is to be recomputed, but nothing computes ",
                               GroupKindName(group.kind), " again"));
+    }
+    const bool on_host = group.kind == GroupKind::kOptimizerState &&
+                         input_.memory.stages[stage_].update == UpdatePlace::kHost;
+    if (on_host && choice.placement != Placement::kKeep &&
+        choice.placement != Placement::kHostSwap) {
+      return Bad(absl::StrCat("is planned as ", PlacementName(choice.placement),
+                              ", but the stage's step, and so this state, is on the host"));
     }
     if (choice.placement == Placement::kNvmeSwap && input_.topology.drives.empty()) {
       return Bad("is to go to an NVMe drive, but the topology has none");
     }
     return absl::OkStatus();
+  }
+
+  // Without a topology, each worker is a device.
+  bool Exists(DeviceId device) const {
+    const int workers = WorkerCount(input_.schedule) * input_.schedule.replicas;
+    const int devices = input_.topology.devices.empty() ? workers : DeviceCount(input_.topology);
+    if (!input_.topology.devices.empty() || input_.device_of_worker.empty()) {
+      return 0 <= device.value && device.value < devices;
+    }
+    return std::find(input_.device_of_worker.begin(), input_.device_of_worker.end(), device) !=
+           input_.device_of_worker.end();
   }
 
   absl::Status CheckStripes() const {
@@ -99,6 +130,10 @@ class GroupChecker {
       if (stripe.bytes <= Bytes(0)) {
         return Bad(absl::StrCat("has a stripe of ", stripe.bytes.value, " bytes on device ",
                                 stripe.lender.value, "; 1 is the least"));
+      }
+      if (!Exists(stripe.lender)) {
+        return Bad(absl::StrCat("has a stripe on device ", stripe.lender.value,
+                                ", but there is no such device"));
       }
       if (!lenders.insert(stripe.lender).second) {
         return Bad(absl::StrCat("has two stripes on device ", stripe.lender.value));
@@ -115,6 +150,7 @@ class GroupChecker {
   const int first_layer_;
   size_t group_ = 0;
   std::array<std::vector<int>, kGroupKinds> owner_;  // [kind][layer]; -1: none so far
+  std::array<Bytes, kGroupKinds> sums_;              // [kind]: of the groups so far
 };
 
 }  // namespace

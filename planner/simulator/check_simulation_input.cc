@@ -54,10 +54,11 @@ absl::Status CheckLayers(const SimulationInput& input, int stage) {
   StageCost sum;
   Nanos whole;
   for (const LayerCost& layer : input.layers[stage]) {
-    SIPHON_RETURN_IF_ERROR(CheckNotNegative(
-        {layer.forward.value, layer.input_backward.value, layer.weight_backward.value,
-         layer.whole_backward.value, layer.stash.value, layer.kept_for_weights.value},
-        absl::StrCat("a layer of stage ", stage)));
+    SIPHON_RETURN_IF_ERROR(
+        CheckNotNegative({layer.forward.value, layer.input_backward.value,
+                          layer.weight_backward.value, layer.whole_backward.value,
+                          layer.optimizer.value, layer.stash.value, layer.kept_for_weights.value},
+                         absl::StrCat("a layer of stage ", stage)));
     sum.forward += layer.forward;
     sum.input_backward += layer.input_backward;
     sum.weight_backward += layer.weight_backward;
@@ -187,6 +188,9 @@ absl::Status CheckMagnitudes(const SimulationInput& input) {
   SIPHON_RETURN_IF_ERROR(
       CheckBelow(actions * pieces, kMostTasks, "tasks in the step, layer by layer"));
   nanos *= static_cast<double>(most_groups);
+  for (const Nanos step : input.host_step) {
+    nanos = std::max(nanos, static_cast<double>(step.value));
+  }
   double bytes = 0;
   for (const StageCost& cost : input.stages) {
     for (const Nanos time : {cost.forward, cost.input_backward, cost.weight_backward,
@@ -247,6 +251,12 @@ absl::Status CheckSimulationInput(const SimulationInput& input) {
                        "the transport"));
   SIPHON_RETURN_IF_ERROR(CheckCores(input.cores));
   SIPHON_RETURN_IF_ERROR(CheckPlannedGroups(input));
+  if (!input.host_step.empty()) {
+    SIPHON_RETURN_IF_ERROR(CheckSize(input.host_step.size(), stages, "steps on the host"));
+  }
+  for (const Nanos step : input.host_step) {
+    SIPHON_RETURN_IF_ERROR(CheckNotNegative({step.value}, "the steps on the host"));
+  }
   SIPHON_RETURN_IF_ERROR(CheckMagnitudes(input));
   return CheckDevices(input, programs * static_cast<size_t>(input.schedule.replicas));
 }

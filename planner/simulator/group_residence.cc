@@ -2,24 +2,34 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 
 #include "planner/status.h"
 
 namespace siphon {
 namespace {
 
-MemoryKind KindOf(GroupKind kind) {
+// Of which kinds such an action needs what is on its way in, in the order in which it waits.
+std::span<const GroupKind> NeedsOf(ActionKind kind) {
+  static constexpr GroupKind kKinds[] = {GroupKind::kGradients, GroupKind::kParameters,
+                                         GroupKind::kActivations};
+  const std::span<const GroupKind> kinds(kKinds);
   switch (kind) {
-    case GroupKind::kActivations:
-      return MemoryKind::kActivations;
-    case GroupKind::kParameters:
-      return MemoryKind::kParameters;
-    case GroupKind::kGradients:
-      return MemoryKind::kGradients;
-    case GroupKind::kOptimizerState:
-      return MemoryKind::kOptimizer;
+    case ActionKind::kForward:
+      return kinds.subspan(1, 1);
+    case ActionKind::kBackward:
+      return kinds;
+    case ActionKind::kBackwardInput:
+      return kinds.subspan(1);
+    case ActionKind::kBackwardWeight:
+      return kinds.first(2);
+    default:
+      return {};
   }
-  return MemoryKind::kActivations;
+}
+
+bool Overlap(const StageRange& a, const StageRange& b) {
+  return a.begin < b.end && b.begin < a.end;
 }
 
 }  // namespace
@@ -29,44 +39,52 @@ GroupResidence::GroupResidence(StepWriter& writer)
   const Schedule& schedule = writer.input().schedule;
   books_.resize(static_cast<size_t>(schedule.replicas) * stages_.size());
   for (size_t row = 0; row < books_.size(); ++row) {
-    const auto groups = static_cast<size_t>(stages_[row % stages_.size()].size());
-    books_[row].resize(groups * static_cast<size_t>(schedule.microbatches));
+    const StageGroups& groups = stages_[row % stages_.size()];
+    books_[row].resize(static_cast<size_t>(groups.size()) *
+                       static_cast<size_t>(schedule.microbatches));
+    for (int group = 0; group < groups.size(); ++group) {
+      const bool away = groups[group].group->kind != GroupKind::kActivations &&
+                        groups[group].choice->placement != Placement::kKeep;
+      if (away) books_[row][group].where = Where::kAway;
+    }
   }
 }
 
 GroupResidence::Book& GroupResidence::BookOf(int group) {
   const Action& action = writer_.action();
   const size_t row = static_cast<size_t>(writer_.replica()) * stages_.size() + action.stage.value;
-  const auto groups = static_cast<size_t>(Groups().size());
-  return books_[row][static_cast<size_t>(action.microbatch.value) * groups + group];
+  const bool activations = Groups()[group].group->kind == GroupKind::kActivations;
+  const size_t microbatch = activations ? static_cast<size_t>(action.microbatch.value) : 0;
+  return books_[row][microbatch * static_cast<size_t>(Groups().size()) + group];
 }
-
-int GroupResidence::GroupAt(int layer) const { return Groups().At(layer, GroupKind::kActivations); }
 
 absl::Status GroupResidence::Move() {
   const int group = writer_.action().group.value;
   const TensorGroup& tensors = *Groups()[group].group;
+  const bool activations = tensors.kind == GroupKind::kActivations;
+  const MemoryKind kind = MemoryKindOf(tensors.kind);
   Book& book = BookOf(group);
   switch (writer_.action().kind) {
     case ActionKind::kDrop:
-      book.where = Where::kToDrop;
+      book.where = activations ? Where::kToDrop : Where::kAway;
+      if (!activations) writer_.Change(writer_.last(), TaskMoment::kEnd, kind, tensors.bytes * -1);
       return absl::OkStatus();
     case ActionKind::kSwapOut:
       book.swap_out = writer_.place();
-      if (book.made) return StartCopies(group, CopyDirection::kOut);
+      if (book.made || !activations) return StartCopies(group, CopyDirection::kOut);
       book.where = Where::kToSwap;
       return absl::OkStatus();
     case ActionKind::kSwapOutEnd:
+      book.where = Where::kAway;
       WaitForCopies(book);
-      writer_.Change(writer_.last(), TaskMoment::kEnd, KindOf(tensors.kind), tensors.bytes * -1);
+      writer_.Change(writer_.last(), TaskMoment::kEnd, kind, tensors.bytes * -1);
       return absl::OkStatus();
     case ActionKind::kSwapIn:
       book.where = Where::kArriving;
-      writer_.Change(writer_.last(), TaskMoment::kEnd, KindOf(tensors.kind), tensors.bytes);
+      writer_.Change(writer_.last(), TaskMoment::kEnd, kind, tensors.bytes);
       return StartCopies(group, CopyDirection::kIn);
     case ActionKind::kSwapInEnd:
-      book.where = Where::kThere;
-      WaitForCopies(book);
+      Arrive(group);
       return absl::OkStatus();
     case ActionKind::kRecompute:
       Recompute(group, writer_.CostOf(writer_.action().stage).forward_workspace);
@@ -76,8 +94,71 @@ absl::Status GroupResidence::Move() {
   }
 }
 
+bool GroupResidence::IsArriving(int layer, GroupKind kind) {
+  const int group = Groups().At(layer, kind);
+  if (group == kNone) return false;
+  const bool forward = writer_.action().kind == ActionKind::kForward;
+  const StageGroup& placed = Groups()[group];
+  if (layer != (forward ? placed.first : placed.last)) return false;
+  return BookOf(group).where == Where::kArriving;
+}
+
+bool GroupResidence::Stops(int layer) {
+  if (Groups().size() == 0) return false;
+  for (const GroupKind kind : NeedsOf(writer_.action().kind)) {
+    if (IsArriving(layer, kind)) return true;
+    if (kind != GroupKind::kActivations) continue;
+    const int group = Groups().At(layer, kind);
+    if (group == kNone || layer != Groups()[group].last) continue;
+    if (BookOf(group).where == Where::kDropped) return true;
+  }
+  return false;
+}
+
+void GroupResidence::Prepare(int layer) {
+  for (const GroupKind kind : NeedsOf(writer_.action().kind)) {
+    const int group = Groups().At(layer, kind);
+    if (IsArriving(layer, kind)) Arrive(group);
+    if (kind != GroupKind::kActivations || group == kNone || layer != Groups()[group].last)
+      continue;
+    if (BookOf(group).where != Where::kDropped) continue;
+    // The backward holds its own workspace already, which it does not use meanwhile.
+    const StageCost& cost = writer_.CostOf(writer_.action().stage);
+    Recompute(group, std::max(cost.forward_workspace - cost.backward_workspace, Bytes(0)));
+  }
+}
+
+void GroupResidence::Arrive(int group) {
+  Book& book = BookOf(group);
+  book.where = Where::kThere;
+  WaitForCopies(book);
+}
+
+void GroupResidence::PrepareStep(const StageRange& layers) {
+  for (int group = 0; group < Groups().size(); ++group) {
+    const TensorGroup& tensors = *Groups()[group].group;
+    if (tensors.kind == GroupKind::kActivations || !Overlap(tensors.layers, layers)) continue;
+    if (BookOf(group).where == Where::kArriving) Arrive(group);
+  }
+}
+
+Bytes GroupResidence::OnHost(GroupKind kind, const StageRange& layers) {
+  Bytes bytes;
+  for (int group = 0; group < Groups().size(); ++group) {
+    const auto& [tensors, choice, first, last] = Groups()[group];
+    if (tensors->kind != kind || choice->placement != Placement::kHostSwap ||
+        BookOf(group).where != Where::kAway || !Overlap(tensors->layers, layers)) {
+      continue;
+    }
+    const int begin = std::max(tensors->layers.begin, layers.begin);
+    const int end = std::min(tensors->layers.end, layers.end);
+    bytes += PartOf(tensors->bytes, end - begin, last - first + 1);
+  }
+  return bytes;
+}
+
 absl::Status GroupResidence::Forward(int layer, int task, Bytes stash) {
-  const int id = GroupAt(layer);
+  const int id = Groups().At(layer, GroupKind::kActivations);
   if (id == kNone) {
     writer_.Change(task, TaskMoment::kBegin, MemoryKind::kActivations, stash);
     return absl::OkStatus();
@@ -103,28 +184,12 @@ absl::Status GroupResidence::Forward(int layer, int task, Bytes stash) {
   return started;
 }
 
-bool GroupResidence::StopsBackward(int layer) {
-  const int group = GroupAt(layer);
-  if (group == kNone || layer != Groups()[group].last) return false;
-  const Where where = BookOf(group).where;
-  return where == Where::kDropped || where == Where::kArriving;
-}
-
-void GroupResidence::PrepareBackward(int layer) {
-  const int group = GroupAt(layer);
-  Book& book = BookOf(group);
-  if (book.where == Where::kArriving) {
-    WaitForCopies(book);
-    book.where = Where::kThere;
-    return;
-  }
-  // The backward holds its own workspace already, which it does not use meanwhile.
-  const StageCost& cost = writer_.CostOf(writer_.action().stage);
-  Recompute(group, std::max(cost.forward_workspace - cost.backward_workspace, Bytes(0)));
-}
-
 void GroupResidence::Recompute(int group, Bytes workspace) {
   const TensorGroup& tensors = *Groups()[group].group;
+  for (int layer = Groups()[group].first; layer <= Groups()[group].last; ++layer) {
+    const int parameters = Groups().At(layer, GroupKind::kParameters);
+    if (parameters != kNone && BookOf(parameters).where == Where::kArriving) Arrive(parameters);
+  }
   const int task = writer_.AddRecompute(GroupId(group), tensors.recompute);
   // Less than the input where another group saves the rest of it.
   const Bytes more = tensors.bytes - tensors.input;
@@ -134,33 +199,38 @@ void GroupResidence::Recompute(int group, Bytes workspace) {
   BookOf(group).where = Where::kThere;
 }
 
-absl::Status GroupResidence::StartCopies(int id, CopyDirection direction) {
-  const StageGroup& group = Groups()[id];
-  Book& book = BookOf(id);
+absl::Status GroupResidence::StartCopies(int group, CopyDirection direction) {
+  const auto& [tensors, choice, first, last] = Groups()[group];
+  Book& book = BookOf(group);
   book.first_copy = kNone;
   book.copies = 0;
-  const auto add = [&](const Route& route, int account, Bytes bytes) {
-    const int copy = writer_.AddCopy(TaskRole::kSwap, route, bytes);
-    if (book.copies++ == 0) book.first_copy = copy;
-    const bool out = direction == CopyDirection::kOut;
-    writer_.ChangeAt(account, copy, out ? TaskMoment::kBegin : TaskMoment::kEnd,
-                     KindOf(group.group->kind), out ? bytes : bytes * -1);
-  };
   StepResources& resources = writer_.resources();
   const int worker = writer_.account();
-  if (group.choice->placement == Placement::kHostSwap) {
+  if (choice->placement == Placement::kHostSwap) {
     SIPHON_ASSIGN_OR_RETURN(const Route route, resources.HostCopy(worker, direction));
-    add(route, accounts_.host(), group.group->bytes);
-  } else if (group.choice->placement == Placement::kNvmeSwap) {
+    AddGroupCopy(group, direction, route, accounts_.host(), tensors->bytes);
+  } else if (choice->placement == Placement::kNvmeSwap) {
     SIPHON_ASSIGN_OR_RETURN(const Route route, resources.DriveCopy(worker, direction));
-    add(route, accounts_.OfDrive(resources.DriveOf(worker)), group.group->bytes);
+    AddGroupCopy(group, direction, route, accounts_.OfDriveOf(worker), tensors->bytes);
   }
-  for (const Stripe& stripe : group.choice->stripes) {
+  for (const Stripe& stripe : choice->stripes) {
     SIPHON_ASSIGN_OR_RETURN(const Route route,
                             resources.PeerCopy(worker, stripe.lender, direction));
-    add(route, accounts_.OfDevice(stripe.lender), stripe.bytes);
+    AddGroupCopy(group, direction, route, accounts_.OfDevice(stripe.lender), stripe.bytes);
   }
   return absl::OkStatus();
+}
+
+void GroupResidence::AddGroupCopy(int group, CopyDirection direction, const Route& route,
+                                  int account, Bytes bytes) {
+  Book& book = BookOf(group);
+  const int copy = writer_.AddCopy(TaskRole::kSwap, route, bytes);
+  if (book.copies++ == 0) book.first_copy = copy;
+  // Of other kinds the place for what is away stays theirs for the whole step.
+  if (Groups()[group].group->kind != GroupKind::kActivations) return;
+  const bool out = direction == CopyDirection::kOut;
+  writer_.ChangeAt(account, copy, out ? TaskMoment::kBegin : TaskMoment::kEnd,
+                   MemoryKind::kActivations, out ? bytes : bytes * -1);
 }
 
 void GroupResidence::WaitForCopies(const Book& book) {

@@ -1,6 +1,7 @@
 #ifndef SIPHON_PLANNER_SIMULATOR_GROUP_RESIDENCE_H_
 #define SIPHON_PLANNER_SIMULATOR_GROUP_RESIDENCE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -18,28 +19,38 @@ class GroupResidence {
   // The writer must outlive this. Requires: the schedule passes CheckResidency with the plan.
   explicit GroupResidence(StepWriter& writer);
 
+  // Requires: the action names a group.
+  GroupKind KindOf(const Action& action) const {
+    return stages_[action.stage.value][action.group.value].group->kind;
+  }
   // The memory action on a group that is being written. Errors: InvalidArgument when there is no
   // path to where the group goes.
   absl::Status Move();
+
+  // Whether the F, B, I or W that is being written has to wait, or to compute something again, when
+  // it comes to the layer; and what it does then.
+  bool Stops(int layer);
+  void Prepare(int layer);
 
   // `task`, the newest of the lane, is the layer's part of the F that is being written, and saves
   // `stash`. Errors: as for Move.
   absl::Status Forward(int layer, int task, Bytes stash);
 
-  // Whether the B or I that is being written has to wait, or to compute something again, when it
-  // comes to the layer; and what it does then.
-  bool StopsBackward(int layer);
-  void PrepareBackward(int layer);
+  // Waits for all that is on its way in for an optimizer step of these layers (of the model).
+  void PrepareStep(const StageRange& layers);
+  // Bytes of groups of that kind and these layers that are away on the host just now; of a group
+  // with other layers as well, these layers' part.
+  Bytes OnHost(GroupKind kind, const StageRange& layers);
 
  private:
   static constexpr int kNone = StepWriter::kNone;
 
-  enum class Where : uint8_t { kThere, kToDrop, kToSwap, kDropped, kArriving };
+  enum class Where : uint8_t { kThere, kToDrop, kToSwap, kDropped, kArriving, kAway };
 
-  // A group's activations of one microbatch.
+  // A group's activations of one microbatch, or another kind of group.
   struct Book {
     Where where = Where::kThere;
-    bool made = false;       // its F has been written
+    bool made = false;       // activations: the F has been written
     int swap_out = kNone;    // place of the SWAP_OUT before the F
     int first_copy = kNone;  // of the latest swap: tasks [first_copy, first_copy + copies)
     int copies = 0;
@@ -47,9 +58,12 @@ class GroupResidence {
 
   const StageGroups& Groups() const { return stages_[writer_.action().stage.value]; }
   Book& BookOf(int group);
-  int GroupAt(int layer) const;
+  bool IsArriving(int layer, GroupKind kind);
+  void Arrive(int group);
   void Recompute(int group, Bytes workspace);
   absl::Status StartCopies(int group, CopyDirection direction);
+  void AddGroupCopy(int group, CopyDirection direction, const Route& route, int account,
+                    Bytes bytes);
   void WaitForCopies(const Book& book);
 
   StepWriter& writer_;

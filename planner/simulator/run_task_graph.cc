@@ -41,17 +41,19 @@ class Runner {
         cores_(graph.cores()),
         followers_(FollowersOf(graph)),
         waiting_for_(graph.tasks().size(), 0),
-        next_in_lane_(graph.tasks().size(), -1) {
+        next_in_lane_(graph.tasks().size(), -1),
+        queues_(static_cast<size_t>(graph.lanes())) {
     run_.begin.assign(graph.tasks().size(), Nanos(-1));
     run_.end.assign(graph.tasks().size(), Nanos(-1));
     run_.events.reserve(2 * graph.tasks().size());
     for (const auto& [task, before] : graph.dependencies()) ++waiting_for_[task.value];
+    for (int lane = 0; lane < graph.lanes(); ++lane) has_queues_ |= graph.IsQueue(LaneId(lane));
     ChainLanes();
   }
 
   TaskRun Run() {
     for (size_t task = 0; task < waiting_for_.size(); ++task) {
-      if (waiting_for_[task] == 0) ready_.push_back(static_cast<int>(task));
+      if (waiting_for_[task] == 0) Ready(static_cast<int>(task));
     }
     Nanos now(0);
     BeginReady(now);
@@ -76,12 +78,18 @@ class Runner {
     }
   };
 
+  struct Queue {
+    bool busy = false;
+    std::vector<int> waiting;  // those from `next` on, in the order in which they became ready
+    size_t next = 0;
+  };
+
   // A lane's order is a dependency like any other: each of its tasks waits for the one before.
   void ChainLanes() {
     std::vector<int> last(static_cast<size_t>(graph_.lanes()), -1);
     for (size_t task = 0; task < graph_.tasks().size(); ++task) {
       const std::optional<LaneId>& lane = graph_.tasks()[task].lane;
-      if (!lane.has_value()) continue;
+      if (!lane.has_value() || graph_.IsQueue(*lane)) continue;
       int& before = last[lane->value];
       if (before >= 0) {
         next_in_lane_[before] = static_cast<int>(task);
@@ -144,13 +152,35 @@ class Runner {
     run_.end[task] = now;
     run_.events.push_back({TaskId(task), TaskMoment::kEnd});
     if (next_in_lane_[task] >= 0) OneLessToWaitFor(next_in_lane_[task]);
+    if (Queue* queue = QueueOf(task)) EndInQueue(*queue);
     for (int place = followers_.first[task]; place < followers_.first[task + 1]; ++place) {
       OneLessToWaitFor(followers_.tasks[place]);
     }
   }
 
   void OneLessToWaitFor(int task) {
-    if (--waiting_for_[task] == 0) ready_.push_back(task);
+    if (--waiting_for_[task] == 0) Ready(task);
+  }
+
+  Queue* QueueOf(int task) {
+    if (!has_queues_) return nullptr;
+    const std::optional<LaneId>& lane = graph_.tasks()[task].lane;
+    return lane.has_value() && graph_.IsQueue(*lane) ? &queues_[lane->value] : nullptr;
+  }
+
+  void Ready(int task) {
+    Queue* queue = QueueOf(task);
+    if (queue != nullptr && queue->busy) {
+      queue->waiting.push_back(task);
+      return;
+    }
+    if (queue != nullptr) queue->busy = true;
+    ready_.push_back(task);
+  }
+
+  void EndInQueue(Queue& queue) {
+    queue.busy = queue.next < queue.waiting.size();
+    if (queue.busy) ready_.push_back(queue.waiting[queue.next++]);
   }
 
   const TaskGraph& graph_;
@@ -159,6 +189,8 @@ class Runner {
   const Followers followers_;
   std::vector<int> waiting_for_;
   std::vector<int> next_in_lane_;
+  bool has_queues_ = false;
+  std::vector<Queue> queues_;  // [lane]
   std::vector<int> ready_;
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
   TaskRun run_;

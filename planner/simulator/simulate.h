@@ -45,6 +45,9 @@ struct SimulationInput {
   // Where tensor groups go. Stages with groups need `layers`; a group's layers count through all
   // stages, those of stage 0 first.
   MemoryPlan memory;
+  // [stage]: what its optimizer step takes on the host, where the plan has it there; empty: no
+  // time.
+  std::vector<Nanos> host_step;
   std::vector<Bytes> capacity;  // [worker], all replicas alike; empty: no limit; 0: no limit
   // [worker]: held all the time beside what follows from `stages` (communication, slack, ...);
   // empty: nothing.

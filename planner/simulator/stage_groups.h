@@ -3,14 +3,19 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
+#include "planner/memory/memory_kind.h"
 #include "planner/memory_plan.h"
 #include "planner/simulator/simulate.h"
 
 namespace siphon {
 
-// A group that is not simply kept, with its layers counted from the first one of its stage.
+// What tensors of that kind count as.
+MemoryKind MemoryKindOf(GroupKind kind);
+
+// A group with its layers counted from the first one of its stage.
 struct StageGroup {
   const TensorGroup* group = nullptr;
   const GroupChoice* choice = nullptr;
@@ -36,6 +41,9 @@ class StageGroups {
   std::vector<StageGroup> groups_;                // by GroupId
   std::vector<std::array<int, kGroupKinds>> at_;  // [layer]; empty where all is kept
 };
+
+// bytes * part / whole, rounded down. Requires: whole > 0.
+Bytes PartOf(Bytes bytes, int64_t part, int64_t whole);
 
 // [stage]. Refers to `input.memory`. Requires: CheckPlannedGroups.
 std::vector<StageGroups> GroupsOfStages(const SimulationInput& input);

@@ -1,41 +1,37 @@
 #include "planner/simulator/step_accounts.h"
 
-#include <algorithm>
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
+#include "planner/topology.h"
 
 namespace siphon {
 
 StepAccounts::StepAccounts(const SimulationInput& input)
     : workers_(static_cast<int>(input.device_of_worker.size())) {
   const Topology& topology = input.topology;
-  // Without a topology, workers are devices of their own.
-  size_t devices = topology.devices.size();
-  if (devices == 0) {
-    for (const DeviceId device : input.device_of_worker) {
-      devices = std::max(devices, static_cast<size_t>(device.value) + 1);
-    }
-  }
-  of_device_.assign(devices, kNone);
   for (int worker = 0; worker < workers_; ++worker) {
-    of_device_[input.device_of_worker[worker].value] = worker;
+    of_device_[input.device_of_worker[worker]] = worker;
   }
   others_.push_back({"the host", topology.host_memory});
-  for (size_t device = 0; device < topology.devices.size(); ++device) {
-    if (of_device_[device] != kNone) continue;
-    of_device_[device] = workers_ + static_cast<int>(others_.size());
+  for (int device = 0; device < DeviceCount(topology); ++device) {
+    const int account = workers_ + static_cast<int>(others_.size());
+    if (!of_device_.try_emplace(DeviceId(device), account).second) continue;
     others_.push_back({absl::StrCat("device ", device), topology.devices[device].memory});
   }
-  first_drive_ = workers_ + static_cast<int>(others_.size());
+  const int first_drive = workers_ + static_cast<int>(others_.size());
   for (size_t drive = 0; drive < topology.drives.size(); ++drive) {
     others_.push_back({absl::StrCat("drive ", drive), topology.drives[drive].capacity});
+  }
+  if (topology.drives.empty()) return;
+  for (const DeviceId device : input.device_of_worker) {
+    of_drive_of_.push_back(first_drive + DriveOf(topology, device));
   }
 }
 
 int StepAccounts::OfDevice(DeviceId device) const {
-  const auto index = static_cast<size_t>(device.value);
-  return index < of_device_.size() ? of_device_[index] : kNone;
+  const auto found = of_device_.find(device);
+  return found == of_device_.end() ? kNone : found->second;
 }
 
 }  // namespace siphon

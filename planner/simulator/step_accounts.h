@@ -1,6 +1,7 @@
 #ifndef SIPHON_PLANNER_SIMULATOR_STEP_ACCOUNTS_H_
 #define SIPHON_PLANNER_SIMULATOR_STEP_ACCOUNTS_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,14 +30,15 @@ class StepAccounts {
   int host() const { return workers_; }
   // Of the device's worker, if it has one. kNone: there is no such device.
   int OfDevice(DeviceId device) const;
-  int OfDrive(int drive) const { return first_drive_ + drive; }
+  // Of the drive that the worker's device uses. Requires: the topology has drives.
+  int OfDriveOf(int worker) const { return of_drive_of_[worker]; }
   // Of account workers() and those behind it.
   const std::vector<Holder>& others() const { return others_; }
 
  private:
   int workers_ = 0;
-  int first_drive_ = 0;
-  std::vector<int> of_device_;
+  std::map<DeviceId, int> of_device_;
+  std::vector<int> of_drive_of_;  // [worker]; empty without drives
   std::vector<Holder> others_;
 };
 

@@ -1,9 +1,11 @@
 #include "planner/simulator/step_graph.h"
 
 #include <cstddef>
+#include <limits>
 #include <utility>
 
 #include "planner/simulator/group_residence.h"
+#include "planner/simulator/optimizer_steps.h"
 #include "planner/simulator/step_boundaries.h"
 #include "planner/simulator/step_residence.h"
 #include "planner/simulator/step_writer.h"
@@ -39,7 +41,7 @@ class StepGraphBuilder {
         boundaries_(index, writer_),
         residence_(writer_),
         groups_(writer_),
-        exchanges_(input.stages.size(), kNone) {}
+        steps_(writer_, groups_) {}
 
   absl::StatusOr<StepGraph> Build() {
     for (int replica = 0; replica < schedule_.replicas; ++replica) {
@@ -72,10 +74,12 @@ class StepGraphBuilder {
     }
     versions_ = OpenVersionBooks(schedule_, WorkerId(worker));
     writer_.BeginProgram(replica, worker);
+    steps_.BeginProgram();
     for (int place = 0; place < static_cast<int>(program.size()); ++place) {
       writer_.BeginAction(place);
       SIPHON_RETURN_IF_ERROR(Write(program[place], place));
     }
+    steps_.EndProgram();
     return absl::OkStatus();
   }
 
@@ -106,7 +110,7 @@ class StepGraphBuilder {
         Meet(norm_);
         return absl::OkStatus();
       case ActionKind::kStep:
-        return WriteStep(action.stage);
+        return steps_.Write();
       case ActionKind::kUpdate:
         WriteUpdate(action.stage);
         return absl::OkStatus();
@@ -116,7 +120,10 @@ class StepGraphBuilder {
   }
 
   absl::Status WriteMemoryAction(const Action& action) {
-    if (action.group != kWholeStage) return groups_.Move();
+    if (action.group != kWholeStage) {
+      if (groups_.KindOf(action) == GroupKind::kParameters) steps_.WaitForParameters(action.stage);
+      return groups_.Move();
+    }
     switch (action.kind) {
       case ActionKind::kSwapOut:
         return residence_.StartSwap(CopyDirection::kOut);
@@ -137,6 +144,14 @@ class StepGraphBuilder {
     }
   }
 
+  // Lets the action wait for what it needs at the layer, or compute it again.
+  void Prepare(int layer, Span& span) {
+    if (!groups_.Stops(layer)) return;
+    // What comes in from another stage is waited for before anything else.
+    if (span.first == kNone) span.Add(writer_.AddOnLane(TaskRole::kMarker, Nanos(0)));
+    groups_.Prepare(layer);
+  }
+
   // The forward of a whole stage again.
   absl::Status WriteRecompute(const Action& action) {
     SIPHON_ASSIGN_OR_RETURN(const Span span, WriteForwardPieces(action.stage));
@@ -148,6 +163,7 @@ class StepGraphBuilder {
     Span span;
     const std::vector<LayerCost>& pieces = pieces_[stage.value];
     for (int layer = 0; layer < static_cast<int>(pieces.size()); ++layer) {
+      Prepare(layer, span);
       span.Add(writer_.AddOnLane(TaskRole::kCompute, pieces[layer].forward));
       SIPHON_RETURN_IF_ERROR(groups_.Forward(layer, span.last, pieces[layer].stash));
     }
@@ -170,11 +186,7 @@ class StepGraphBuilder {
     Span span;
     for (int layer = static_cast<int>(pieces.size()) - 1; layer >= 0; --layer) {
       const LayerCost& piece = pieces[layer];
-      if (groups_.StopsBackward(layer)) {
-        // What comes in from the next stage is waited for before anything else.
-        if (span.first == kNone) span.Add(writer_.AddOnLane(TaskRole::kMarker, Nanos(0)));
-        groups_.PrepareBackward(layer);
-      }
+      Prepare(layer, span);
       const Nanos duration = whole ? WholeBackward(piece) : piece.input_backward;
       Bytes change = piece.stash * -1;
       if (!whole) change += piece.kept_for_weights;
@@ -197,10 +209,11 @@ class StepGraphBuilder {
   void WriteWeightBackward(const Action& action) {
     const std::vector<LayerCost>& pieces = pieces_[action.stage.value];
     Span span;
-    for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
-      span.Add(writer_.AddOnLane(TaskRole::kCompute, piece->weight_backward));
+    for (int layer = static_cast<int>(pieces.size()) - 1; layer >= 0; --layer) {
+      Prepare(layer, span);
+      span.Add(writer_.AddOnLane(TaskRole::kCompute, pieces[layer].weight_backward));
       writer_.Change(span.last, TaskMoment::kEnd, MemoryKind::kActivations,
-                     piece->kept_for_weights * -1);
+                     pieces[layer].kept_for_weights * -1);
     }
     writer_.Hold(span.first, span.last, MemoryKind::kWorkspace,
                  writer_.CostOf(action.stage).backward_workspace);
@@ -223,32 +236,8 @@ class StepGraphBuilder {
     writer_.Wait(writer_.AddOnLane(TaskRole::kMarker, Nanos(0)), meeting);
   }
 
-  absl::Status WriteStep(StageId stage) {
-    int sum = kNone;
-    if (schedule_.replicas > 1) {
-      SIPHON_ASSIGN_OR_RETURN(sum, ExchangeGradients(stage));
-    }
-    const int step = writer_.AddOnLane(TaskRole::kCompute, writer_.CostOf(stage).step);
-    if (sum != kNone) writer_.Wait(step, sum);
-    return absl::OkStatus();
-  }
-
-  // The replica's gradients go to the host, the sum over all replicas comes back: with that copy.
-  absl::StatusOr<int> ExchangeGradients(StageId stage) {
-    int& meeting = exchanges_[stage.value];
-    if (meeting == kNone) meeting = writer_.AddMeeting(Nanos(0));
-    const Bytes gradients = writer_.CostOf(stage).gradients;
-    SIPHON_ASSIGN_OR_RETURN(const Route out,
-                            writer_.resources().HostCopy(writer_.account(), CopyDirection::kOut));
-    writer_.AddDependency(meeting, writer_.AddCopy(TaskRole::kExchange, out, gradients));
-    SIPHON_ASSIGN_OR_RETURN(const Route in,
-                            writer_.resources().HostCopy(writer_.account(), CopyDirection::kIn));
-    const int sum = writer_.AddCopy(TaskRole::kExchange, in, gradients);
-    writer_.Wait(sum, meeting);
-    return sum;
-  }
-
   void WriteUpdate(StageId stage) {
+    groups_.PrepareStep({0, std::numeric_limits<int>::max()});
     const int update = writer_.AddOnLane(TaskRole::kCompute, writer_.CostOf(stage).step);
     if (versions_[stage.value].Update()) {
       writer_.Change(update, TaskMoment::kBegin, MemoryKind::kWeightVersions,
@@ -262,8 +251,8 @@ class StepGraphBuilder {
   StepBoundaries boundaries_;
   StepResidence residence_;
   GroupResidence groups_;
-  std::vector<int> exchanges_;  // [stage]: where the replicas' gradients meet
-  int reduction_ = kNone;       // where all workers meet
+  OptimizerSteps steps_;
+  int reduction_ = kNone;  // where all workers meet
   int norm_ = kNone;
   // Of the program that is being written:
   int last_reduction_ = kNone;

@@ -20,6 +20,7 @@ enum class TaskRole : uint8_t {
   kMessage,   // between two workers
   kSwap,      // to or from the host, a lender or a drive
   kExchange,  // gradients and norms before the optimizer step
+  kHostStep,  // an optimizer step on the host
 };
 
 // Where a task comes from. Workers of replicas are counted on: replica * workers + worker.

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "planner/marked_grid.h"
+#include "planner/simulator/stage_groups.h"
 #include "planner/simulator/step_accounts.h"
 #include "planner/status.h"
 
@@ -51,31 +52,28 @@ struct Account {
 class MemoryBooks {
  public:
   MemoryBooks(const SimulationInput& input, const StepGraph& step)
-      : input_(input),
-        step_(step),
-        holders_(input),
-        accounts_(static_cast<size_t>(step.workers) + holders_.others().size()) {
+      : input_(input), step_(step), holders_(input) {
     memory_.curves.resize(step.workers);
-    const std::vector<MemoryByKind> held = StaticMemory(input);
-    for (int worker = 0; worker < step.workers; ++worker) {
-      Account& account = accounts_[worker];
-      const int place = worker % WorkerCount(input.schedule);
-      account.held = account.peak = held[place];
-      account.total = account.peak_total = Total(account.held);
-      if (!input.capacity.empty()) account.capacity = input.capacity[place];
-      memory_.curves[worker].push_back({Nanos(0), account.held});
-    }
-    for (size_t other = 0; other < holders_.others().size(); ++other) {
-      accounts_[step.workers + other].capacity = holders_.others()[other].capacity;
+    for (const MemoryByKind& held : StaticMemory(input, holders_)) {
+      const auto account = static_cast<int>(accounts_.size());
+      const Bytes total = Total(held);
+      accounts_.push_back({.held = held,
+                           .total = total,
+                           .peak_total = total,
+                           .peak = held,
+                           .capacity = CapacityOf(account)});
+      if (account < step.workers) memory_.curves[account].push_back({Nanos(0), held});
     }
   }
 
   absl::Status CheckStatic() const {
-    for (int worker = 0; worker < step_.workers; ++worker) {
-      const Account& account = accounts_[worker];
+    for (size_t index = 0; index < accounts_.size(); ++index) {
+      const Account& account = accounts_[index];
       if (account.capacity == Bytes(0) || account.total <= account.capacity) continue;
+      const bool is_worker = index < static_cast<size_t>(step_.workers);
       return absl::ResourceExhaustedError(absl::StrCat(
-          "worker ", worker, " holds ", FormatBytes(account.total), " before its first action (",
+          NameOf(static_cast<int>(index)), " holds ", FormatBytes(account.total),
+          is_worker ? " before its first action (" : " before the first action (",
           Breakdown(account.held), "); its capacity is ", FormatBytes(account.capacity), ", ",
           FormatBytes(account.total - account.capacity), " less"));
     }
@@ -113,6 +111,17 @@ class MemoryBooks {
   }
 
  private:
+  Bytes CapacityOf(int account) const {
+    if (account >= step_.workers) return holders_.others()[account - step_.workers].capacity;
+    return input_.capacity.empty() ? Bytes(0)
+                                   : input_.capacity[account % WorkerCount(input_.schedule)];
+  }
+
+  std::string NameOf(int account) const {
+    return account < step_.workers ? absl::StrCat("worker ", account)
+                                   : holders_.others()[account - step_.workers].name;
+  }
+
   static std::string Breakdown(const MemoryByKind& memory) {
     std::string text;
     for (size_t kind = 0; kind < kMemoryKinds; ++kind) {
@@ -127,11 +136,10 @@ class MemoryBooks {
   absl::Status Exhausted(const MemoryChange& change, const Account& account) const {
     const ActionPosition where{change.worker % WorkerCount(input_.schedule), change.place};
     const Action& action = input_.schedule.programs[where.worker][where.index];
-    const std::string holder = change.account >= step_.workers
-                                   ? holders_.others()[change.account - step_.workers].name
-                               : change.account == change.worker
-                                   ? std::string("it")
-                                   : absl::StrCat("worker ", change.account, ", its lender,");
+    const std::string holder = change.account == change.worker ? std::string("it")
+                               : change.account < step_.workers
+                                   ? absl::StrCat(NameOf(change.account), ", its lender,")
+                                   : NameOf(change.account);
     return absl::ResourceExhaustedError(absl::StrCat(
         "worker ", change.worker, " has ", ToString(action), ", which asks for ",
         FormatBytes(change.bytes), " of ", MemoryKindName(change.kind), ", but ", holder, " has ",
@@ -146,17 +154,55 @@ class MemoryBooks {
   StepMemory memory_;
 };
 
+// A group that is away at the beginning and at the end of the step.
+void HoldAway(const PlannedGroup& planned, const StepAccounts& accounts, int worker,
+              std::vector<MemoryByKind>& memory) {
+  const auto& [group, choice] = planned;
+  const MemoryKind kind = MemoryKindOf(group.kind);
+  memory[worker][kind] -= group.bytes;
+  if (choice.placement == Placement::kHostSwap) memory[accounts.host()][kind] += group.bytes;
+  if (choice.placement == Placement::kNvmeSwap) {
+    memory[accounts.OfDriveOf(worker)][kind] += group.bytes;
+  }
+  for (const Stripe& stripe : choice.stripes) {
+    memory[accounts.OfDevice(stripe.lender)][kind] += stripe.bytes;
+  }
+}
+
+void HoldStage(const SimulationInput& input, const StepAccounts& accounts, int stage, int worker,
+               std::vector<MemoryByKind>& memory) {
+  const StageCost& cost = input.stages[stage];
+  memory[worker][MemoryKind::kParameters] += cost.parameters;
+  memory[worker][MemoryKind::kGradients] += cost.gradients;
+  if (input.memory.stages.empty()) {
+    memory[worker][MemoryKind::kOptimizer] += cost.optimizer_state;
+    return;
+  }
+  const StagePlan& plan = input.memory.stages[stage];
+  const bool steps_on_host = plan.update == UpdatePlace::kHost;
+  memory[steps_on_host ? accounts.host() : worker][MemoryKind::kOptimizer] += cost.optimizer_state;
+  for (const PlannedGroup& planned : plan.groups) {
+    const GroupKind kind = planned.group.kind;
+    if (kind == GroupKind::kActivations || !IsSwap(planned.choice.placement)) continue;
+    if (kind == GroupKind::kOptimizerState && steps_on_host) continue;
+    HoldAway(planned, accounts, worker, memory);
+  }
+}
+
 }  // namespace
 
-std::vector<MemoryByKind> StaticMemory(const SimulationInput& input) {
-  std::vector<MemoryByKind> memory(input.schedule.programs.size());
-  if (!input.held.empty()) memory = input.held;
-  for (int stage = 0; stage < StageCount(input.schedule); ++stage) {
-    const StageCost& cost = input.stages[stage];
-    MemoryByKind& held = memory[input.schedule.worker_of_stage[stage].value];
-    held[MemoryKind::kParameters] += cost.parameters;
-    held[MemoryKind::kGradients] += cost.gradients;
-    held[MemoryKind::kOptimizer] += cost.optimizer_state;
+std::vector<MemoryByKind> StaticMemory(const SimulationInput& input, const StepAccounts& accounts) {
+  std::vector<MemoryByKind> memory(static_cast<size_t>(accounts.workers()) +
+                                   accounts.others().size());
+  const int workers = WorkerCount(input.schedule);
+  for (int account = 0; account < accounts.workers(); ++account) {
+    if (!input.held.empty()) memory[account] = input.held[account % workers];
+  }
+  for (int replica = 0; replica < input.schedule.replicas; ++replica) {
+    for (int stage = 0; stage < StageCount(input.schedule); ++stage) {
+      const int worker = replica * workers + input.schedule.worker_of_stage[stage].value;
+      HoldStage(input, accounts, stage, worker, memory);
+    }
   }
   return memory;
 }

@@ -7,6 +7,7 @@
 #include "planner/memory/memory_kind.h"
 #include "planner/simulator/run_task_graph.h"
 #include "planner/simulator/simulate.h"
+#include "planner/simulator/step_accounts.h"
 #include "planner/simulator/step_graph.h"
 
 namespace siphon {
@@ -19,8 +20,9 @@ struct StepMemory {
   std::vector<HolderPeak> other_peaks;
 };
 
-// What each worker holds for the whole step, whatever runs.
-std::vector<MemoryByKind> StaticMemory(const SimulationInput& input);
+// [account]: what it holds before the first action. Groups that are not activations and are away
+// then count where they are, for the whole step.
+std::vector<MemoryByKind> StaticMemory(const SimulationInput& input, const StepAccounts& accounts);
 
 // Keeps the books of all accounts along the events of a run. At one moment, what ends gives back
 // before what begins takes.

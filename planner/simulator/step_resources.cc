@@ -203,24 +203,12 @@ absl::StatusOr<Route> StepResources::PeerCopy(int owner, DeviceId lender, CopyDi
   return route;
 }
 
-int StepResources::DriveOf(int worker) const {
-  const DeviceId device = device_of_worker_[worker];
-  const auto drives = static_cast<int>(topology_.drives.size());
-  const auto is_near = [&](int numa) {
-    return static_cast<size_t>(device.value) >= topology_.devices.size() ||
-           numa == topology_.devices[device.value].numa;
-  };
-  std::vector<int> near;
-  for (int drive = 0; drive < drives; ++drive) {
-    if (is_near(topology_.drives[drive].numa)) near.push_back(drive);
+LaneId StepResources::HostSteps() {
+  if (!host_steps_.has_value()) {
+    host_steps_ = graph_.AddQueue();
+    lane_names_.emplace_back("optimizer steps on the host");
   }
-  int turn = 0;  // devices of the same node before this one
-  for (int other = 0; other < device.value; ++other) {
-    const bool counts = static_cast<size_t>(other) >= topology_.devices.size() || near.empty() ||
-                        is_near(topology_.devices[other].numa);
-    turn += counts ? 1 : 0;
-  }
-  return near.empty() ? turn % drives : near[turn % near.size()];
+  return *host_steps_;
 }
 
 absl::StatusOr<Route> StepResources::DriveCopy(int worker, CopyDirection direction) {
@@ -228,7 +216,7 @@ absl::StatusOr<Route> StepResources::DriveCopy(int worker, CopyDirection directi
     return found->second;
   }
   SIPHON_ASSIGN_OR_RETURN(const HostWay way, ToOrFromHost(worker, direction));
-  const int drive = DriveOf(worker);
+  const int drive = DriveOf(topology_, device_of_worker_[worker]);
   const bool out = direction == CopyDirection::kOut;
   const CapacityId capacity = (out ? drive_write_ : drive_read_)[drive];
   const Route route{

@@ -49,11 +49,11 @@ class StepResources {
   // Parks data of `owner` on another device, or brings them back, by the owner's copy engine for
   // this peer, or for all of them. Errors: as for Message.
   absl::StatusOr<Route> PeerCopy(int owner, DeviceId lender, CopyDirection direction);
-  // To or from DriveOf(worker), through the host. Errors: as for HostCopy.
+  // To or from the drive of the worker's device, through the host. Errors: as for HostCopy.
+  // Requires: the topology has drives.
   absl::StatusOr<Route> DriveCopy(int worker, CopyDirection direction);
-  // One of the drives at the device's NUMA node, or, where there is none, of all: its devices take
-  // them in turn. Requires: the topology has drives.
-  int DriveOf(int worker) const;
+  // Where optimizer steps on the host are computed, one at a time.
+  LaneId HostSteps();
 
   // [lane]: name of a copy lane; empty for a compute lane.
   const std::vector<std::string>& lane_names() const { return lane_names_; }
@@ -100,6 +100,7 @@ class StepResources {
   std::map<std::tuple<int, DeviceId, CopyDirection>, Route> peer_copies_;
   std::map<std::pair<int, CopyDirection>, Route> drive_copies_;
   std::map<std::string, LaneId> named_lanes_;
+  std::optional<LaneId> host_steps_;
 };
 
 }  // namespace siphon

@@ -17,7 +17,7 @@ class TimelineBuilder {
   }
 
   SimulatedStep Build() {
-    // Tasks of one lane stand in the order in which they ran.
+    // Tasks of one lane stand in the order in which they ran; those of queues are sorted later.
     for (size_t task = 0; task < step_.origins.size(); ++task) {
       switch (step_.origins[task].role) {
         case TaskRole::kCompute:
@@ -28,6 +28,7 @@ class TimelineBuilder {
         case TaskRole::kMessage:
         case TaskRole::kSwap:
         case TaskRole::kExchange:
+        case TaskRole::kHostStep:
           AddCopy(static_cast<int>(task));
           break;
       }
@@ -106,6 +107,10 @@ class TimelineBuilder {
   void AddCapacities() {
     for (size_t lane = 0; lane < result_.lanes.size(); ++lane) {
       result_.lanes[lane].name = step_.lane_names[lane];
+      if (!step_.graph.IsQueue(LaneId(static_cast<int>(lane)))) continue;
+      WorkerTimeline& queue = result_.lanes[lane].intervals;
+      std::stable_sort(queue.begin(), queue.end(),
+                       [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
     }
     for (size_t index = 0; index < run_.uses.size(); ++index) {
       result_.lanes.push_back({.name = step_.graph.capacities()[index].name,

@@ -41,6 +41,12 @@ int StepWriter::AddOnLane(TaskRole role, Nanos duration) {
   return last_;
 }
 
+int StepWriter::AddHostStep(Nanos duration) {
+  const TaskId task = graph_.graph.AddTask(resources_.HostSteps(), duration);
+  graph_.origins.push_back({.role = TaskRole::kHostStep, .worker = account(), .place = place_});
+  return task.value;
+}
+
 int StepWriter::AddRecompute(GroupId group, Nanos duration) {
   const int task = AddOnLane(TaskRole::kCompute, duration);
   graph_.origins.back().recomputes = group;

@@ -41,6 +41,8 @@ class StepWriter {
   int AddOnLane(TaskRole role, Nanos duration);
   int AddCopy(TaskRole role, const Route& route, Bytes bytes);
   int AddMeeting(Nanos duration);
+  // An optimizer step on the host, which waits for its turn there.
+  int AddHostStep(Nanos duration);
   // Work on the lane that is shown as RECOMPUTE of the group, whatever action it is a part of.
   int AddRecompute(GroupId group, Nanos duration);
 

@@ -4,7 +4,15 @@
 
 namespace siphon {
 
-LaneId TaskGraph::AddLane() { return LaneId(lanes_++); }
+LaneId TaskGraph::AddLane() {
+  is_queue_.push_back(false);
+  return LaneId(lanes() - 1);
+}
+
+LaneId TaskGraph::AddQueue() {
+  is_queue_.push_back(true);
+  return LaneId(lanes() - 1);
+}
 
 CapacityId TaskGraph::AddCapacity(std::string name, BytesPerSecond rate) {
   SIPHON_CHECK(rate.value >= 0, "a rate is not negative");

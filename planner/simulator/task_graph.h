@@ -37,11 +37,13 @@ struct Task {
 
 // What happens in a step, as a general graph: tasks, what they wait for, what they occupy.
 //
-// A lane runs its tasks in the order in which they were added. A task without a lane starts as soon
+// A lane runs its tasks in the order in which they were added, a queue in the order in which they
+// become ready. A task without a lane starts as soon
 // as all that it waits for has ended. Copies through one capacity share it by max-min fairness.
 class TaskGraph {
  public:
   LaneId AddLane();
+  LaneId AddQueue();
   CapacityId AddCapacity(std::string name, BytesPerSecond rate);
   // Declares two capacities to be the two directions of one wire, with the rates that are left when
   // both are used. Requires: neither is declared so yet.
@@ -62,11 +64,12 @@ class TaskGraph {
   const std::vector<std::pair<TaskId, TaskId>>& dependencies() const { return dependencies_; }
   const std::vector<SharedCapacity>& capacities() const { return capacities_; }
   const std::vector<std::vector<CapacityId>>& paths() const { return paths_; }
-  int lanes() const { return lanes_; }
+  int lanes() const { return static_cast<int>(is_queue_.size()); }
+  bool IsQueue(LaneId lane) const { return is_queue_[lane.value]; }
   const CoreSharing& cores() const { return cores_; }
 
  private:
-  int lanes_ = 0;
+  std::vector<bool> is_queue_;  // [lane]
   CoreSharing cores_;
   std::vector<Task> tasks_;
   std::vector<std::pair<TaskId, TaskId>> dependencies_;

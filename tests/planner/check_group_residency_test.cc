@@ -80,6 +80,77 @@ TEST(CheckGroupResidency, NamesMovesThatMakeNoSense) {
             "worker 0: 0F0 0SWAP_OUT0.0 <-- here");
 }
 
+// A step with all three kinds that are there once.
+constexpr char kStaticGroups[] =
+    "0SWAP_IN.3 0F0 0DROP.3 0SWAP_IN.3 0SWAP_IN.4 0SWAP_IN_END.3 0B0 0SWAP_IN.5 0STEP "
+    "0SWAP_OUT.3 0SWAP_OUT.4 0SWAP_OUT.5 0SWAP_OUT_END.3 0SWAP_OUT_END.4 0SWAP_OUT_END.5";
+
+TEST(CheckGroupResidency, FollowsGroupsThatBelongToNoMicrobatch) {
+  EXPECT_EQ(Residency(OneOfEach(), kStaticGroups), "resident");
+  EXPECT_EQ(Residency(OneOfEach(), "0F0 0B0"),
+            "worker 0 has 0F0, which needs group 3 of stage 0 (parameters of layers 0 to 2) "
+            "resident or on its way in, but it is away\n"
+            "worker 0: 0F0 <-- here 0B0");
+  EXPECT_EQ(Residency(OneOfEach(), "0SWAP_IN.3 0F0 0B0"),
+            "worker 0 has 0B0, which needs group 4 of stage 0 (gradients of layers 0 to 2) "
+            "resident or on its way in, but it is away\n"
+            "worker 0: 0SWAP_IN.3 0F0 0B0 <-- here");
+  EXPECT_EQ(Residency(OneOfEach(), "0SWAP_IN.3 0SWAP_OUT.3 0F0 0B0"),
+            "worker 0 has 0SWAP_OUT.3, which needs group 3 of stage 0 (parameters of layers 0 to "
+            "2) resident, but it is on its way in since 0SWAP_IN.3\n"
+            "worker 0: 0SWAP_IN.3 0SWAP_OUT.3 <-- here 0F0 0B0");
+  EXPECT_EQ(Residency(OneOfEach(), "0SWAP_IN.3 0F0"),
+            "worker 0 has 0SWAP_IN.3, but at the end of the program group 3 of stage 0 "
+            "(parameters of layers 0 to 2) is resident; the next step looks for it away\n"
+            "worker 0: 0SWAP_IN.3 <-- here 0F0");
+}
+
+TEST(CheckGroupResidency, NothingIsDroppedThatIsNowhereElse) {
+  EXPECT_EQ(Residency(OneOfEach(), "0SWAP_IN.3 0F0 0SWAP_IN.4 0B0 0DROP.3 0DROP.4"),
+            "worker 0 has 0DROP.4, but group 4 of stage 0 (gradients of layers 0 to 2) has changed "
+            "since it came in: it has to go by SWAP_OUT\n"
+            "worker 0: 0SWAP_IN.3 0F0 0SWAP_IN.4 0B0 0DROP.3 0DROP.4 <-- here");
+  std::string text = kStaticGroups;
+  text.replace(text.find("0SWAP_OUT.3"), 11, "0DROP.3");
+  EXPECT_EQ(Residency(OneOfEach(), text).substr(0, 89),
+            "worker 0 has 0DROP.3, but group 3 of stage 0 (parameters of layers 0 to 2) has "
+            "changed si");
+}
+
+TEST(CheckGroupResidency, WhatIsComputedAgainNeedsItsParameters) {
+  EXPECT_EQ(Residency(OneOfEach(), "0SWAP_IN.3 0DROP0.1 0F0 0DROP.3 0RECOMPUTE0.1 0B0"),
+            "worker 0 has 0RECOMPUTE0.1, which needs group 3 of stage 0 (parameters of layers 0 to "
+            "2) resident or on its way in, but it is away since 0DROP.3\n"
+            "worker 0: 0SWAP_IN.3 0DROP0.1 0F0 0DROP.3 0RECOMPUTE0.1 <-- here 0B0");
+}
+
+TEST(CheckGroupResidency, AStepOnTheHostUsesWhatTheHostHas) {
+  MemoryPlan plan = OneOfEach();
+  const std::string step =
+      "0SWAP_IN.3 0F0 0SWAP_IN.4 0B0 0DROP.3 0SWAP_OUT.4 0SWAP_OUT_END.4 0STEP";
+  EXPECT_EQ(Residency(plan, step).substr(0, 80),
+            "worker 0 has 0STEP, which needs group 3 of stage 0 (parameters of layers 0 to 2)");
+  plan.stages[0].update = UpdatePlace::kHost;
+  EXPECT_EQ(Residency(plan, step), "resident");
+  EXPECT_EQ(Residency(plan, "0SWAP_IN.5 0F0"),
+            "worker 0 has 0SWAP_IN.5, but group 5 of stage 0 (optimizer_state of layers 0 to 2) "
+            "stays on the host, where the plan has the stage's step\n"
+            "worker 0: 0SWAP_IN.5 <-- here 0F0");
+}
+
+TEST(CheckGroupResidency, EveryGroupOfOptimizerStateSteps) {
+  MemoryPlan plan;
+  plan.stages = {{.groups = {Group(GroupKind::kOptimizerState, {0, 1}, Placement::kHostSwap),
+                             Group(GroupKind::kOptimizerState, {1, 2}, Placement::kKeep)}}};
+  const std::string first = "0F0 0B0 0SWAP_IN.0 0STEP.0 0SWAP_OUT.0 0SWAP_OUT_END.0";
+  EXPECT_EQ(Residency(plan, first + " 0STEP.1"), "resident");
+  EXPECT_EQ(Residency(plan, first + " 0STEP"), "resident");
+  EXPECT_EQ(Residency(plan, first),
+            "worker 0 has 0STEP.0, but nothing steps group 1 of stage 0 (optimizer_state of layer "
+            "1)\n"
+            "worker 0: 0F0 0B0 0SWAP_IN.0 0STEP.0 <-- here 0SWAP_OUT.0 0SWAP_OUT_END.0");
+}
+
 TEST(CheckGroupResidency, NamesGroupsThatThePlanDoesNotMoveThatWay) {
   const MemoryPlan plan = OneOfEach();
   const auto message = [&](absl::string_view text) {

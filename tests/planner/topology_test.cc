@@ -36,6 +36,20 @@ TEST(Topology, NeighboursShareASwitchAndTheLastMayBeAlone) {
   EXPECT_TRUE(CheckTopology(topology).ok());
 }
 
+TEST(Topology, DevicesTakeTheDrivesOfTheirNodeInTurn) {
+  Topology topology = UniformTopology(5, kRate, Nanos(0));
+  topology.devices[3].numa = topology.devices[4].numa = 1;
+  topology.drives.resize(3);
+  const auto drives = [&] {
+    std::string text;
+    for (int device = 0; device < 5; ++device) text += '0' + DriveOf(topology, DeviceId(device));
+    return text;
+  };
+  EXPECT_EQ(drives(), "01201");  // node 1 has none
+  topology.drives[1].numa = 1;
+  EXPECT_EQ(drives(), "02011");
+}
+
 TEST(Topology, TellsWiresAndWhereDevicesMeet) {
   Topology topology = WithHost(UniformTopology(4, kRate, Nanos(0)), 2, {});
   topology.devices[3].numa = 1;

@@ -35,6 +35,19 @@ TEST(RunTaskGraph, ALaneTakesOneTaskAtATimeInTheOrderGiven) {
   EXPECT_EQ(Times(RunTaskGraph(graph)), "0 [0,7)\n1 [7,17)\n2 [17,22)\n");
 }
 
+TEST(RunTaskGraph, AQueueTakesWhatIsReadyFirst) {
+  TaskGraph graph;
+  const LaneId queue = graph.AddQueue();
+  const TaskId slow = graph.AddTask(std::nullopt, Nanos(7));
+  const TaskId first = graph.AddTask(queue, Nanos(10));
+  graph.AddDependency(first, slow);
+  graph.AddTask(queue, Nanos(5));
+  graph.AddTask(queue, Nanos(4));
+  const TaskId last = graph.AddTask(queue, Nanos(1));
+  graph.AddDependency(last, first);
+  EXPECT_EQ(Times(RunTaskGraph(graph)), "0 [0,7)\n1 [9,19)\n2 [0,5)\n3 [5,9)\n4 [19,20)\n");
+}
+
 TEST(RunTaskGraph, AnEmptyGraphTakesNoTime) {
   const TaskRun run = RunTaskGraph(TaskGraph());
   EXPECT_EQ(run.end_time, Nanos(0));

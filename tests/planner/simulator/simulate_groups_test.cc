@@ -46,18 +46,6 @@ SimulationInput TwoLayers(absl::string_view schedule, std::vector<PlannedGroup> 
   return input;
 }
 
-// "0SWAP_OUT0.0 [5,15) device 0, copies to host\n", lane by lane.
-std::string CopiesText(const SimulatedStep& step) {
-  std::string text;
-  for (const LaneTimeline& lane : step.lanes) {
-    for (const Interval& copy : lane.intervals) {
-      absl::StrAppend(&text, ToString(copy.action), " [", copy.begin.value, ",", copy.end.value,
-                      ") ", lane.name, "\n");
-    }
-  }
-  return text;
-}
-
 Nanos WaitForSwaps(const SimulatedStep& step, int worker) {
   return step.exposed_waits[worker][static_cast<size_t>(WaitCause::kSwap)];
 }
@@ -340,15 +328,20 @@ TEST(SimulatedGroups, PlansThatDoNotFitTheLayersAreRefused) {
             "group 0 of stage 0 has stripes, but is planned as host_swap");
   EXPECT_EQ(refusal([&](SimulationInput& input) {
               first(input).choice = {.placement = Placement::kPeerSwap,
-                                     .stripes = {{DeviceId(1), Bytes(99)}}};
+                                     .stripes = {{DeviceId(0), Bytes(99)}}};
             }),
             "group 0 of stage 0 has stripes of 99 bytes together, but is of 100");
   EXPECT_EQ(refusal([&](SimulationInput& input) {
               first(input).choice = {.placement = Placement::kPeerSwap,
                                      .stripes = {{DeviceId(1), Bytes(100)}}};
-              input.schedule = ParsedSchedule("0F0 0SWAP_OUT0.0 0SWAP_OUT_END0.0 0SWAP_IN0.0 0B0");
             }),
-            "device 1 cannot lend to device 0: lenders are the devices of other workers");
+            "group 0 of stage 0 has a stripe on device 1, but there is no such device");
+  EXPECT_EQ(refusal([&](SimulationInput& input) {
+              first(input).choice = {.placement = Placement::kPeerSwap,
+                                     .stripes = {{DeviceId(0), Bytes(100)}}};
+              input.schedule = ParsedSchedule("0SWAP_OUT0.0 0F0 0SWAP_OUT_END0.0 0SWAP_IN0.0 0B0");
+            }),
+            "device 0 cannot lend to device 0: lenders are the devices of other workers");
 }
 
 }  // namespace

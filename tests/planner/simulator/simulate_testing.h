@@ -37,6 +37,18 @@ inline LayerCost LayerOf(const StageCost& cost) {
           .whole_backward = cost.whole_backward};
 }
 
+// "0SWAP_OUT0.0 [5,15) device 0, copies to host\n", lane by lane.
+inline std::string CopiesText(const SimulatedStep& step) {
+  std::string text;
+  for (const LaneTimeline& lane : step.lanes) {
+    for (const Interval& copy : lane.intervals) {
+      absl::StrAppend(&text, ToString(copy.action), " [", copy.begin.value, ",", copy.end.value,
+                      ") ", lane.name, "\n");
+    }
+  }
+  return text;
+}
+
 // One line a point of a worker's curve: "10: activations 5, boundary 2\n".
 inline std::string CurveText(const MemoryCurve& curve) {
   std::string text;

@@ -1,0 +1,70 @@
+#include "planner/group_state.h"
+
+#include <array>
+#include <cstddef>
+
+namespace siphon {
+namespace {
+
+constexpr std::array<absl::string_view, 10> kStateTexts = {
+    "not made yet",          "to be dropped by its F",
+    "to leave behind its F", "resident",
+    "kept for its W",        "used up",
+    "on its way out",        "away",
+    "on its way in",         "dropped"};
+
+constexpr GroupTransition kActivationTransitions[] = {
+    {ActionKind::kDrop, GroupState::kAbsent, GroupState::kToDrop},
+    {ActionKind::kSwapOut, GroupState::kAbsent, GroupState::kToSwap},
+    {ActionKind::kForward, GroupState::kAbsent, GroupState::kResident},
+    {ActionKind::kForward, GroupState::kToDrop, GroupState::kDropped},
+    {ActionKind::kForward, GroupState::kToSwap, GroupState::kLeaving},
+    {ActionKind::kSwapOut, GroupState::kResident, GroupState::kLeaving},
+    {ActionKind::kSwapOutEnd, GroupState::kLeaving, GroupState::kAway},
+    {ActionKind::kSwapIn, GroupState::kAway, GroupState::kArriving},
+    {ActionKind::kSwapInEnd, GroupState::kArriving, GroupState::kResident},
+    {ActionKind::kRecompute, GroupState::kDropped, GroupState::kResident},
+    {ActionKind::kBackward, GroupState::kResident, GroupState::kUsed},
+    {ActionKind::kBackward, GroupState::kArriving, GroupState::kUsed},
+    {ActionKind::kBackward, GroupState::kDropped, GroupState::kUsed},
+    {ActionKind::kBackwardInput, GroupState::kResident, GroupState::kForWeights},
+    {ActionKind::kBackwardInput, GroupState::kArriving, GroupState::kForWeights},
+    {ActionKind::kBackwardInput, GroupState::kDropped, GroupState::kForWeights},
+    {ActionKind::kBackwardWeight, GroupState::kForWeights, GroupState::kUsed},
+};
+
+constexpr GroupTransition kStaticTransitions[] = {
+    {ActionKind::kSwapIn, GroupState::kAway, GroupState::kArriving},
+    {ActionKind::kSwapInEnd, GroupState::kArriving, GroupState::kResident},
+    {ActionKind::kSwapOut, GroupState::kResident, GroupState::kLeaving},
+    {ActionKind::kSwapOutEnd, GroupState::kLeaving, GroupState::kAway},
+    {ActionKind::kDrop, GroupState::kResident, GroupState::kAway},
+};
+
+}  // namespace
+
+absl::string_view GroupStateText(GroupState state) {
+  return kStateTexts[static_cast<size_t>(state)];
+}
+
+absl::Span<const GroupTransition> TransitionsOf(GroupKind kind) {
+  if (kind == GroupKind::kActivations) return kActivationTransitions;
+  return kStaticTransitions;
+}
+
+bool UsesGroups(ActionKind action, GroupKind group) {
+  switch (group) {
+    case GroupKind::kActivations:
+      return IsCompute(action);
+    case GroupKind::kParameters:
+      return IsCompute(action) || action == ActionKind::kStep || action == ActionKind::kUpdate;
+    case GroupKind::kGradients:
+      return action == ActionKind::kBackward || action == ActionKind::kBackwardWeight ||
+             action == ActionKind::kStep || action == ActionKind::kUpdate;
+    case GroupKind::kOptimizerState:
+      return action == ActionKind::kStep || action == ActionKind::kUpdate;
+  }
+  return false;
+}
+
+}  // namespace siphon
