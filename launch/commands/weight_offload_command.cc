@@ -1,0 +1,102 @@
+// siphon weight_offload: what a step costs when the weights of a model do not fit on one device.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "launch/commands/command.h"
+#include "launch/commands/out_of_core_report.h"
+#include "launch/commands/weight_offload_report.h"
+#include "launch/output/text_file.h"
+#include "launch/process/exit_codes.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+constexpr double kTableRate = 12;  // GB/s, Table 1
+
+struct WeightOffloadArguments {
+  int figure = 0;
+  std::string svg;
+  std::string network = "GPT-2";
+  int depth = 74;
+  int batch = 64;
+  OutputFormat format = OutputFormat::kText;
+};
+
+int PrintTable(const WeightOffloadArguments& arguments) {
+  std::vector<ComparedWeightOffloadRow> rows;
+  for (const WeightOffloadRow& row : WeightOffloadTable1()) {
+    const auto times = CompareWeightOffload(PublishedWeightOffload(row, kTableRate));
+    if (!times.ok()) return ReportError(times.status());
+    rows.push_back({row, *times});
+  }
+  const bool json = arguments.format == OutputFormat::kJson;
+  const std::string text = json ? WeightOffloadTableJson(rows) : WeightOffloadTableText(rows);
+  std::fputs(text.c_str(), stdout);
+  return kExitDone;
+}
+
+absl::StatusOr<Figure> FigureOf(const WeightOffloadArguments& arguments) {
+  if (arguments.figure != 4) {
+    return absl::InvalidArgumentError(
+        "--figure: only figure 4 of the weight offloading paper is calculated");
+  }
+  const auto row = FindWeightOffloadRow(arguments.network, arguments.depth, arguments.batch);
+  if (!row.ok()) return Annotate(row.status(), "--network, --depth, --batch");
+  return WeightOffloadFigure4(*row);
+}
+
+int PrintFigure(const WeightOffloadArguments& arguments) {
+  const auto figure = FigureOf(arguments);
+  if (!figure.ok()) return ReportError(figure.status());
+  if (!arguments.svg.empty()) {
+    const absl::Status written = WriteTextFile(arguments.svg, FigureSvg(*figure));
+    if (!written.ok()) return ReportError(written);
+  }
+  const bool json = arguments.format == OutputFormat::kJson;
+  std::fputs((json ? FigureJson(*figure) : FigureText(*figure)).c_str(), stdout);
+  return kExitDone;
+}
+
+int RunWeightOffload(const WeightOffloadArguments& arguments) {
+  if (arguments.figure != 0) return PrintFigure(arguments);
+  if (!arguments.svg.empty()) {
+    return ReportError(absl::InvalidArgumentError("--svg: only a figure is drawn; add --figure 4"));
+  }
+  return PrintTable(arguments);
+}
+
+}  // namespace
+
+RunCommand AddWeightOffloadCommand(CLI::App& app) {
+  const auto arguments = std::make_shared<WeightOffloadArguments>();
+  CLI::App* command = app.add_subcommand(
+      "weight_offload", "Predict training whose weights do not fit on one device, as published");
+  command
+      ->add_option("--figure", arguments->figure,
+                   "Calculate figure 4 (time against the link's rate) instead of Table 1")
+      ->type_name("4");
+  command->add_option("--svg", arguments->svg, "Draw the figure into this SVG file")
+      ->type_name("plot.svg");
+  command->add_option("--network", arguments->network, "Of the figure: GPT-2 or Bert")
+      ->capture_default_str()
+      ->type_name("NAME");
+  command->add_option("--depth", arguments->depth, "Of the figure: layers, as in a row of Table 1")
+      ->capture_default_str()
+      ->type_name("N");
+  command->add_option("--batch", arguments->batch, "Likewise, samples")
+      ->capture_default_str()
+      ->type_name("N");
+  AddFormat(command, &arguments->format);
+  command->footer(
+      "Beaumont et al. 2022 (hal-03580767). L2L keeps one layer on the device; greedy lets weights "
+      "leave\nbetween their uses and sends each once a step; greedy* sends one again that leaves "
+      "twice; trimmed is\nours: greedy without the removals that buy nothing. No plan is shorter "
+      "than bound.");
+  return [arguments] { return RunWeightOffload(*arguments); };
+}
+
+}  // namespace siphon

@@ -1,0 +1,89 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "launch/process/exit_codes.h"
+#include "tests/launch/commands/run_command.h"
+
+namespace siphon {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class WeightOffloadCommand : public CommandTest {};
+
+// Table 1 of the paper and what we calculate: L2L within 1 ms, greedy never longer.
+TEST_F(WeightOffloadCommand, PrintsTable1) {
+  const CommandEnd end = RunRegisteredCommand("weight_offload", {});
+  ASSERT_EQ(end.code, kExitDone) << end.err;
+  EXPECT_THAT(
+      end.out,
+      StartsWith(
+          R"(Table 1 of the weight offloading paper (hal-03580767): ms a step, 12 GB/s each way; ours simulated, "paper" as published
+
+network  depth  batch  compute  bound  trimmed  greedy  paper  greedy*  paper    L2L  paper
+GPT-2       74     64    47421  47421    47421   47421  47493    47421  47493  52707  52707
+GPT-2       56     64    35553  35553    35553   35553  35625    35553  35625  39543  39542
+GPT-2       38     64    23694  23694    23694   23694  23838    23694  23838  26387  26387
+GPT-2       74     32    23697  23697    23697   23697  23769    23697  23769  28983  28983
+GPT-2       56     32    17762  17762    17762   17762  17834    17762  17834  21752  21751
+GPT-2       38     32    11840  11840    11840   11840  11948    11840  11948  14533  14533
+GPT-2       74     16    11612  11612    11612   11612  11684    11612  11715  16898  16898
+GPT-2       56     16     8697   8697     8697    8697   8769     8697   8800  12687  12686
+GPT-2       38     16     5794   5794     5794    5866   5902     5794   5934   8487   8487
+)"));
+  EXPECT_THAT(end.out, HasSubstr("\nASSUMED: blocks share the compute time equally"));
+}
+
+TEST_F(WeightOffloadCommand, PrintsTable1AsJson) {
+  const CommandEnd end = RunRegisteredCommand("weight_offload", {"--format", "json"});
+  ASSERT_EQ(end.code, kExitDone) << end.err;
+  const auto json = nlohmann::json::parse(end.out);
+  ASSERT_EQ(json["rows"].size(), 15u);
+  for (const auto& row : json["rows"]) {
+    const double l2l = row["layer_to_layer_seconds"];
+    const double published_l2l = row["published"]["layer_to_layer_seconds"];
+    EXPECT_NEAR(l2l, published_l2l, 0.001) << row;
+    EXPECT_LE(row["bound_seconds"], row["trimmed_greedy_seconds"]) << row;
+    EXPECT_LE(row["trimmed_greedy_seconds"], row["greedy_seconds"]) << row;
+    EXPECT_LE(row["greedy_seconds"], row["published"]["greedy_seconds"]) << row;
+  }
+  EXPECT_EQ(json["assumptions"].size(), 3u);
+}
+
+TEST_F(WeightOffloadCommand, PrintsAndDrawsFigure4) {
+  const std::string path = directory_ + "/figure.svg";
+  const CommandEnd end = RunRegisteredCommand(
+      "weight_offload", {"--figure", "4", "--svg", path, "--depth", "38", "--batch", "32"});
+  ASSERT_EQ(end.code, kExitDone) << end.err;
+  EXPECT_THAT(end.out, StartsWith("Figure 4: Weight offloading against link throughput\n"
+                                  "GPT-2 depth 38 batch 32, V100 16 GB, calculated\n"));
+  EXPECT_THAT(end.out, HasSubstr("greedy: less than 1 % idle from 4 GB/s on."));
+  std::ifstream stream(path);
+  const std::string svg{std::istreambuf_iterator<char>(stream), {}};
+  EXPECT_THAT(svg, HasSubstr("Weight offloading against link throughput"));
+  EXPECT_THAT(svg, HasSubstr("</svg>"));
+}
+
+TEST_F(WeightOffloadCommand, NamesTheFlagThatIsWrong) {
+  const CommandEnd figure = RunRegisteredCommand("weight_offload", {"--figure", "3"});
+  EXPECT_EQ(figure.code, kExitBadInput);
+  EXPECT_EQ(figure.err,
+            "siphon: --figure: only figure 4 of the weight offloading paper is calculated\n");
+  const CommandEnd row =
+      RunRegisteredCommand("weight_offload", {"--figure", "4", "--network", "Bert"});
+  EXPECT_EQ(row.code, kExitBadInput);
+  EXPECT_THAT(row.err, StartsWith("siphon: --network, --depth, --batch: Table 1 has no row Bert "
+                                  "depth 74 batch 64; it has GPT-2 depth 74 batch 64, "));
+  const CommandEnd svg = RunRegisteredCommand("weight_offload", {"--svg", "x.svg"});
+  EXPECT_EQ(svg.code, kExitBadInput);
+  EXPECT_EQ(svg.err, "siphon: --svg: only a figure is drawn; add --figure 4\n");
+}
+
+}  // namespace
+}  // namespace siphon
