@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "launch/commands/weight_offload_report.h"
 #include "launch/process/exit_codes.h"
 #include "tests/launch/commands/run_command.h"
 
@@ -40,19 +41,20 @@ GPT-2       38     16     5794   5794     5794    5866   5902     5794   5934   
   EXPECT_THAT(end.out, HasSubstr("\nASSUMED: blocks share the compute time equally"));
 }
 
-TEST_F(WeightOffloadCommand, PrintsTable1AsJson) {
-  const CommandEnd end = RunRegisteredCommand("weight_offload", {"--format", "json"});
-  ASSERT_EQ(end.code, kExitDone) << end.err;
-  const auto json = nlohmann::json::parse(end.out);
-  ASSERT_EQ(json["rows"].size(), 15u);
-  for (const auto& row : json["rows"]) {
-    const double l2l = row["layer_to_layer_seconds"];
-    const double published_l2l = row["published"]["layer_to_layer_seconds"];
-    EXPECT_NEAR(l2l, published_l2l, 0.001) << row;
-    EXPECT_LE(row["bound_seconds"], row["trimmed_greedy_seconds"]) << row;
-    EXPECT_LE(row["trimmed_greedy_seconds"], row["greedy_seconds"]) << row;
-    EXPECT_LE(row["greedy_seconds"], row["published"]["greedy_seconds"]) << row;
-  }
+TEST(WeightOffloadTableJson, HasPublishedAndCalculatedSecondsOfARow) {
+  const auto row = FindWeightOffloadRow("GPT-2", 38, 16);
+  ASSERT_TRUE(row.ok()) << row.status();
+  const auto times = CompareWeightOffload(PublishedWeightOffload(*row, 12));
+  ASSERT_TRUE(times.ok()) << times.status();
+  const auto json = nlohmann::json::parse(WeightOffloadTableJson({{*row, *times}}));
+  ASSERT_EQ(json["rows"].size(), 1u);
+  const auto& printed = json["rows"][0];
+  EXPECT_EQ(printed["network"], "GPT-2");
+  EXPECT_NEAR(printed["layer_to_layer_seconds"].get<double>(), 8.487, 0.001);
+  EXPECT_NEAR(printed["greedy_seconds"].get<double>(), 5.866, 0.001);
+  EXPECT_NEAR(printed["trimmed_greedy_seconds"].get<double>(), 5.794, 0.001);
+  EXPECT_EQ(printed["published"]["greedy_seconds"], 5.902);
+  EXPECT_EQ(printed["published"]["greedy_without_discount_seconds"], 5.934);
   EXPECT_EQ(json["assumptions"].size(), 3u);
 }
 
