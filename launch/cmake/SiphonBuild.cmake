@@ -98,7 +98,9 @@ function(siphon_test name)
   endif()
   siphon_settings(${name})
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # compiles in two thirds of the time
+    # -O1 compiles in two thirds of the time, and lets GCC 12 see overflows in std::string that are not there.
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1> -Wno-array-bounds -Wno-stringop-overflow
+                           -Wno-stringop-overread)
   endif()
   if(ARG_TORCH)
     siphon_reuse_headers(${name} siphon_torch)
