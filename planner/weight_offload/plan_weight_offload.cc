@@ -24,6 +24,7 @@ WeightOffloadChoice ShortestStep(const WeightOffloadProblem& problem, std::vecto
     std::optional<ScheduledRemovals> scheduled = ScheduleRemovals(problem, removals, discount, cut);
     if (!scheduled || (best && best->scheduled.step_time <= scheduled->step_time)) continue;
     best = WeightOffloadChoice{{}, cut, *std::move(scheduled)};
+    if (best->scheduled.step_time == ComputeTime(problem)) break;  // nothing is shorter
   }
   SIPHON_CHECK(best.has_value(), "memory has room for the removals that were selected");
   best->removals = std::move(removals);
@@ -57,6 +58,7 @@ absl::StatusOr<WeightOffloadChoice> PlanTrimmedWeightOffload(const WeightOffload
   std::optional<WeightOffloadChoice> best;
   for (const Discount discount : {Discount::kUse, Discount::kIgnore}) {
     for (const Ties ties : {Ties::kLastLayer, Ties::kFirstLayer}) {
+      if (best && best->scheduled.step_time == ComputeTime(problem)) continue;
       SIPHON_ASSIGN_OR_RETURN(std::vector<Removal> removals,
                               SelectRemovals(problem, discount, ties));
       WeightOffloadChoice choice = ShortestStep(problem, std::move(removals), Discount::kUse);
