@@ -11,10 +11,10 @@ int64_t Sum(int64_t a, int64_t b) {
 }
 
 // The sum of the `count` largest.
-int64_t SumOfLargest(std::vector<int64_t>& values, int count) {
+int64_t SumOfLargest(std::vector<int64_t>& values, size_t count) {
   std::sort(values.begin(), values.end(), std::greater<>());
   int64_t sum = 0;
-  for (int place = 0; place < std::min(count, static_cast<int>(values.size())); ++place) {
+  for (size_t place = 0; place < std::min(count, values.size()); ++place) {
     sum = Sum(sum, values[place]);
   }
   return sum;
@@ -25,8 +25,9 @@ int64_t SumOfLargest(std::vector<int64_t>& values, int count) {
 struct ParkingBound::Room {
   std::vector<int64_t> lendable;  // [device], bytes that it may lend
   std::vector<bool> free;         // [device]
-  int64_t pool = 0;               // bytes that all free devices may lend together
-  int free_lenders = 0;           // how many of them may lend
+  std::vector<int64_t> rate_out;  // [device], of an owner on it to all that may lend to it
+  // Bytes that free devices will lend, one entry each, most first.
+  std::vector<int64_t> pool;
 };
 
 ParkingBound::ParkingBound(const SwapFabric& fabric, const ParkingDemand& demand)
@@ -42,23 +43,24 @@ ParkingBound::Room ParkingBound::RoomFor(absl::Span<const DeviceId> placed) cons
     room.free[placed[worker].value] = false;
     room.lendable[placed[worker].value] = demand_.workers[worker].lendable.value;
   }
-  int64_t largest = 0;
+  // Of devices that stay without a worker, those with the most memory.
+  const auto idle = static_cast<size_t>(fabric_.devices) - demand_.workers.size();
+  for (int device = 0; device < fabric_.devices; ++device) {
+    if (room.free[device] && idle > 0) room.pool.push_back(fabric_.memory[device]);
+  }
+  std::sort(room.pool.begin(), room.pool.end(), std::greater<>());
+  room.pool.resize(idle);
   for (size_t worker = placed.size(); worker < demand_.workers.size(); ++worker) {
     const int64_t lendable = demand_.workers[worker].lendable.value;
-    largest = std::max(largest, lendable);
-    room.pool += lendable;
-    room.free_lenders += lendable > 0 ? 1 : 0;
+    if (lendable > 0) room.pool.push_back(lendable);
   }
-  const int idle = fabric_.devices - static_cast<int>(demand_.workers.size());
-  std::vector<int64_t> memories;
+  std::sort(room.pool.begin(), room.pool.end(), std::greater<>());
   for (int device = 0; device < fabric_.devices; ++device) {
-    if (!room.free[device]) continue;
-    const int64_t memory = idle > 0 ? fabric_.memory[device] : 0;
-    room.lendable[device] = std::max(largest, memory);
-    memories.push_back(memory);
+    if (room.free[device] && !room.pool.empty()) room.lendable[device] = room.pool.front();
   }
-  room.pool += SumOfLargest(memories, idle);
-  room.free_lenders += idle;
+  for (int device = 0; device < fabric_.devices; ++device) {
+    room.rate_out.push_back(RateOut(device, room));
+  }
   return room;
 }
 
@@ -67,8 +69,7 @@ int64_t ParkingBound::RateOut(int device, const Room& room) const {
   int64_t fastest = 0;
   std::vector<int64_t> to_free;
   for (int lender = 0; lender < fabric_.devices; ++lender) {
-    const int64_t rate =
-        lender == device || room.lendable[lender] == 0 ? 0 : fabric_.rate[device][lender];
+    const int64_t rate = room.lendable[lender] == 0 ? 0 : fabric_.rate[device][lender];
     fastest = std::max(fastest, rate);
     if (room.free[lender]) {
       to_free.push_back(rate);
@@ -76,9 +77,55 @@ int64_t ParkingBound::RateOut(int device, const Room& room) const {
       sum = Sum(sum, rate);
     }
   }
-  if (fabric_.engines == CopyEngines::kOneForAllPeers)
-    return std::min(fabric_.cap[device], fastest);
-  return std::min(fabric_.cap[device], Sum(sum, SumOfLargest(to_free, room.free_lenders)));
+  const bool one_engine = fabric_.engines == CopyEngines::kOneForAllPeers;
+  const int64_t all = Sum(sum, SumOfLargest(to_free, room.pool.size()));
+  return std::min(fabric_.cap[device], one_engine ? fastest : all);
+}
+
+std::vector<int64_t> ParkingBound::RatesInto(absl::Span<const DeviceId> placed,
+                                             const Room& room) const {
+  size_t unplaced_owners = 0;
+  for (size_t worker = placed.size(); worker < demand_.workers.size(); ++worker) {
+    unplaced_owners += demand_.workers[worker].parked > Bytes(0) ? 1 : 0;
+  }
+  std::vector<int64_t> rates;
+  for (int lender = 0; lender < fabric_.devices; ++lender) {
+    if (!room.free[lender]) continue;
+    int64_t sum = 0;
+    for (size_t worker = 0; worker < placed.size(); ++worker) {
+      if (demand_.workers[worker].parked == Bytes(0)) continue;
+      sum = Sum(sum, fabric_.rate[placed[worker].value][lender]);
+    }
+    std::vector<int64_t> from_free;
+    for (int owner = 0; owner < fabric_.devices; ++owner) {
+      if (room.free[owner]) from_free.push_back(fabric_.rate[owner][lender]);
+    }
+    sum = Sum(sum, SumOfLargest(from_free, unplaced_owners));
+    rates.push_back(std::min(fabric_.cap[lender], sum));
+  }
+  std::sort(rates.begin(), rates.end(), std::greater<>());
+  return rates;
+}
+
+// Owners without a device go to different ones: the best that can be is the most bytes on the
+// fastest device, and so on.
+Nanos ParkingBound::TimeOfUnplaced(size_t placed, const Room& room) const {
+  std::vector<int64_t> rates;
+  for (int device = 0; device < fabric_.devices; ++device) {
+    if (room.free[device]) rates.push_back(room.rate_out[device]);
+  }
+  std::vector<Bytes> parked;
+  for (size_t worker = placed; worker < demand_.workers.size(); ++worker) {
+    if (demand_.workers[worker].parked > Bytes(0)) parked.push_back(demand_.workers[worker].parked);
+  }
+  std::sort(rates.begin(), rates.end(), std::greater<>());
+  std::sort(parked.begin(), parked.end(), std::greater<>());
+  Nanos time;
+  for (size_t owner = 0; owner < parked.size(); ++owner) {
+    if (rates[owner] == 0) return TimedFlow::kLongest;
+    time = std::max(time, TransferTime(parked[owner], rates[owner]));
+  }
+  return time;
 }
 
 void ParkingBound::AddOwners(absl::Span<const DeviceId> placed, const Room& room,
@@ -88,25 +135,25 @@ void ParkingBound::AddOwners(absl::Span<const DeviceId> placed, const Room& room
   int64_t best_out = 0;
   for (int device = 0; device < fabric_.devices; ++device) {
     if (!room.free[device]) continue;
-    best_out = std::max(best_out, RateOut(device, room));
+    best_out = std::max(best_out, room.rate_out[device]);
     for (int lender = 0; lender < fabric_.devices; ++lender) {
-      if (lender != device)
-        best_rate[lender] = std::max(best_rate[lender], fabric_.rate[device][lender]);
+      best_rate[lender] = std::max(best_rate[lender], fabric_.rate[device][lender]);
     }
   }
+  const bool one_engine = fabric_.engines == CopyEngines::kOneForAllPeers;
   const auto workers = static_cast<int>(demand_.workers.size());
   for (int worker = 0; worker < workers; ++worker) {
     const int64_t parked = demand_.workers[worker].parked.value;
     if (parked == 0) continue;
     const bool has_device = worker < static_cast<int>(placed.size());
-    const int device = has_device ? placed[worker].value : -1;
-    flow.AddArc(TimedFlow::kSource, 2 + worker, parked,
-                has_device ? RateOut(device, room) : best_out);
+    const int device = has_device ? placed[worker].value : 0;
     const std::vector<int64_t>& rates = has_device ? fabric_.rate[device] : best_rate;
+    flow.AddArc(TimedFlow::kSource, 2 + worker, parked,
+                has_device ? room.rate_out[device] : best_out);
     for (int lender = 0; lender < fabric_.devices; ++lender) {
-      if (lender == device || rates[lender] == 0 || room.lendable[lender] == 0) continue;
-      const bool one_engine = fabric_.engines == CopyEngines::kOneForAllPeers;
-      flow.AddArc(2 + worker, 2 + workers + lender, std::min(parked, room.lendable[lender]),
+      const int64_t limit = std::min(parked, room.lendable[lender]);
+      if (rates[lender] == 0 || limit == 0) continue;
+      flow.AddArc(2 + worker, 2 + workers + lender, limit,
                   one_engine ? SwapFabric::kUnlimited : rates[lender]);
     }
   }
@@ -123,11 +170,20 @@ ParkingTime ParkingBound::Of(absl::Span<const DeviceId> placed, const ParkingTim
     flow.AddArc(2 + workers + device, room.free[device] ? pool : TimedFlow::kSink,
                 room.lendable[device], fabric_.cap[device]);
   }
-  flow.AddArc(pool, TimedFlow::kSink, room.pool, SwapFabric::kUnlimited);
+  // Lenders without a device go to different ones: the most that can be taken in is the most room
+  // on the device that takes in fastest, and so on.
+  const std::vector<int64_t> rates = RatesInto(placed, room);
+  for (size_t lender = 0; lender < room.pool.size(); ++lender) {
+    flow.AddArc(pool, TimedFlow::kSink, room.pool[lender], rates[lender]);
+  }
   const int64_t most = flow.MostFlow();
   const Bytes unparked = parked_ - Bytes(most);
   if (unparked < before.unparked) return before;
-  return {unparked, flow.LeastTime(most, unparked == before.unparked ? before.time : Nanos(0))};
+  const Nanos from = unparked == before.unparked ? before.time : Nanos(0);
+  const Nanos time = flow.LeastTime(most, from);
+  // Holds for maps that park everything; those that do not come after all that do.
+  if (unparked > Bytes(0)) return {unparked, time};
+  return {unparked, std::max(time, TimeOfUnplaced(placed.size(), room))};
 }
 
 }  // namespace siphon

@@ -1,6 +1,7 @@
 #ifndef SIPHON_PLANNER_MAPPING_PARKING_BOUND_H_
 #define SIPHON_PLANNER_MAPPING_PARKING_BOUND_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -15,8 +16,10 @@ namespace siphon {
 
 // What no completion of a map can beat: LeastParkingTime, with these freedoms for workers that have
 // no device yet. Each of them may lend from every free device at once, as long as all such lenders
-// together lend no more than they have; an owner among them has the best free device's links to
-// each lender. So what a completion parks, the relaxed network can carry in the same time.
+// together take no more, nor faster, than they could on the best devices, one each; an owner among
+// them has the best free device's links to each lender. So what a completion parks, the relaxed
+// network can carry in the same time. If all can be parked, owners without a device also need what
+// the fastest free devices, one each, take.
 class ParkingBound {
  public:
   // Both must outlive this. Requires: CheckParkingDemand.
@@ -30,8 +33,10 @@ class ParkingBound {
   struct Room;  // what may be lent, by device
 
   Room RoomFor(absl::Span<const DeviceId> placed) const;
-  // Of an owner on `device`, over all that may lend to it.
   int64_t RateOut(int device, const Room& room) const;
+  // Of free devices as lenders, fastest first.
+  std::vector<int64_t> RatesInto(absl::Span<const DeviceId> placed, const Room& room) const;
+  Nanos TimeOfUnplaced(size_t placed, const Room& room) const;
   void AddOwners(absl::Span<const DeviceId> placed, const Room& room, TimedFlow& flow) const;
 
   const SwapFabric& fabric_;
