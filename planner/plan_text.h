@@ -24,6 +24,7 @@ struct PlanStage {
   std::string names;  // of the layers, for people
   StageCost cost;
   std::vector<LayerCost> layer_costs;  // of `layers`; empty: the stage is one piece
+  Nanos host_step;                     // its optimizer step, where computed on the host
   friend bool operator==(const PlanStage&, const PlanStage&) = default;
 };
 
@@ -75,7 +76,6 @@ struct PlanText {
   // What 1, 2, ... workers get computed at the same time, in thousandths of one alone, the last
   // entry for more; empty: none slows another one.
   std::vector<int64_t> cores_together;
-  Nanos host_step;  // optimizer step of all layers on the host; 0: not known
   PlanPrediction predicted;
   Topology topology;      // without devices: workers of one machine, joined as above
   DeviceMapping mapping;  // empty: worker w on device w

@@ -36,13 +36,12 @@ inline constexpr absl::string_view kOneGroupBehindWord =
     "one_group_behind";  // the only one written
 inline constexpr absl::string_view kCostsKey = "costs";
 inline constexpr absl::string_view kCoresTogetherKey = "cores_together";
-inline constexpr std::array<PlanField<PlanText>, 6> kJobFields = {{
+inline constexpr std::array<PlanField<PlanText>, 5> kJobFields = {{
     {"link_latency", &PlanText::link_latency},
     {"link_rate", &PlanText::link_rate},
     {"host_rate", &PlanText::host_rate},
     {"copy_rate", &PlanText::copy_rate},
     {"message_room", &PlanText::message_room},
-    {"host_step", &PlanText::host_step},
 }};
 
 inline constexpr absl::string_view kPeakKey = "peak";
@@ -104,6 +103,9 @@ inline constexpr absl::string_view kLayersKey = "layers";
 inline constexpr absl::string_view kNamesKey = "names";
 inline constexpr absl::string_view kUpdateKey = "update";
 inline constexpr absl::string_view kHostWord = "host";  // the only update that is written
+inline constexpr std::array<PlanField<PlanStage>, 1> kHostStepFields = {{
+    {"host_step", &PlanStage::host_step},
+}};
 inline constexpr std::array<PlanField<StageCost>, 14> kStageFields = {{
     {"forward", &StageCost::forward, ZeroFigure::kWritten},
     {"input_backward", &StageCost::input_backward, ZeroFigure::kWritten},

@@ -80,10 +80,12 @@ absl::Status ReadStageKey(const PlanPair& pair, StageLines& lines) {
     return absl::OkStatus();
   }
   if (HasField(kStageFields, key)) return ReadField(kStageFields, pair, lines.stage.cost);
+  if (HasField(kHostStepFields, key)) return ReadField(kHostStepFields, pair, lines.stage);
   return ErrorAt(pair.key,
                  absl::StrCat("unknown key ", QuotedWord(key), "; known: ",
                               absl::StrJoin({kWorkerKey, kLayersKey, kNamesKey, kUpdateKey}, ", "),
-                              ", ", FieldNames(kStageFields), ", ", kGroupWord));
+                              ", ", FieldNames(kStageFields), ", ", FieldNames(kHostStepFields),
+                              ", ", kLayersWord, ", ", kGroupWord));
 }
 
 }  // namespace
@@ -92,7 +94,7 @@ std::string LinesOfStage(const PlanStage& stage, const StagePlan& memory) {
   std::string text = KeyLine(kWorkerKey, absl::StrCat(stage.worker.value));
   text += KeyLine(kLayersKey, absl::StrCat(stage.layers.begin, " to ", stage.layers.end - 1));
   if (!stage.names.empty()) text += KeyLine(kNamesKey, stage.names);
-  text += FieldLines(kStageFields, stage.cost);
+  text += FieldLines(kStageFields, stage.cost) + FieldLines(kHostStepFields, stage);
   if (memory.update == UpdatePlace::kHost) text += KeyLine(kUpdateKey, kHostWord);
   const std::vector<LayerCost>& costs = stage.layer_costs;
   for (size_t begin = 0; begin < costs.size();) {

@@ -135,10 +135,11 @@ TEST(PlanText, ReadsBackWhatItPrintsWhateverTheNumbers) {
                     .backward_workspace = Bytes(number())};
     }
     plan.workers[1].capacity = Bytes(number());
-    plan.host_step = Nanos(number());
+    plan.stages[0].host_step = Nanos(number());
     plan.predicted.peak.assign(2 * plan.training.replicas, Bytes(number()));
     plan.stages[0].layer_costs = {{.forward = Nanos(number())}, {.stash = Bytes(number())}};
-    plan.stages[1].layer_costs = {{.whole_backward = Nanos(number())}};
+    plan.stages[1].layer_costs = {
+        {.whole_backward = Nanos(number()), .optimizer = Nanos(number())}};
     EXPECT_EQ(Parsed(ToString(plan)), plan) << ToString(plan);
   }
 }
@@ -147,7 +148,7 @@ TEST(PlanText, ReadsBackWhatItPrintsWhateverTheNumbers) {
 PlanText PlanWithMemory() {
   PlanText plan = Parsed(kShortPlan);
   plan.strategy = "d2d_swap";
-  plan.host_step = Nanos(7'000'000);
+  plan.stages[1].host_step = Nanos(7'000'000);
   plan.host_rate = BytesPerSecond(11'700'000'000);
   plan.predicted = {Nanos(96'000'000), Nanos(80'000'000), {Bytes(5), Bytes(6)}};
   plan.topology = UniformTopology(3, BytesPerSecond(25'000'000'000), Nanos(2'000));
@@ -155,7 +156,7 @@ PlanText PlanWithMemory() {
   plan.workers[1].slack = Bytes(77);
   plan.stages[0].layer_costs = {{.forward = Nanos(1'000'000), .stash = Bytes(3 << 20)},
                                 {.forward = Nanos(500'000), .stash = Bytes(3 << 20)}};
-  plan.stages[1].layer_costs = {{.kept_for_weights = Bytes(9)}};
+  plan.stages[1].layer_costs = {{.kept_for_weights = Bytes(9), .optimizer = Nanos(5)}};
   plan.memory.stages.resize(2);
   plan.memory.stages[0].groups = {
       {.group = {GroupKind::kActivations, {0, 2}, Bytes(6 << 20), Bytes(12), Nanos(1'500'000)},
@@ -195,8 +196,9 @@ TEST(PlanText, KeepsMemoryPlanMappingAndTopology) {
                       "1.5ms, d2d_swap to device 0 2MiB, device 1 4MiB, else recompute\n"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("  update:             host\n"
-                      "  layer 2: forward 0ns, kept_for_weights 9B\n"
+  EXPECT_NE(text.find("  host_step:          7ms\n"
+                      "  update:             host\n"
+                      "  layer 2: forward 0ns, optimizer 5ns, kept_for_weights 9B\n"
                       "  group 0: optimizer_state of layer 2, 8B, host_swap\n"),
             std::string::npos)
       << text;
@@ -244,43 +246,43 @@ std::string AfterMemoryEdit(absl::string_view from, absl::string_view to) {
 
 TEST(PlanText, RefusesGroupsThatCannotBe) {
   EXPECT_EQ(AfterMemoryEdit("layers 0 to 1, 6MiB", "layers 0 to 2, 6MiB"),
-            "53:12: the group has layers 0 to 2, but stage 0 has 0 to 1");
+            "52:12: the group has layers 0 to 2, but stage 0 has 0 to 1");
   EXPECT_EQ(AfterMemoryEdit("device 1 4MiB", "device 1 5MiB"),
-            "53:12: the stripes do not add up to the 6MiB of the group; 'd2d_swap to device 1 "
+            "52:12: the stripes do not add up to the 6MiB of the group; 'd2d_swap to device 1 "
             "6MiB' would");
   EXPECT_EQ(AfterMemoryEdit("device 1 4MiB", "device 3 4MiB"),
-            "53:12: there is no device 3; devices are 0 to 2");
+            "52:12: there is no device 3; devices are 0 to 2");
   EXPECT_EQ(AfterMemoryEdit("device 1 4MiB", "device 0 4MiB"),
-            "53:12: device 0 has two stripes of the group; put both into one");
+            "52:12: device 0 has two stripes of the group; put both into one");
   EXPECT_EQ(AfterMemoryEdit("8B, host_swap", "8B, recompute"),
             "73:12: optimizer_state cannot be computed again; only activations can");
   EXPECT_EQ(AfterMemoryEdit("else recompute", "else d2d_swap"),
-            "53:12: the second choice is for when lenders refuse, so it is not d2d_swap");
+            "52:12: the second choice is for when lenders refuse, so it is not d2d_swap");
   EXPECT_EQ(AfterMemoryEdit("group 0: act", "group 1: act"),
-            "53:9: group 1 is out of order; the next one is 0");
+            "52:9: group 1 is out of order; the next one is 0");
 }
 
 TEST(PlanText, RefusesLayersDevicesAndPeaksThatAreMissing) {
   EXPECT_EQ(AfterMemoryEdit("  layer 1: forward 500us, stash 3MiB\n", ""),
-            "35:1: stage 0 has lines with the costs of 1 of its 2 layers; either all layers of all "
+            "34:1: stage 0 has lines with the costs of 1 of its 2 layers; either all layers of all "
             "stages have them or none");
-  EXPECT_EQ(AfterMemoryEdit("  layer 2: forward 0ns, kept_for_weights 9B\n", ""),
-            "55:1: stage 1 has lines with the costs of 0 of its 1 layers; either all layers of all "
+  EXPECT_EQ(AfterMemoryEdit("  layer 2: forward 0ns, optimizer 5ns, kept_for_weights 9B\n", ""),
+            "54:1: stage 1 has lines with the costs of 0 of its 1 layers; either all layers of all "
             "stages have them or none");
   EXPECT_EQ(AfterMemoryEdit("  layer 1: for", "  layer 2: for"),
-            "52:3: 'layer 2' is out of order; the stage has layers 0 to 1, and layer 1 is the next "
+            "51:3: 'layer 2' is out of order; the stage has layers 0 to 1, and layer 1 is the next "
             "one");
   EXPECT_EQ(AfterMemoryEdit("device:             0", "device:             2"),
-            "32:23: device 2 has worker 0 already");
+            "31:23: device 2 has worker 0 already");
   EXPECT_EQ(AfterMemoryEdit("device:             0", "device:             3"),
-            "32:23: there is no device 3; devices are 0 to 2");
+            "31:23: there is no device 3; devices are 0 to 2");
   EXPECT_EQ(AfterMemoryEdit("  device:             0\n", ""),
-            "31:1: worker 1 has 0 devices; it needs 1, one for each replica");
+            "30:1: worker 1 has 0 devices; it needs 1, one for each replica");
   EXPECT_EQ(AfterMemoryEdit("5B, 6B", "5B"),
-            "15:1: there are 1 peaks of 2 workers; write one each");
+            "14:1: there are 1 peaks of 2 workers; write one each");
   EXPECT_EQ(
       AfterMemoryEdit("links 0 -> 1, 2", "links 0 -> 1, 1"),
-      "20:1: the link from device 0 to device 1 is given twice; one entry has the rate of all "
+      "19:1: the link from device 0 to device 1 is given twice; one entry has the rate of all "
       "wires together");
   EXPECT_EQ(AfterMemoryEdit("update:             host", "update:             lender"),
             "71:23: update is 'lender'; the only place to name is host");

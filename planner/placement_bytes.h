@@ -1,0 +1,29 @@
+#ifndef SIPHON_PLANNER_PLACEMENT_BYTES_H_
+#define SIPHON_PLANNER_PLACEMENT_BYTES_H_
+
+#include <array>
+#include <vector>
+
+#include "planner/memory_plan.h"
+#include "planner/plan_text.h"
+#include "planner/schedule.h"
+#include "planner/units.h"
+
+namespace siphon {
+
+// [stage]: the most microbatches between their F and their B (or W) at once.
+std::vector<int> PeakLiveMicrobatches(const Schedule& schedule);
+
+// [placement]
+using PlacementBytes = std::array<Bytes, kPlacements>;
+
+// [stage]: its parameters, gradients, optimizer state and saved activations by where they are while
+// nobody needs them, activations once for each of the most microbatches that are live at once.
+// Those of no group are kept.
+std::vector<PlacementBytes> BytesByPlacement(const PlanText& plan);
+
+PlacementBytes Sum(const std::vector<PlacementBytes>& stages);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_PLACEMENT_BYTES_H_
