@@ -158,11 +158,20 @@ class ProgramLowering {
     const Life life = LifeOf(action);
     if (life.forward == kNone || life.backward == kNone) return;
     const SwapTiming timing = TimingOf(action.stage);
+    if (timing.forwards_to_leave == 0) {
+      if (life.backward > life.forward + 1) Move(action, life.forward + 1, timing);
+      return;
+    }
     const auto next = std::upper_bound(forwards_.begin(), forwards_.end(), life.forward);
     const auto past = std::lower_bound(next, forwards_.end(), life.backward);
     if (next == past) return;
     const auto waited = std::min<std::ptrdiff_t>(timing.forwards_to_leave, past - next) - 1;
-    const int gone = *(next + std::max<std::ptrdiff_t>(0, waited));
+    Move(action, *(next + waited), timing);
+  }
+
+  // The copy out has until slot `gone`.
+  void Move(const Action& action, int gone, const SwapTiming& timing) {
+    const Life life = LifeOf(action);
     const int back = std::max(gone + 1, life.backward - timing.actions_to_come_back);
     before_[life.forward].forward.push_back(As(action, ActionKind::kSwapOut));
     before_[gone].leaving.push_back(As(action, ActionKind::kSwapOutEnd));

@@ -12,8 +12,8 @@ namespace siphon {
 // When the copies of one stage may run: the longer, the more work hides them, and the more memory
 // holds tensors that are on their way.
 struct SwapTiming {
-  // SWAP_OUT_END stands before so many of the worker's forwards behind the F: 1 is the first
-  // action that takes memory again.
+  // SWAP_OUT_END stands before so many of the worker's forwards behind the F. 0: right behind the
+  // F, so that what comes in for the next backward finds room.
   int forwards_to_leave = 1;
   // SWAP_IN stands so many compute actions before the one that needs the tensors. 0: right before
   // it, so that only the backward of the layers behind hides the copy.
@@ -37,8 +37,9 @@ struct LowerMemoryOptions {
 };
 
 // `schedule` with the memory actions that `plan` means (planner/memory_plan.h):
-// - activations leave behind their F and are back for their B or I; those of a microbatch without
-//   another forward of their worker in between stay, since nothing would use the room;
+// - activations leave behind their F and are back for their B or I; those of a microbatch whose
+//   backward follows its forward directly stay, and where copies out have until the next forward,
+//   those without one in between, since nothing would use the room;
 // - parameters, gradients and optimizer state are in from their first use to their last, and away
 //   in between where the worker does other things for long enough;
 // - groups of optimizer state that are away step one after the other, each with a STEP of its own

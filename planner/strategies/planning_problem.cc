@@ -1,8 +1,10 @@
 #include "planner/strategies/planning_problem.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
+#include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "planner/layer_cost.h"
 #include "planner/status.h"
@@ -70,16 +72,35 @@ absl::Status CheckPlanningProblem(const PlanningProblem& problem) {
   return CheckDevices(problem);
 }
 
+namespace {
+
+// Every stage takes the part of the host's step that its optimizer state is of all.
+std::vector<Nanos> HostSteps(Nanos all, const std::vector<StageCost>& stages) {
+  absl::int128 state = 0;
+  for (const StageCost& stage : stages) state += stage.optimizer_state.value;
+  std::vector<Nanos> steps;
+  for (const StageCost& stage : stages) {
+    const absl::int128 part = absl::int128(all.value) * stage.optimizer_state.value;
+    steps.emplace_back(state == 0 ? 0 : static_cast<int64_t>((part + state - 1) / state));
+  }
+  return steps;
+}
+
+}  // namespace
+
 SimulationInput SimulationOf(const PlanningProblem& problem, const DeviceMapping& mapping,
                              MemoryPlan memory, Schedule schedule) {
+  std::vector<StageCost> stages = StageCosts(problem.profile, problem.partition);
+  std::vector<Nanos> host_step = HostSteps(problem.host_step, stages);
   return {.schedule = std::move(schedule),
-          .stages = StageCosts(problem.profile, problem.partition),
+          .stages = std::move(stages),
           .layers = LayerCosts(problem.profile, problem.partition),
           .topology = problem.topology,
           .device_of_worker = mapping.device_of_worker,
           .transport = problem.transport,
           .cores = problem.cores,
           .memory = std::move(memory),
+          .host_step = std::move(host_step),
           .capacity = problem.capacity,
           .held = problem.held};
 }

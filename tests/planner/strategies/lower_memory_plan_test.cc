@@ -57,6 +57,13 @@ TEST(LowerMemoryPlan, GivesCopiesMoreTimeWhenTold) {
             "0B2 0B3\n");
 }
 
+TEST(LowerMemoryPlan, EndsCopiesOutBeforeABackwardTakesRoomWhenTold) {
+  EXPECT_EQ(Lowered("0F0 0F1 0B0 0F2 0B1 0B2\n", {Activations(Placement::kHostSwap)},
+                    {.forwards_to_leave = 0, .actions_to_come_back = 0}),
+            "0SWAP_OUT0.0 0F0 0SWAP_OUT_END0.0 0SWAP_OUT1.0 0F1 0SWAP_OUT_END1.0 0SWAP_IN0.0 0B0 "
+            "0SWAP_OUT2.0 0F2 0SWAP_OUT_END2.0 0SWAP_IN1.0 0B1 0SWAP_IN2.0 0B2\n");
+}
+
 TEST(LowerMemoryPlan, BringsTheLastLayersBackFirst) {
   EXPECT_EQ(Lowered("0F0 0F1 0B0 0B1\n",
                     {Activations(Placement::kHostSwap), Activations(Placement::kHostSwap)}),
@@ -281,7 +288,7 @@ TEST(LowerMemoryPlan, KeepsTheRulesForEveryScheduleAndAnyPlan) {
     const MemoryPlan plan = RandomPlan(stages, dice);
     LowerMemoryOptions options;
     for (int stage = 0; stage < stages; ++stage) {
-      options.timing.push_back({.forwards_to_leave = dice.Roll(1, 3),
+      options.timing.push_back({.forwards_to_leave = dice.Roll(0, 3),
                                 .actions_to_come_back = dice.Roll(0, 4),
                                 .actions_before_step = dice.Roll(0, 2),
                                 .groups_ahead = dice.Roll(0, 2)});
@@ -292,6 +299,8 @@ TEST(LowerMemoryPlan, KeepsTheRulesForEveryScheduleAndAnyPlan) {
     const std::string what = entry.name + ", seed " + std::to_string(seed);
     EXPECT_EQ(WithoutMemory(*lowered), schedule) << what;
     EXPECT_EQ(BrokenRule(*lowered, plan), "") << what << "\n" << ToString(*lowered);
+    const absl::Status valid = ValidateSchedule(*lowered, SchedulePurpose::kTraining, plan);
+    EXPECT_TRUE(valid.ok()) << what << ": " << valid;
   }
 }
 

@@ -1,0 +1,42 @@
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "planner/status.h"
+#include "planner/strategies/fit_moves.h"
+#include "planner/strategies/map_draft.h"
+#include "planner/strategies/strategies.h"
+#include "planner/strategies/swap_draft.h"
+
+namespace siphon {
+namespace {
+
+absl::Status NoRoom(DraftSimulator& simulator) {
+  SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft kept, DraftKeep(simulator));
+  const auto most = std::max_element(kept.excess.begin(), kept.excess.end());
+  const auto worker = static_cast<int>(most - kept.excess.begin());
+  const Bytes capacity = simulator.CapacityOf(worker);
+  return absl::ResourceExhaustedError(
+      absl::StrCat("worker ", worker, " needs ", FormatBytes(capacity + *most),
+                   " at its fullest under d2d_swap, its capacity is ", FormatBytes(capacity),
+                   ", and lenders that it reaches have no room for the rest"));
+}
+
+}  // namespace
+
+absl::StatusOr<SimulatedDraft> DraftPeerSwap(DraftSimulator& simulator) {
+  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft kept, DraftKeep(simulator));
+  if (Fits(kept)) return kept;
+  SIPHON_ASSIGN_OR_RETURN(const DraftPlan mapped, MapToLenders(simulator.problem(), kept));
+  return SwapToOnePlace(simulator, mapped, Placement::kPeerSwap);
+}
+
+absl::StatusOr<PlannedStep> PlanPeerSwap(const PlanningProblem& problem) {
+  SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
+  DraftSimulator simulator(problem);
+  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, DraftPeerSwap(simulator));
+  if (!Fits(draft)) return NoRoom(simulator);
+  return PlannedOf(problem, std::move(draft), "d2d_swap");
+}
+
+}  // namespace siphon

@@ -1,0 +1,31 @@
+#ifndef SIPHON_PLANNER_STRATEGIES_DRAFT_CHANGES_H_
+#define SIPHON_PLANNER_STRATEGIES_DRAFT_CHANGES_H_
+
+#include <vector>
+
+#include "planner/strategies/draft_plan.h"
+#include "planner/strategies/planning_problem.h"
+
+namespace siphon {
+
+// Where tensors of the problem can go at all.
+std::vector<Placement> PossiblePlacements(const PlanningProblem& problem,
+                                          const DeviceMapping& mapping);
+
+// Drafts that differ from `draft` in one decision for `worker`, those first that promise most:
+// layers from one place to another (all of a place, half of them, one), how long copies have, how
+// many layers go together. `draft` itself is not among them.
+std::vector<DraftPlan> ChangesOf(const PlanningProblem& problem, const DraftPlan& draft,
+                                 WorkerId worker);
+
+// Drafts in which another worker sends more to the host, and so has room to lend to `worker`, whose
+// tensors that are recomputed or on the host go to lenders instead.
+std::vector<DraftPlan> ChangesWithRoom(const PlanningProblem& problem, const DraftPlan& draft,
+                                       WorkerId worker);
+
+// Drafts with two workers' devices exchanged; none where the problem has a mapping.
+std::vector<DraftPlan> ExchangesOf(const PlanningProblem& problem, const DraftPlan& draft);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_STRATEGIES_DRAFT_CHANGES_H_

@@ -1,0 +1,69 @@
+#ifndef SIPHON_PLANNER_STRATEGIES_DRAFT_SIMULATOR_H_
+#define SIPHON_PLANNER_STRATEGIES_DRAFT_SIMULATOR_H_
+
+#include <compare>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "planner/strategies/draft_plan.h"
+#include "planner/strategies/planning_problem.h"
+
+namespace siphon {
+
+// Less is better.
+struct DraftScore {
+  Bytes excess;  // above the capacities, all workers together; 0: the plan fits
+  Nanos step;
+  friend auto operator<=>(const DraftScore&, const DraftScore&) = default;
+};
+
+struct SimulatedDraft {
+  DraftPlan draft;  // with its lenders
+  MemoryPlan memory;
+  Schedule schedule;
+  SimulatedStep simulated;    // without limits, so that one sees by how much it does not fit
+  std::vector<Bytes> excess;  // [worker], what no lender has room for included
+  DraftScore score;
+};
+bool Fits(const SimulatedDraft& simulated);
+
+// Simulates drafts of one problem, and counts.
+class DraftSimulator {
+ public:
+  // The problem must outlive this. Requires: CheckPlanningProblem.
+  explicit DraftSimulator(const PlanningProblem& problem);
+
+  const PlanningProblem& problem() const { return problem_; }
+  int simulations() const { return simulations_; }
+
+  // Lenders are assigned anew, exactly (AssignParking): each worker lends what it does not need at
+  // its own fullest, and has lent at most the bytes of all microbatches that can be away at once.
+  // Errors: ResourceExhausted when host, drives or devices without a worker have too little;
+  // InvalidArgument when there is no way to a placement (no host, no drive).
+  absl::StatusOr<SimulatedDraft> Run(DraftPlan draft);
+
+  Bytes CapacityOf(int worker) const;  // 0: no limit
+  // [stage]: of how many microbatches the activations can be away at once.
+  const std::vector<int>& away() const { return away_; }
+  // What a worker would have with its lenders if all of them had room.
+  Bytes ParkedBy(const DraftPlan& draft, int worker) const;
+
+ private:
+  absl::StatusOr<SimulatedDraft> Simulated(DraftPlan draft);
+  // [worker]: at its fullest if nothing were lent.
+  absl::StatusOr<std::vector<Bytes>> OwnPeaks(const DraftPlan& draft);
+  // Returns [worker]: bytes that no lender has room for.
+  absl::StatusOr<std::vector<Bytes>> AssignLenders(DraftPlan& draft);
+  std::vector<Bytes> PeaksOf(const SimulatedStep& step) const;
+
+  const PlanningProblem& problem_;
+  std::vector<int> away_;
+  int simulations_ = 0;
+  // The latest answer of OwnPeaks.
+  DraftPlan kept_;
+  std::vector<Bytes> kept_peaks_;
+};
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_STRATEGIES_DRAFT_SIMULATOR_H_

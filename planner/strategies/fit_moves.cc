@@ -1,0 +1,130 @@
+#include "planner/strategies/fit_moves.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "planner/simulator/simulate.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+class MoveFitter {
+ public:
+  MoveFitter(DraftSimulator& simulator, const DraftPlan& draft, const MoveLists& moves)
+      : simulator_(simulator), draft_(draft), moves_(moves) {}
+
+  absl::StatusOr<SimulatedDraft> Fit() {
+    // Workers take between low and high moves; with high they fit, with low not.
+    std::vector<int> low(moves_.size(), -1);
+    std::vector<int> high(moves_.size(), 0);
+    SIPHON_ASSIGN_OR_RETURN(SimulatedDraft best, Run(high));
+    if (Fits(best)) return best;
+    for (size_t worker = 0; worker < moves_.size(); ++worker) {
+      if (!IsFull(best, worker)) continue;
+      low[worker] = 0;
+      high[worker] = static_cast<int>(moves_[worker].size());
+    }
+    SIPHON_ASSIGN_OR_RETURN(best, Run(high));
+    for (size_t worker = 0; worker < moves_.size(); ++worker) {
+      if (high[worker] > 0 && IsFull(best, worker)) return best;
+    }
+    while (true) {
+      std::vector<int> middle = high;
+      bool narrows = false;
+      for (size_t worker = 0; worker < moves_.size(); ++worker) {
+        if (high[worker] - low[worker] < 2) continue;
+        middle[worker] = (low[worker] + high[worker]) / 2;
+        narrows = true;
+      }
+      if (!narrows) break;
+      SIPHON_ASSIGN_OR_RETURN(SimulatedDraft tried, Run(middle));
+      for (size_t worker = 0; worker < moves_.size(); ++worker) {
+        if (middle[worker] == high[worker]) continue;
+        (IsFull(tried, worker) ? low : high)[worker] = middle[worker];
+      }
+      if (tried.score < best.score || Fits(tried)) best = std::move(tried);
+    }
+    return Settle(std::move(high), std::move(best));
+  }
+
+ private:
+  absl::StatusOr<SimulatedDraft> Run(const std::vector<int>& taken) {
+    DraftPlan draft = draft_;
+    for (size_t worker = 0; worker < moves_.size(); ++worker) {
+      for (int move = 0; move < taken[worker]; ++move) Apply(moves_[worker][move], draft);
+    }
+    return simulator_.Run(std::move(draft));
+  }
+
+  // What no lender has room for is left out: more moves would not help.
+  bool IsFull(const SimulatedDraft& simulated, size_t worker) const {
+    const Bytes capacity = simulator_.CapacityOf(static_cast<int>(worker));
+    if (capacity == Bytes(0)) return false;
+    const std::vector<MemoryByKind>& peaks = simulated.simulated.peak;
+    for (size_t account = worker; account < peaks.size(); account += moves_.size()) {
+      if (Total(peaks[account]) > capacity) return true;
+    }
+    return false;
+  }
+
+  // The workers' smallest numbers of moves were found in different company: where they do not fit
+  // together, `best` is the best of what was tried.
+  absl::StatusOr<SimulatedDraft> Settle(std::vector<int> taken, SimulatedDraft best) {
+    constexpr int kMostSteps = 4;
+    for (int step = 0; step < kMostSteps; ++step) {
+      SIPHON_ASSIGN_OR_RETURN(SimulatedDraft tried, Run(taken));
+      if (Fits(tried)) return tried;
+      for (size_t worker = 0; worker < moves_.size(); ++worker) {
+        const auto most = static_cast<int>(moves_[worker].size());
+        if (IsFull(tried, worker)) taken[worker] = std::min(most, taken[worker] + 1);
+      }
+      if (tried.score < best.score) best = std::move(tried);
+    }
+    return best;
+  }
+
+  DraftSimulator& simulator_;
+  const DraftPlan& draft_;
+  const MoveLists& moves_;
+};
+
+}  // namespace
+
+absl::StatusOr<SimulatedDraft> FitMoves(DraftSimulator& simulator, const DraftPlan& draft,
+                                        const MoveLists& moves) {
+  return MoveFitter(simulator, draft, moves).Fit();
+}
+
+absl::StatusOr<SimulatedDraft> Better(absl::StatusOr<SimulatedDraft> a,
+                                      absl::StatusOr<SimulatedDraft> b) {
+  for (absl::StatusOr<SimulatedDraft>* one : {&a, &b}) {
+    if (!one->ok() && !absl::IsResourceExhausted(one->status())) return std::move(*one);
+  }
+  if (!a.ok()) return b;
+  if (!b.ok()) return a;
+  return b->score < a->score ? std::move(b) : std::move(a);
+}
+
+absl::StatusOr<PlannedStep> PlannedOf(const PlanningProblem& problem, SimulatedDraft simulated,
+                                      absl::string_view strategy) {
+  if (!Fits(simulated)) {
+    const auto most = std::max_element(simulated.excess.begin(), simulated.excess.end());
+    const auto worker = static_cast<int>(most - simulated.excess.begin());
+    const Bytes capacity = problem.capacity[worker];
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "worker ", worker, " needs ", FormatBytes(capacity + *most), " at its fullest under ",
+        strategy, ", its capacity is ", FormatBytes(capacity)));
+  }
+  SIPHON_ASSIGN_OR_RETURN(SimulatedStep step,
+                          Simulate(SimulationOf(problem, simulated.draft.mapping, simulated.memory,
+                                                simulated.schedule)));
+  return PlannedStep{.memory = std::move(simulated.memory),
+                     .mapping = std::move(simulated.draft.mapping),
+                     .schedule = std::move(simulated.schedule),
+                     .simulated = std::move(step)};
+}
+
+}  // namespace siphon

@@ -1,0 +1,22 @@
+#ifndef SIPHON_PLANNER_STRATEGIES_IMPROVE_DRAFT_H_
+#define SIPHON_PLANNER_STRATEGIES_IMPROVE_DRAFT_H_
+
+#include "absl/status/statusor.h"
+#include "planner/strategies/draft_simulator.h"
+
+namespace siphon {
+
+// Changes the draft step by step as long as its score improves, at most until the simulator has run
+// `most_simulations` in all. Looks at the workers in the order of what saving memory costs them
+// (recomputation and exposed waits for copies), and takes the first change that helps: layers from
+// one place to another, how long copies have, how many layers go together, room on lenders by what
+// these send to the host themselves, two workers' devices exchanged.
+//
+// The result is never worse than `start`. Deterministic. Errors: as DraftSimulator::Run, but for
+// ResourceExhausted.
+absl::StatusOr<SimulatedDraft> ImproveDraft(DraftSimulator& simulator, SimulatedDraft start,
+                                            int most_simulations);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_STRATEGIES_IMPROVE_DRAFT_H_

@@ -1,0 +1,32 @@
+#ifndef SIPHON_PLANNER_STRATEGIES_MOVE_LISTS_H_
+#define SIPHON_PLANNER_STRATEGIES_MOVE_LISTS_H_
+
+#include <vector>
+
+#include "planner/strategies/draft_plan.h"
+#include "planner/strategies/planning_problem.h"
+
+namespace siphon {
+
+// [worker]: what it does to save memory, in this order, as far as it must.
+using MoveLists = std::vector<std::vector<DraftMove>>;
+
+// First layers are those nearest the model's input. Their activations are made first and used last.
+enum class LayerOrder { kFirstLayersFirst, kLastLayersFirst };
+
+// Each layer's activations, without those of no bytes.
+MoveLists ActivationMoves(const PlanningProblem& problem, Placement to, LayerOrder order);
+
+// Each layer's optimizer state, the last layers first. None of stages that step in the middle
+// (UPDATE) or never.
+MoveLists OptimizerStateMoves(const PlanningProblem& problem, Placement to);
+
+// Each stage's optimizer step to the host; as above.
+MoveLists UpdateMoves(const PlanningProblem& problem);
+
+// First those of `first`, then those of `then`. Requires: of the same workers.
+MoveLists Chain(MoveLists first, const MoveLists& then);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_STRATEGIES_MOVE_LISTS_H_

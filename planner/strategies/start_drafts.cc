@@ -1,0 +1,249 @@
+#include "planner/strategies/start_drafts.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "absl/numeric/int128.h"
+#include "planner/mapping/assign_parking.h"
+#include "planner/mapping/parking_demand.h"
+#include "planner/status.h"
+#include "planner/strategies/fit_moves.h"
+#include "planner/strategies/make_groups.h"
+#include "planner/strategies/move_lists.h"
+
+namespace siphon {
+namespace {
+
+constexpr Bytes kUnlimited{std::numeric_limits<int64_t>::max()};
+constexpr int64_t kNanosPerSecond = 1'000'000'000;
+
+// The slower direction, each while the other runs.
+BytesPerSecond RoundTripRate(const PcieSwitch& uplink) {
+  const auto both = [](BytesPerSecond alone, BytesPerSecond both) {
+    return both > BytesPerSecond(0) ? both : alone;
+  };
+  const BytesPerSecond out = both(uplink.to_host, uplink.to_host_both);
+  const BytesPerSecond in = both(uplink.from_host, uplink.from_host_both);
+  if (out == BytesPerSecond(0) || in == BytesPerSecond(0)) return std::max(out, in);
+  return std::min(out, in);
+}
+
+Bytes BytesIn(Nanos slot, BytesPerSecond rate, int sharers) {
+  if (rate == BytesPerSecond(0)) return kUnlimited;
+  const absl::int128 bytes =
+      absl::int128(rate.value) * slot.value / (absl::int128(kNanosPerSecond) * sharers);
+  return std::min(kUnlimited, Bytes(static_cast<int64_t>(bytes)));
+}
+
+// What a worker does after another.
+enum class Segment {
+  kStateToHost,
+  kHiddenToHost,  // activations of the next layers, as many as pass in a slot
+  kToLenders,     // of the next layers, as many as lenders have room for
+  kRecompute,     // of all other layers, from the last one back
+  kRestToHost,    // of all other layers
+};
+
+// Which workers do the first two segments.
+enum class Saves { kFullWorkersOnly, kAllWorkers };
+
+struct Recipe {
+  Saves saves = Saves::kFullWorkersOnly;
+  std::vector<Segment> segments;
+};
+
+std::vector<Recipe> Recipes() {
+  using enum Segment;
+  return {
+      {Saves::kFullWorkersOnly, {kHiddenToHost, kToLenders, kStateToHost, kRecompute}},
+      {Saves::kFullWorkersOnly, {kStateToHost, kHiddenToHost, kToLenders, kRecompute}},
+      {Saves::kFullWorkersOnly, {kToLenders, kStateToHost, kRecompute}},
+      {Saves::kFullWorkersOnly, {kStateToHost, kRecompute}},
+      {Saves::kFullWorkersOnly, {kHiddenToHost, kRecompute, kStateToHost}},
+      {Saves::kFullWorkersOnly, {kStateToHost, kHiddenToHost, kToLenders, kRestToHost}},
+      {Saves::kAllWorkers, {kToLenders, kRecompute}},
+      {Saves::kAllWorkers, {kRecompute}},
+  };
+}
+
+class RecipeCook {
+ public:
+  RecipeCook(DraftSimulator& simulator, const SimulatedDraft& kept)
+      : simulator_(simulator),
+        problem_(simulator.problem()),
+        kept_(kept),
+        slot_(kept.simulated.step_time.value / problem_.schedule.microbatches) {
+    hidden_ = HiddenHostBytes(problem_, kept.draft.mapping, slot_);
+    state_ = OptimizerStateMoves(problem_, Placement::kHostSwap);
+    layers_ = ActivationMoves(problem_, Placement::kHostSwap, LayerOrder::kFirstLayersFirst);
+  }
+
+  absl::StatusOr<SimulatedDraft> Cook(const Recipe& recipe) {
+    DraftPlan draft = kept_.draft;
+    for (StageDraft& stage : draft.stages) stage.recompute_run = kRecomputeRun;
+    SimulatedDraft base = kept_;
+    std::vector<size_t> first(layers_.size(), 0);
+    if (recipe.saves == Saves::kAllWorkers) {
+      for (size_t worker = 0; worker < layers_.size(); ++worker) {
+        for (const DraftMove& move : state_[worker]) Apply(move, draft);
+        first[worker] = HiddenLayers(worker, 0);
+        for (size_t layer = 0; layer < first[worker]; ++layer) Apply(layers_[worker][layer], draft);
+      }
+      SIPHON_ASSIGN_OR_RETURN(base, simulator_.Run(draft));
+      if (Fits(base)) return base;
+    }
+    SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> parkable, Parkable(base));
+    MoveLists moves;
+    for (size_t worker = 0; worker < layers_.size(); ++worker) {
+      moves.push_back(MovesOf(recipe.segments, worker, first[worker], parkable[worker]));
+    }
+    return FitMoves(simulator_, draft, moves);
+  }
+
+ private:
+  // A few layers keep one input; more of them at once would need more room in their backward.
+  static constexpr int kRecomputeRun = 4;
+
+  Bytes BytesOf(const DraftMove& move) const {
+    const StageRange& stage = problem_.partition.stages[move.stage];
+    const int layer = stage.begin + move.layer;
+    return GroupOf(problem_.profile, stage, GroupKind::kActivations, {layer, layer + 1}).bytes;
+  }
+
+  // How many layers from `first` on the host link can take in a slot.
+  size_t HiddenLayers(size_t worker, size_t first) const {
+    Bytes bytes;
+    size_t layer = first;
+    for (; layer < layers_[worker].size(); ++layer) {
+      bytes += BytesOf(layers_[worker][layer]);
+      if (bytes > hidden_[worker]) break;
+    }
+    return layer - first;
+  }
+
+  // [worker]: how much of what is too much for it lenders have room for.
+  absl::StatusOr<std::vector<Bytes>> Parkable(const SimulatedDraft& base) const {
+    std::vector<Bytes> parkable(layers_.size());
+    if (DeviceCount(problem_.topology) == 0 || problem_.schedule.replicas > 1) return parkable;
+    std::vector<Bytes> peaks;
+    for (const MemoryByKind& peak : base.simulated.peak) peaks.push_back(Total(peak));
+    const ParkingDemand demand = PeakParkingDemand(peaks, problem_.capacity);
+    SIPHON_ASSIGN_OR_RETURN(
+        const ParkingAssignment assignment,
+        AssignParking(problem_.topology, base.draft.mapping, demand, problem_.granule));
+    for (size_t worker = 0; worker < parkable.size(); ++worker) {
+      parkable[worker] = demand.workers[worker].parked - assignment.owners[worker].unparked;
+    }
+    return parkable;
+  }
+
+  std::vector<DraftMove> MovesOf(const std::vector<Segment>& segments, size_t worker, size_t first,
+                                 Bytes parkable) const {
+    std::vector<DraftMove> moves;
+    size_t next = first;
+    const auto take = [&](size_t count, Placement to) {
+      for (; count > 0; --count) {
+        moves.push_back(layers_[worker][next++]);
+        moves.back().to = to;
+      }
+    };
+    for (const Segment segment : segments) {
+      switch (segment) {
+        case Segment::kStateToHost:
+          moves.insert(moves.end(), state_[worker].begin(), state_[worker].end());
+          break;
+        case Segment::kHiddenToHost:
+          take(HiddenLayers(worker, next), Placement::kHostSwap);
+          break;
+        case Segment::kToLenders:
+          take(ParkableLayers(worker, next, parkable), Placement::kPeerSwap);
+          break;
+        case Segment::kRestToHost:
+          take(layers_[worker].size() - next, Placement::kHostSwap);
+          break;
+        case Segment::kRecompute:
+          for (size_t layer = layers_[worker].size(); layer > next; --layer) {
+            moves.push_back(layers_[worker][layer - 1]);
+            moves.back().to = Placement::kRecompute;
+          }
+          next = layers_[worker].size();
+          break;
+      }
+    }
+    return moves;
+  }
+
+  size_t ParkableLayers(size_t worker, size_t first, Bytes parkable) const {
+    Bytes bytes;
+    size_t layer = first;
+    for (; layer < layers_[worker].size(); ++layer) {
+      const DraftMove& move = layers_[worker][layer];
+      bytes += BytesOf(move) * simulator_.away()[move.stage];
+      if (bytes > parkable) break;
+    }
+    return layer - first;
+  }
+
+  DraftSimulator& simulator_;
+  const PlanningProblem& problem_;
+  const SimulatedDraft& kept_;
+  const Nanos slot_;
+  std::vector<Bytes> hidden_;
+  MoveLists state_;
+  MoveLists layers_;  // activations, from the first layers on
+};
+
+bool NeedsHost(const Recipe& recipe) {
+  return recipe.saves == Saves::kAllWorkers ||
+         std::any_of(recipe.segments.begin(), recipe.segments.end(), [](Segment segment) {
+           return segment != Segment::kToLenders && segment != Segment::kRecompute;
+         });
+}
+
+}  // namespace
+
+std::vector<Bytes> HiddenHostBytes(const PlanningProblem& problem, const DeviceMapping& mapping,
+                                   Nanos slot) {
+  const int workers = WorkerCount(problem.schedule);
+  std::vector<Bytes> hidden(static_cast<size_t>(workers));
+  for (int worker = 0; worker < workers; ++worker) {
+    if (DeviceCount(problem.topology) == 0) {
+      hidden[worker] = BytesIn(slot, problem.transport.host_rate, workers);
+      continue;
+    }
+    const auto uplink = SwitchOf(problem.topology, mapping.device_of_worker[worker]);
+    if (!uplink) continue;
+    const auto shares = [&](DeviceId device) {
+      return SwitchOf(problem.topology, device) == uplink;
+    };
+    const auto sharers =
+        std::count_if(mapping.device_of_worker.begin(), mapping.device_of_worker.end(), shares);
+    hidden[worker] =
+        BytesIn(slot, RoundTripRate(problem.topology.switches[*uplink]), static_cast<int>(sharers));
+  }
+  return hidden;
+}
+
+bool ReachesHost(const PlanningProblem& problem, const DeviceMapping& mapping) {
+  if (DeviceCount(problem.topology) == 0) return true;
+  return std::all_of(
+      mapping.device_of_worker.begin(), mapping.device_of_worker.end(),
+      [&](DeviceId device) { return SwitchOf(problem.topology, device).has_value(); });
+}
+
+absl::StatusOr<SimulatedDraft> BestStart(DraftSimulator& simulator, const SimulatedDraft& kept) {
+  RecipeCook cook(simulator, kept);
+  const bool host = ReachesHost(simulator.problem(), kept.draft.mapping);
+  absl::StatusOr<SimulatedDraft> best = kept;
+  for (const Recipe& recipe : Recipes()) {
+    if (NeedsHost(recipe) && !host) continue;
+    best = Better(std::move(best), cook.Cook(recipe));
+  }
+  return best;
+}
+
+}  // namespace siphon

@@ -1,0 +1,30 @@
+#ifndef SIPHON_PLANNER_STRATEGIES_START_DRAFTS_H_
+#define SIPHON_PLANNER_STRATEGIES_START_DRAFTS_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "planner/strategies/draft_simulator.h"
+
+namespace siphon {
+
+// [worker]: bytes that it can send to the host and take back in each slot of the steady state, in
+// which the workers that share its uplink do the same. 0 where there is no host.
+std::vector<Bytes> HiddenHostBytes(const PlanningProblem& problem, const DeviceMapping& mapping,
+                                   Nanos slot);
+
+// Whether every worker can copy to the host.
+bool ReachesHost(const PlanningProblem& problem, const DeviceMapping& mapping);
+
+// The best of some plans that mix places, each as little as needed: activations of the first layers
+// to the host, as many as the steady state hides; those behind them to lenders, as far as these
+// have room; the last layers computed again; optimizer state to the host before or after that. In
+// some of them, workers that have too much already are not the only ones whose tensors go to the
+// host: what fits makes room for others.
+//
+// `kept` is a simulation of a draft that keeps everything. Errors: as DraftSimulator::Run.
+absl::StatusOr<SimulatedDraft> BestStart(DraftSimulator& simulator, const SimulatedDraft& kept);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_STRATEGIES_START_DRAFTS_H_

@@ -1,0 +1,27 @@
+#ifndef SIPHON_PLANNER_STRATEGIES_STRATEGIES_H_
+#define SIPHON_PLANNER_STRATEGIES_STRATEGIES_H_
+
+#include "absl/status/statusor.h"
+#include "planner/strategies/draft_simulator.h"
+#include "planner/strategies/planning_problem.h"
+
+namespace siphon {
+
+// The functions behind the table of strategies. Errors: as in MemoryStrategy.
+#define SIPHON_MEMORY_STRATEGY(name, help, plan) \
+  absl::StatusOr<PlannedStep> plan(const PlanningProblem& problem);
+#include "planner/strategies/strategies.def"
+#undef SIPHON_MEMORY_STRATEGY
+
+// The same plans while they can still be changed; those that do not fit say by how much. Errors: as
+// DraftSimulator::Run.
+absl::StatusOr<SimulatedDraft> DraftKeep(DraftSimulator& simulator);
+absl::StatusOr<SimulatedDraft> DraftRecompute(DraftSimulator& simulator);
+absl::StatusOr<SimulatedDraft> DraftHostSwap(DraftSimulator& simulator);
+absl::StatusOr<SimulatedDraft> DraftPeerSwap(DraftSimulator& simulator);
+absl::StatusOr<SimulatedDraft> DraftNvmeSwap(DraftSimulator& simulator);
+absl::StatusOr<SimulatedDraft> DraftOptimizerOffload(DraftSimulator& simulator);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_STRATEGIES_STRATEGIES_H_

@@ -1,0 +1,31 @@
+#include "planner/strategies/swap_draft.h"
+
+#include <utility>
+
+#include "planner/strategies/fit_moves.h"
+#include "planner/strategies/move_lists.h"
+
+namespace siphon {
+
+absl::StatusOr<SimulatedDraft> SwapToOnePlace(DraftSimulator& simulator, const DraftPlan& draft,
+                                              Placement place) {
+  constexpr SwapTiming kTimings[] = {
+      {.forwards_to_leave = 0, .actions_to_come_back = 0, .groups_ahead = 0},
+      {.forwards_to_leave = 1, .actions_to_come_back = 0, .groups_ahead = 0},
+      {.forwards_to_leave = 1, .actions_to_come_back = 1},
+      {.forwards_to_leave = 2, .actions_to_come_back = 2}};
+  const PlanningProblem& problem = simulator.problem();
+  const MoveLists activations = ActivationMoves(problem, place, LayerOrder::kFirstLayersFirst);
+  const MoveLists state = OptimizerStateMoves(problem, place);
+  absl::StatusOr<SimulatedDraft> best = absl::ResourceExhaustedError("nothing tried");
+  for (const MoveLists& moves : {Chain(state, activations), Chain(activations, state)}) {
+    for (const SwapTiming& timing : kTimings) {
+      DraftPlan timed = draft;
+      for (StageDraft& stage : timed.stages) stage.timing = timing;
+      best = Better(std::move(best), FitMoves(simulator, timed, moves));
+    }
+  }
+  return best;
+}
+
+}  // namespace siphon

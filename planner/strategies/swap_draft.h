@@ -1,0 +1,18 @@
+#ifndef SIPHON_PLANNER_STRATEGIES_SWAP_DRAFT_H_
+#define SIPHON_PLANNER_STRATEGIES_SWAP_DRAFT_H_
+
+#include "absl/status/statusor.h"
+#include "planner/strategies/draft_simulator.h"
+
+namespace siphon {
+
+// The fastest step of those that swap as little as needed to one kind of place, on top of `draft`:
+// optimizer state or activations first, the latter from the first layers on, which are away
+// longest; with copies back that begin right before they are needed, or one or two actions earlier.
+// Errors: as DraftSimulator::Run.
+absl::StatusOr<SimulatedDraft> SwapToOnePlace(DraftSimulator& simulator, const DraftPlan& draft,
+                                              Placement place);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_STRATEGIES_SWAP_DRAFT_H_

@@ -1,0 +1,150 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "planner/strategies/memory_strategy.h"
+#include "planner/validate_schedule.h"
+#include "tests/planner/strategies/planning_testing.h"
+
+namespace siphon {
+namespace {
+
+absl::StatusOr<PlannedStep> PlanWith(absl::string_view strategy, const PlanningProblem& problem) {
+  const auto found = FindMemoryStrategy(strategy);
+  if (!found.ok()) return found.status();
+  return found->plan(problem);
+}
+
+class Dice {
+ public:
+  explicit Dice(uint32_t seed) : engine_(seed) {}
+  int Roll(int low, int high) {
+    return low + static_cast<int>(engine_() % static_cast<uint32_t>(high - low + 1));
+  }
+
+ private:
+  std::mt19937 engine_;
+};
+
+BytesPerSecond GigabytesPerSecond(int rate) { return BytesPerSecond(rate * 1'000'000'000LL); }
+
+Topology SmallServer(int devices, Dice& dice) {
+  Topology topology =
+      dice.Roll(0, 1) == 0
+          ? UniformTopology(devices, GigabytesPerSecond(dice.Roll(1, 8)), Nanos(5))
+          : NvswitchTopology(devices, GigabytesPerSecond(dice.Roll(2, 8)), Nanos(5));
+  for (TopologyLink& link : topology.links) link.wires = 1;
+  for (TopologyDevice& device : topology.devices) device.memory = Bytes(2000);
+  const BytesPerSecond host = GigabytesPerSecond(dice.Roll(1, 3));
+  return WithHost(topology, 2, {.to_host = host, .from_host = host, .latency = Nanos(10)});
+}
+
+// Two or three workers, three layers a stage, and less memory than they would like.
+PlanningProblem SmallProblem(uint32_t seed) {
+  Dice dice(seed);
+  constexpr const char* kSchedules[] = {"1f1b", "gpipe", "zb_h1", "interleaved_1f1b"};
+  const int workers = dice.Roll(2, 3);
+  const Schedule schedule =
+      LoweredSchedule(kSchedules[dice.Roll(0, 3)], workers, workers * dice.Roll(2, 3));
+  const int layers = 3 * StageCount(schedule);
+  PlanningProblem problem =
+      ProblemOf({.forward = Nanos(dice.Roll(50, 200)),
+                 .input_backward = Nanos(dice.Roll(50, 200)),
+                 .weight_backward = Nanos(dice.Roll(50, 200)),
+                 .optimizer = Nanos(20),
+                 .parameters = Bytes(20),
+                 .gradients = Bytes(20),
+                 .optimizer_state = Bytes(dice.Roll(0, 120)),
+                 .boundary = Bytes(10),
+                 .saved = {{"all", Bytes(dice.Roll(50, 150))}}},
+                layers, schedule, SmallServer(workers + dice.Roll(0, 1), dice));
+  problem.granule = Bytes(1);
+  const auto kept = PlanWith("keep", problem);
+  EXPECT_TRUE(kept.ok()) << kept.status();
+  Bytes most;
+  for (const MemoryByKind& peak : kept->simulated.peak) most = std::max(most, Total(peak));
+  SetCapacity(problem, Bytes(most.value * dice.Roll(55, 95) / 100));
+  return problem;
+}
+
+class Auto : public testing::TestWithParam<uint32_t> {};
+
+TEST_P(Auto, IsNeverWorseThanAStrategyThatFits) {
+  const PlanningProblem problem = SmallProblem(GetParam());
+  const auto best = PlanWith("auto", problem);
+  for (const MemoryStrategy& strategy : MemoryStrategies()) {
+    const auto planned = strategy.plan(problem);
+    if (!planned.ok()) continue;
+    ASSERT_TRUE(best.ok()) << strategy.name << " fits, but auto: " << best.status();
+    EXPECT_LE(best->simulated.step_time, planned->simulated.step_time) << strategy.name;
+  }
+}
+
+TEST_P(Auto, GivesAPlanThatIsValidAndWithinAllCapacities) {
+  const PlanningProblem problem = SmallProblem(GetParam());
+  const auto planned = PlanWith("auto", problem);
+  if (!planned.ok()) {
+    EXPECT_EQ(planned.status().code(), absl::StatusCode::kResourceExhausted) << planned.status();
+    return;
+  }
+  EXPECT_TRUE(
+      ValidateSchedule(planned->schedule, SchedulePurpose::kTraining, planned->memory).ok());
+  const auto again =
+      Simulate(SimulationOf(problem, planned->mapping, planned->memory, planned->schedule));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(*again, planned->simulated);
+  for (size_t worker = 0; worker < again->peak.size(); ++worker) {
+    EXPECT_LE(Total(again->peak[worker]), problem.capacity[worker]);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(SmallProblems, Auto, testing::Range(0u, 24u));
+
+TEST(Auto, IsDeterministic) {
+  const PlanningProblem problem = SmallProblem(3);
+  const auto once = PlanWith("auto", problem);
+  const auto twice = PlanWith("auto", problem);
+  ASSERT_EQ(once.ok(), twice.ok());
+  if (!once.ok()) return;
+  EXPECT_EQ(once->memory, twice->memory);
+  EXPECT_EQ(once->schedule, twice->schedule);
+  EXPECT_EQ(once->mapping, twice->mapping);
+}
+
+// Where all devices are alike, it does not matter which worker is on which.
+TEST(Auto, TakesAsLongOnRenumberedDevices) {
+  for (uint32_t seed = 0; seed < 6; ++seed) {
+    PlanningProblem problem = SmallProblem(seed);
+    const int workers = WorkerCount(problem.schedule);
+    problem.topology = WithHost(UniformTopology(workers, GigabytesPerSecond(4), Nanos(5)), workers,
+                                {.to_host = GigabytesPerSecond(2)});
+    for (TopologyLink& link : problem.topology.links) link.wires = 1;
+    DeviceMapping mapping = IdentityMapping(workers);
+    problem.mapping = mapping;
+    const auto in_order = PlanWith("auto", problem);
+    std::reverse(mapping.device_of_worker.begin(), mapping.device_of_worker.end());
+    problem.mapping = mapping;
+    const auto reversed = PlanWith("auto", problem);
+    ASSERT_EQ(in_order.ok(), reversed.ok()) << seed;
+    if (!in_order.ok()) continue;
+    EXPECT_EQ(in_order->simulated.step_time, reversed->simulated.step_time) << seed;
+  }
+}
+
+// 10 billion parameters: recomputation alone is slower than all ways together, and swapping to
+// lenders alone has too little room.
+TEST(Auto, BeatsRecomputationOnADgx1) {
+  const PlanningProblem problem = GptOnDgx1(50);
+  const auto recomputed = PlanWith("recompute", problem);
+  ASSERT_TRUE(recomputed.ok()) << recomputed.status();
+  EXPECT_FALSE(PlanWith("d2d_swap", problem).ok());
+  const auto planned = PlanWith("auto", problem);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  EXPECT_LT(planned->simulated.step_time.value * 100, recomputed->simulated.step_time.value * 97);
+}
+
+}  // namespace
+}  // namespace siphon

@@ -1,0 +1,94 @@
+#ifndef SIPHON_TESTS_PLANNER_STRATEGIES_PLANNING_TESTING_H_
+#define SIPHON_TESTS_PLANNER_STRATEGIES_PLANNING_TESTING_H_
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "pipeline/schedules/build_schedule.h"
+#include "planner/lower_schedule.h"
+#include "planner/strategies/planning_problem.h"
+
+namespace siphon {
+
+inline constexpr int64_t kGiB = int64_t{1} << 30;
+
+// Whole training steps with messages.
+inline Schedule LoweredSchedule(absl::string_view name, int workers, int microbatches) {
+  auto schedule = BuildSchedule(
+      name,
+      {.workers = workers, .chunks = FindSchedule(name)->chunks, .microbatches = microbatches});
+  EXPECT_TRUE(schedule.ok()) << schedule.status();
+  auto lowered = InsertCommunication(*std::move(schedule));
+  EXPECT_TRUE(lowered.ok()) << lowered.status();
+  return AppendOptimizerStep(*std::move(lowered), {});
+}
+
+// `layers` like `layer`, in stages as equal as can be.
+inline PlanningProblem ProblemOf(const LayerProfile& layer, int layers, Schedule schedule,
+                                 Topology topology) {
+  PlanningProblem problem{.schedule = std::move(schedule), .topology = std::move(topology)};
+  problem.profile.layers.assign(static_cast<size_t>(layers), layer);
+  const int stages = StageCount(problem.schedule);
+  for (int stage = 0; stage < stages; ++stage) {
+    problem.partition.stages.push_back({stage * layers / stages, (stage + 1) * layers / stages});
+  }
+  return problem;
+}
+
+inline void SetCapacity(PlanningProblem& problem, Bytes capacity) {
+  problem.capacity.assign(problem.schedule.programs.size(), capacity);
+}
+
+// A layer of GPT with hidden size 4096 and sequences of 1024, two a microbatch, in 16 bits: 201
+// million parameters, 34 + 5 * heads * sequence / hidden = 74 bytes saved for each element of its
+// output (Korthikanti et al., arXiv:2205.05198, formula 2), times of a V100 at half its peak.
+inline LayerProfile GptLayer() {
+  constexpr int64_t kParameters = 201'400'000;
+  constexpr int64_t kElements = 2 * 1024 * 4096;
+  return {.forward = Nanos(14'300'000),
+          .input_backward = Nanos(14'300'000),
+          .weight_backward = Nanos(14'300'000),
+          .optimizer = Nanos(8'000'000),
+          .parameters = Bytes(2 * kParameters),
+          .gradients = Bytes(2 * kParameters),
+          .optimizer_state = Bytes(12 * kParameters),
+          .boundary = Bytes(2 * kElements),
+          .saved = {{"all", Bytes(74 * kElements)}}};
+}
+
+// Eight V100 with 32 GiB in a hybrid cube mesh (as configs/topologies/dgx1_v100.yaml).
+inline Topology Dgx1V100() {
+  constexpr int kWires[8][8] = {{0, 1, 1, 2, 2, 0, 0, 0}, {1, 0, 2, 1, 0, 2, 0, 0},
+                                {1, 2, 0, 2, 0, 0, 1, 0}, {2, 1, 2, 0, 0, 0, 0, 1},
+                                {2, 0, 0, 0, 0, 1, 1, 2}, {0, 2, 0, 0, 1, 0, 2, 1},
+                                {0, 0, 1, 0, 1, 2, 0, 2}, {0, 0, 0, 1, 2, 1, 2, 0}};
+  constexpr BytesPerSecond kWire{24'200'000'000};
+  constexpr BytesPerSecond kDevice{146'000'000'000};
+  constexpr BytesPerSecond kHost{11'700'000'000};
+  Topology topology{.name = "DGX-1"};
+  for (int from = 0; from < 8; ++from) {
+    topology.devices.push_back(
+        {.memory = Bytes(32 * kGiB), .egress = kDevice, .ingress = kDevice, .numa = from / 4});
+    for (int to = 0; to < 8; ++to) {
+      if (kWires[from][to] == 0) continue;
+      topology.links.push_back(
+          {DeviceId(from), DeviceId(to), kWire * kWires[from][to], Nanos(2'000), kWires[from][to]});
+    }
+  }
+  topology.host_memory = Bytes(512'000'000'000);
+  return WithHost(topology, 2, {.to_host = kHost, .from_host = kHost, .latency = Nanos(9'000)});
+}
+
+// One-forward-one-backward of 32 microbatches over the eight devices.
+inline PlanningProblem GptOnDgx1(int layers) {
+  PlanningProblem problem =
+      ProblemOf(GptLayer(), layers, LoweredSchedule("1f1b", 8, 32), Dgx1V100());
+  SetCapacity(problem, Bytes(31 * kGiB));
+  return problem;
+}
+
+}  // namespace siphon
+
+#endif  // SIPHON_TESTS_PLANNER_STRATEGIES_PLANNING_TESTING_H_
