@@ -1,0 +1,244 @@
+#include "planner/strategies/mpress.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "planner/mapping/map_devices.h"
+#include "planner/memory/memory_kind.h"
+#include "planner/status.h"
+#include "planner/strategies/make_groups.h"
+#include "planner/strategies/mpress_assign.h"
+#include "planner/strategies/mpress_emulator.h"
+#include "planner/strategies/mpress_give.h"
+#include "planner/strategies/mpress_times.h"
+
+namespace siphon {
+namespace {
+
+// Each simulates one step. What is found until then stands.
+constexpr int kMostSimulations = 300;
+
+class MpressSearch {
+ public:
+  MpressSearch(const PlanningProblem& problem, const MpressOptions& options)
+      : problem_(problem),
+        options_(options),
+        emulator_(problem),
+        keep_(KeepEverything(problem.profile, problem.partition)) {}
+
+  absl::StatusOr<PlannedStep> Run() {
+    SIPHON_ASSIGN_OR_RETURN(MpressCandidate best, emulator_.Run(keep_));
+    if (best.excess > Bytes(0)) SIPHON_RETURN_IF_ERROR(Save(best));
+    SIPHON_RETURN_IF_ERROR(CheckFits(best));
+    SIPHON_RETURN_IF_ERROR(AddSecondChoices(best));
+    return PlannedStep{.memory = std::move(best.memory),
+                       .mapping = emulator_.mapping(),
+                       .schedule = std::move(best.schedule),
+                       .simulated = std::move(best.simulated)};
+  }
+
+ private:
+  // `best` keeps everything at first.
+  absl::Status Save(MpressCandidate& best) {
+    facts_ = {.live_intervals = LiveIntervals(problem_, keep_, best.simulated),
+              .slot = Nanos(best.simulated.step_time.value / problem_.schedule.microbatches)};
+    const std::vector<bool> full = emulator_.FullWorkers(best.simulated);
+    const std::vector<bool> all(full.size(), true);
+    const bool searches = options_.mapping == MpressMapping::kSearched && !problem_.mapping &&
+                          DeviceCount(problem_.topology) > 0;
+    if (searches) SIPHON_RETURN_IF_ERROR(MapToDevices(best.simulated));
+    SIPHON_ASSIGN_OR_RETURN(best, Search(full));
+    if (full == all) return absl::OkStatus();
+    SIPHON_ASSIGN_OR_RETURN(MpressCandidate with_room, Search(all));
+    if (IsBetter(with_room, best)) best = std::move(with_room);
+    return absl::OkStatus();
+  }
+
+  // Figure 6 of the paper, which has devices that are too full and devices with spare memory. Where
+  // all are too full, those above the average are the former, and the others lend what they have
+  // when their own activations are saved.
+  absl::Status MapToDevices(const SimulatedStep& kept) {
+    const int workers = WorkerCount(problem_.schedule);
+    SIPHON_ASSIGN_OR_RETURN(const MpressCandidate saved,
+                            FirstPlan(std::vector<bool>(workers, true)));
+    Bytes over;  // the workers' together
+    for (int worker = 0; worker < workers; ++worker) {
+      over += std::max(Bytes(0), Bytes(0) - emulator_.SpareOf(kept, worker));
+    }
+    const Bytes average(over.value / workers);
+    ParkingDemand demand;
+    for (int worker = 0; worker < workers; ++worker) {
+      const Bytes spare = emulator_.SpareOf(kept, worker);
+      if (spare < Bytes(0) - average) {
+        const Bytes activations = kept.peak[worker][MemoryKind::kActivations];
+        demand.workers.push_back({.parked = std::min(Bytes(0) - spare, activations)});
+      } else {
+        const Bytes lendable = std::max(spare, emulator_.SpareOf(saved.simulated, worker));
+        demand.workers.push_back({.lendable = std::max(Bytes(0), lendable)});
+      }
+    }
+    SIPHON_ASSIGN_OR_RETURN(
+        FoundMap found,
+        MapDevices(problem_.topology,
+                   {.demand = std::move(demand), .neighbours = PipelineNeighbours(workers, 1)}));
+    emulator_.MapTo(std::move(found.mapping));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<MpressCandidate> Search(const std::vector<bool>& saves) {
+    SIPHON_ASSIGN_OR_RETURN(MpressCandidate current, FirstPlan(saves));
+    bool improved = true;
+    while (improved) {
+      improved = false;
+      for (const int worker : ByAddedTime(current.simulated)) {
+        SIPHON_ASSIGN_OR_RETURN(improved, Improve(worker, current));
+        if (improved) break;
+      }
+    }
+    return current;
+  }
+
+  // The first assignment, made to fit as far as that goes.
+  absl::StatusOr<MpressCandidate> FirstPlan(const std::vector<bool>& saves) {
+    emulator_.ForgetDirectDrops();
+    SIPHON_ASSIGN_OR_RETURN(
+        MpressCandidate current,
+        emulator_.Run(AssignWithoutPeers(problem_, emulator_.mapping(), keep_, facts_, saves)));
+    while (current.excess > Bytes(0)) {
+      MemoryPlan memory = current.memory;
+      bool changes = false;
+      for (int worker = 0; worker < WorkerCount(problem_.schedule); ++worker) {
+        const Bytes spare = emulator_.SpareOf(current.simulated, worker);
+        if (spare < Bytes(0)) changes = SaveMore(WorkerId(worker), spare, memory) || changes;
+      }
+      if (!changes) break;
+      SIPHON_ASSIGN_OR_RETURN(current, emulator_.Run(std::move(memory)));
+    }
+    return current;
+  }
+
+  // For a worker that is still too full: activations dropped although their backward comes at once,
+  // optimizer state to the host, and in the end no activations to the host, which are on their way
+  // for a while and meanwhile take room. Returns whether there was anything left to do.
+  bool SaveMore(WorkerId worker, Bytes spare, MemoryPlan& memory) {
+    const bool drops = emulator_.DropDirectly(worker);
+    if (MayMoveState(worker)) {
+      const Bytes saved = SendOptimizerToHost(problem_.schedule, worker, Bytes(0) - spare, memory);
+      if (saved > Bytes(0)) return true;
+    }
+    return RecomputeInstead(problem_.schedule, worker, memory) || drops;
+  }
+
+  // Updates in the middle of the step need the optimizer state all the time; without a step at the
+  // end nobody brings it back.
+  bool MayMoveState(WorkerId worker) const {
+    const std::vector<Action>& program = problem_.schedule.programs[worker.value];
+    return std::any_of(program.begin(), program.end(),
+                       [](const Action& action) { return action.kind == ActionKind::kStep; });
+  }
+
+  // Tries to give up all groups of the worker to lenders, then fewer. Returns whether a try was
+  // better.
+  absl::StatusOr<bool> Improve(int worker, MpressCandidate& current) {
+    int most = std::numeric_limits<int>::max();
+    while (most > 0 && emulator_.simulations() < kMostSimulations) {
+      GivenToLenders given =
+          GiveToLenders(emulator_, current, facts_.live_intervals, worker, most, options_.striping);
+      if (given.groups == 0) return false;
+      absl::StatusOr<MpressCandidate> next = emulator_.Run(std::move(given.memory));
+      if (!next.ok() && !absl::IsResourceExhausted(next.status())) return next.status();
+      if (next.ok() && IsBetter(*next, current)) {
+        current = *std::move(next);
+        return true;
+      }
+      most = given.groups / 2;
+    }
+    return false;
+  }
+
+  // Workers by what recomputation and waits for swaps add to their time, most first; those to which
+  // they add nothing are left out.
+  std::vector<int> ByAddedTime(const SimulatedStep& step) const {
+    std::vector<std::pair<Nanos, int>> added;
+    for (int worker = 0; worker < WorkerCount(problem_.schedule); ++worker) {
+      Nanos time = step.exposed_waits[worker][static_cast<size_t>(WaitCause::kSwap)];
+      for (const Interval& interval : step.workers[worker]) {
+        const bool recomputes =
+            interval.kind == IntervalKind::kBusy && interval.action.kind == ActionKind::kRecompute;
+        if (recomputes) time += interval.end - interval.begin;
+      }
+      if (time > Nanos(0)) added.emplace_back(time, worker);
+    }
+    std::sort(added.begin(), added.end(), [](const auto& a, const auto& b) {
+      return std::make_pair(b.first, a.second) < std::make_pair(a.first, b.second);
+    });
+    std::vector<int> workers;
+    for (const auto& [time, worker] : added) workers.push_back(worker);
+    return workers;
+  }
+
+  // Recomputation for activations that are swapped, if the step fits with all of it at once.
+  absl::Status AddSecondChoices(MpressCandidate& best) {
+    MemoryPlan second = best.memory;
+    bool swaps = false;
+    for (StagePlan& stage : second.stages) {
+      for (auto& [group, choice] : stage.groups) {
+        if (group.kind != GroupKind::kActivations || !IsSwap(choice.placement)) continue;
+        choice = {.placement = Placement::kRecompute};
+        swaps = true;
+      }
+    }
+    if (!swaps) return absl::OkStatus();
+    SIPHON_ASSIGN_OR_RETURN(const MpressCandidate candidate, emulator_.Run(second));
+    if (candidate.excess > Bytes(0)) return absl::OkStatus();
+    for (StagePlan& stage : best.memory.stages) {
+      for (auto& [group, choice] : stage.groups) {
+        if (group.kind != GroupKind::kActivations || !IsSwap(choice.placement)) continue;
+        choice.second_choice = Placement::kRecompute;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckFits(const MpressCandidate& candidate) const {
+    if (candidate.excess == Bytes(0)) return absl::OkStatus();
+    const SimulatedStep& step = candidate.simulated;
+    int fullest = 0;
+    for (int worker = 1; worker < WorkerCount(problem_.schedule); ++worker) {
+      if (emulator_.SpareOf(step, worker) < emulator_.SpareOf(step, fullest)) fullest = worker;
+    }
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "worker ", fullest, " needs ", FormatBytes(Total(step.peak[fullest])),
+        " at its fullest under mpress, its capacity is ", FormatBytes(problem_.capacity[fullest])));
+  }
+
+  const PlanningProblem& problem_;
+  const MpressOptions options_;
+  MpressEmulator emulator_;
+  const MemoryPlan keep_;
+  MpressFacts facts_;
+};
+
+}  // namespace
+
+absl::StatusOr<PlannedStep> PlanMpress(const PlanningProblem& problem,
+                                       const MpressOptions& options) {
+  SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
+  if (problem.schedule.replicas > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("mpress plans for one pipeline; the schedule has ", problem.schedule.replicas,
+                     " replicas"));
+  }
+  return MpressSearch(problem, options).Run();
+}
+
+absl::StatusOr<PlannedStep> PlanMpress(const PlanningProblem& problem) {
+  return PlanMpress(problem, MpressOptions());
+}
+
+}  // namespace siphon

@@ -1,0 +1,91 @@
+#include "planner/published/mpress_figures.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/planner/published/mpress_machines.h"
+
+namespace siphon {
+namespace {
+
+absl::StatusOr<PlannedStep> Refuse(const PlanningProblem&) {
+  return absl::ResourceExhaustedError("worker 0 is too full");
+}
+absl::StatusOr<PlannedStep> TakeTenSeconds(const PlanningProblem&) {
+  PlannedStep planned;
+  planned.simulated.step_time = Nanos(10'000'000'000);
+  return planned;
+}
+absl::StatusOr<PlannedStep> TakeEightSeconds(const PlanningProblem&) {
+  PlannedStep planned;
+  planned.simulated.step_time = Nanos(8'000'000'000);
+  return planned;
+}
+absl::StatusOr<PlannedStep> Break(const PlanningProblem&) { return absl::InternalError("a bug"); }
+
+const MpressFigure& FigureNamed(const std::string& name) {
+  for (const MpressFigure& figure : MpressFigures()) {
+    if (figure.name == name) return figure;
+  }
+  ADD_FAILURE() << "no figure " << name;
+  return MpressFigures().front();
+}
+
+// Sections IV.B and IV.C.
+TEST(MpressFigures, SayWhereThePapersSystemsFail) {
+  const MpressFigure& bert = FigureNamed("7");
+  EXPECT_EQ(PublishedOutcome(bert, "Bert-0.35B", "keep"), Outcome::kRuns);
+  EXPECT_EQ(PublishedOutcome(bert, "Bert-0.64B", "keep"), Outcome::kFails);
+  EXPECT_EQ(PublishedOutcome(bert, "Bert-0.64B", "d2d_swap"), Outcome::kRuns);
+  EXPECT_EQ(PublishedOutcome(bert, "Bert-1.67B", "d2d_swap"), Outcome::kFails);
+  EXPECT_EQ(PublishedOutcome(bert, "Bert-1.67B", "recompute"), Outcome::kRuns);
+  EXPECT_EQ(PublishedOutcome(bert, "Bert-4.0B", "recompute"), Outcome::kFails);
+  EXPECT_EQ(PublishedOutcome(bert, "Bert-6.2B", "host_swap"), Outcome::kRuns);
+  EXPECT_EQ(PublishedOutcome(bert, "Bert-6.2B", "auto"), Outcome::kNotShown);
+  EXPECT_EQ(PublishedOutcome(FigureNamed("8a"), "GPT-10.3B", "recompute"), Outcome::kRuns);
+  EXPECT_EQ(PublishedOutcome(FigureNamed("8a"), "GPT-15.4B", "recompute"), Outcome::kFails);
+  EXPECT_EQ(PublishedOutcome(FigureNamed("8b"), "GPT-15.4B", "recompute"), Outcome::kRuns);
+  EXPECT_EQ(PublishedOutcome(FigureNamed("8b"), "GPT-25.5B", "mpress"), Outcome::kRuns);
+}
+
+// 50 blocks of 27.49e12 operations for 64 sequences and a head of 26.98e12, three times: 4204e12.
+TEST(MpressFigures, PrintOursBesideThePapers) {
+  MpressFigure figure = FigureNamed("8a");
+  figure.models = {"GPT-10.3B"};
+  const auto runs = RunFigure(figure, Dgx1(), ToolsWithBalance(),
+                              {{"keep", "", Refuse},
+                               {"recompute", "", TakeTenSeconds},
+                               {"mpress", "", TakeEightSeconds},
+                               {"auto", "", TakeEightSeconds}});
+  ASSERT_TRUE(runs.ok()) << runs.status();
+  EXPECT_NEAR(RatioOf(*runs, figure.ratios[0]).value(), 0.8, 1e-9);
+  EXPECT_EQ(MpressFigureText(figure, *runs),
+            "MPress, Figure 8a: DGX-1, 8 V100 of 32 GB; GPT on DAPPLE, microbatch 2\n"
+            "model       strategy           published  ours    TFLOPS\n"
+            "GPT-10.3B   keep               fails      fails   worker 0 is too full\n"
+            "GPT-10.3B   recompute          runs       runs     420.4\n"
+            "GPT-10.3B   mpress             runs       runs     525.5\n"
+            "GPT-10.3B   auto               -          runs     525.5\n"
+            "GPT-10.3B: throughput of recompute over mpress: 0.80, published 0.81\n");
+}
+
+TEST(MpressFigures, HaveNoRatioWhereOneFails) {
+  MpressFigure figure = FigureNamed("8a");
+  figure.models = {"GPT-10.3B"};
+  const auto runs = RunFigure(figure, Dgx1(), ToolsWithBalance(),
+                              {{"recompute", "", Refuse}, {"mpress", "", TakeEightSeconds}});
+  ASSERT_TRUE(runs.ok()) << runs.status();
+  EXPECT_FALSE(RatioOf(*runs, figure.ratios[0]).has_value());
+  EXPECT_THAT(MpressFigureText(figure, *runs), testing::HasSubstr("one does not run"));
+}
+
+TEST(MpressFigures, SayWhichStrategyBreaks) {
+  MpressFigure figure = FigureNamed("8a");
+  figure.models = {"GPT-5.3B"};
+  EXPECT_EQ(
+      RunFigure(figure, Dgx1(), ToolsWithBalance(), {{"break", "", Break}}).status().ToString(),
+      "INTERNAL: GPT-5.3B, break: a bug");
+}
+
+}  // namespace
+}  // namespace siphon
