@@ -57,6 +57,10 @@ class WorkerGroups {
         return Bad(place, absl::StrCat(", which means the whole of stage ", action.stage.value,
                                        ", but the memory plan has tensor groups there: name one"));
       }
+      if (action.kind == ActionKind::kUpdate && UpdatesOnHost(action.stage)) {
+        return Bad(place, absl::StrCat(", but the memory plan has the step of stage ",
+                                       action.stage.value, " on the host, which takes STEPs only"));
+      }
       if (IsMemory(action.kind)) {
         if (action.group != kWholeStage) SIPHON_RETURN_IF_ERROR(Move(place, action.group.value));
       } else {

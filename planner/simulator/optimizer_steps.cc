@@ -147,7 +147,7 @@ absl::Status OptimizerSteps::WriteOnHost(const Part& part) {
   SIPHON_ASSIGN_OR_RETURN(const Route out,
                           writer_.resources().HostCopy(writer_.account(), CopyDirection::kOut));
   SIPHON_ASSIGN_OR_RETURN(const Route in,
-                          writer_.resources().HostCopy(writer_.account(), CopyDirection::kIn));
+                          writer_.resources().ParametersFromHost(writer_.account()));
   const Bytes gradients = std::max(part.gradients - OnHost(GroupKind::kGradients, part), Bytes(0));
   const Bytes parameters =
       std::max(part.parameters - OnHost(GroupKind::kParameters, part), Bytes(0));

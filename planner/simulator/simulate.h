@@ -63,25 +63,33 @@ struct SimulationInput {
 // for it; but for the worker's own copies (`copy_rate`) they take no time of the worker. Messages
 // of one channel (sender, receiver, direction) go one after the other; each waits for its RECV, or
 // with `room` for that of the message so many places before it. A compute-only schedule sends as
-// soon as a tensor is computed. SWAP_OUT and SWAP_IN start a copy: to or from the host, on the
-// device's copy engine for that direction; to or from each lender of a group, on the engine for
-// that peer; or through the host to or from an NVMe drive at the device's NUMA node, whose devices
-// take its drives in turn. Their ENDs wait for all of it, and so do actions that find a group on
-// its way in (planner/memory_plan.h says where); those that find it dropped compute it again first,
-// which is shown as RECOMPUTE of the group. REDUCE_GRAD and REDUCE_NORM wait for all workers that
-// have one, and for a message there and back. With replicas, STEP first adds up the gradients of
-// all replicas through the host (or `transport`).
+// soon as a tensor is computed. REDUCE_GRAD and REDUCE_NORM wait for all workers that have one, and
+// for a message there and back. With replicas, STEP first adds up the gradients of all replicas
+// through the host (or `transport`).
 //
-// Memory: parameters, gradients, optimizer state and `held` for the whole step; weight versions
-// from the UPDATE that makes the newer one until the last backward that comes back to the older;
-// activations from F (layer by layer) until B, or until I but for `kept_for_weights`, and these
-// until W; away from SWAP_OUT_END until SWAP_IN, and meanwhile, from the start of the copy out
-// until the end of that back in, with the host, on a drive or with the lenders: among the
-// activations of the worker there, or, where there is none, in a device's own `memory`; DROP keeps
-// the input only, of the stage or of the group's first layer; a boundary tensor at its maker from
-// its compute action until it is sent, at its user from RECV (compute-only: from the start of the
-// message) until the end of its use, and once where maker and user are the same worker; workspace
-// during F, RECOMPUTE and during B, I, W.
+// Copies: SWAP_OUT and SWAP_IN start one to or from the host, on the device's copy engine for that
+// direction; one to or from each lender of a group, on the engine for that peer; or one through the
+// host to or from DriveOf the device. Their ENDs wait for all of it, and so do actions that find a
+// group on its way in (planner/memory_plan.h says where); those that find it dropped compute it
+// again first, which is shown as RECOMPUTE of the group. STEP of a group takes the `optimizer`
+// times of its layers, a plain STEP the rest of the stage's `step`. Where the plan has the step on
+// the host, STEP starts the copy of the gradients, and the worker goes on; the host steps one at a
+// time, first come, first served, in `host_step`, of which a group takes a part by its bytes; then
+// the parameters come in. The worker waits for them before it moves parameters of the stage, or at
+// the end of its program.
+//
+// Memory: parameters, gradients, optimizer state and `held` for the whole step, groups of them that
+// are away at its begin and end only from SWAP_IN until SWAP_OUT_END or DROP, and where they are
+// away the whole step; optimizer state of steps on the host with the host, and there the gradients
+// until they are used; weight versions from the UPDATE that makes the newer one until the last
+// backward that comes back to the older; activations from F (layer by layer) until B, or until I
+// but for `kept_for_weights`, and these until W; away from SWAP_OUT_END until SWAP_IN, and
+// meanwhile, from the start of the copy out until the end of that back in, with the host, on a
+// drive or with the lenders: with the worker there, or, where there is none, in a device's own
+// `memory`; DROP keeps the input only, of the stage or of the group's first layer; a boundary
+// tensor at its maker from its compute action until it is sent, at its user from RECV
+// (compute-only: from the start of the message) until the end of its use, and once where maker and
+// user are the same worker; workspace during F, RECOMPUTE and during B, I, W.
 //
 // Errors: InvalidArgument when sizes of the input do not match each other or there is no path
 // between two devices; FailedPrecondition, with the grid and "<-- here", for a schedule that

@@ -169,6 +169,13 @@ absl::StatusOr<Route> StepResources::HostCopy(int worker, CopyDirection directio
   return route;
 }
 
+absl::StatusOr<Route> StepResources::ParametersFromHost(int worker) {
+  SIPHON_ASSIGN_OR_RETURN(Route route, HostCopy(worker, CopyDirection::kIn));
+  route.lane = NamedLane(
+      absl::StrCat("device ", device_of_worker_[worker].value, ", new parameters from host"));
+  return route;
+}
+
 absl::StatusOr<StepResources::Way> StepResources::BetweenPeers(int owner, DeviceId lender,
                                                                CopyDirection direction) {
   const DeviceId device = device_of_worker_[owner];

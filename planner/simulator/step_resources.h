@@ -46,6 +46,9 @@ class StepResources {
   // By the worker's copy engine for that direction. Errors: InvalidArgument when its device is
   // behind no switch.
   absl::StatusOr<Route> HostCopy(int worker, CopyDirection direction);
+  // The same way in, but beside the copy engine: what waits for a step on the host holds up no copy
+  // that is ready before. Errors: as for HostCopy.
+  absl::StatusOr<Route> ParametersFromHost(int worker);
   // Parks data of `owner` on another device, or brings them back, by the owner's copy engine for
   // this peer, or for all of them. Errors: as for Message.
   absl::StatusOr<Route> PeerCopy(int owner, DeviceId lender, CopyDirection direction);

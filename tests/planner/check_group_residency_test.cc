@@ -138,6 +138,15 @@ TEST(CheckGroupResidency, AStepOnTheHostUsesWhatTheHostHas) {
             "worker 0: 0SWAP_IN.5 <-- here 0F0");
 }
 
+TEST(CheckGroupResidency, OnlyAStepCanBeOnTheHost) {
+  MemoryPlan plan;
+  plan.stages = {{.update = UpdatePlace::kHost}};
+  EXPECT_EQ(Residency(plan, "0F0 0B0 0UPDATE0"),
+            "worker 0 has 0UPDATE0, but the memory plan has the step of stage 0 on the host, which "
+            "takes STEPs only\n"
+            "worker 0: 0F0 0B0 0UPDATE0 <-- here");
+}
+
 TEST(CheckGroupResidency, EveryGroupOfOptimizerStateSteps) {
   MemoryPlan plan;
   plan.stages = {{.groups = {Group(GroupKind::kOptimizerState, {0, 1}, Placement::kHostSwap),

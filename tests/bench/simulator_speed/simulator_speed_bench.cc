@@ -17,7 +17,9 @@
 #include "absl/strings/str_format.h"
 #include "pipeline/schedules/build_schedule.h"
 #include "planner/lower_schedule.h"
+#include "planner/memory_plan.h"
 #include "planner/simulator/simulate.h"
+#include "planner/strategies/lower_memory_plan.h"
 
 namespace siphon {
 namespace {
@@ -118,6 +120,36 @@ SimulationInput OnLinks(SimulationInput input) {
   return input;
 }
 
+// Each layer's activations go the way of `choice`, to lenders in equal stripes.
+SimulationInput WithGroups(SimulationInput input, const GroupChoice& choice, int lenders) {
+  constexpr BytesPerSecond kUplink(12'000'000'000);
+  input.topology = WithHost(
+      UniformTopology(WorkerCount(input.schedule), BytesPerSecond(48'000'000'000), Nanos(2000)), 2,
+      {.to_host = kUplink, .from_host = kUplink, .latency = Nanos(10'000)});
+  int layer = 0;
+  for (int stage = 0; stage < StageCount(input.schedule); ++stage) {
+    StagePlan& plan = input.memory.stages.emplace_back();
+    for (const LayerCost& cost : input.layers[stage]) {
+      TensorGroup group{.layers = {layer, layer + 1}, .bytes = cost.stash};
+      GroupChoice own = choice;
+      std::vector<LenderWeight> weights;
+      for (int lender = 1; lender <= lenders; ++lender) {
+        weights.push_back({DeviceId((stage + lender) % WorkerCount(input.schedule))});
+      }
+      if (lenders > 0) own.stripes = CutStripes(cost.stash, weights, Bytes(64));
+      plan.groups.push_back({group, own});
+      ++layer;
+    }
+  }
+  absl::StatusOr<Schedule> lowered = LowerMemoryPlan(input.schedule, input.memory, {});
+  if (!lowered.ok()) {
+    std::cerr << lowered.status() << "\n";
+    std::exit(1);
+  }
+  input.schedule = *std::move(lowered);
+  return input;
+}
+
 bool Within(const char* what, double figure, double limit) {
   const bool within = figure <= limit;
   std::cout << absl::StreamFormat("%s: %.1f, limit %.1f: %s\n", what, figure, limit,
@@ -133,6 +165,15 @@ int Main() {
   Report("the same, lowered, over NVSwitch",
          OnLinks(WithLayers(
              EqualStages(InsertCommunication(Build("1f1b", 8, 1, 64)).value(), Cost()), 125)));
+
+  const SimulationInput layers =
+      WithLayers(EqualStages(InsertCommunication(Build("1f1b", 8, 1, 32)).value(), Cost()), 125);
+  double host = 0;
+  Report("8 x 32 x 125 layers, each swapped to the host",
+         WithGroups(layers, {.placement = Placement::kHostSwap}, 0), &host);
+  double striped = 0;
+  Report("the same, striped over three lenders",
+         WithGroups(layers, {.placement = Placement::kPeerSwap}, 3), &striped);
 
   std::vector<double> nanos_an_action;
   for (const int microbatches : {64, 128, 256, 512}) {
@@ -151,6 +192,7 @@ int Main() {
          OnLinks(EqualStages(InsertCommunication(schedule).value(), Cost())), &linked);
 
   bool kept = Within("8 x 64 x 125 layers, ms", layered, 50);
+  kept &= Within("8 x 32 x 125 layers, all swapped, ms", std::max(host, striped), 40);
   kept &= Within("64 x 1024 interleaved, ms", std::max({large, lowered, linked}), 2000);
   kept &= Within("peak, MiB", PeakMebibytes(), 1024);
   // Caches make some difference between 16 thousand actions and 262 thousand.

@@ -171,7 +171,7 @@ TEST(SimulatedStaticGroups, AStepOnTheHostTakesGradientsOutAndBringsParametersIn
   const SimulatedStep step = Simulated(StepOnHost("0F0 0B0 0STEP\n", {}));
   EXPECT_EQ(CopiesText(step),
             "0STEP [30,33) device 0, copies to host\n"
-            "0STEP [41,46) device 0, copies from host\n"
+            "0STEP [41,46) device 0, new parameters from host\n"
             "0STEP [33,41) optimizer steps on the host\n");
   EXPECT_EQ(TimelineText(step),
             "0F0 [0,10) worker 0\n"
@@ -191,8 +191,8 @@ TEST(SimulatedStaticGroups, StepsOnTheHostOverlapWithCopiesGroupByGroup) {
   EXPECT_EQ(CopiesText(step),
             "0STEP.0 [30,32) device 0, copies to host\n"
             "0STEP.1 [32,34) device 0, copies to host\n"
-            "0STEP.0 [36,39) device 0, copies from host\n"
-            "0STEP.1 [40,42) device 0, copies from host\n"
+            "0STEP.0 [36,39) device 0, new parameters from host\n"
+            "0STEP.1 [40,42) device 0, new parameters from host\n"
             "0STEP.0 [32,36) optimizer steps on the host\n"
             "0STEP.1 [36,40) optimizer steps on the host\n");
 }
@@ -229,10 +229,10 @@ TEST(SimulatedStaticGroups, ReplicasStepOnTheHostOnce) {
   // Both replicas' 30 bytes share the way to the host, and their 50 bytes that back.
   EXPECT_EQ(CopiesText(step),
             "0STEP [30,36) device 0, copies to host\n"
-            "0STEP [44,54) device 0, copies from host\n"
+            "0STEP [44,54) device 0, new parameters from host\n"
             "0STEP [36,44) optimizer steps on the host\n"
             "0STEP [30,36) device 1, copies to host\n"
-            "0STEP [44,54) device 1, copies from host\n");
+            "0STEP [44,54) device 1, new parameters from host\n");
   EXPECT_EQ(step.step_time, Nanos(54));
 }
 
