@@ -64,7 +64,7 @@ const std::vector<Door>& HeaderDoors() {
       {std::regex("nccl\\.h"), {"pipeline/transport/nccl_"}},
       {std::regex("liburing(/.*|\\.h)"), {"swap/device/nvme_"}},
       {std::regex("hwloc(/.*|\\.h)"), {"swap/device/numa_"}},
-      {std::regex("(highs/|Highs|interfaces/highs).*"), {"planner/bounds/"}},
+      {std::regex("coin/.*|(Cbc|Clp|Coin|Osi).*\\.hp?p?"), {"planner/bounds/"}},
       {std::regex("mpi(_.*|-ext)?\\.h"), {"launch/mpi_"}},
       {std::regex("(yaml-cpp|nlohmann|CLI|spdlog|fmt)/.*|xxhash\\.h"), {"launch/"}},
       {std::regex("pugixml\\.hpp"), {"launch/"}},
@@ -76,6 +76,7 @@ const std::vector<Door>& HeaderDoors() {
 const std::vector<Door>& LinkDoors() {
   static const auto* const doors = new std::vector<Door>{
       {std::regex("Siphon::(torch_cpu|c10)|torch.*|c10.*"), {"pipeline/torch/"}},
+      {std::regex("Siphon::cbc"), {"planner/bounds/"}},
       {std::regex("CUDA::.*|nvml.*"), {"swap/device/", "pipeline/torch/", "pipeline/transport/"}},
       {std::regex("MPI::.*"), {"launch/"}},
       {std::regex("(yaml-cpp|nlohmann_json|CLI11|spdlog|fmt|pugixml)::.*"), {"launch/"}},

@@ -16,6 +16,7 @@ if(NOT TARGET yaml-cpp::yaml-cpp)
   add_library(yaml-cpp::yaml-cpp INTERFACE IMPORTED GLOBAL)
   target_link_libraries(yaml-cpp::yaml-cpp INTERFACE yaml-cpp)
 endif()
+include(SiphonCbc)  # optional: planner/bounds does with less without it
 if(SIPHON_TORCH)
   include(SiphonLibTorch)
 endif()

@@ -29,6 +29,11 @@ if(TARGET siphon)
   install(TARGETS siphon RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
+if(TARGET Siphon::cbc)
+  set(SIPHON_CBC ON)
+else()
+  set(SIPHON_CBC OFF)
+endif()
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/SiphonConfig.cmake.in ${PROJECT_BINARY_DIR}/SiphonConfig.cmake
                               INSTALL_DESTINATION ${package_dir})
 # Interfaces still move with minor versions.
@@ -36,5 +41,8 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/SiphonConfigVersion.cmake
 set(package_files ${PROJECT_BINARY_DIR}/SiphonConfig.cmake ${PROJECT_BINARY_DIR}/SiphonConfigVersion.cmake)
 if(SIPHON_TORCH)
   list(APPEND package_files ${CMAKE_CURRENT_LIST_DIR}/SiphonLibTorch.cmake)
+endif()
+if(SIPHON_CBC)
+  list(APPEND package_files ${CMAKE_CURRENT_LIST_DIR}/SiphonCbc.cmake)
 endif()
 install(FILES ${package_files} DESTINATION ${package_dir})

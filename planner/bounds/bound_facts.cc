@@ -1,0 +1,165 @@
+#include "planner/bounds/bound_facts.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "absl/numeric/int128.h"
+#include "planner/stage_cost.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+// What the longest paths between windows may take together, in visits of an action. Where there are
+// more, later segments count the worker's own work only, which is shorter.
+constexpr size_t kMostVisits = 50'000'000;
+
+// Whether optimizer steps of the worker may be computed on the host.
+bool StepsOnHost(const PlanningProblem& problem, const UplinkRates& uplink) {
+  return problem.host_step > Nanos(0) && FastestOut(uplink).value > 0;
+}
+
+// A step on the host takes nothing of the worker, but its part of the host's time until the end.
+void AddSteps(const PlanningProblem& problem, const SwapLimits& limits, StepPaths::Costs& costs) {
+  absl::int128 state = 0;
+  for (const StageCost& cost : costs.stages) state += cost.optimizer_state.value;
+  for (size_t stage = 0; stage < costs.stages.size(); ++stage) {
+    const StageCost& cost = costs.stages[stage];
+    const int worker = problem.schedule.worker_of_stage[stage].value;
+    const bool host = StepsOnHost(problem, limits.uplink[worker]);
+    costs.steps.push_back(host ? Nanos(0) : cost.step);
+    costs.ends.push_back(cost.step);
+    if (!host) continue;
+    const absl::int128 part = absl::int128(problem.host_step.value) * cost.optimizer_state.value;
+    costs.ends.back() =
+        std::min(cost.step, Nanos(state == 0 ? 0 : static_cast<int64_t>(part / state)));
+  }
+}
+
+// The fewest bytes a byte of optimizer state, among the worker's stages.
+HostStep HostStepOf(const std::vector<StageId>& stages, const std::vector<StageCost>& costs) {
+  HostStep step{.open = true, .parameters = 1, .gradients = 1};
+  for (const StageId stage : stages) {
+    const StageCost& cost = costs[stage.value];
+    const auto state = static_cast<double>(cost.optimizer_state.value);
+    if (state == 0) continue;
+    step.parameters = std::min(step.parameters, static_cast<double>(cost.parameters.value) / state);
+    step.gradients = std::min(step.gradients, static_cast<double>(cost.gradients.value) / state);
+  }
+  return step;
+}
+
+// What holds for a worker in each replica: the best of all its replicas.
+SwapLimits OverReplicas(SwapLimits limits, int workers) {
+  for (size_t account = workers; account < limits.link_out.size(); ++account) {
+    const size_t worker = account % workers;
+    limits.link_out[worker] = std::max(limits.link_out[worker], limits.link_out[account]);
+    limits.link_in[worker] = std::max(limits.link_in[worker], limits.link_in[account]);
+    limits.uplink[worker] = Better(limits.uplink[worker], limits.uplink[account]);
+    for (int other = 0; other < workers; ++other) {
+      const auto& ways = limits.ways[account][account - worker + other];
+      auto& all = limits.ways[worker][other];
+      all.insert(all.end(), ways.begin(), ways.end());
+    }
+  }
+  limits.link_out.resize(workers);
+  limits.link_in.resize(workers);
+  limits.uplink.resize(workers);
+  return limits;
+}
+
+int FirstCompute(const std::vector<Action>& program) {
+  const auto found = std::find_if(program.begin(), program.end(),
+                                  [](const Action& action) { return IsCompute(action.kind); });
+  return static_cast<int>(found - program.begin());
+}
+
+class SegmentMaker {
+ public:
+  SegmentMaker(const StepPaths& paths, const Schedule& schedule, size_t visits)
+      : paths_(paths), schedule_(schedule), visits_(visits) {}
+
+  WindowedWorker Make(int worker, const std::vector<MemoryWindow>& windows) {
+    const std::vector<Action>& program = schedule_.programs[worker];
+    const int first = FirstCompute(program);
+    const int size = static_cast<int>(program.size());
+    WindowedWorker made{.worker = worker, .head = paths_.Head({worker, first})};
+    made.own_path =
+        made.head + paths_.Work(worker, first, size - 1) + paths_.Tail({worker, size - 1});
+    made.segments.push_back(Between(worker, first, windows.front().place));
+    for (size_t index = 0; index < windows.size(); ++index) {
+      const MemoryWindow& window = windows[index];
+      const bool last = index + 1 == windows.size();
+      Segment segment =
+          last ? Segment{.least = paths_.Tail({worker, window.place})}
+               : Between(worker, window.place, windows[index + 1].place, window.last_backward);
+      if (last) {
+        segment.least_with_recompute = paths_.Work(worker, window.place, window.last_backward) +
+                                       paths_.Tail({worker, window.last_backward});
+      }
+      made.segments.push_back(segment);
+    }
+    return made;
+  }
+
+ private:
+  static constexpr int kNone = -1;
+
+  Segment Between(int worker, int from, int to, int last_backward = kNone) {
+    Segment segment{.least = paths_.Work(worker, from, to)};
+    if (last_backward != kNone) segment.least_with_recompute = segment.least;
+    if (visits_ < paths_.nodes()) return segment;
+    visits_ -= paths_.nodes();
+    const std::vector<Nanos> longest = paths_.PathsWithin(worker, from, to);
+    segment.least = longest.front();
+    if (last_backward != kNone) {
+      segment.least_with_recompute =
+          paths_.Work(worker, from, last_backward) + longest[last_backward - from];
+    }
+    return segment;
+  }
+
+  const StepPaths& paths_;
+  const Schedule& schedule_;
+  size_t visits_;
+};
+
+}  // namespace
+
+int64_t BoundFacts::Count(int worker, const MemoryWindow& window, const LayerKind& kind) const {
+  const std::vector<StageId>& stages = memory[worker].stages;
+  const auto stage = std::find(stages.begin(), stages.end(), kind.stage) - stages.begin();
+  return static_cast<int64_t>(window.waiting[stage]) * kind.layers;
+}
+
+absl::StatusOr<BoundFacts> BoundFactsOf(const PlanningProblem& problem) {
+  SwapLimits limits = OverReplicas(SwapLimitsOf(problem), WorkerCount(problem.schedule));
+  StepPaths::Costs costs{.stages = StageCosts(problem.profile, problem.partition),
+                         .transport = problem.transport,
+                         .ways = limits.ways};
+  AddSteps(problem, limits, costs);
+  SIPHON_ASSIGN_OR_RETURN(StepPaths paths, StepPaths::Build(problem.schedule, costs));
+  BoundFacts facts{.replicas = problem.schedule.replicas,
+                   .limits = std::move(limits),
+                   .paths = std::move(paths),
+                   .memory = MemoryOfWorkers(problem)};
+  for (size_t worker = 0; worker < facts.memory.size(); ++worker) {
+    facts.host_steps.push_back(StepsOnHost(problem, facts.limits.uplink[worker])
+                                   ? HostStepOf(facts.memory[worker].stages, costs.stages)
+                                   : HostStep{});
+  }
+  SegmentMaker maker(facts.paths, problem.schedule, kMostVisits);
+  for (int worker = 0; worker < WorkerCount(problem.schedule); ++worker) {
+    const int size = static_cast<int>(problem.schedule.programs[worker].size());
+    facts.work += facts.paths.Work(worker, 0, size) * problem.schedule.replicas;
+    const std::vector<MemoryWindow>& windows = facts.memory[worker].windows;
+    if (!windows.empty()) facts.windowed.push_back(maker.Make(worker, windows));
+  }
+  for (const int64_t together : problem.cores) {
+    facts.most_together = std::max(facts.most_together, together);
+  }
+  return facts;
+}
+
+}  // namespace siphon

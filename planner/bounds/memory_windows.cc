@@ -1,0 +1,193 @@
+#include "planner/bounds/memory_windows.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "planner/bounds/swap_limits.h"
+#include "planner/layer_cost.h"
+#include "planner/stage_cost.h"
+
+namespace siphon {
+namespace {
+
+constexpr int kNone = -1;
+
+// Where one (stage, microbatch) of a worker stands in its program.
+struct Life {
+  int stage = 0;  // among the worker's
+  int forward = kNone;
+  int backward = kNone;  // B or I
+  int end = kNone;       // B or W
+};
+
+struct Candidate {
+  MemoryWindow window;
+  int reach = 0;  // place of the last action that needs what is live at the window
+  double weight = 0;
+};
+
+std::vector<LayerKind> KindsOf(const std::vector<StageId>& stages,
+                               const std::vector<std::vector<LayerCost>>& layers) {
+  std::vector<LayerKind> kinds;
+  for (const StageId stage : stages) {
+    for (const LayerCost& layer : layers[stage.value]) {
+      if (layer.stash == Bytes(0)) continue;
+      const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const LayerKind& kind) {
+        return kind.stage == stage && kind.stash == layer.stash && kind.recompute == layer.forward;
+      });
+      if (same != kinds.end()) {
+        ++same->layers;
+      } else {
+        kinds.push_back({.stage = stage, .stash = layer.stash, .recompute = layer.forward});
+      }
+    }
+  }
+  return kinds;
+}
+
+class WindowSearch {
+ public:
+  WindowSearch(const std::vector<Action>& program, const std::vector<StageId>& stages,
+               const std::vector<StageCost>& costs, int microbatches, Bytes spare)
+      : program_(program), stages_(stages), costs_(costs), spare_(spare) {
+    lives_.resize(stages.size() * static_cast<size_t>(microbatches));
+    for (int place = 0; place < static_cast<int>(program.size()); ++place) Enter(place);
+  }
+
+  std::vector<MemoryWindow> Run() {
+    FindCandidates();
+    return too_full_ ? Choose() : std::vector<MemoryWindow>();
+  }
+
+ private:
+  Life& LifeOf(const Action& action) {
+    const auto stage = std::find(stages_.begin(), stages_.end(), action.stage) - stages_.begin();
+    const size_t microbatches = lives_.size() / stages_.size();
+    Life& life = lives_[static_cast<size_t>(stage) * microbatches + action.microbatch.value];
+    life.stage = static_cast<int>(stage);
+    return life;
+  }
+
+  void Enter(int place) {
+    const Action& action = program_[place];
+    switch (action.kind) {
+      case ActionKind::kForward:
+        LifeOf(action).forward = place;
+        return;
+      case ActionKind::kBackward:
+        LifeOf(action).backward = LifeOf(action).end = place;
+        return;
+      case ActionKind::kBackwardInput: {
+        Life& life = LifeOf(action);
+        life.backward = place;
+        life.end = std::max(life.end, place);
+        return;
+      }
+      case ActionKind::kBackwardWeight:
+        LifeOf(action).end = place;
+        return;
+      default:
+        return;
+    }
+  }
+
+  // Sweeps the program with what is live in each place.
+  void FindCandidates() {
+    MemoryWindow now{.waiting = std::vector<int>(stages_.size(), 0)};
+    int reach = kNone;
+    bool fuller = false;  // than at the backward before
+    for (int place = 0; place < static_cast<int>(program_.size()); ++place) {
+      const Action& action = program_[place];
+      if (!IsCompute(action.kind)) continue;
+      const Life& life = LifeOf(action);
+      const StageCost& cost = costs_[action.stage.value];
+      if (life.forward == kNone || life.backward == kNone) continue;  // no training
+      if (action.kind == ActionKind::kForward) {
+        fuller = true;
+        ++now.waiting[life.stage];
+        now.stash += cost.stash;
+        now.last_backward = std::max(now.last_backward, life.backward);
+        reach = std::max(reach, life.end);
+      } else if (action.kind == ActionKind::kBackwardWeight) {
+        now.queued -= cost.kept_for_weights;
+      } else {
+        if (std::exchange(fuller, false)) Consider(now, action, place, reach);
+        --now.waiting[life.stage];
+        now.stash -= cost.stash;
+        if (life.end > place) now.queued += cost.kept_for_weights;
+      }
+    }
+  }
+
+  void Consider(MemoryWindow window, const Action& backward, int place, int reach) {
+    window.place = place;
+    window.excess = window.stash + window.queued - spare_;
+    if (backward.kind == ActionKind::kBackward) {
+      window.excess += costs_[backward.stage.value].backward_workspace;
+    }
+    too_full_ |= window.excess > Bytes(0);
+    const auto live = static_cast<double>((window.stash + window.queued).value);
+    candidates_.push_back({.window = std::move(window), .reach = reach, .weight = live * live});
+  }
+
+  // Weighted interval scheduling: the best choice that ends with a candidate goes on from the best
+  // one among those whose reach ends before it.
+  std::vector<MemoryWindow> Choose() {
+    std::vector<double> best(candidates_.size());
+    std::vector<int> before(candidates_.size(), kNone);
+    int last = kNone;
+    for (size_t index = 0; index < candidates_.size(); ++index) {
+      for (size_t other = 0; other < index; ++other) {
+        if (candidates_[other].reach >= candidates_[index].window.place) break;
+        if (best[other] > best[index]) {
+          best[index] = best[other];
+          before[index] = static_cast<int>(other);
+        }
+      }
+      best[index] += candidates_[index].weight;
+      if (last == kNone || best[index] > best[last]) last = static_cast<int>(index);
+    }
+    std::vector<MemoryWindow> chosen;
+    for (; last != kNone; last = before[last]) chosen.push_back(candidates_[last].window);
+    std::reverse(chosen.begin(), chosen.end());
+    return chosen;
+  }
+
+  const std::vector<Action>& program_;
+  const std::vector<StageId>& stages_;
+  const std::vector<StageCost>& costs_;
+  const Bytes spare_;
+  std::vector<Life> lives_;  // [stage of the worker, microbatch]
+  bool too_full_ = false;
+  std::vector<Candidate> candidates_;  // by place; their reach never decreases
+};
+
+}  // namespace
+
+std::vector<WorkerMemory> MemoryOfWorkers(const PlanningProblem& problem) {
+  const std::vector<StageCost> costs = StageCosts(problem.profile, problem.partition);
+  const auto layers = LayerCosts(problem.profile, problem.partition);
+  std::vector<WorkerMemory> workers;
+  for (int index = 0; index < WorkerCount(problem.schedule); ++index) {
+    WorkerMemory& worker = workers.emplace_back();
+    worker.stages = StagesOf(problem.schedule, WorkerId(index));
+    worker.layers = KindsOf(worker.stages, layers);
+    for (const StageId stage : worker.stages) {
+      worker.parameters += costs[stage.value].parameters;
+      worker.gradients += costs[stage.value].gradients;
+      worker.optimizer_state += costs[stage.value].optimizer_state;
+    }
+    worker.spare = kUnlimitedBytes;
+    if (problem.capacity.empty() || problem.capacity[index] == Bytes(0)) continue;
+    worker.spare =
+        problem.capacity[index] - worker.parameters - worker.gradients - worker.optimizer_state;
+    if (!problem.held.empty()) worker.spare -= Total(problem.held[index]);
+    worker.windows = WindowSearch(problem.schedule.programs[index], worker.stages, costs,
+                                  problem.schedule.microbatches, worker.spare)
+                         .Run();
+  }
+  return workers;
+}
+
+}  // namespace siphon

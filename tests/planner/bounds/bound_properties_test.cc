@@ -1,0 +1,203 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "planner/bounds/solve_linear_program.h"
+#include "planner/simulator/simulate.h"
+#include "planner/strategies/lower_memory_plan.h"
+#include "planner/strategies/make_groups.h"
+#include "tests/planner/bounds/bounds_testing.h"
+
+namespace siphon {
+namespace {
+
+constexpr int kSeeds = 60;
+
+// Any device for each worker.
+DeviceMapping RandomMapping(int workers, int devices, Dice& dice) {
+  DeviceMapping mapping = IdentityMapping(std::max(workers, devices));
+  for (size_t place = mapping.device_of_worker.size(); place > 1; --place) {
+    std::swap(mapping.device_of_worker[place - 1],
+              mapping.device_of_worker[dice.Roll(0, static_cast<int>(place) - 1)]);
+  }
+  mapping.device_of_worker.resize(workers);
+  return mapping;
+}
+
+// Most groups of a stage go one way, the others any that is open.
+MemoryPlan RandomPlan(const PlanningProblem& problem, const DeviceMapping& mapping, Dice& dice) {
+  MemoryPlan plan = KeepEverything(problem.profile, problem.partition);
+  const int devices = DeviceCount(problem.topology);
+  for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
+    const DeviceId own = mapping.device_of_worker[problem.schedule.worker_of_stage[stage].value];
+    const auto most = static_cast<Placement>(dice.Roll(1, 3));
+    for (auto& [group, choice] : plan.stages[stage].groups) {
+      if (group.kind != GroupKind::kActivations) continue;
+      choice.placement = dice.Roll(0, 3) > 0 ? most : static_cast<Placement>(dice.Roll(0, 3));
+      if (choice.placement != Placement::kPeerSwap) continue;
+      if (devices < 2) {
+        choice.placement = Placement::kHostSwap;
+        continue;
+      }
+      const DeviceId lender((own.value + dice.Roll(1, devices - 1)) % devices);
+      choice.stripes = {{.lender = lender, .bytes = group.bytes}};
+    }
+  }
+  return plan;
+}
+
+struct RandomStep {
+  PlanningProblem problem;  // whose capacities are just enough for the plan
+  DeviceMapping mapping;
+  Nanos step_time;
+  Bytes saved;  // what the fullest worker would hold more without the plan
+};
+
+Bytes LargestOf(const SimulatedStep& step) {
+  Bytes largest;
+  for (const MemoryByKind& peak : step.peak) largest = std::max(largest, Total(peak));
+  return largest;
+}
+
+RandomStep MakeStep(int seed) {
+  Dice dice(seed);
+  RandomStep made{.problem = RandomProblem(dice)};
+  PlanningProblem& problem = made.problem;
+  const int workers = WorkerCount(problem.schedule);
+  made.mapping = RandomMapping(workers, DeviceCount(problem.topology), dice);
+  const MemoryPlan plan = RandomPlan(problem, made.mapping, dice);
+  const SwapTiming timing{.forwards_to_leave = dice.Roll(1, 3),
+                          .actions_to_come_back = dice.Roll(0, 2)};
+  const DirectBackward direct =
+      dice.Roll(0, 1) == 0 ? DirectBackward::kDrop : DirectBackward::kLeave;
+  const Schedule lowered =
+      LowerMemoryPlan(problem.schedule, plan,
+                      {.timing = std::vector<SwapTiming>(plan.stages.size(), timing),
+                       .direct = std::vector<DirectBackward>(plan.stages.size(), direct)})
+          .value();
+  const SimulatedStep step = Simulate(SimulationOf(problem, made.mapping, plan, lowered)).value();
+  const SimulatedStep kept =
+      Simulate(SimulationOf(problem, made.mapping, {}, problem.schedule)).value();
+  for (const MemoryByKind& peak : step.peak) problem.capacity.push_back(Total(peak));
+  made.step_time = step.step_time;
+  made.saved = LargestOf(kept) - LargestOf(step);
+  return made;
+}
+
+TEST(LowerBoundProperties, NoPlanIsFasterThanItsBound) {
+  int saving = 0;
+  int above_compute = 0;
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    RandomStep made = MakeStep(seed);
+    saving += made.saved > Bytes(0) ? 1 : 0;
+    for (const bool mapped : {false, true}) {
+      if (mapped) made.problem.mapping = made.mapping;
+      const LowerBound bound = BoundOf(made.problem);
+      EXPECT_EQ(bound.cannot_fit, std::nullopt) << seed;
+      for (const BoundPart& part : bound.parts) {
+        EXPECT_LE(*part.time, made.step_time) << seed << " " << part.reason;
+      }
+      above_compute += bound.step_time > *bound.parts[0].time ? 1 : 0;
+    }
+  }
+  // The bounds have something to say.
+  EXPECT_GT(saving, kSeeds / 4);
+  EXPECT_GT(above_compute, kSeeds / 8);
+}
+
+TEST(LowerBoundProperties, ABoundOfAMapIsAtLeastThatOfAll) {
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    RandomStep made = MakeStep(seed);
+    const Nanos any = BoundOf(made.problem).step_time;
+    made.problem.mapping = made.mapping;
+    EXPECT_GE(BoundOf(made.problem).step_time, any) << seed;
+  }
+}
+
+void ExpectNoPartIsLarger(const LowerBound& smaller, const LowerBound& larger, int seed) {
+  EXPECT_LE(smaller.step_time, larger.step_time) << seed;
+  for (const BoundPart& part : larger.parts) {
+    for (const BoundPart& other : smaller.parts) {
+      const bool program = part.reason.rfind("linear program", 0) == 0 &&
+                           other.reason.rfind("linear program", 0) == 0;
+      if (!program && part.reason != other.reason) continue;
+      EXPECT_LE(*other.time, *part.time) << seed << " " << part.reason;
+    }
+  }
+}
+
+TEST(LowerBoundProperties, MoreMemoryNeverMakesItLarger) {
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    RandomStep made = MakeStep(seed);
+    LowerBound before = BoundOf(made.problem);
+    Dice dice(seed);
+    for (int round = 0; round < 3; ++round) {
+      made.problem.capacity[dice.Roll(0, static_cast<int>(made.problem.capacity.size()) - 1)] +=
+          Bytes(dice.Roll(1, 4'000));
+      const LowerBound after = BoundOf(made.problem);
+      ExpectNoPartIsLarger(after, before, seed);
+      before = after;
+    }
+  }
+}
+
+TEST(LowerBoundProperties, FasterLinksNeverMakeItLarger) {
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    RandomStep made = MakeStep(seed);
+    const LowerBound before = BoundOf(made.problem);
+    Dice dice(seed);
+    const auto raise = [&](BytesPerSecond& rate) {
+      rate.value += rate.value * dice.Roll(0, 9) / 8;
+    };
+    for (TopologyLink& link : made.problem.topology.links) raise(link.rate);
+    for (TopologyDevice& device : made.problem.topology.devices) {
+      raise(device.egress);
+      raise(device.ingress);
+    }
+    for (PcieSwitch& uplink : made.problem.topology.switches) {
+      raise(uplink.to_host);
+      raise(uplink.from_host);
+      raise(uplink.to_host_both);
+      raise(uplink.from_host_both);
+    }
+    raise(made.problem.transport.host_rate);
+    ExpectNoPartIsLarger(BoundOf(made.problem), before, seed);
+  }
+}
+
+TEST(LowerBoundProperties, OtherNumbersOfDevicesChangeNothing) {
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    RandomStep made = MakeStep(seed);
+    PlanningProblem renumbered = made.problem;
+    Topology& topology = renumbered.topology;
+    Dice dice(seed);
+    const DeviceMapping now = RandomMapping(DeviceCount(topology), DeviceCount(topology), dice);
+    const auto renumber = [&](DeviceId& device) { device = now.device_of_worker[device.value]; };
+    for (size_t device = 0; device < topology.devices.size(); ++device) {
+      topology.devices[now.device_of_worker[device].value] = made.problem.topology.devices[device];
+    }
+    for (TopologyLink& link : topology.links) renumber(link.from), renumber(link.to);
+    std::reverse(topology.links.begin(), topology.links.end());
+    for (PcieSwitch& uplink : topology.switches) {
+      for (DeviceId& device : uplink.devices) renumber(device);
+    }
+    EXPECT_EQ(BoundOf(renumbered).step_time, BoundOf(made.problem).step_time) << seed;
+    if (topology.devices.empty()) continue;
+    renumbered.mapping = made.problem.mapping = made.mapping;
+    for (DeviceId& device : renumbered.mapping->device_of_worker) renumber(device);
+    EXPECT_EQ(BoundOf(renumbered).step_time, BoundOf(made.problem).step_time) << seed;
+  }
+}
+
+TEST(LowerBoundProperties, TheSameProblemHasTheSameBound) {
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    const RandomStep made = MakeStep(seed);
+    EXPECT_EQ(BoundOf(made.problem), BoundOf(made.problem)) << seed;
+  }
+}
+
+}  // namespace
+}  // namespace siphon

@@ -1,0 +1,151 @@
+#include "planner/bounds/lower_bound.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "planner/bounds/solve_linear_program.h"
+#include "planner/simulator/simulate.h"
+#include "tests/planner/bounds/bounds_testing.h"
+
+namespace siphon {
+namespace {
+
+// One worker, two microbatches, room for the activations of one: F0 F1 [B0 B1, 60 us of work.
+PlanningProblem OneWorker() {
+  PlanningProblem problem = ProblemOf(ScheduleOf("gpipe", 1, 2), PlainLayer(), Bytes(100'000));
+  problem.topology = Islands(1);
+  return problem;
+}
+
+PcieSwitch UplinkOf(std::vector<DeviceId> devices, BytesPerSecond rate) {
+  return {.devices = std::move(devices), .to_host = rate, .from_host = rate};
+}
+
+// The part of the linear program, which is rounded down by a millionth and a nanosecond at most.
+void ExpectProgram(const LowerBound& bound, Nanos exact, const std::string& reason) {
+  if (!HasLinearSolver()) return;
+  const BoundPart& part = bound.parts.back();
+  EXPECT_EQ(part.reason, "linear program: " + reason);
+  EXPECT_LE(*part.time, exact);
+  EXPECT_GE(part.time->value, exact.value - exact.value / 1'000'000 - 1);
+}
+
+TEST(LowerBound, OfAStepThatFitsIsItsSimulatedTime) {
+  PlanningProblem problem = ProblemOf(ScheduleOf("1f1b", 4, 8), PlainLayer(), Bytes(400'000));
+  const LowerBound bound = BoundOf(problem);
+  EXPECT_EQ(bound.step_time, Nanos((8 + 3) * 30'000));
+  EXPECT_EQ(bound.reason, "the schedule's longest path");
+  EXPECT_EQ(bound.parts.size(), 1u);
+}
+
+TEST(LowerBound, CountsRecomputationWhereNothingCanLeave) {
+  const LowerBound bound = BoundOf(OneWorker());
+  EXPECT_EQ(PartOf(bound, "memory of worker 0"), Nanos(70'000));
+  ExpectProgram(bound, Nanos(70'000), "recomputation on worker 0");
+}
+
+TEST(LowerBound, SharesTheWorkOutBetweenUplinkAndRecomputation) {
+  PlanningProblem problem = OneWorker();
+  problem.topology.switches = {UplinkOf({DeviceId(0)}, kBytePerNano)};
+  const LowerBound bound = BoundOf(problem);
+  // By counting: T ns carry T bytes, (T - 60,000) ns compute ten bytes each: 11 T = 700,000.
+  EXPECT_EQ(PartOf(bound, "memory of worker 0"), Nanos(63'637));
+  // With the order of things: 20,000 bytes leave while F0 and F1 run; 80,000 are computed again.
+  ExpectProgram(bound, Nanos(68'000), "recomputation on worker 0");
+}
+
+TEST(LowerBound, TakesBothDirectionsOfAnUplinkAtTheirSlowerRates) {
+  // Windows at B0 and B2, each 100,000 bytes too full; F 100 us, or one ns a byte computed again.
+  PlanningProblem problem = ProblemOf(ParseSchedule("0F0 0F1 0B0 0B1 0F2 0F3 0B2 0B3\n").value(),
+                                      PlainLayer(), Bytes(100'000));
+  problem.profile.layers[0].forward = Nanos(100'000);
+  problem.topology = Islands(1);
+  PcieSwitch uplink = UplinkOf({DeviceId(0)}, BytesPerSecond(500'000'000));
+  problem.topology.switches = {uplink};
+  // F0 F1 200 us, B0 to F3 240 us: all of the first window goes and comes, hidden. B2 B3 40 us:
+  // x bytes come back in 2 x ns, and 100,000 - x are computed again: 93,333 ns.
+  ExpectProgram(BoundOf(problem), Nanos(533'333), "recomputation on worker 0");
+  uplink.to_host_both = uplink.from_host_both = BytesPerSecond(250'000'000);
+  problem.topology.switches = {uplink};
+  // In the middle y bytes come back, x leave: 2 (x + y) ns, or 240,000 + 100,000 - y of work: best
+  // with x = 46,667, y = 82,222: 257,778 ns.
+  ExpectProgram(BoundOf(problem), Nanos(551'111), "recomputation on worker 0");
+}
+
+TEST(LowerBound, LetsWorkersShareUplinks) {
+  // gpipe, F 10 us, B 20 us: the workers' own paths take 120 and 150 us; each has 200,000 bytes too
+  // many. T ns carry T bytes and, beyond its own path, a worker computes ten bytes a ns again. When
+  // worker 1 is through, 11 T = 1,700,000, worker 0 has long left the uplink to it.
+  PlanningProblem problem = ProblemOf(ScheduleOf("gpipe", 2, 4), PlainLayer(), Bytes(200'000));
+  problem.topology = Islands(2);
+  problem.topology.switches = {UplinkOf({DeviceId(0), DeviceId(1)}, kBytePerNano)};
+  const LowerBound bound = BoundOf(problem);
+  EXPECT_EQ(PartOf(bound, "memory of worker 0"), Nanos(127'273));
+  EXPECT_EQ(PartOf(bound, "memory of worker 1"), Nanos(154'546));
+  EXPECT_EQ(PartOf(bound, "the uplinks of all switches"), Nanos(154'546));
+  problem.mapping = IdentityMapping(2);
+  EXPECT_EQ(PartOf(BoundOf(problem), "the uplink of switch 0"), Nanos(154'546));
+  // Behind switches of their own they share nothing.
+  problem.topology.switches = {UplinkOf({DeviceId(0)}, kBytePerNano),
+                               UplinkOf({DeviceId(1)}, kBytePerNano)};
+  for (const BoundPart& part : BoundOf(problem).parts) {
+    EXPECT_EQ(part.reason.find("of switch"), std::string::npos) << part.reason;
+  }
+}
+
+TEST(LowerBound, CountsOnlyWhatLendersHaveToSpare) {
+  // 100,000 bytes too many; 30,000 fit on a device without a worker, the rest is computed again.
+  PlanningProblem problem = OneWorker();
+  problem.topology = UniformTopology(2, BytesPerSecond(1'000'000'000'000), Nanos(0));
+  for (TopologyDevice& device : problem.topology.devices) device.memory = Bytes(30'000);
+  ExpectProgram(BoundOf(problem), Nanos(67'000), "recomputation on worker 0");
+  for (TopologyDevice& device : problem.topology.devices) device.memory = Bytes(100'000);
+  EXPECT_EQ(BoundOf(problem).step_time, Nanos(60'000));
+}
+
+TEST(LowerBound, LetsTheHostStepWhatItHolds) {
+  // 100,000 bytes of optimizer state too many; parameters and gradients are 10,000 each. Away with
+  // the host, 10,000 bytes go out and 10,000 come in, in 60 us of work: for nothing. At 0.1 bytes a
+  // ns best are 90,909 of the state and as many parameters as then come in, 9,091.
+  PlanningProblem problem = OneWorker();
+  LayerProfile& layer = problem.profile.layers[0];
+  layer.parameters = layer.gradients = Bytes(10'000);
+  layer.optimizer_state = Bytes(100'000);
+  layer.saved.clear();
+  problem.host_step = Nanos(1);
+  problem.capacity = {Bytes(20'000)};
+  problem.topology.switches = {UplinkOf({DeviceId(0)}, kBytePerNano)};
+  EXPECT_EQ(BoundOf(problem).step_time, Nanos(60'000));
+  problem.topology.switches = {UplinkOf({DeviceId(0)}, BytesPerSecond(100'000'000))};
+  const LowerBound bound = BoundOf(problem);
+  // By counting, a byte of parameters that comes in may stand for itself and ten of the state.
+  EXPECT_EQ(PartOf(bound, "memory of worker 0"), Nanos(83'340));
+  ExpectProgram(bound, Nanos(90'910), "the uplink of worker 0");
+  // Where the host's time is not known it computes no steps, and all of it moves.
+  problem.host_step = Nanos(0);
+  ExpectProgram(BoundOf(problem), Nanos(1'000'000), "the uplink of worker 0");
+}
+
+TEST(LowerBound, SaysThatNothingFits) {
+  PlanningProblem problem = OneWorker();
+  problem.profile.layers[0].parameters = Bytes(200'000);
+  const LowerBound bound = BoundOf(problem);
+  EXPECT_EQ(bound.cannot_fit, "memory of worker 0");
+  EXPECT_EQ(bound.step_time, Nanos(60'000));
+  problem.topology.switches = {UplinkOf({DeviceId(0)}, kBytePerNano)};
+  EXPECT_EQ(BoundOf(problem).cannot_fit, std::nullopt);
+}
+
+TEST(LowerBound, CountsTheCoresThatWorkersShare) {
+  PlanningProblem problem = ProblemOf(ScheduleOf("1f1b", 4, 8), PlainLayer(), Bytes(0));
+  problem.cores = {1000, 1600};
+  // 4 x 8 x 30 us of work, 1.6 of it in each.
+  EXPECT_EQ(BoundOf(problem).step_time, Nanos(600'000));
+  EXPECT_EQ(BoundOf(problem).reason, "the cores that all workers share");
+}
+
+}  // namespace
+}  // namespace siphon
