@@ -162,59 +162,105 @@ absl::Status CheckBelow(double figure, double limit, absl::string_view what) {
       absl::StrFormat("%s: about %.2g; the simulator takes %.2g at most", what, figure, limit));
 }
 
-// Bounds of the sums over the whole step, before anything is added up in integers.
-absl::Status CheckMagnitudes(const SimulationInput& input) {
+// What the sums over the whole step grow with.
+struct StepSize {
   double actions = 0;
+  double compute = 0;    // of these: go through layers and groups
+  double of_groups = 0;  // of these: move one group of a microbatch's activations
+  double layers = 1;     // the most of a stage; also the next two
+  double groups = 0;
+  double stripes = 1;  // of a group
+};
+
+StepSize SizeOf(const SimulationInput& input) {
+  StepSize size;
   for (const std::vector<Action>& program : input.schedule.programs) {
-    actions += static_cast<double>(program.size());
-  }
-  actions *= input.schedule.replicas;
-  size_t most_layers = 1;
-  for (const std::vector<LayerCost>& stage : input.layers) {
-    most_layers = std::max(most_layers, stage.size());
-  }
-  // A stripe is a copy of its own, and each group may be waited for or computed again.
-  size_t most_groups = 0;
-  size_t most_stripes = 1;
-  double nanos = 0;
-  for (const StagePlan& stage : input.memory.stages) {
-    most_groups = std::max(most_groups, stage.groups.size());
-    for (const auto& [group, choice] : stage.groups) {
-      most_stripes = std::max(most_stripes, choice.stripes.size());
-      nanos = std::max(nanos, static_cast<double>(group.recompute.value));
+    for (const Action& action : program) {
+      const bool group = action.group != kWholeStage;
+      ++size.actions;
+      if (IsCompute(action.kind) || (action.kind == ActionKind::kRecompute && !group)) {
+        ++size.compute;
+      }
+      if (group && IsMemory(action.kind) && HasMicrobatch(action)) ++size.of_groups;
     }
   }
-  const auto pieces = static_cast<double>(most_layers + 2 * most_groups + most_stripes);
-  SIPHON_RETURN_IF_ERROR(
-      CheckBelow(actions * pieces, kMostTasks, "tasks in the step, layer by layer"));
-  nanos *= static_cast<double>(most_groups);
-  for (const Nanos step : input.host_step) {
-    nanos = std::max(nanos, static_cast<double>(step.value));
+  for (double* count : {&size.actions, &size.compute, &size.of_groups}) {
+    *count *= input.schedule.replicas;
   }
-  double bytes = 0;
+  for (const std::vector<LayerCost>& stage : input.layers) {
+    size.layers = std::max(size.layers, static_cast<double>(stage.size()));
+  }
+  for (const StagePlan& stage : input.memory.stages) {
+    size.groups = std::max(size.groups, static_cast<double>(stage.groups.size()));
+    for (const auto& [group, choice] : stage.groups) {
+      size.stripes = std::max(size.stripes, static_cast<double>(choice.stripes.size()));
+    }
+  }
+  return size;
+}
+
+// The longest that an action can take by itself.
+double LongestAction(const SimulationInput& input) {
+  double longest = 0;
+  const auto consider = [&longest](Nanos time) {
+    longest = std::max(longest, static_cast<double>(time.value));
+  };
   for (const StageCost& cost : input.stages) {
     for (const Nanos time : {cost.forward, cost.input_backward, cost.weight_backward,
                              cost.whole_backward, cost.step}) {
-      nanos = std::max(nanos, static_cast<double>(time.value));
+      consider(time);
     }
+  }
+  for (const Nanos step : input.host_step) consider(step);
+  double recompute = 0;  // of all groups of a stage
+  for (const StagePlan& stage : input.memory.stages) {
+    double sum = 0;
+    for (const auto& [group, choice] : stage.groups) {
+      sum += static_cast<double>(group.recompute.value);
+    }
+    recompute = std::max(recompute, sum);
+  }
+  return longest + recompute;
+}
+
+double MostBytes(const SimulationInput& input) {
+  double most = 0;
+  const auto consider = [&most](Bytes size) {
+    most = std::max(most, static_cast<double>(size.value));
+  };
+  for (const StageCost& cost : input.stages) {
     for (const Bytes size :
          {cost.parameters, cost.gradients, cost.optimizer_state, cost.stash, cost.kept_for_weights,
           cost.input, cost.output, cost.forward_workspace, cost.backward_workspace}) {
-      bytes = std::max(bytes, static_cast<double>(size.value));
+      consider(size);
     }
   }
   for (const MemoryByKind& held : input.held) {
-    for (const Bytes size : held.bytes) {
-      SIPHON_RETURN_IF_ERROR(CheckNotNegative({size.value}, "what is held"));
-      bytes = std::max(bytes, static_cast<double>(size.value));
+    for (const Bytes size : held.bytes) consider(size);
+  }
+  return most;
+}
+
+// Bounds of the sums over the whole step, before anything is added up in integers.
+absl::Status CheckMagnitudes(const SimulationInput& input) {
+  const StepSize size = SizeOf(input);
+  // A stripe is a copy of its own, and each group may be waited for or computed again.
+  const double tasks = size.compute * (1 + size.layers + 2 * size.groups) +
+                       (size.actions - size.compute) * (1 + size.stripes);
+  SIPHON_RETURN_IF_ERROR(CheckBelow(tasks, kMostTasks, "tasks in the step, layer by layer"));
+  for (const MemoryByKind& held : input.held) {
+    for (const Bytes bytes : held.bytes) {
+      SIPHON_RETURN_IF_ERROR(CheckNotNegative({bytes.value}, "what is held"));
     }
   }
-  // Each action takes each of these once or twice.
-  const double sum_of_bytes = 16 * bytes * (actions + 1);
+  // Each action takes each kind of bytes once or twice; all groups of a microbatch together move
+  // what its compute actions save.
+  const double takers = size.actions - size.of_groups + (size.of_groups > 0 ? size.compute : 0);
+  const double sum_of_bytes = 16 * MostBytes(input) * (takers + 1);
   SIPHON_RETURN_IF_ERROR(CheckBelow(sum_of_bytes, kLargestSum, "bytes of all actions together"));
-  const double latencies = SlowestLatency(input) * static_cast<double>(most_stripes);
-  const double sum_of_nanos =
-      4 * (nanos + latencies) * (actions + 1) + sum_of_bytes * 1e9 / SlowestRate(input);
+  const double latencies = SlowestLatency(input) * size.stripes;
+  const double sum_of_nanos = 4 * (LongestAction(input) + latencies) * (size.actions + 1) +
+                              sum_of_bytes * 1e9 / SlowestRate(input);
   return CheckBelow(sum_of_nanos, kLargestSum, "nanoseconds of all actions and copies together");
 }
 

@@ -292,6 +292,24 @@ TEST(SimulatedGroups, AFullDriveOrLenderIsNamed) {
                                   "activations, but device 2 has 50 B free of 50 B"));
 }
 
+TEST(SimulatedGroups, ManyMovesOfLargeGroupsAreNotTooMuch) {
+  // 4 TiB of activations, swapped in two parts for each of 2,048 microbatches.
+  std::string program;
+  for (int microbatch = 0; microbatch < 2048; ++microbatch) {
+    const std::string of = absl::StrCat(microbatch, ".");
+    absl::StrAppend(&program, "0SWAP_OUT", of, "0 0SWAP_OUT", of, "1 0F", microbatch);
+    absl::StrAppend(&program, " 0SWAP_OUT_END", of, "0 0SWAP_OUT_END", of, "1 0SWAP_IN", of);
+    absl::StrAppend(&program, "0 0SWAP_IN", of, "1 0B", microbatch, " ");
+  }
+  SimulationInput input = TwoLayers(program, TwoGroups(kHost, kHost));
+  const Bytes half(int64_t{1} << 41);
+  for (int layer : {0, 1}) {
+    input.layers[0][layer].stash = input.memory.stages[0].groups[layer].group.bytes = half;
+  }
+  input.stages[0].stash = half * 2;
+  EXPECT_EQ(Simulated(input).host_peak, half * 2);
+}
+
 TEST(SimulatedGroups, PlansThatDoNotFitTheLayersAreRefused) {
   const auto refusal = [](auto change) {
     SimulationInput input = TwoLayers("0F0 0B0\n", TwoGroups(kHost));
