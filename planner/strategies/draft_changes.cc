@@ -25,113 +25,124 @@ void Shift(std::vector<Placement>& layers, Placement from, Placement to, size_t 
   }
 }
 
-// All, half of them, one.
-std::vector<size_t> Counts(const std::vector<Placement>& layers, Placement from) {
+enum class Part { kAll, kHalf, kOne };
+constexpr Part kParts[] = {Part::kAll, Part::kHalf, Part::kOne};
+
+// How many layers the part is of those that are at `from`.
+size_t CountOf(const std::vector<Placement>& layers, Placement from, Part part) {
   const auto all = static_cast<size_t>(std::count(layers.begin(), layers.end(), from));
-  std::vector<size_t> counts;
-  for (const size_t count : {all, all / 2, size_t{1}}) {
-    if (count > 0 && (counts.empty() || counts.back() > count)) counts.push_back(count);
-  }
-  return counts;
+  return part == Part::kAll ? all : part == Part::kHalf ? all / 2 : std::min<size_t>(all, 1);
 }
 
+bool AnySwapped(const std::vector<Placement>& layers) {
+  return std::any_of(layers.begin(), layers.end(), IsSwap);
+}
+
+// Makes the same change to some stages at once.
 class ChangeWriter {
  public:
-  ChangeWriter(const PlanningProblem& problem, const DraftPlan& draft)
-      : problem_(problem), draft_(draft), possible_(PossiblePlacements(problem, draft.mapping)) {}
-
-  std::vector<DraftPlan> Write(WorkerId worker) {
-    for (const StageId stage : StagesOf(problem_.schedule, worker)) {
-      stage_ = stage.value;
-      // What costs most first: computing again, then copies.
-      for (const Placement from : {Placement::kRecompute, Placement::kNvmeSwap,
-                                   Placement::kHostSwap, Placement::kPeerSwap, Placement::kKeep}) {
-        Shifts(&StageDraft::activations, from);
-      }
-      for (const Placement from : {Placement::kHostSwap, Placement::kPeerSwap, Placement::kKeep}) {
-        Shifts(&StageDraft::optimizer_state, from);
-      }
-      Timings();
-      Runs();
-      UpdateElsewhere();
+  ChangeWriter(const PlanningProblem& problem, const DraftPlan& draft, std::vector<StageId> stages)
+      : problem_(problem),
+        draft_(draft),
+        stages_(std::move(stages)),
+        possible_(PossiblePlacements(problem, draft.mapping)) {
+    for (const std::vector<DraftMove>& moves : UpdateMoves(problem)) {
+      for (const DraftMove& move : moves) steps_.push_back(StageId(move.stage));
     }
+  }
+
+  std::vector<DraftPlan> Write() {
+    Timings();
+    // What costs most first: computing again, then copies.
+    for (const Placement from : {Placement::kRecompute, Placement::kNvmeSwap, Placement::kHostSwap,
+                                 Placement::kPeerSwap, Placement::kKeep}) {
+      Shifts(&StageDraft::optimizer_state, from);
+      Shifts(&StageDraft::activations, from);
+    }
+    Runs();
+    UpdateElsewhere();
     return std::move(changes_);
   }
 
  private:
-  StageDraft& Change() {
-    changes_.push_back(draft_);
-    return changes_.back().stages[stage_];
+  bool HasStep(StageId stage) const {
+    return std::find(steps_.begin(), steps_.end(), stage) != steps_.end();
   }
-  const StageDraft& Now() const { return draft_.stages[stage_]; }
+
+  template <typename Change>
+  void Try(const Change& change) {
+    DraftPlan changed = draft_;
+    for (const StageId stage : stages_) change(stage, changed.stages[stage.value]);
+    const bool is_new = changed != draft_ && (changes_.empty() || changed != changes_.back());
+    if (is_new) changes_.push_back(std::move(changed));
+  }
 
   void Shifts(Layers layers, Placement from) {
     const bool state = layers == &StageDraft::optimizer_state;
     for (const Placement to : possible_) {
       if (to == from || (state && to == Placement::kRecompute)) continue;
-      for (const size_t count : Counts(Now().*layers, from)) {
-        Shift(Change().*layers, from, to, count);
+      for (const Part part : kParts) {
+        Try([&](StageId stage, StageDraft& draft) {
+          // Optimizer state that no STEP uses stays where it is.
+          if (state && !HasStep(stage)) return;
+          Shift(draft.*layers, from, to, CountOf(draft.*layers, from, part));
+        });
       }
     }
   }
 
-  void Step(int SwapTiming::*field, int by, int least) {
-    if (Now().timing.*field + by >= least) Change().timing.*field += by;
-  }
-
-  bool Has(Placement placement) const {
-    const std::vector<Placement>& layers = Now().activations;
-    return std::find(layers.begin(), layers.end(), placement) != layers.end();
+  // Changes the field where tensors of `layers` are swapped.
+  void Step(Layers layers, int SwapTiming::*field, int by) {
+    constexpr int kMost = 6;
+    Try([&](StageId, StageDraft& draft) {
+      if (!AnySwapped(draft.*layers)) return;
+      draft.timing.*field = std::clamp(draft.timing.*field + by, 0, kMost);
+    });
   }
 
   void Timings() {
-    constexpr int kMostActions = 6;
-    const auto swapped = [](const std::vector<Placement>& layers) {
-      return std::any_of(layers.begin(), layers.end(), IsSwap);
-    };
-    if (swapped(Now().activations)) {
-      for (const int by : {1, -1}) {
-        if (Now().timing.actions_to_come_back + by <= kMostActions) {
-          Step(&SwapTiming::actions_to_come_back, by, 0);
-        }
-        Step(&SwapTiming::forwards_to_leave, by, 0);
-      }
-    }
-    if (swapped(Now().optimizer_state)) {
-      for (const int by : {2, -1}) {
-        if (Now().timing.actions_before_step + by <= kMostActions) {
-          Step(&SwapTiming::actions_before_step, by, 0);
-        }
-        Step(&SwapTiming::groups_ahead, by, 0);
-      }
+    for (const int by : {1, -1}) {
+      Step(&StageDraft::activations, &SwapTiming::actions_to_come_back, by);
+      Step(&StageDraft::activations, &SwapTiming::forwards_to_leave, by);
+      Step(&StageDraft::optimizer_state, &SwapTiming::actions_before_step, 2 * by);
+      Step(&StageDraft::optimizer_state, &SwapTiming::groups_ahead, by);
     }
   }
 
   void Runs() {
-    const auto vary = [this](int StageDraft::*run) {
-      for (const int layers : {1, 2, 4, 0}) {
-        if (Now().*run != layers) Change().*run = layers;
-      }
-    };
-    if (std::any_of(Now().activations.begin(), Now().activations.end(), IsSwap)) {
-      vary(&StageDraft::swap_run);
+    for (const int run : {1, 2, 4, 0}) {
+      Try([&](StageId, StageDraft& draft) {
+        if (AnySwapped(draft.activations)) draft.swap_run = run;
+      });
+      Try([&](StageId, StageDraft& draft) {
+        if (Recomputes(draft)) draft.recompute_run = run;
+      });
     }
-    if (!Has(Placement::kRecompute)) return;
-    vary(&StageDraft::recompute_run);
-    const bool leaves = Now().direct == DirectBackward::kLeave;
-    Change().direct = leaves ? DirectBackward::kDrop : DirectBackward::kLeave;
+    for (const DirectBackward direct : {DirectBackward::kLeave, DirectBackward::kDrop}) {
+      Try([&](StageId, StageDraft& draft) {
+        if (Recomputes(draft)) draft.direct = direct;
+      });
+    }
+  }
+
+  static bool Recomputes(const StageDraft& draft) {
+    return CountOf(draft.activations, Placement::kRecompute, Part::kOne) > 0;
   }
 
   void UpdateElsewhere() {
     if (problem_.host_step == Nanos(0) || !ReachesHost(problem_, draft_.mapping)) return;
-    const bool here = Now().update == UpdatePlace::kDevice;
-    Change().update = here ? UpdatePlace::kHost : UpdatePlace::kDevice;
+    for (const UpdatePlace place : {UpdatePlace::kHost, UpdatePlace::kDevice}) {
+      Try([&](StageId stage, StageDraft& draft) {
+        if (HasStep(stage)) draft.update = place;
+      });
+    }
   }
 
   const PlanningProblem& problem_;
   const DraftPlan& draft_;
+  const std::vector<StageId> stages_;
   const std::vector<Placement> possible_;
-  int stage_ = 0;
+  std::vector<StageId> steps_;  // stages that step at their end
   std::vector<DraftPlan> changes_;
 };
 
@@ -151,24 +162,8 @@ std::vector<Placement> PossiblePlacements(const PlanningProblem& problem,
 }
 
 std::vector<DraftPlan> ChangesOf(const PlanningProblem& problem, const DraftPlan& draft,
-                                 WorkerId worker) {
-  std::vector<DraftPlan> changes = ChangeWriter(problem, draft).Write(worker);
-  const MoveLists state = OptimizerStateMoves(problem, Placement::kHostSwap);
-  // Optimizer state that no STEP uses stays where it is.
-  if (state[worker.value].empty()) {
-    std::erase_if(changes, [&](const DraftPlan& change) {
-      for (const StageId stage : StagesOf(problem.schedule, worker)) {
-        const StageDraft& changed = change.stages[stage.value];
-        const StageDraft& now = draft.stages[stage.value];
-        if (changed.optimizer_state != now.optimizer_state || changed.update != now.update) {
-          return true;
-        }
-      }
-      return false;
-    });
-  }
-  std::erase(changes, draft);
-  return changes;
+                                 const std::vector<StageId>& stages) {
+  return ChangeWriter(problem, draft, stages).Write();
 }
 
 std::vector<DraftPlan> ChangesWithRoom(const PlanningProblem& problem, const DraftPlan& draft,
@@ -191,7 +186,9 @@ std::vector<DraftPlan> ChangesWithRoom(const PlanningProblem& problem, const Dra
   }
   for (const StageId stage : StagesOf(problem.schedule, worker)) {
     for (const Placement from : {Placement::kRecompute, Placement::kHostSwap}) {
-      for (const size_t count : Counts(draft.stages[stage.value].activations, from)) {
+      for (const Part part : kParts) {
+        const size_t count = CountOf(draft.stages[stage.value].activations, from, part);
+        if (count == 0) continue;
         DraftPlan& change = changes.emplace_back(roomy);
         Shift(change.stages[stage.value].activations, from, Placement::kPeerSwap, count);
       }

@@ -12,11 +12,12 @@ namespace siphon {
 std::vector<Placement> PossiblePlacements(const PlanningProblem& problem,
                                           const DeviceMapping& mapping);
 
-// Drafts that differ from `draft` in one decision for `worker`, those first that promise most:
-// layers from one place to another (all of a place, half of them, one), how long copies have, how
-// many layers go together. `draft` itself is not among them.
+// Drafts that differ from `draft` in one decision for all of `stages` at once, those first that
+// promise most: how long copies have, layers from one place to another (all of a place, half of
+// them, one), how many layers go together, who computes the optimizer step. `draft` itself is not
+// among them.
 std::vector<DraftPlan> ChangesOf(const PlanningProblem& problem, const DraftPlan& draft,
-                                 WorkerId worker);
+                                 const std::vector<StageId>& stages);
 
 // Drafts in which another worker sends more to the host, and so has room to lend to `worker`, whose
 // tensors that are recomputed or on the host go to lenders instead.

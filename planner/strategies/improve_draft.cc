@@ -22,6 +22,29 @@ Nanos CostOf(const SimulatedStep& step, int worker) {
   return cost;
 }
 
+// Times that a change which takes too much memory is given more layers to compute again.
+constexpr int kMostRepairs = 3;
+
+// One layer more of each worker that is too full: the last one that is kept, or else swapped.
+DraftPlan RecomputeMore(const PlanningProblem& problem, const SimulatedDraft& simulated) {
+  DraftPlan draft = simulated.draft;
+  for (int worker = 0; worker < WorkerCount(problem.schedule); ++worker) {
+    if (simulated.excess[worker] == Bytes(0)) continue;
+    const std::vector<StageId> stages = StagesOf(problem.schedule, WorkerId(worker));
+    bool found = false;
+    for (const Placement from :
+         {Placement::kKeep, Placement::kHostSwap, Placement::kNvmeSwap, Placement::kPeerSwap}) {
+      for (auto stage = stages.rbegin(); stage != stages.rend() && !found; ++stage) {
+        std::vector<Placement>& layers = draft.stages[stage->value].activations;
+        const auto last = std::find(layers.rbegin(), layers.rend(), from);
+        found = last != layers.rend();
+        if (found) *last = Placement::kRecompute;
+      }
+    }
+  }
+  return draft;
+}
+
 class Improver {
  public:
   Improver(DraftSimulator& simulator, SimulatedDraft start, int most_simulations)
@@ -30,12 +53,13 @@ class Improver {
   absl::StatusOr<SimulatedDraft> Run() {
     bool improved = true;
     while (improved) {
-      improved = false;
+      SIPHON_ASSIGN_OR_RETURN(improved, ImproveAll());
+      if (improved) continue;
       for (const WorkerId worker : WorkersByCost()) {
         SIPHON_ASSIGN_OR_RETURN(improved, ImproveWorker(worker));
         if (improved) break;
       }
-      if (improved || !Uses(best_.draft, Placement::kPeerSwap)) continue;
+      if (improved) continue;
       SIPHON_ASSIGN_OR_RETURN(improved, TakeFirst(ExchangesOf(simulator_.problem(), best_.draft)));
     }
     return std::move(best_);
@@ -56,11 +80,31 @@ class Improver {
     return workers;
   }
 
+  // One change of all stages: where many workers limit the step, one alone gains nothing.
+  absl::StatusOr<bool> ImproveAll() {
+    const std::vector<WorkerId> workers = WorkersByCost();
+    if (workers.size() < 2) return false;
+    std::vector<StageId> stages;
+    for (const WorkerId worker : workers) {
+      for (const StageId stage : StagesOf(simulator_.problem().schedule, worker)) {
+        stages.push_back(stage);
+      }
+    }
+    return TakeFirst(ChangesOf(simulator_.problem(), best_.draft, stages));
+  }
+
   absl::StatusOr<bool> ImproveWorker(WorkerId worker) {
     const PlanningProblem& problem = simulator_.problem();
-    SIPHON_ASSIGN_OR_RETURN(const bool changed, TakeFirst(ChangesOf(problem, best_.draft, worker)));
+    SIPHON_ASSIGN_OR_RETURN(
+        const bool changed,
+        TakeFirst(ChangesOf(problem, best_.draft, StagesOf(problem.schedule, worker))));
     if (changed) return true;
     return TakeFirst(ChangesWithRoom(problem, best_.draft, worker));
+  }
+
+  bool IsFastButTooFull(const absl::StatusOr<SimulatedDraft>& tried) const {
+    return tried.ok() && tried->score.excess > best_.score.excess &&
+           tried->score.step < best_.score.step;
   }
 
   // The first change that is better than what there is.
@@ -68,6 +112,9 @@ class Improver {
     for (const DraftPlan& change : changes) {
       if (simulator_.simulations() >= most_simulations_) return false;
       absl::StatusOr<SimulatedDraft> tried = simulator_.Run(change);
+      for (int repair = 0; repair < kMostRepairs && IsFastButTooFull(tried); ++repair) {
+        tried = simulator_.Run(RecomputeMore(simulator_.problem(), *tried));
+      }
       if (absl::IsResourceExhausted(tried.status())) continue;
       if (!tried.ok()) return tried.status();
       if (tried->score >= best_.score) continue;

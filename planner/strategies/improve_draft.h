@@ -7,10 +7,12 @@
 namespace siphon {
 
 // Changes the draft step by step as long as its score improves, at most until the simulator has run
-// `most_simulations` in all. Looks at the workers in the order of what saving memory costs them
-// (recomputation and exposed waits for copies), and takes the first change that helps: layers from
-// one place to another, how long copies have, how many layers go together, room on lenders by what
-// these send to the host themselves, two workers' devices exchanged.
+// `most_simulations` in all. Looks at all workers together, then at one after the other in the
+// order of what saving memory costs them (recomputation and exposed waits for copies), and takes
+// the first change that helps: layers from one place to another, how long copies have, how many
+// layers go together, room on lenders by what these send to the host themselves, two workers'
+// devices exchanged. A change that would be faster but takes too much memory is tried with a few
+// more layers recomputed.
 //
 // The result is never worse than `start`. Deterministic. Errors: as DraftSimulator::Run, but for
 // ResourceExhausted.

@@ -82,9 +82,12 @@ class RecipeCook {
     layers_ = ActivationMoves(problem_, Placement::kHostSwap, LayerOrder::kFirstLayersFirst);
   }
 
-  absl::StatusOr<SimulatedDraft> Cook(const Recipe& recipe) {
+  absl::StatusOr<SimulatedDraft> Cook(const Recipe& recipe, const SwapTiming& timing) {
     DraftPlan draft = kept_.draft;
-    for (StageDraft& stage : draft.stages) stage.recompute_run = kRecomputeRun;
+    for (StageDraft& stage : draft.stages) {
+      stage.recompute_run = kRecomputeRun;
+      stage.timing = timing;
+    }
     SimulatedDraft base = kept_;
     std::vector<size_t> first(layers_.size(), 0);
     if (recipe.saves == Saves::kAllWorkers) {
@@ -236,12 +239,18 @@ bool ReachesHost(const PlanningProblem& problem, const DeviceMapping& mapping) {
 }
 
 absl::StatusOr<SimulatedDraft> BestStart(DraftSimulator& simulator, const SimulatedDraft& kept) {
+  // Half of a slot for each copy, or all of it and a microbatch more that is on its way.
+  constexpr SwapTiming kTimings[] = {
+      {.forwards_to_leave = 1, .actions_to_come_back = 1},
+      {.forwards_to_leave = 2, .actions_to_come_back = 2, .actions_before_step = 2}};
   RecipeCook cook(simulator, kept);
   const bool host = ReachesHost(simulator.problem(), kept.draft.mapping);
   absl::StatusOr<SimulatedDraft> best = kept;
   for (const Recipe& recipe : Recipes()) {
     if (NeedsHost(recipe) && !host) continue;
-    best = Better(std::move(best), cook.Cook(recipe));
+    for (const SwapTiming& timing : kTimings) {
+      best = Better(std::move(best), cook.Cook(recipe, timing));
+    }
   }
   return best;
 }
