@@ -33,31 +33,6 @@ UplinkRates RatesOf(const PcieSwitch& uplink) {
           .in_both = both(uplink.from_host_both, uplink.from_host)};
 }
 
-// What is known of one device.
-struct DeviceRates {
-  BytesPerSecond out;
-  BytesPerSecond in;
-  UplinkRates uplink;
-};
-
-DeviceRates RatesOf(const Topology& topology, DeviceId device) {
-  DeviceRates rates;
-  const bool one_engine = topology.copy_engines == CopyEngines::kOneForAllPeers;
-  const auto add = [one_engine](BytesPerSecond sum, BytesPerSecond rate) {
-    return one_engine ? std::max(sum, Limit(rate)) : Sum(sum, Limit(rate));
-  };
-  for (const TopologyLink& link : topology.links) {
-    if (link.from == device) rates.out = add(rates.out, link.rate);
-    if (link.to == device) rates.in = add(rates.in, link.rate);
-  }
-  rates.out = std::min(rates.out, Limit(topology.devices[device.value].egress));
-  rates.in = std::min(rates.in, Limit(topology.devices[device.value].ingress));
-  if (const std::optional<int> index = SwitchOf(topology, device)) {
-    rates.uplink = RatesOf(topology.switches[*index]);
-  }
-  return rates;
-}
-
 // A link, or the way through the host where there is none, as the simulator goes.
 std::optional<MessageWay> WayBetween(const Topology& topology, DeviceId from, DeviceId to) {
   if (const std::optional<TopologyLink> link = FindLink(topology, from, to)) {
@@ -73,6 +48,40 @@ std::optional<MessageWay> WayBetween(const Topology& topology, DeviceId from, De
   const PcieSwitch& down = topology.switches[*second];
   return MessageWay{.latency = up.latency + down.latency,
                     .rate = std::min(FastestOut(RatesOf(up)), FastestIn(RatesOf(down)))};
+}
+
+// What is known of one device.
+struct DeviceRates {
+  BytesPerSecond out;
+  BytesPerSecond in;
+  UplinkRates uplink;
+};
+
+DeviceRates RatesOf(const Topology& topology, DeviceId device) {
+  DeviceRates rates;
+  const bool one_engine = topology.copy_engines == CopyEngines::kOneForAllPeers;
+  const auto add = [one_engine](BytesPerSecond sum, BytesPerSecond rate) {
+    return one_engine ? std::max(sum, rate) : Sum(sum, rate);
+  };
+  for (const TopologyLink& link : topology.links) {
+    if (link.from == device) rates.out = add(rates.out, Limit(link.rate));
+    if (link.to == device) rates.in = add(rates.in, Limit(link.rate));
+  }
+  rates.out = std::min(rates.out, Limit(topology.devices[device.value].egress));
+  rates.in = std::min(rates.in, Limit(topology.devices[device.value].ingress));
+  // Where there is a link one way only, the other way is through the host.
+  for (const TopologyLink& link : topology.links) {
+    if (link.from != device && link.to != device) continue;
+    if (FindLink(topology, link.to, link.from).has_value()) continue;
+    const std::optional<MessageWay> back = WayBetween(topology, link.to, link.from);
+    if (!back.has_value()) continue;
+    BytesPerSecond& rate = link.from == device ? rates.in : rates.out;
+    rate = add(rate, back->rate);
+  }
+  if (const std::optional<int> index = SwitchOf(topology, device)) {
+    rates.uplink = RatesOf(topology.switches[*index]);
+  }
+  return rates;
 }
 
 // Every worker may be on any device.

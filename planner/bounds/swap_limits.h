@@ -47,7 +47,8 @@ struct MessageWay {
 // What no device map can exceed: of the problem's map where it has one, else the best over all
 // devices, for each figure on its own. Workers of replicas follow one after the other.
 struct SwapLimits {
-  std::vector<BytesPerSecond> link_out;  // [worker]: over links of its own to other devices
+  // [worker]: to other devices with a link of their own, at least one way, and back.
+  std::vector<BytesPerSecond> link_out;
   std::vector<BytesPerSecond> link_in;
   std::vector<UplinkRates> uplink;  // [worker]: 0 without a way to the host
   std::vector<SharedUplinks> shared;

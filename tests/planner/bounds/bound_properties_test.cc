@@ -27,23 +27,45 @@ DeviceMapping RandomMapping(int workers, int devices, Dice& dice) {
   return mapping;
 }
 
-// Most groups of a stage go one way, the others any that is open.
+bool HasSteps(const Schedule& schedule) {
+  for (const Action& action : schedule.programs[0]) {
+    if (action.kind == ActionKind::kStep) return true;
+  }
+  return false;
+}
+
+// A way that is open to the group.
+GroupChoice RandomChoice(const TensorGroup& group, Placement placement, DeviceId own, int devices,
+                         Dice& dice) {
+  const bool activations = group.kind == GroupKind::kActivations;
+  if (placement == Placement::kRecompute && !activations) placement = Placement::kHostSwap;
+  if (placement == Placement::kPeerSwap && devices < 2) placement = Placement::kHostSwap;
+  GroupChoice choice{.placement = placement};
+  if (placement == Placement::kPeerSwap) {
+    const DeviceId lender((own.value + dice.Roll(1, devices - 1)) % devices);
+    choice.stripes = {{.lender = lender, .bytes = group.bytes}};
+  }
+  return choice;
+}
+
+// Most activations of a stage go one way, the others any; of other kinds some go.
 MemoryPlan RandomPlan(const PlanningProblem& problem, const DeviceMapping& mapping, Dice& dice) {
   MemoryPlan plan = KeepEverything(problem.profile, problem.partition);
   const int devices = DeviceCount(problem.topology);
   for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
     const DeviceId own = mapping.device_of_worker[problem.schedule.worker_of_stage[stage].value];
     const auto most = static_cast<Placement>(dice.Roll(1, 3));
+    const bool moves_others = HasSteps(problem.schedule) && dice.Roll(0, 1) == 0;
     for (auto& [group, choice] : plan.stages[stage].groups) {
-      if (group.kind != GroupKind::kActivations) continue;
-      choice.placement = dice.Roll(0, 3) > 0 ? most : static_cast<Placement>(dice.Roll(0, 3));
-      if (choice.placement != Placement::kPeerSwap) continue;
-      if (devices < 2) {
-        choice.placement = Placement::kHostSwap;
-        continue;
-      }
-      const DeviceId lender((own.value + dice.Roll(1, devices - 1)) % devices);
-      choice.stripes = {{.lender = lender, .bytes = group.bytes}};
+      if (group.kind != GroupKind::kActivations && !moves_others) continue;
+      const Placement placement =
+          dice.Roll(0, 3) > 0 ? most : static_cast<Placement>(dice.Roll(0, 3));
+      choice = RandomChoice(group, placement, own, devices, dice);
+    }
+    if (!moves_others || problem.host_step == Nanos(0) || dice.Roll(0, 1) == 0) continue;
+    plan.stages[stage].update = UpdatePlace::kHost;
+    for (auto& [group, choice] : plan.stages[stage].groups) {
+      if (group.kind == GroupKind::kOptimizerState) choice = {};
     }
   }
   return plan;

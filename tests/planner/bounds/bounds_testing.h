@@ -130,6 +130,7 @@ inline PlanningProblem RandomProblem(Dice& dice) {
                        .rate = BytesPerSecond(dice.Roll(0, 3) * 1'000'000'000LL),
                        .host_rate = BytesPerSecond(dice.Roll(0, 3) * 100'000'000LL),
                        .copy_rate = BytesPerSecond(dice.Roll(0, 2) * 9'000'000'000LL)};
+  problem.host_step = Nanos(dice.Roll(0, 1) * dice.Roll(0, 3'000));
   return problem;
 }
 

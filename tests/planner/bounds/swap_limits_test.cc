@@ -30,8 +30,9 @@ TEST(SwapLimits, OfAMapAreThoseOfItsDevices) {
   PlanningProblem problem = ThreeDevices();
   problem.mapping = DeviceMapping{{DeviceId(1), DeviceId(0)}};
   const SwapLimits limits = SwapLimitsOf(problem);
-  EXPECT_THAT(limits.link_out, testing::ElementsAre(GigaBytes(0), GigaBytes(30)));
-  EXPECT_THAT(limits.link_in, testing::ElementsAre(GigaBytes(20), GigaBytes(0)));
+  // From 1 back to 0 it goes through the host.
+  EXPECT_THAT(limits.link_out, testing::ElementsAre(GigaBytes(11), GigaBytes(30)));
+  EXPECT_THAT(limits.link_in, testing::ElementsAre(GigaBytes(20), GigaBytes(11)));
   const UplinkRates uplink{GigaBytes(12), GigaBytes(11), GigaBytes(8), GigaBytes(11)};
   EXPECT_THAT(limits.uplink, testing::ElementsAre(uplink, uplink));
   EXPECT_THAT(limits.shared,
