@@ -47,27 +47,6 @@ std::vector<std::string> Choices(const PlannedStep& planned) {
   return texts;
 }
 
-// Two workers with two layers each, of 10 bytes of activations and nothing else. Worker 0 keeps two
-// microbatches at once, 40 bytes, and worker 1 one, 20. Both may have 35.
-PlanningProblem TwoWorkers(Topology topology) {
-  PlanningProblem problem = ProblemOf({.forward = Nanos(1000),
-                                       .input_backward = Nanos(1000),
-                                       .weight_backward = Nanos(1000),
-                                       .saved = {{"all", Bytes(10)}}},
-                                      4, LoweredSchedule("1f1b", 2, 4), std::move(topology));
-  problem.granule = Bytes(1);
-  SetCapacity(problem, Bytes(35));
-  return problem;
-}
-
-constexpr BytesPerSecond kByteANano{1'000'000'000};
-
-Topology TwoLinkedDevices() {
-  Topology topology = UniformTopology(2, kByteANano, Nanos(0));
-  for (TopologyLink& link : topology.links) link.wires = 1;
-  return WithHost(topology, 2, {.to_host = kByteANano, .from_host = kByteANano});
-}
-
 TEST(MemoryStrategies, AreFoundByName) {
   for (const MemoryStrategy& strategy : MemoryStrategies()) {
     const auto found = FindMemoryStrategy(strategy.name);

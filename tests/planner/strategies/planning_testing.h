@@ -41,6 +41,27 @@ inline void SetCapacity(PlanningProblem& problem, Bytes capacity) {
   problem.capacity.assign(problem.schedule.programs.size(), capacity);
 }
 
+// Two workers with two layers each, of 10 bytes of activations and nothing else. Worker 0 keeps two
+// microbatches at once, 40 bytes, and worker 1 one, 20. Both may have 35.
+inline PlanningProblem TwoWorkers(Topology topology) {
+  PlanningProblem problem = ProblemOf({.forward = Nanos(1000),
+                                       .input_backward = Nanos(1000),
+                                       .weight_backward = Nanos(1000),
+                                       .saved = {{"all", Bytes(10)}}},
+                                      4, LoweredSchedule("1f1b", 2, 4), std::move(topology));
+  problem.granule = Bytes(1);
+  SetCapacity(problem, Bytes(35));
+  return problem;
+}
+
+inline constexpr BytesPerSecond kByteANano{1'000'000'000};
+
+inline Topology TwoLinkedDevices() {
+  Topology topology = UniformTopology(2, kByteANano, Nanos(0));
+  for (TopologyLink& link : topology.links) link.wires = 1;
+  return WithHost(topology, 2, {.to_host = kByteANano, .from_host = kByteANano});
+}
+
 // A layer of GPT with hidden size 4096 and sequences of 1024, two a microbatch, in 16 bits: 201
 // million parameters, 34 + 5 * heads * sequence / hidden = 74 bytes saved for each element of its
 // output (Korthikanti et al., arXiv:2205.05198, formula 2), times of a V100 at half its peak.

@@ -1,0 +1,78 @@
+#include "planner/strategies/fit_moves.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "planner/strategies/second_choices.h"
+#include "planner/strategies/strategies.h"
+#include "tests/planner/strategies/planning_testing.h"
+
+namespace siphon {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr Placement kKept = Placement::kKeep;
+constexpr Placement kAgain = Placement::kRecompute;
+
+TEST(FitMoves, TakesNoMoreMovesThanAWorkerNeeds) {
+  PlanningProblem problem = TwoWorkers({});
+  const auto fitted = [&problem] {
+    DraftSimulator simulator(problem);
+    const auto simulated = FitMoves(simulator, KeepingDraft(problem),
+                                    ActivationMoves(problem, kAgain, LayerOrder::kLastLayersFirst));
+    EXPECT_TRUE(simulated.ok()) << simulated.status();
+    return *simulated;
+  };
+  const SimulatedDraft one = fitted();
+  EXPECT_THAT(one.draft.stages[0].activations, ElementsAre(kKept, kAgain));
+  EXPECT_THAT(one.draft.stages[1].activations, ElementsAre(kKept, kKept));
+  SetCapacity(problem, Bytes(25));
+  EXPECT_THAT(fitted().draft.stages[0].activations, ElementsAre(kAgain, kAgain));
+  SetCapacity(problem, Bytes(5));
+  const SimulatedDraft too_full = fitted();
+  EXPECT_FALSE(Fits(too_full));
+  EXPECT_GT(too_full.excess[0], Bytes(0));
+}
+
+TEST(ActivationMoves, GoThroughTheLayersInTheirOrder) {
+  PlanningProblem problem = TwoWorkers({});
+  problem.profile.layers[3].saved.clear();
+  const MoveLists first = ActivationMoves(problem, kAgain, LayerOrder::kFirstLayersFirst);
+  ASSERT_EQ(first.size(), 2u);
+  EXPECT_THAT(first[0], ElementsAre(DraftMove{.stage = 0, .layer = 0, .to = kAgain},
+                                    DraftMove{.stage = 0, .layer = 1, .to = kAgain}));
+  EXPECT_THAT(first[1], ElementsAre(DraftMove{.stage = 1, .layer = 0, .to = kAgain}))
+      << "layer 3 saves nothing";
+}
+
+// What goes to the other worker, with the choice for the case that it refuses.
+GroupChoice ParkedChoice(const PlanningProblem& problem) {
+  DraftSimulator simulator(problem);
+  auto parked = DraftPeerSwap(simulator);
+  EXPECT_TRUE(parked.ok()) << parked.status();
+  if (!parked.ok()) return {};
+  EXPECT_TRUE(Fits(*parked));
+  EXPECT_TRUE(AddSecondChoices(simulator, *parked).ok());
+  return parked->memory.stages[0].groups[0].choice;
+}
+
+TEST(AddSecondChoices, TakeTheHostOrElseRecompute) {
+  PlanningProblem problem = TwoWorkers(TwoLinkedDevices());
+  problem.capacity[1] = Bytes(40);
+  const GroupChoice with_host = ParkedChoice(problem);
+  EXPECT_EQ(with_host.placement, Placement::kPeerSwap);
+  EXPECT_EQ(with_host.second_choice, Placement::kHostSwap);
+  problem.topology.switches.clear();
+  EXPECT_EQ(ParkedChoice(problem).second_choice, Placement::kRecompute);
+}
+
+TEST(AddSecondChoices, RecomputeWhereTheHostIsFull) {
+  PlanningProblem problem = TwoWorkers(TwoLinkedDevices());
+  problem.capacity[1] = Bytes(40);
+  problem.topology.host_memory = Bytes(5);
+  EXPECT_EQ(ParkedChoice(problem).second_choice, Placement::kRecompute);
+}
+
+}  // namespace
+}  // namespace siphon
