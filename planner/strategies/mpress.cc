@@ -16,12 +16,17 @@
 #include "planner/strategies/mpress_emulator.h"
 #include "planner/strategies/mpress_give.h"
 #include "planner/strategies/mpress_times.h"
+#include "planner/strategies/strategies.h"
 
 namespace siphon {
 namespace {
 
 // Each simulates one step. What is found until then stands.
-constexpr int kMostSimulations = 300;
+constexpr int kMostSimulations = 120;
+constexpr int kAll = std::numeric_limits<int>::max();
+
+// What a worker gives up first when the first assignment is not enough.
+enum class First { kOptimizerState, kHostSwap };
 
 class MpressSearch {
  public:
@@ -52,10 +57,12 @@ class MpressSearch {
     const bool searches = options_.mapping == MpressMapping::kSearched && !problem_.mapping &&
                           DeviceCount(problem_.topology) > 0;
     if (searches) SIPHON_RETURN_IF_ERROR(MapToDevices(best.simulated));
-    SIPHON_ASSIGN_OR_RETURN(best, Search(full));
-    if (full == all) return absl::OkStatus();
-    SIPHON_ASSIGN_OR_RETURN(MpressCandidate with_room, Search(all));
-    if (IsBetter(with_room, best)) best = std::move(with_room);
+    for (const First first : {First::kOptimizerState, First::kHostSwap}) {
+      for (const std::vector<bool>& saves : {full, all}) {
+        SIPHON_ASSIGN_OR_RETURN(MpressCandidate found, Search(saves, first));
+        if (IsBetter(found, best)) best = std::move(found);
+      }
+    }
     return absl::OkStatus();
   }
 
@@ -65,7 +72,7 @@ class MpressSearch {
   absl::Status MapToDevices(const SimulatedStep& kept) {
     const int workers = WorkerCount(problem_.schedule);
     SIPHON_ASSIGN_OR_RETURN(const MpressCandidate saved,
-                            FirstPlan(std::vector<bool>(workers, true)));
+                            FirstPlan(std::vector<bool>(workers, true), First::kHostSwap));
     Bytes over;  // the workers' together
     for (int worker = 0; worker < workers; ++worker) {
       over += std::max(Bytes(0), Bytes(0) - emulator_.SpareOf(kept, worker));
@@ -90,10 +97,11 @@ class MpressSearch {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<MpressCandidate> Search(const std::vector<bool>& saves) {
-    SIPHON_ASSIGN_OR_RETURN(MpressCandidate current, FirstPlan(saves));
+  absl::StatusOr<MpressCandidate> Search(const std::vector<bool>& saves, First first) {
+    const int begin = emulator_.simulations();
+    SIPHON_ASSIGN_OR_RETURN(MpressCandidate current, FirstPlan(saves, first));
     bool improved = true;
-    while (improved) {
+    while (improved && emulator_.simulations() - begin < kMostSimulations / 4) {
       improved = false;
       for (const int worker : ByAddedTime(current.simulated)) {
         SIPHON_ASSIGN_OR_RETURN(improved, Improve(worker, current));
@@ -104,7 +112,7 @@ class MpressSearch {
   }
 
   // The first assignment, made to fit as far as that goes.
-  absl::StatusOr<MpressCandidate> FirstPlan(const std::vector<bool>& saves) {
+  absl::StatusOr<MpressCandidate> FirstPlan(const std::vector<bool>& saves, First first) {
     emulator_.ForgetDirectDrops();
     SIPHON_ASSIGN_OR_RETURN(
         MpressCandidate current,
@@ -114,7 +122,7 @@ class MpressSearch {
       bool changes = false;
       for (int worker = 0; worker < WorkerCount(problem_.schedule); ++worker) {
         const Bytes spare = emulator_.SpareOf(current.simulated, worker);
-        if (spare < Bytes(0)) changes = SaveMore(WorkerId(worker), spare, memory) || changes;
+        if (spare < Bytes(0)) changes = SaveMore(WorkerId(worker), spare, first, memory) || changes;
       }
       if (!changes) break;
       SIPHON_ASSIGN_OR_RETURN(current, emulator_.Run(std::move(memory)));
@@ -122,16 +130,20 @@ class MpressSearch {
     return current;
   }
 
-  // For a worker that is still too full: activations dropped although their backward comes at once,
-  // optimizer state to the host, and in the end no activations to the host, which are on their way
-  // for a while and meanwhile take room. Returns whether there was anything left to do.
-  bool SaveMore(WorkerId worker, Bytes spare, MemoryPlan& memory) {
+  // For a worker that is still too full: activations dropped although their backward comes at once;
+  // optimizer state to the host; no activations to the host, which are on their way for a while and
+  // meanwhile take room. Returns whether there was anything left to do.
+  bool SaveMore(WorkerId worker, Bytes spare, First first, MemoryPlan& memory) {
     const bool drops = emulator_.DropDirectly(worker);
+    if (first == First::kHostSwap &&
+        RecomputeInstead(problem_.schedule, worker, kAll, memory) > 0) {
+      return true;
+    }
     if (MayMoveState(worker)) {
       const Bytes saved = SendOptimizerToHost(problem_.schedule, worker, Bytes(0) - spare, memory);
       if (saved > Bytes(0)) return true;
     }
-    return RecomputeInstead(problem_.schedule, worker, memory) || drops;
+    return RecomputeInstead(problem_.schedule, worker, kAll, memory) > 0 || drops;
   }
 
   // Updates in the middle of the step need the optimizer state all the time; without a step at the
@@ -142,23 +154,38 @@ class MpressSearch {
                        [](const Action& action) { return action.kind == ActionKind::kStep; });
   }
 
-  // Tries to give up all groups of the worker to lenders, then fewer. Returns whether a try was
-  // better.
+  // Tries to give all groups of the worker to lenders, then fewer; then, as often, to recompute
+  // what goes to the host, in case the host is less hidden than it seemed. Returns whether a try
+  // was better.
   absl::StatusOr<bool> Improve(int worker, MpressCandidate& current) {
-    int most = std::numeric_limits<int>::max();
-    while (most > 0 && emulator_.simulations() < kMostSimulations) {
+    int most = kAll;
+    while (most > 0) {
       GivenToLenders given =
           GiveToLenders(emulator_, current, facts_.live_intervals, worker, most, options_.striping);
-      if (given.groups == 0) return false;
-      absl::StatusOr<MpressCandidate> next = emulator_.Run(std::move(given.memory));
-      if (!next.ok() && !absl::IsResourceExhausted(next.status())) return next.status();
-      if (next.ok() && IsBetter(*next, current)) {
-        current = *std::move(next);
-        return true;
-      }
+      if (given.groups == 0) break;
+      SIPHON_ASSIGN_OR_RETURN(const bool better, Try(std::move(given.memory), current));
+      if (better) return true;
       most = given.groups / 2;
     }
+    most = kAll;
+    while (most > 0) {
+      MemoryPlan memory = current.memory;
+      const int changed = RecomputeInstead(problem_.schedule, WorkerId(worker), most, memory);
+      SIPHON_ASSIGN_OR_RETURN(const bool better,
+                              changed > 0 ? Try(std::move(memory), current) : false);
+      if (better) return true;
+      most = changed / 2;
+    }
     return false;
+  }
+
+  absl::StatusOr<bool> Try(MemoryPlan memory, MpressCandidate& current) {
+    absl::StatusOr<MpressCandidate> next = emulator_.Run(std::move(memory));
+    if (absl::IsResourceExhausted(next.status())) return false;
+    SIPHON_RETURN_IF_ERROR(next.status());
+    if (!IsBetter(*next, current)) return false;
+    current = *std::move(next);
+    return true;
   }
 
   // Workers by what recomputation and waits for swaps add to their time, most first; those to which

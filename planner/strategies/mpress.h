@@ -24,8 +24,11 @@ struct MpressOptions {
 // 2. The activations of the workers that are too full go to the host or are recomputed, each group
 //    (a layer) by its own times; optimizer state goes to the host as far as that is not enough.
 // 3. The worker whose groups add most time gives those that add most to lenders, as far as these
-//    have spare memory, and the simulator keeps the change if the step is faster: until nothing is.
-// 4. The same with all workers' activations saved, which makes room on lenders; the faster wins.
+//    have spare memory, or recomputes what it swaps to the host, and the simulator keeps the change
+//    if the step is faster: until nothing is.
+// 4. The same with all workers' activations saved, which makes room on lenders, and with optimizer
+//    state sent away before, or after, activations that a full worker would swap are recomputed;
+//    the fastest wins.
 //
 // It saves more than it must: whole workers at first, of which only what is slow is looked at again
 // (Table IV: 189 GB where 69 are too much). The number of simulations is bounded.
@@ -33,8 +36,8 @@ struct MpressOptions {
 // Where the paper says nothing: MpressFacts, ties (lower ids), and how many groups a worker gives
 // at once (all, then half as many, down to one).
 //
-// Errors: InvalidArgument as CheckPlanningProblem; ResourceExhausted naming the fullest worker,
-// what it needs and its capacity.
+// Errors: InvalidArgument as CheckPlanningProblem, and for replicas; ResourceExhausted naming the
+// fullest worker, what it needs and its capacity.
 absl::StatusOr<PlannedStep> PlanMpress(const PlanningProblem& problem,
                                        const MpressOptions& options);
 

@@ -56,7 +56,7 @@ MemoryPlan AssignWithoutPeers(const PlanningProblem& problem, const DeviceMappin
     if (const std::optional<HostPaths> host = HostPathsOf(problem, candidate.device)) {
       times.host_swap = RoundTrip(group.bytes, host->out, host->in);
       use = &uplink_use[SwitchOf(problem.topology, candidate.device).value_or(-1)];
-      one_way = Nanos((times.host_swap->value + 1) / 2);
+      one_way = UplinkTime(problem, candidate.device, group.bytes);
       if (*use + one_way > facts.slot) times.live_interval = Nanos(0);
     }
     choice = {.placement = MpressChoice(times)};
@@ -82,18 +82,20 @@ Bytes SendOptimizerToHost(const Schedule& schedule, WorkerId worker, Bytes bytes
   return saved;
 }
 
-bool RecomputeInstead(const Schedule& schedule, WorkerId worker, MemoryPlan& plan) {
-  bool changes = false;
-  for (const StageId stage : StagesOf(schedule, worker)) {
-    for (auto& [group, choice] : plan.stages[stage.value].groups) {
-      const bool goes =
-          group.kind == GroupKind::kActivations && choice.placement == Placement::kHostSwap;
-      if (!goes) continue;
-      choice.placement = Placement::kRecompute;
-      changes = true;
+int RecomputeInstead(const Schedule& schedule, WorkerId worker, int most, MemoryPlan& plan) {
+  int changed = 0;
+  const std::vector<StageId> stages = StagesOf(schedule, worker);
+  for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
+    std::vector<PlannedGroup>& groups = plan.stages[stage->value].groups;
+    for (auto planned = groups.rbegin(); planned != groups.rend(); ++planned) {
+      const bool goes = planned->group.kind == GroupKind::kActivations &&
+                        planned->choice.placement == Placement::kHostSwap;
+      if (!goes || changed == most) continue;
+      planned->choice.placement = Placement::kRecompute;
+      ++changed;
     }
   }
-  return changes;
+  return changed;
 }
 
 }  // namespace siphon

@@ -30,8 +30,9 @@ MemoryPlan AssignWithoutPeers(const PlanningProblem& problem, const DeviceMappin
 // are saved or none is left. Returns what is saved.
 Bytes SendOptimizerToHost(const Schedule& schedule, WorkerId worker, Bytes bytes, MemoryPlan& plan);
 
-// Recomputes the worker's activations that were to go to the host. Returns whether there are any.
-bool RecomputeInstead(const Schedule& schedule, WorkerId worker, MemoryPlan& plan);
+// Recomputes up to `most` groups of the worker's activations that were to go to the host, the last
+// layers first. Returns how many.
+int RecomputeInstead(const Schedule& schedule, WorkerId worker, int most, MemoryPlan& plan);
 
 }  // namespace siphon
 

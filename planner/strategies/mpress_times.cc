@@ -80,6 +80,17 @@ std::optional<HostPaths> HostPathsOf(const PlanningProblem& problem, DeviceId de
   return HostPaths{{uplink.to_host, uplink.latency}, {uplink.from_host, uplink.latency}};
 }
 
+Nanos UplinkTime(const PlanningProblem& problem, DeviceId device, Bytes bytes) {
+  std::optional<HostPaths> host = HostPathsOf(problem, device);
+  if (!host) return Nanos(0);
+  if (const std::optional<int> index = SwitchOf(problem.topology, device)) {
+    const PcieSwitch& uplink = problem.topology.switches[*index];
+    if (uplink.to_host_both > BytesPerSecond(0)) host->out.rate = uplink.to_host_both;
+    if (uplink.from_host_both > BytesPerSecond(0)) host->in.rate = uplink.from_host_both;
+  }
+  return std::max(CopyTime(bytes, host->out), CopyTime(bytes, host->in));
+}
+
 std::vector<PeerPath> PeerPathsOf(const PlanningProblem& problem, DeviceId device) {
   std::vector<PeerPath> peers;
   const Topology& topology = problem.topology;

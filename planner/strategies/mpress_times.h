@@ -27,6 +27,9 @@ struct HostPaths {
   SwapPath in;
 };
 std::optional<HostPaths> HostPathsOf(const PlanningProblem& problem, DeviceId device);
+// How long the uplink is busy with a tensor that goes out while another one comes in, as it is in
+// the steady state: the slower direction, at the rates that are left when both run.
+Nanos UplinkTime(const PlanningProblem& problem, DeviceId device, Bytes bytes);
 
 // A device that another one may park tensors on, over a link of its own.
 struct PeerPath {

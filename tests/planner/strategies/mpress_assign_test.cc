@@ -91,10 +91,11 @@ TEST(SendOptimizerToHost, TakesTheLastLayersFirst) {
 TEST(RecomputeInstead, LeavesNoActivationsToTheHost) {
   const PlanningProblem problem = EqualLayers(2, 1, 4);
   MemoryPlan plan = KeepEverything(problem.profile, problem.partition);
-  EXPECT_FALSE(RecomputeInstead(problem.schedule, WorkerId(0), plan));
+  EXPECT_EQ(RecomputeInstead(problem.schedule, WorkerId(0), 9, plan), 0);
   plan.stages[0].groups[0].choice.placement = kHost;
   SendOptimizerToHost(problem.schedule, WorkerId(0), Bytes(1), plan);
-  EXPECT_TRUE(RecomputeInstead(problem.schedule, WorkerId(0), plan));
+  EXPECT_EQ(RecomputeInstead(problem.schedule, WorkerId(0), 0, plan), 0);
+  EXPECT_EQ(RecomputeInstead(problem.schedule, WorkerId(0), 9, plan), 1);
   EXPECT_EQ(plan.stages[0].groups[0].choice.placement, kRecompute);
   EXPECT_EQ(plan.stages[0].groups.back().choice.placement, kHost);
 }

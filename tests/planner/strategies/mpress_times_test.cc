@@ -38,6 +38,20 @@ TEST(RoundTrip, IsTwoCopies) {
   EXPECT_EQ(RoundTrip(Bytes(100), {}, in), Nanos(206));
 }
 
+// 12 bytes a second alone; 6 out and 4 in while both run.
+TEST(UplinkTime, IsThatOfTheSlowerDirectionWhileBothRun) {
+  PlanningProblem problem = EqualLayers(2, 1, 2);
+  problem.topology = WithHost(UniformTopology(2, BytesPerSecond(1), Nanos(0)), 2,
+                              {.to_host = BytesPerSecond(12),
+                               .from_host = BytesPerSecond(12),
+                               .to_host_both = BytesPerSecond(6),
+                               .from_host_both = BytesPerSecond(4),
+                               .latency = Nanos(3)});
+  EXPECT_EQ(UplinkTime(problem, DeviceId(1), Bytes(12)), Nanos(3'000'000'003));
+  problem.topology.switches[0].from_host_both = BytesPerSecond(0);
+  EXPECT_EQ(UplinkTime(problem, DeviceId(1), Bytes(12)), Nanos(2'000'000'003));
+}
+
 // Device 0 has NVLink to 1, PCIe to 2 (faster than the host) and to 3 (slower), and 1 to 4 only.
 TEST(PeerPaths, AreNvlinkNeighboursAndFastPcie) {
   PlanningProblem problem = EqualLayers(2, 1, 2);
