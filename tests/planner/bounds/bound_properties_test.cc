@@ -14,7 +14,7 @@
 namespace siphon {
 namespace {
 
-constexpr int kSeeds = 60;
+constexpr int kSeeds = 40;
 
 // Any device for each worker.
 DeviceMapping RandomMapping(int workers, int devices, Dice& dice) {
