@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "launch/output/text_table.h"
 #include "launch/profile/predict_step.h"
+#include "planner/placement_bytes.h"
 
 namespace siphon {
 namespace {
@@ -30,6 +31,7 @@ std::string Headline(const PlanText& plan) {
                                   stages == 1 ? " stage, " : " stages, ",
                                   plan.training.microbatches, " microbatches of ", plan.microbatch);
   if (plan.training.replicas > 1) absl::StrAppend(&text, ", ", plan.training.replicas, " replicas");
+  if (!plan.strategy.empty()) absl::StrAppend(&text, ", ", plan.strategy);
   return text;
 }
 
@@ -39,10 +41,19 @@ std::string CostsLine(const PlanText& plan) {
          "schedule's shape)";
 }
 
+// A plan without a mapping has worker w on device w.
+int DeviceOf(const PlanText& plan, size_t worker) {
+  const std::vector<DeviceId>& devices = plan.mapping.device_of_worker;
+  return devices.empty() ? static_cast<int>(worker) : devices[worker].value;
+}
+
 PageTable MemoryTable(const SimulateReport& report) {
   const SimulatedStep& step = report.step;
   const std::vector<Bytes> capacity = CapacityOf(report.plan);
-  PageTable table{.title = "memory at each worker's peak", .header = {"worker", "live"}};
+  const bool on_devices = !report.plan.topology.devices.empty();
+  PageTable table{.title = "memory at each worker's peak", .header = {"worker"}};
+  if (on_devices) table.header.emplace_back("device");
+  table.header.emplace_back("live");
   std::vector<MemoryKind> kinds;
   for (size_t index = 0; index < kMemoryKinds; ++index) {
     const auto kind = static_cast<MemoryKind>(index);
@@ -55,8 +66,9 @@ PageTable MemoryTable(const SimulateReport& report) {
   table.header.emplace_back("peak");
   if (!capacity.empty()) table.header.emplace_back("capacity");
   for (size_t worker = 0; worker < step.peak.size(); ++worker) {
-    std::vector<std::string> row = {absl::StrCat(worker),
-                                    absl::StrCat(step.peak_live_activations[worker])};
+    std::vector<std::string> row = {absl::StrCat(worker)};
+    if (on_devices) row.push_back(absl::StrCat(DeviceOf(report.plan, worker)));
+    row.push_back(absl::StrCat(step.peak_live_activations[worker]));
     for (const MemoryKind kind : kinds) row.push_back(FormatBytes(step.peak[worker][kind]));
     row.push_back(FormatBytes(Total(step.peak[worker])));
     if (!capacity.empty()) {
@@ -64,6 +76,38 @@ PageTable MemoryTable(const SimulateReport& report) {
       row.push_back(limit.value > 0 ? FormatBytes(limit) : "no limit");
     }
     table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+std::vector<std::string> PlacementRow(std::string name, const PlacementBytes& bytes) {
+  std::vector<std::string> row = {std::move(name)};
+  for (const Bytes part : bytes) row.push_back(part.value == 0 ? "-" : FormatBytes(part));
+  return row;
+}
+
+// Where tensors are while nobody needs them.
+PageTable PlacementTable(const PlanText& plan) {
+  PageTable table{.title = "tensors by choice, activations of all live microbatches",
+                  .header = {"stage"}};
+  if (plan.memory.stages.empty()) return table;
+  for (int index = 0; index < kPlacements; ++index) {
+    table.header.emplace_back(PlacementName(static_cast<Placement>(index)));
+  }
+  const std::vector<PlacementBytes> stages = BytesByPlacement(plan);
+  for (size_t stage = 0; stage < stages.size(); ++stage) {
+    table.rows.push_back(PlacementRow(absl::StrCat(stage), stages[stage]));
+  }
+  table.rows.push_back(PlacementRow("all", Sum(stages)));
+  return table;
+}
+
+// Peaks of those that compute nothing.
+PageTable HolderTable(const SimulatedStep& step) {
+  PageTable table{.title = "peaks of what holds swapped tensors", .header = {"where", "peak"}};
+  if (step.host_peak.value > 0) table.rows.push_back({"host", FormatBytes(step.host_peak)});
+  for (const HolderPeak& peak : step.other_peaks) {
+    table.rows.push_back({peak.name, FormatBytes(peak.bytes)});
   }
   return table;
 }
@@ -105,14 +149,72 @@ PageTable WaitTable(const SimulatedStep& step) {
 }
 
 std::vector<PageTable> Tables(const SimulateReport& report) {
-  return {MemoryTable(report), LaneTable(report.step, LaneSort::kLinks),
-          LaneTable(report.step, LaneSort::kChannels), WaitTable(report.step)};
+  return {MemoryTable(report),
+          PlacementTable(report.plan),
+          HolderTable(report.step),
+          LaneTable(report.step, LaneSort::kLinks),
+          LaneTable(report.step, LaneSort::kChannels),
+          WaitTable(report.step)};
 }
 
-std::vector<std::pair<std::string, std::string>> Facts(const SimulatedStep& step) {
-  return {{"step time", FormatNanos(step.step_time)},
-          {"bubble_fraction", Percent(step.bubble_fraction)},
-          {"inner_idle_fraction", Percent(step.inner_idle_fraction)}};
+struct Fact {
+  std::string name;
+  std::string value;
+  std::string meaning;
+};
+
+std::vector<Fact> FactsOf(const SimulateReport& report) {
+  const SimulatedStep& step = report.step;
+  const PlanPrediction& planned = report.plan.predicted;
+  std::vector<Fact> facts = {{"step time", FormatNanos(step.step_time), ""}};
+  if (planned.step_time.value > 0 && planned.step_time != step.step_time) {
+    facts.push_back({"as planned", FormatNanos(planned.step_time),
+                     "what the file says: it was edited, or written by another version"});
+  }
+  if (planned.lower_bound.value > 0) {
+    facts.push_back({"lower bound", FormatNanos(planned.lower_bound),
+                     "of any plan for what the file was made from"});
+  }
+  facts.push_back({"bubble_fraction", Percent(step.bubble_fraction),
+                   "idle time of all workers, fill and drain included"});
+  facts.push_back({"inner_idle_fraction", Percent(step.inner_idle_fraction),
+                   "of it between a worker's own first and last action"});
+  return facts;
+}
+
+std::vector<std::pair<std::string, std::string>> PageFacts(const SimulateReport& report) {
+  std::vector<std::pair<std::string, std::string>> facts;
+  for (Fact& fact : FactsOf(report)) {
+    facts.emplace_back(std::move(fact.name), std::move(fact.value));
+  }
+  return facts;
+}
+
+nlohmann::ordered_json ChoicesJson(const PlanText& plan) {
+  nlohmann::ordered_json choices = nlohmann::ordered_json::object();
+  const PlacementBytes bytes = Sum(BytesByPlacement(plan));
+  for (size_t index = 0; index < bytes.size(); ++index) {
+    choices[std::string(PlacementName(static_cast<Placement>(index)))] = bytes[index].value;
+  }
+  return choices;
+}
+
+// What the memory plan of the file adds.
+void AddMemoryPlan(const SimulateReport& report, nlohmann::ordered_json& json) {
+  const PlanText& plan = report.plan;
+  json["strategy"] = plan.strategy;
+  json["mapping"] = nlohmann::ordered_json::array();
+  for (size_t worker = 0; worker < report.step.peak.size(); ++worker) {
+    json["mapping"].push_back(DeviceOf(plan, worker));
+  }
+  json["choices"] = ChoicesJson(plan);
+  json["host_peak_bytes"] = report.step.host_peak.value;
+  json["other_peaks"] = nlohmann::ordered_json::array();
+  for (const HolderPeak& peak : report.step.other_peaks) {
+    json["other_peaks"].push_back({{"name", peak.name}, {"bytes", peak.bytes.value}});
+  }
+  json["planned_step_seconds"] = Seconds(plan.predicted.step_time);
+  json["lower_bound_seconds"] = Seconds(plan.predicted.lower_bound);
 }
 
 }  // namespace
@@ -125,11 +227,10 @@ std::string ReportText(const SimulateReport& report, int columns, TextColors col
   }
   std::string text = absl::StrCat(Headline(report.plan), "\n", CostsLine(report.plan), "\n\n",
                                   TimelinePictureText(workers, columns, colors), "\n");
-  absl::StrAppend(&text, "step time            ", FormatNanos(step.step_time), "\n");
-  absl::StrAppend(&text, "bubble_fraction      ", Percent(step.bubble_fraction),
-                  "  idle time of all workers, fill and drain included\n");
-  absl::StrAppend(&text, "inner_idle_fraction  ", Percent(step.inner_idle_fraction),
-                  "  of it between a worker's own first and last action\n");
+  for (const Fact& fact : FactsOf(report)) {
+    absl::StrAppend(&text, absl::StrFormat("%-21s%s", fact.name, fact.value),
+                    fact.meaning.empty() ? "" : "  ", fact.meaning, "\n");
+  }
   for (const PageTable& table : Tables(report)) {
     if (table.rows.empty()) continue;
     absl::StrAppend(&text, "\n", table.title, "\n", TextTable(table.header, table.rows));
@@ -177,13 +278,14 @@ std::string ReportJson(const SimulateReport& report) {
     }
     json["exposed_wait_seconds"].push_back(std::move(waits));
   }
+  AddMemoryPlan(report, json);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 TimelinePage ReportPage(const SimulateReport& report) {
   return {.title = Headline(report.plan),
           .lead = CostsLine(report.plan),
-          .facts = Facts(report.step),
+          .facts = PageFacts(report),
           .pictures = {PictureOf(report.step, CapacityOf(report.plan), "predicted step")},
           .tables = Tables(report)};
 }
