@@ -3,7 +3,7 @@
 option(SIPHON_TORCH "Build the targets that need LibTorch (the siphon program among them)" ON)
 option(SIPHON_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(SIPHON_WERROR "Treat warnings in our own code as errors" OFF)
-option(SIPHON_FUZZ "Build the fuzz targets with libFuzzer, and no other tests (needs clang++)" OFF)
+option(SIPHON_FUZZ "Give the fuzz targets libFuzzer (needs clang++)" OFF)
 set(SIPHON_SANITIZE "" CACHE STRING "Value for -fsanitize=, for example address,undefined or thread")
 
 set(CMAKE_CXX_STANDARD 20)

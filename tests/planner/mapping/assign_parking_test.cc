@@ -196,6 +196,7 @@ TEST(AssignParking, WithOneEngineAndUnequalPairsStaysWithinTheRatioOfRates) {
     EXPECT_LE(assignment.time.value * 9, best.time.value * 10 + 9);
     unequal += assignment.time > best.time ? 1 : 0;
   }
+  EXPECT_GT(unequal, 0);
 }
 
 TEST(AssignParking, NeverOverlendsNorUsesAMissingLink) {
