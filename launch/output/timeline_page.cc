@@ -109,6 +109,9 @@ std::string TimelineHtml(const TimelinePage& page) {
       "</h1>\n");
   if (!page.lead.empty()) absl::StrAppend(&html, "<p>", XmlText(page.lead), "</p>\n");
   AppendFacts(html, page);
+  for (const std::string& drawing : page.drawings) {
+    absl::StrAppend(&html, "<div class=\"wide\">\n", drawing, "</div>\n");
+  }
   AppendLegend(html, page);
   for (const TimelinePicture& picture : page.pictures) {
     absl::StrAppend(&html, "<div class=\"wide\">\n", TimelineSvg(picture), "</div>\n");

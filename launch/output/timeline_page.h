@@ -20,6 +20,7 @@ struct TimelinePage {
   std::string title;
   std::string lead;                                        // a sentence under it; may be empty
   std::vector<std::pair<std::string, std::string>> facts;  // "step time", "12.3 ms"
+  std::vector<std::string> drawings;                       // SVG, above the pictures
   std::vector<TimelinePicture> pictures;
   std::vector<PageTable> tables;  // those without rows are left out
 };

@@ -1,0 +1,154 @@
+// siphon plan: decides how a job's step fits into memory, and what it takes then.
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <functional>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "launch/commands/command.h"
+#include "launch/commands/plan_fixes.h"
+#include "launch/commands/plan_page.h"
+#include "launch/commands/plan_report.h"
+#include "launch/commands/plan_study.h"
+#include "launch/output/text_file.h"
+#include "launch/process/exit_codes.h"
+#include "planner/performance/device_spec.h"
+#include "planner/status.h"
+#include "planner/strategies/memory_strategy.h"
+
+namespace siphon {
+namespace {
+
+struct PlanArguments {
+  PlanRequest request;
+  std::vector<std::string> what_ifs;
+  std::string output;
+  std::string page;
+  PlanDetail detail = PlanDetail::kSummary;
+  OutputFormat format = OutputFormat::kText;
+};
+
+// What is being planned, on a terminal only, each line in place of the one before.
+class Progress {
+ public:
+  void Say(absl::string_view doing) {
+    if (!terminal_) return;
+    std::fprintf(stderr, "\r\033[K%s ...", std::string(doing).c_str());
+    std::fflush(stderr);
+  }
+  ~Progress() {
+    if (terminal_) std::fprintf(stderr, "\r\033[K");
+  }
+
+ private:
+  const bool terminal_ = isatty(STDERR_FILENO) != 0;
+};
+
+absl::StatusOr<PlanReport> Study(const PlanArguments& arguments) {
+  Progress progress;
+  progress.Say("planning");
+  SIPHON_ASSIGN_OR_RETURN(StudiedPlan plan, StudyPlan(arguments.request));
+  PlanReport report{.detail = arguments.detail, .plan = std::move(plan)};
+  if (!report.plan.step.has_value()) {
+    report.fixes = FindFixes(arguments.request, report.plan,
+                             [&](absl::string_view doing) { progress.Say(doing); });
+  }
+  for (const std::string& setting : arguments.what_ifs) {
+    progress.Say(absl::StrCat("planning with ", setting));
+    auto changed = StudyPlan(WithSettings(arguments.request, {setting}));
+    if (!changed.ok()) return Annotate(changed.status(), absl::StrCat("--what-if ", setting));
+    report.what_ifs.push_back({setting, *std::move(changed)});
+  }
+  return report;
+}
+
+absl::Status WriteFiles(const PlanArguments& arguments, const PlanReport& report) {
+  if (report.plan.step.has_value() && !arguments.output.empty()) {
+    SIPHON_RETURN_IF_ERROR(WriteTextFile(arguments.output, ToString(report.plan.plan)));
+  }
+  if (arguments.page.empty()) return absl::OkStatus();
+  return WriteTextFile(arguments.page, TimelineHtml(PlanPage(report)));
+}
+
+int Plan(const PlanArguments& arguments) {
+  if (arguments.request.job.job.empty()) {
+    return ReportError(
+        absl::InvalidArgumentError("plan needs a job file: siphon plan --config JOB.yaml"));
+  }
+  const auto report = Study(arguments);
+  if (!report.ok()) return ReportError(report.status());
+  const bool fits = report->plan.step.has_value();
+  if (const absl::Status written = WriteFiles(arguments, *report); !written.ok()) {
+    return ReportError(written);
+  }
+  const std::string text =
+      arguments.format == OutputFormat::kJson ? PlanReportJson(*report) : PlanReportText(*report);
+  std::fputs(text.c_str(), stdout);
+  return fits ? kExitDone : kExitDoesNotFit;
+}
+
+std::string StrategiesText() {
+  return absl::StrJoin(MemoryStrategies(), "\n",
+                       [](std::string* text, const MemoryStrategy& strategy) {
+                         absl::StrAppend(text, "  ", strategy.name, ": ", strategy.help);
+                       });
+}
+
+void AddCosts(CLI::App* command, PlanRequest* request) {
+  command
+      ->add_option("--profile", request->profile,
+                   "Costs of the job's layers, as siphon profile writes them; default: the job's "
+                   "pipeline.profile")
+      ->type_name("profile.yaml");
+  command
+      ->add_option("--device", request->device,
+                   absl::StrCat("Without a profile: calculate the costs for this device, one of ",
+                                absl::StrJoin(KnownDeviceSpecs(), ", "),
+                                ", or a file of siphon profile --calibrate; default: the "
+                                "topology's devices, or CPU cores as most are"))
+      ->type_name("NAME|FILE")
+      ->excludes("--profile");
+}
+
+}  // namespace
+
+RunCommand AddPlanCommand(CLI::App& app) {
+  const auto arguments = std::make_shared<PlanArguments>();
+  CLI::App* command =
+      app.add_subcommand("plan", "Decide where tensors go so that a job's step fits into memory");
+  AddJob(command, &arguments->request.job);
+  command
+      ->add_option("--strategy", arguments->request.strategy,
+                   "In place of the job's memory.strategy; default: auto")
+      ->type_name("NAME");
+  AddCosts(command, &arguments->request);
+  command->add_option("--output", arguments->output, "Write the plan file, if the plan fits")
+      ->type_name("plan.txt");
+  command
+      ->add_option("--report", arguments->page,
+                   "Write the plan as a page for a browser: links with parked bytes, the step, "
+                   "memory before and after")
+      ->type_name("plan.html");
+  command
+      ->add_option("--what-if,--what_if", arguments->what_ifs,
+                   "Plan once more with this setting, and show the plans side by side (repeatable)")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
+  command->add_flag_callback(
+      "--explain", [arguments] { arguments->detail = PlanDetail::kGroups; },
+      "Show for each tensor group how long nobody needs it, what each way would cost, and why it "
+      "goes where it goes");
+  AddFormat(command, &arguments->format);
+  command->footer(absl::StrCat(
+      "Strategies:\n", StrategiesText(),
+      "\n\nTouches no device: costs are calculated or from a profile. siphon simulate --plan shows "
+      "the plan file's step.\nThe exit code is 3 where no plan of the strategy fits; the report "
+      "then names the changes of the job that do."));
+  return [arguments] { return Plan(*arguments); };
+}
+
+}  // namespace siphon

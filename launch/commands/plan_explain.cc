@@ -1,0 +1,280 @@
+#include "launch/commands/plan_explain.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "absl/numeric/int128.h"
+#include "absl/strings/str_cat.h"
+#include "planner/placement_bytes.h"
+
+namespace siphon {
+namespace {
+
+Nanos CopyTime(Bytes bytes, BytesPerSecond rate, Nanos latency) {
+  if (bytes == Bytes(0)) return Nanos(0);
+  if (rate == BytesPerSecond(0)) return latency;
+  constexpr int64_t kNanosPerSecond = 1'000'000'000;
+  const absl::int128 scaled = absl::int128(bytes.value) * kNanosPerSecond;
+  return Nanos(static_cast<int64_t>((scaled + rate.value - 1) / rate.value)) + latency;
+}
+
+// Copies of one group alone.
+class CopyCosts {
+ public:
+  CopyCosts(const PlanningProblem& problem, DeviceId device)
+      : problem_(problem), topology_(problem.topology), device_(device) {}
+
+  std::optional<Nanos> Host(Bytes bytes) const {
+    if (DeviceCount(topology_) == 0) {
+      const TransportCosts& transport = problem_.transport;
+      return CopyTime(bytes, transport.host_rate, transport.latency) * 2;
+    }
+    const std::optional<int> index = SwitchOf(topology_, device_);
+    if (!index.has_value()) return std::nullopt;
+    const PcieSwitch& uplink = topology_.switches[*index];
+    return CopyTime(bytes, uplink.to_host, uplink.latency) +
+           CopyTime(bytes, uplink.from_host, uplink.latency);
+  }
+
+  std::optional<Nanos> Nvme(Bytes bytes) const {
+    if (topology_.drives.empty()) return std::nullopt;
+    const NvmeDrive& drive = topology_.drives[DriveOf(topology_, device_)];
+    return CopyTime(bytes, drive.write, drive.latency) + CopyTime(bytes, drive.read, drive.latency);
+  }
+
+  // The stripes at once.
+  Nanos Stripes(const std::vector<Stripe>& stripes) const {
+    Nanos out;
+    Nanos back;
+    for (const Stripe& stripe : stripes) {
+      const TopologyLink there = LinkBetween(device_, stripe.lender);
+      const TopologyLink here = LinkBetween(stripe.lender, device_);
+      out = std::max(out, CopyTime(stripe.bytes, there.rate, there.latency));
+      back = std::max(back, CopyTime(stripe.bytes, here.rate, here.latency));
+    }
+    return out + back;
+  }
+
+  // Over all its links at once, in proportion to their rates.
+  std::optional<Nanos> Peers(Bytes bytes) const {
+    BytesPerSecond rate;
+    for (const TopologyLink& link : topology_.links) {
+      if (link.from == device_) rate += link.rate;
+    }
+    if (rate == BytesPerSecond(0)) return std::nullopt;
+    const BytesPerSecond egress = topology_.devices[device_.value].egress;
+    if (egress > BytesPerSecond(0)) rate = std::min(rate, egress);
+    return CopyTime(bytes, rate, Nanos(0)) * 2;
+  }
+
+ private:
+  TopologyLink LinkBetween(DeviceId from, DeviceId to) const {
+    return FindLink(topology_, from, to).value_or(TopologyLink());
+  }
+
+  const PlanningProblem& problem_;
+  const Topology& topology_;
+  const DeviceId device_;
+};
+
+// The time between the end of each forward of the stage and the begin of its backward.
+std::vector<Nanos> GapsOf(const WorkerTimeline& worker, StageId stage, int microbatches) {
+  std::vector<Nanos> ends(static_cast<size_t>(microbatches));
+  std::vector<Nanos> gaps;
+  for (const Interval& interval : worker) {
+    const Action& action = interval.action;
+    if (action.stage != stage || interval.kind == IntervalKind::kWait) continue;
+    const auto microbatch = static_cast<size_t>(action.microbatch.value);
+    if (action.kind == ActionKind::kForward) ends[microbatch] = interval.end;
+    if (action.kind == ActionKind::kBackward || action.kind == ActionKind::kBackwardInput) {
+      gaps.push_back(std::max(Nanos(0), interval.begin - ends[microbatch]));
+    }
+  }
+  return gaps;
+}
+
+// When the stage's optimizer step begins; the step's end where it has none.
+Nanos StepBegin(const WorkerTimeline& worker, StageId stage, Nanos step_time) {
+  for (const Interval& interval : worker) {
+    const bool steps =
+        interval.action.kind == ActionKind::kStep || interval.action.kind == ActionKind::kUpdate;
+    if (steps && interval.action.stage == stage) return interval.begin;
+  }
+  return step_time;
+}
+
+std::optional<Nanos> CostOf(const ExplainedGroup& group) {
+  switch (group.planned.choice.placement) {
+    case Placement::kKeep:
+      return Nanos(0);
+    case Placement::kRecompute:
+      return group.each.recompute;
+    case Placement::kPeerSwap:
+      return group.each.peers;
+    case Placement::kHostSwap:
+      return group.each.host;
+    case Placement::kNvmeSwap:
+      return group.each.nvme;
+  }
+  return std::nullopt;
+}
+
+std::string WhyKept(const ExplainedGroup& group, const StudiedPlan& studied, WorkerId worker) {
+  const GroupKind kind = group.planned.group.kind;
+  if (kind == GroupKind::kParameters || kind == GroupKind::kGradients) {
+    return "every microbatch needs them";
+  }
+  const auto index = static_cast<size_t>(worker.value);
+  const Bytes capacity = CapacityOf(studied, index);
+  if (capacity == Bytes(0)) return "nothing limits the worker's memory";
+  return absl::StrCat("there is room: ", FormatBytes(capacity - PeakOf(*studied.step, index)),
+                      " stay free");
+}
+
+// The cheapest other way, by its own time.
+std::string OtherWay(const ExplainedGroup& group) {
+  const Placement chosen = group.planned.choice.placement;
+  std::optional<std::pair<Nanos, absl::string_view>> best;
+  const auto offer = [&](Placement way, const std::optional<Nanos>& cost) {
+    if (way == chosen || !cost.has_value()) return;
+    if (!best.has_value() || *cost < best->first) best = {*cost, PlacementName(way)};
+  };
+  offer(Placement::kRecompute, group.each.recompute);
+  offer(Placement::kPeerSwap, group.each.peers);
+  offer(Placement::kHostSwap, group.each.host);
+  offer(Placement::kNvmeSwap, group.each.nvme);
+  if (!best.has_value()) return "";
+  return absl::StrCat("; ", best->second, " would take ", FormatNanos(best->first));
+}
+
+std::string WhyOf(const ExplainedGroup& group, const StudiedPlan& studied, WorkerId worker) {
+  const Placement placement = group.planned.choice.placement;
+  if (placement == Placement::kKeep) return WhyKept(group, studied, worker);
+  const Nanos cost = CostOf(group).value_or(Nanos(0));
+  if (placement == Placement::kRecompute) {
+    return absl::StrCat("computing them again takes ", FormatNanos(cost), " of a microbatch",
+                        OtherWay(group));
+  }
+  const bool hidden = cost <= group.shortest_gap;
+  return absl::StrCat("copies of ", FormatNanos(cost), hidden ? " fit into " : " do not fit into ",
+                      FormatNanos(group.shortest_gap), " without a use", OtherWay(group));
+}
+
+class StageExplainer {
+ public:
+  StageExplainer(const StudiedPlan& studied, StageId stage)
+      : studied_(studied),
+        stage_(stage),
+        worker_(studied.plan.training.worker_of_stage[stage.value]),
+        device_(DeviceOf(studied.plan, worker_)),
+        costs_(studied.problem, device_) {}
+
+  ExplainedStage Explain(int live) const {
+    ExplainedStage explained{.stage = stage_, .worker = worker_, .device = device_};
+    for (const PlannedGroup& planned : studied_.plan.memory.stages[stage_.value].groups) {
+      explained.groups.push_back(Group(planned, live));
+    }
+    return explained;
+  }
+
+ private:
+  static DeviceId DeviceOf(const PlanText& plan, WorkerId worker) {
+    const std::vector<DeviceId>& devices = plan.mapping.device_of_worker;
+    return devices.empty() ? DeviceId(worker.value) : devices[worker.value];
+  }
+
+  ExplainedGroup Group(const PlannedGroup& planned, int live) const {
+    ExplainedGroup group{.planned = planned};
+    const TensorGroup& tensors = planned.group;
+    const WorkerTimeline& timeline = studied_.step->workers[worker_.value];
+    if (tensors.kind == GroupKind::kActivations) {
+      group.live = live;
+      group.times = studied_.plan.training.microbatches;
+      group.each.recompute = tensors.recompute;
+      const std::vector<Nanos> gaps = GapsOf(timeline, stage_, group.times);
+      if (!gaps.empty()) {
+        const auto [least, most] = std::minmax_element(gaps.begin(), gaps.end());
+        group.shortest_gap = *least;
+        group.longest_gap = *most;
+      }
+    } else if (tensors.kind == GroupKind::kOptimizerState) {
+      group.shortest_gap = StepBegin(timeline, stage_, studied_.step->step_time);
+      group.longest_gap = group.shortest_gap;
+    }
+    const bool lends = planned.choice.placement == Placement::kPeerSwap;
+    group.each.peers = lends ? costs_.Stripes(planned.choice.stripes) : costs_.Peers(tensors.bytes);
+    group.each.host = costs_.Host(tensors.bytes);
+    group.each.nvme = costs_.Nvme(tensors.bytes);
+    group.why = WhyOf(group, studied_, worker_);
+    return group;
+  }
+
+  const StudiedPlan& studied_;
+  const StageId stage_;
+  const WorkerId worker_;
+  const DeviceId device_;
+  const CopyCosts costs_;
+};
+
+std::string TensorsText(const TensorGroup& group) {
+  const StageRange& layers = group.layers;
+  return absl::StrCat(GroupKindName(group.kind), " of ",
+                      layers.end - layers.begin == 1
+                          ? absl::StrCat("layer ", layers.begin)
+                          : absl::StrCat("layers ", layers.begin, " to ", layers.end - 1));
+}
+
+std::string ChoiceText(const GroupChoice& choice) {
+  std::string text(PlacementName(choice.placement));
+  for (const Stripe& stripe : choice.stripes) {
+    absl::StrAppend(&text, &stripe == choice.stripes.data() ? " to device " : ", ",
+                    stripe.lender.value, " ", FormatBytes(stripe.bytes));
+  }
+  return text;
+}
+
+std::string GapText(const ExplainedGroup& group) {
+  if (group.longest_gap == Nanos(0)) return "-";
+  if (group.shortest_gap == group.longest_gap) return FormatNanos(group.longest_gap);
+  return absl::StrCat(FormatNanos(group.shortest_gap), " to ", FormatNanos(group.longest_gap));
+}
+
+PageTable StageTable(const ExplainedStage& stage, const StudiedPlan& studied) {
+  const PlanStage& facts = studied.plan.stages[stage.stage.value];
+  PageTable table{
+      .title = absl::StrCat("stage ", stage.stage.value, " on worker ", stage.worker.value,
+                            ", device ", stage.device.value, ": ", facts.names),
+      .header = {"tensors", "bytes", "unused for", "choice", "because"}};
+  for (const ExplainedGroup& group : stage.groups) {
+    const Bytes bytes = group.planned.group.bytes;
+    table.rows.push_back(
+        {TensorsText(group.planned.group),
+         group.live > 1 ? absl::StrCat(group.live, " x ", FormatBytes(bytes)) : FormatBytes(bytes),
+         GapText(group), ChoiceText(group.planned.choice), group.why});
+  }
+  return table;
+}
+
+}  // namespace
+
+std::vector<ExplainedStage> ExplainPlan(const StudiedPlan& studied) {
+  std::vector<ExplainedStage> stages;
+  if (!studied.step.has_value()) return stages;
+  const std::vector<int> live = PeakLiveMicrobatches(studied.plan.training);
+  for (size_t stage = 0; stage < studied.plan.memory.stages.size(); ++stage) {
+    const StageId id(static_cast<int>(stage));
+    stages.push_back(StageExplainer(studied, id).Explain(live[stage]));
+  }
+  return stages;
+}
+
+std::vector<PageTable> ExplainTables(const StudiedPlan& studied) {
+  std::vector<PageTable> tables;
+  for (const ExplainedStage& stage : ExplainPlan(studied)) {
+    tables.push_back(StageTable(stage, studied));
+  }
+  return tables;
+}
+
+}  // namespace siphon

@@ -1,0 +1,51 @@
+#ifndef SIPHON_LAUNCH_COMMANDS_PLAN_EXPLAIN_H_
+#define SIPHON_LAUNCH_COMMANDS_PLAN_EXPLAIN_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/commands/plan_study.h"
+#include "launch/output/timeline_page.h"
+#include "planner/ids.h"
+#include "planner/memory_plan.h"
+#include "planner/units.h"
+
+namespace siphon {
+
+// What a group would cost in a step, by each way that there is for it, alone on its links. Copies:
+// out and back again, once for each time that it leaves.
+struct WayCosts {
+  std::optional<Nanos> recompute;
+  std::optional<Nanos> peers;  // over all links of its device at once; as planned where it lends
+  std::optional<Nanos> host;
+  std::optional<Nanos> nvme;
+};
+
+// A tensor group, how long nobody needs it, and what speaks for its choice.
+struct ExplainedGroup {
+  PlannedGroup planned;
+  int live = 1;        // microbatches that keep it at once
+  int times = 1;       // that it can leave in a step
+  Nanos shortest_gap;  // between the end of a forward and the begin of its backward
+  Nanos longest_gap;   // optimizer state: until the optimizer step
+  WayCosts each;       // of one leave
+  std::string why;
+};
+
+struct ExplainedStage {
+  StageId stage;
+  WorkerId worker;
+  DeviceId device;
+  std::vector<ExplainedGroup> groups;
+};
+
+// One entry a stage; none where nothing fits. The first replica speaks for all.
+std::vector<ExplainedStage> ExplainPlan(const StudiedPlan& studied);
+
+// A table a stage, a row a group.
+std::vector<PageTable> ExplainTables(const StudiedPlan& studied);
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_COMMANDS_PLAN_EXPLAIN_H_

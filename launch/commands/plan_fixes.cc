@@ -1,0 +1,192 @@
+#include "launch/commands/plan_fixes.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace siphon {
+namespace {
+
+// Larger steps are planned for minutes; then only the strategy and the capacity are tried.
+constexpr int64_t kMostActions = 100'000;
+// More stages than this are no small change.
+constexpr int64_t kMostStages = 64;
+// Suggested capacities are so many mebibytes and a multiple of a 64th of what is missing.
+constexpr int64_t kMebibyte = int64_t{1} << 20;
+constexpr int64_t kCapacitySteps = 64;
+
+using Settings = std::vector<std::string>;
+
+class FixSearch {
+ public:
+  FixSearch(const PlanRequest& request, const StudiedPlan& misfit,
+            const std::function<void(absl::string_view)>& say)
+      : request_(request), misfit_(misfit), job_(misfit.job), say_(say) {}
+
+  std::vector<PlanFix> Search() {
+    if (misfit_.strategy != "auto") {
+      Note({"memory.strategy=auto"},
+           absl::StrCat("all ways to save memory together",
+                        request_.strategy.empty() ? "" : ", in place of --strategy"));
+    }
+    if (Actions(job_.train.microbatch, job_.pipeline.stages) <= kMostActions) {
+      TryShapes();
+      TryModel();
+    }
+    TryCapacity();
+    return std::move(fixes_);
+  }
+
+ private:
+  static Settings Microbatch(int64_t size) { return {absl::StrCat("train.microbatch=", size)}; }
+  static Settings Stages(int64_t stages) { return {absl::StrCat("pipeline.stages=", stages)}; }
+
+  int64_t Actions(int64_t microbatch, int64_t stages) const {
+    return job_.train.global_batch / microbatch * stages;
+  }
+
+  std::optional<PlanFix> Try(const Settings& settings, const std::string& meaning) const {
+    say_(absl::StrCat("trying ", SettingsText(settings)));
+    const auto studied = StudyPlan(WithSettings(request_, settings));
+    if (!studied.ok() || !studied->step.has_value()) return std::nullopt;
+    PlanFix fix{settings, meaning, studied->step->step_time, Bytes(0)};
+    for (size_t worker = 0; worker < studied->step->peak.size(); ++worker) {
+      fix.largest_peak = std::max(fix.largest_peak, PeakOf(*studied->step, worker));
+    }
+    return fix;
+  }
+
+  bool Note(const Settings& settings, const std::string& meaning) {
+    std::optional<PlanFix> fix = Try(settings, meaning);
+    if (fix.has_value()) fixes_.push_back(*std::move(fix));
+    return fix.has_value();
+  }
+
+  // The first of `changes` that fits, where each fits if one before it does: by bisection, and the
+  // one that is noted was planned.
+  bool NoteFirst(const std::vector<Settings>& changes, const std::string& meaning) {
+    if (changes.empty()) return false;
+    std::optional<PlanFix> best = Try(changes.back(), meaning);
+    if (!best.has_value()) return false;
+    size_t low = 0;
+    size_t high = changes.size() - 1;
+    while (low < high) {
+      const size_t middle = low + (high - low) / 2;
+      std::optional<PlanFix> tried = Try(changes[middle], meaning);
+      if (tried.has_value()) {
+        best = std::move(tried);
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    fixes_.push_back(*std::move(best));
+    return true;
+  }
+
+  // Those that divide the global batch, largest first.
+  std::vector<int64_t> SmallerMicrobatches() const {
+    std::vector<int64_t> sizes;
+    for (int64_t size = job_.train.microbatch - 1; size > 0; --size) {
+      const bool divides = job_.train.global_batch % size == 0;
+      if (divides && Actions(size, job_.pipeline.stages) <= kMostActions) sizes.push_back(size);
+    }
+    return sizes;
+  }
+
+  // Up to as many as the model has layers and the server devices.
+  int64_t StageLimit() const {
+    int64_t most = static_cast<int64_t>(misfit_.problem.profile.layers.size());
+    const auto workers = static_cast<int64_t>(misfit_.plan.workers.size());
+    const int64_t devices =
+        misfit_.job.topology.name.empty() ? most : DeviceCount(misfit_.problem.topology);
+    most = std::min(
+        {most, kMostStages, devices * (job_.pipeline.stages / std::max<int64_t>(1, workers))});
+    while (most > 0 && Actions(job_.train.microbatch, most) > kMostActions) --most;
+    return most;
+  }
+
+  // Each multiple of the stages that a worker has.
+  std::vector<Settings> MoreStages(const Settings& besides) const {
+    std::vector<Settings> changes;
+    if (!job_.pipeline.partition_layers.empty()) return changes;
+    const auto workers = static_cast<int64_t>(misfit_.plan.workers.size());
+    const int64_t chunks = std::max<int64_t>(1, job_.pipeline.stages / workers);
+    for (int64_t stages = job_.pipeline.stages + chunks; stages <= StageLimit(); stages += chunks) {
+      changes.push_back(besides);
+      const Settings more = Stages(stages);
+      changes.back().insert(changes.back().end(), more.begin(), more.end());
+    }
+    return changes;
+  }
+
+  void TryShapes() {
+    if (job_.pipeline.schedule == "gpipe") {
+      Note({"pipeline.schedule=1f1b"}, "the same bits with fewer microbatches alive");
+    }
+    std::vector<Settings> smaller;
+    for (const int64_t size : SmallerMicrobatches()) smaller.push_back(Microbatch(size));
+    const bool by_size = NoteFirst(smaller, "smaller microbatches");
+    const bool by_stages = NoteFirst(MoreStages({}), "more stages");
+    if (by_size || by_stages || smaller.empty()) return;
+    NoteFirst(MoreStages(smaller.back()), "smaller microbatches on more stages");
+  }
+
+  void TryModel() {
+    const ModelConfig& model = job_.model;
+    const bool attends = model.kind == "gpt" || model.kind == "bert";
+    if (attends && !model.flash_attention && model.dropout == 0) {
+      Note({"model.flash_attention=true"}, "attention without its matrix of scores");
+    }
+    if (attends && model.dropout > 0) {
+      Note({"model.dropout=0"}, "no masks, and fused attention where it is on");
+    }
+    if (job_.train.optimizer != "sgd") {
+      Note({"train.optimizer=sgd"}, "no moments, but another optimizer");
+    }
+  }
+
+  // From what there is to what keeping everything takes, which every strategy does where it fits.
+  void TryCapacity() {
+    int64_t least = 0;
+    int64_t most = 0;
+    for (size_t worker = 0; worker < misfit_.kept.peak.size(); ++worker) {
+      least = std::max(least, CapacityOf(misfit_, worker).value);
+      most = std::max(most, PeakOf(misfit_.kept, worker).value);
+    }
+    const int64_t reserve = job_.memory.reserve.value;
+    const int64_t first = (least + reserve) / kMebibyte + 1;
+    const int64_t last = (most + reserve + kMebibyte - 1) / kMebibyte;
+    const int64_t step = std::max<int64_t>(1, (last - first) / kCapacitySteps);
+    std::vector<Settings> changes;
+    for (int64_t size = first; size < last; size += step) {
+      changes.push_back({absl::StrCat("memory.capacity=", size, "MiB")});
+    }
+    changes.push_back({absl::StrCat("memory.capacity=", std::max(first, last), "MiB")});
+    NoteFirst(changes, "more memory");
+  }
+
+  const PlanRequest& request_;
+  const StudiedPlan& misfit_;
+  const JobConfig& job_;
+  const std::function<void(absl::string_view)>& say_;
+  std::vector<PlanFix> fixes_;
+};
+
+}  // namespace
+
+std::vector<PlanFix> FindFixes(const PlanRequest& request, const StudiedPlan& misfit,
+                               const std::function<void(absl::string_view)>& say) {
+  return FixSearch(request, misfit, say).Search();
+}
+
+std::string SettingsText(const std::vector<std::string>& settings) {
+  return absl::StrCat("--set ", absl::StrJoin(settings, " --set "));
+}
+
+}  // namespace siphon

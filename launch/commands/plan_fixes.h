@@ -1,0 +1,33 @@
+#ifndef SIPHON_LAUNCH_COMMANDS_PLAN_FIXES_H_
+#define SIPHON_LAUNCH_COMMANDS_PLAN_FIXES_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "launch/commands/plan_study.h"
+
+namespace siphon {
+
+// A change of the job with which its plan fits, as planned with it.
+struct PlanFix {
+  std::vector<std::string> settings;  // "train.microbatch=2", each for a --set
+  std::string meaning;                // "smaller microbatches"
+  Nanos step_time;
+  Bytes largest_peak;  // of a worker
+};
+
+// Tries changes of the request, whose plan does not fit, each by planning it; the smallest first,
+// one of each sort: strategy auto, schedule 1f1b, smaller microbatches, more stages, smaller
+// microbatches on more stages where neither does alone, fused attention, no dropout, an optimizer
+// without moments, more capacity. `say` hears of each before it is tried.
+std::vector<PlanFix> FindFixes(const PlanRequest& request, const StudiedPlan& misfit,
+                               const std::function<void(absl::string_view)>& say);
+
+// "--set train.microbatch=2 --set pipeline.stages=4".
+std::string SettingsText(const std::vector<std::string>& settings);
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_COMMANDS_PLAN_FIXES_H_

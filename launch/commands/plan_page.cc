@@ -1,0 +1,162 @@
+#include "launch/commands/plan_page.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "launch/commands/plan_explain.h"
+#include "launch/commands/plan_limits.h"
+#include "launch/commands/plan_tables.h"
+#include "planner/placement_bytes.h"
+
+namespace siphon {
+namespace {
+
+// The worker on each device; none: it has no worker.
+std::vector<std::optional<int>> WorkerOfDevice(const StudiedPlan& studied) {
+  const auto workers = studied.kept.peak.size();
+  const auto devices =
+      std::max(static_cast<size_t>(DeviceCount(studied.problem.topology)), workers);
+  std::vector<std::optional<int>> worker_of(devices);
+  const std::vector<DeviceId>& mapped = studied.plan.mapping.device_of_worker;
+  for (size_t worker = 0; worker < workers; ++worker) {
+    const size_t device = mapped.empty() ? worker : static_cast<size_t>(mapped[worker].value);
+    worker_of[device] = static_cast<int>(worker);
+  }
+  return worker_of;
+}
+
+GraphNode NodeOf(const StudiedPlan& studied, size_t device, const std::optional<int>& worker) {
+  GraphNode node{.name = absl::StrCat("device ", device)};
+  if (!worker.has_value()) {
+    node.lines = {"no worker"};
+    node.title = absl::StrCat(node.name, ": lends only");
+    return node;
+  }
+  const auto index = static_cast<size_t>(*worker);
+  const int of = *worker % WorkerCount(studied.plan.training);
+  const std::string stages =
+      absl::StrJoin(StagesOf(studied.plan.training, WorkerId(of)), ", ",
+                    [](std::string* text, StageId stage) { absl::StrAppend(text, stage.value); });
+  const Bytes peak = PeakOf(studied.shown(), index);
+  const Bytes capacity = CapacityOf(studied, index);
+  node.lines = {absl::StrCat("worker ", *worker), absl::StrCat("stage ", stages),
+                capacity == Bytes(0)
+                    ? FormatBytes(peak)
+                    : absl::StrCat(FormatBytes(peak), " of ", FormatBytes(capacity))};
+  if (capacity > Bytes(0)) {
+    node.filled = static_cast<double>(peak.value) / static_cast<double>(capacity.value);
+  }
+  node.title = absl::StrCat(node.name, ": ", absl::StrJoin(node.lines, ", "), ", ",
+                            FormatBytes(PeakOf(studied.kept, index)), " with everything kept");
+  return node;
+}
+
+std::string RateText(const TopologyLink& link) {
+  return link.rate == BytesPerSecond(0) ? "rate not known" : FormatRate(link.rate);
+}
+
+void AddDeviceLinks(const StudiedPlan& studied, LinkGraph& graph) {
+  std::map<std::pair<int, int>, Bytes> parked;
+  for (const ParkedBytes& bytes : ParkedBytesOf(studied.plan)) {
+    parked[{bytes.owner.value, bytes.lender.value}] += bytes.bytes;
+  }
+  for (const TopologyLink& link : studied.problem.topology.links) {
+    GraphLink& drawn =
+        graph.links.emplace_back(GraphLink{.from = link.from.value, .to = link.to.value});
+    drawn.title = absl::StrCat("device ", link.from.value, " to device ", link.to.value, ", ",
+                               RateText(link));
+    const auto found = parked.find({link.from.value, link.to.value});
+    if (found == parked.end()) continue;
+    drawn.label = FormatBytes(found->second);
+    absl::StrAppend(&drawn.title, ": ", drawn.label, " parked");
+  }
+}
+
+void AddHost(const StudiedPlan& studied, LinkGraph& graph) {
+  graph.hub = "host";
+  const Bytes peak = studied.shown().host_peak;
+  if (peak > Bytes(0)) absl::StrAppend(&graph.hub, ", ", FormatBytes(peak));
+  const std::vector<PlacementBytes> stages = BytesByPlacement(studied.plan);
+  const std::vector<std::optional<int>> worker_of = WorkerOfDevice(studied);
+  for (size_t device = 0; device < worker_of.size(); ++device) {
+    if (!worker_of[device].has_value()) continue;
+    const int of = *worker_of[device] % WorkerCount(studied.plan.training);
+    Bytes sent;
+    for (const StageId stage : StagesOf(studied.plan.training, WorkerId(of))) {
+      sent += stages[stage.value][static_cast<size_t>(Placement::kHostSwap)];
+    }
+    if (sent == Bytes(0)) continue;
+    graph.links.push_back(
+        {.from = static_cast<int>(device),
+         .to = kGraphHub,
+         .label = FormatBytes(sent),
+         .title = absl::StrCat("device ", device, " to the host: ", FormatBytes(sent))});
+  }
+}
+
+std::vector<std::pair<std::string, std::string>> FactsOf(const StudiedPlan& studied) {
+  std::vector<std::pair<std::string, std::string>> facts = {
+      {"fits", studied.step.has_value() ? "yes" : "no"},
+      {"strategy", studied.strategy},
+      {"step time", FormatNanos(studied.shown().step_time)},
+      {"with everything kept", FormatNanos(studied.kept.step_time)},
+      {"lower bound", FormatNanos(studied.bound.step_time)},
+      {"tokens/s", absl::StrFormat("%.4g", TokensPerSecond(studied))},
+      {"bubble", PercentText(studied.shown().bubble_fraction)}};
+  if (studied.step.has_value()) facts.emplace_back("gap", PercentText(GapOf(studied)));
+  return facts;
+}
+
+std::string LeadOf(const StudiedPlan& studied) {
+  if (!studied.step.has_value()) return absl::StrCat("does not fit: ", studied.misfit);
+  return absl::StrCat("costs ", studied.plan.costs, "; limited by ",
+                      DiagnosisText(Diagnose(*studied.step, studied.kept), *studied.step));
+}
+
+std::vector<TimelinePicture> PicturesOf(const StudiedPlan& studied) {
+  const std::vector<Bytes>& capacity = studied.problem.capacity;
+  std::vector<TimelinePicture> pictures;
+  if (studied.step.has_value()) {
+    pictures.push_back(PictureOf(*studied.step, capacity, "planned step"));
+    if (studied.step->memory == studied.kept.memory) return pictures;
+  }
+  pictures.push_back(PictureOf(studied.kept, capacity, "with everything kept"));
+  return pictures;
+}
+
+}  // namespace
+
+LinkGraph LinkGraphOf(const StudiedPlan& studied) {
+  LinkGraph graph{.title = "links, and what is parked over them"};
+  const std::vector<std::optional<int>> worker_of = WorkerOfDevice(studied);
+  for (size_t device = 0; device < worker_of.size(); ++device) {
+    graph.nodes.push_back(NodeOf(studied, device, worker_of[device]));
+  }
+  AddDeviceLinks(studied, graph);
+  AddHost(studied, graph);
+  return graph;
+}
+
+TimelinePage PlanPage(const PlanReport& report) {
+  const StudiedPlan& studied = report.plan;
+  TimelinePage page{.title = absl::StrCat("plan: ", studied.plan.model, ", ", studied.plan.schedule,
+                                          ", ", studied.strategy),
+                    .lead = LeadOf(studied),
+                    .facts = FactsOf(studied),
+                    .drawings = {LinkGraphSvg(LinkGraphOf(studied))},
+                    .pictures = PicturesOf(studied),
+                    .tables = {WorkerTable(studied), ParkingTable(studied), WhatIfTable(report)}};
+  page.tables[0].title = "workers";
+  page.tables[2].title = "what if";
+  for (PageTable& table : ExplainTables(studied)) page.tables.push_back(std::move(table));
+  return page;
+}
+
+}  // namespace siphon

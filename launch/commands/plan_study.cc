@@ -1,0 +1,136 @@
+#include "launch/commands/plan_study.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "launch/commands/plan_costs.h"
+#include "launch/commands/study_job.h"
+#include "launch/profile/job_problem.h"
+#include "launch/profile/predict_step.h"
+#include "planner/simulator/simulate.h"
+#include "planner/status.h"
+#include "planner/strategies/memory_strategy.h"
+
+namespace siphon {
+namespace {
+
+constexpr absl::string_view kDefaultStrategy = "auto";
+constexpr absl::string_view kStrategyKey = "memory.strategy";
+// It alone needs links between workers.
+constexpr absl::string_view kLendingStrategy = "d2d_swap";
+
+class Stopwatch {
+ public:
+  Nanos Elapsed() const {
+    const auto elapsed = std::chrono::steady_clock::now() - begin_;
+    return Nanos(std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count());
+  }
+
+ private:
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+absl::StatusOr<MemoryStrategy> StrategyOf(const PlanRequest& request, const JobConfig& job) {
+  if (!request.strategy.empty()) return FindMemoryStrategy(request.strategy);
+  const bool named = job.origins.contains(std::string(kStrategyKey));
+  auto strategy =
+      FindMemoryStrategy(named ? absl::string_view(job.memory.strategy) : kDefaultStrategy);
+  if (!strategy.ok()) return ConfigError(job, kStrategyKey, strategy.status().message());
+  return strategy;
+}
+
+// Where the job has no topology, workers are devices as far as something hangs on it: a strategy
+// that lends, or a host that can be full.
+WorkerMachine WorkersOf(const JobConfig& job, const MemoryStrategy& strategy) {
+  const bool devices = strategy.name == kLendingStrategy || job.memory.host_capacity > Bytes(0);
+  return devices ? WorkerMachine::kDevices : WorkerMachine::kProcesses;
+}
+
+absl::Status CheckLinks(const JobConfig& job, const MemoryStrategy& strategy,
+                        const StudiedJob& studied) {
+  if (strategy.name != kLendingStrategy || studied.topology.has_value() ||
+      job.pipeline.backend == "cpu") {
+    return absl::OkStatus();
+  }
+  return ConfigError(job, "topology.name",
+                     absl::StrCat("is missing; ", strategy.name,
+                                  " needs to know the links between devices: write a preset "
+                                  "(siphon topology lists them) or a file"));
+}
+
+absl::StatusOr<SimulatedStep> KeptStep(const PlanningProblem& problem) {
+  const int workers = WorkerCount(problem.schedule) * problem.schedule.replicas;
+  SimulationInput input = SimulationOf(problem, problem.mapping.value_or(IdentityMapping(workers)),
+                                       MemoryPlan(), problem.schedule);
+  input.capacity.clear();
+  return Simulate(input);
+}
+
+// Takes what `strategy` says of the problem.
+absl::Status TakePlan(absl::StatusOr<PlannedStep> planned, StudiedPlan& studied) {
+  const PlanningProblem& problem = studied.problem;
+  if (absl::IsResourceExhausted(planned.status())) {
+    studied.misfit = std::string(planned.status().message());
+    const int workers = WorkerCount(problem.schedule) * problem.schedule.replicas;
+    studied.plan = WithSimulationInput(
+        std::move(studied.plan),
+        SimulationOf(problem, IdentityMapping(workers), MemoryPlan(), problem.schedule));
+    return absl::OkStatus();
+  }
+  SIPHON_RETURN_IF_ERROR(planned.status());
+  studied.plan = WithSimulationInput(
+      std::move(studied.plan),
+      SimulationOf(problem, planned->mapping, planned->memory, planned->schedule));
+  studied.plan.strategy = studied.strategy;
+  studied.plan.predicted = PredictionOf(planned->simulated, studied.bound.step_time);
+  studied.step = std::move(planned->simulated);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<StudiedPlan> StudyPlan(const PlanRequest& request) {
+  SIPHON_ASSIGN_OR_RETURN(const StudiedJob job, StudyJob(request.job));
+  SIPHON_ASSIGN_OR_RETURN(const MemoryStrategy strategy, StrategyOf(request, job.job));
+  SIPHON_RETURN_IF_ERROR(CheckLinks(job.job, strategy, job));
+  SIPHON_ASSIGN_OR_RETURN(const PlanCosts costs,
+                          LoadPlanCosts(job, request.profile, request.device));
+  const PlannedJob planned{job.job, job.model, job.plan, job.schedule_csv};
+  SIPHON_ASSIGN_OR_RETURN(
+      JobProblem made,
+      ProblemOfJob(planned, {.costs = costs.source(),
+                             .topology = job.topology.has_value() ? &*job.topology : nullptr,
+                             .workers = WorkersOf(job.job, strategy)}));
+  StudiedPlan studied{.job = job.job,
+                      .strategy = std::string(strategy.name),
+                      .parameters = ParameterCount(job.model),
+                      .tokens = job.plan.global_batch * ElementCount(job.model.target),
+                      .problem = std::move(made.problem),
+                      .plan = std::move(made.plan)};
+  const Stopwatch watch;
+  SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(studied.problem));
+  SIPHON_ASSIGN_OR_RETURN(studied.kept, KeptStep(studied.problem));
+  SIPHON_ASSIGN_OR_RETURN(studied.bound, LowerBoundOf(studied.problem));
+  SIPHON_RETURN_IF_ERROR(TakePlan(strategy.plan(studied.problem), studied));
+  studied.planning_time = watch.Elapsed();
+  return studied;
+}
+
+PlanRequest WithSettings(PlanRequest request, const std::vector<std::string>& settings) {
+  for (const std::string& setting : settings) {
+    // --strategy would win over a setting.
+    if (setting.starts_with(absl::StrCat(kStrategyKey, "="))) request.strategy.clear();
+    request.job.overrides.push_back(setting);
+  }
+  return request;
+}
+
+Bytes PeakOf(const SimulatedStep& step, size_t worker) { return Total(step.peak[worker]); }
+
+Bytes CapacityOf(const StudiedPlan& studied, size_t worker) {
+  const std::vector<Bytes>& capacity = studied.problem.capacity;
+  return capacity.empty() ? Bytes(0) : capacity[worker % capacity.size()];
+}
+
+}  // namespace siphon

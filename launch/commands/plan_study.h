@@ -1,0 +1,58 @@
+#ifndef SIPHON_LAUNCH_COMMANDS_PLAN_STUDY_H_
+#define SIPHON_LAUNCH_COMMANDS_PLAN_STUDY_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "launch/commands/command.h"
+#include "launch/config/job_config.h"
+#include "planner/bounds/lower_bound.h"
+#include "planner/plan_text.h"
+#include "planner/simulator/simulated_step.h"
+#include "planner/strategies/planning_problem.h"
+
+namespace siphon {
+
+// What `siphon plan` is asked for.
+struct PlanRequest {
+  JobArguments job;
+  std::string strategy;  // empty: the job's memory.strategy, or auto where it names none
+  std::string profile;   // path; empty: none
+  std::string device;    // name or path; empty: none
+};
+
+// A job with the memory plan that a strategy made for it.
+struct StudiedPlan {
+  JobConfig job;
+  std::string strategy;
+  int64_t parameters = 0;
+  int64_t tokens = 0;  // of a step
+  PlanningProblem problem;
+  PlanText plan;       // as it would be written; where nothing fits, with everything kept
+  SimulatedStep kept;  // with everything kept, whether it fits or not
+  std::optional<SimulatedStep> step;  // as planned; none: nothing fits
+  std::string misfit;                 // then this is why
+  LowerBound bound;
+  Nanos planning_time;
+
+  const SimulatedStep& shown() const { return step.has_value() ? *step : kept; }
+};
+
+// Loads the job and plans its memory. That nothing fits is no error. Errors: InvalidArgument and
+// NotFound with the place in the job file, or with the known strategies.
+absl::StatusOr<StudiedPlan> StudyPlan(const PlanRequest& request);
+
+// `request` with more overrides, "section.key=value" each.
+PlanRequest WithSettings(PlanRequest request, const std::vector<std::string>& settings);
+
+// [worker], replicas one after the other.
+Bytes PeakOf(const SimulatedStep& step, size_t worker);
+// 0: no limit.
+Bytes CapacityOf(const StudiedPlan& studied, size_t worker);
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_COMMANDS_PLAN_STUDY_H_

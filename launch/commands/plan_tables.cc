@@ -1,0 +1,145 @@
+#include "launch/commands/plan_tables.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "planner/placement_bytes.h"
+
+namespace siphon {
+namespace {
+
+int DeviceOf(const PlanText& plan, size_t worker) {
+  const std::vector<DeviceId>& devices = plan.mapping.device_of_worker;
+  return devices.empty() ? static_cast<int>(worker) : devices[worker].value;
+}
+
+// Of the worker's stages; workers of replicas have those of the first.
+PlacementBytes PlacedBy(const StudiedPlan& studied, const std::vector<PlacementBytes>& stages,
+                        size_t worker) {
+  std::vector<PlacementBytes> own;
+  const int of = static_cast<int>(worker) % WorkerCount(studied.plan.training);
+  for (const StageId stage : StagesOf(studied.plan.training, WorkerId(of))) {
+    own.push_back(stages[stage.value]);
+  }
+  return Sum(own);
+}
+
+std::string StagesText(const StudiedPlan& studied, size_t worker) {
+  const int of = static_cast<int>(worker) % WorkerCount(studied.plan.training);
+  return absl::StrJoin(
+      StagesOf(studied.plan.training, WorkerId(of)), " ",
+      [](std::string* text, StageId stage) { absl::StrAppend(text, stage.value); });
+}
+
+std::vector<std::string> PlanColumn(const StudiedPlan& studied) {
+  const PlacementBytes placed = Sum(BytesByPlacement(studied.plan));
+  Bytes fullest;
+  for (size_t worker = 0; worker < studied.shown().peak.size(); ++worker) {
+    fullest = std::max(fullest, PeakOf(studied.shown(), worker));
+  }
+  std::vector<std::string> column = {studied.step.has_value() ? "yes" : "no",
+                                     studied.strategy,
+                                     FormatNanos(studied.shown().step_time),
+                                     absl::StrFormat("%.4g", TokensPerSecond(studied)),
+                                     FormatNanos(studied.bound.step_time),
+                                     PercentText(studied.shown().bubble_fraction),
+                                     FormatBytes(fullest)};
+  for (const Bytes bytes : placed) {
+    column.push_back(bytes == Bytes(0) ? "-" : FormatBytes(bytes));
+  }
+  return column;
+}
+
+}  // namespace
+
+PageTable WorkerTable(const StudiedPlan& studied) {
+  const std::vector<PlacementBytes> stages = BytesByPlacement(studied.plan);
+  const PlacementBytes all = Sum(stages);
+  const bool limited = !studied.problem.capacity.empty();
+  std::vector<std::string> header = {"worker", "device", "stages", "peak"};
+  if (limited) header.emplace_back("capacity");
+  std::vector<size_t> used;
+  for (size_t placement = 0; placement < all.size(); ++placement) {
+    if (all[placement] == Bytes(0)) continue;
+    used.push_back(placement);
+    header.emplace_back(PlacementName(static_cast<Placement>(placement)));
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (size_t worker = 0; worker < studied.kept.peak.size(); ++worker) {
+    std::vector<std::string>& row = rows.emplace_back();
+    row = {absl::StrCat(worker), absl::StrCat(DeviceOf(studied.plan, worker)),
+           StagesText(studied, worker), FormatBytes(PeakOf(studied.shown(), worker))};
+    if (limited) row.push_back(FormatBytes(CapacityOf(studied, worker)));
+    const PlacementBytes placed = PlacedBy(studied, stages, worker);
+    for (const size_t placement : used) {
+      row.push_back(placed[placement] == Bytes(0) ? "-" : FormatBytes(placed[placement]));
+    }
+  }
+  return {.header = std::move(header), .rows = std::move(rows)};
+}
+
+PageTable ParkingTable(const StudiedPlan& studied) {
+  std::vector<std::vector<std::string>> rows;
+  for (const ParkedBytes& parked : ParkedBytesOf(studied.plan)) {
+    rows.push_back({absl::StrCat(parked.worker), absl::StrCat(parked.owner.value),
+                    absl::StrCat(parked.lender.value), FormatBytes(parked.bytes)});
+  }
+  if (studied.shown().host_peak > Bytes(0)) {
+    rows.push_back({"all", "-", "host", FormatBytes(studied.shown().host_peak)});
+  }
+  return {.title = "parked elsewhere",
+          .header = {"worker", "its device", "parked with", "bytes"},
+          .rows = std::move(rows)};
+}
+
+PageTable WhatIfTable(const PlanReport& report) {
+  if (report.what_ifs.empty()) return {};
+  std::vector<std::string> header = {"what if", "as it is"};
+  std::vector<std::string> names = {"fits",        "strategy", "step time",     "tokens/s",
+                                    "lower bound", "bubble",   "fullest worker"};
+  for (int placement = 0; placement < kPlacements; ++placement) {
+    names.emplace_back(PlacementName(static_cast<Placement>(placement)));
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (std::string& name : names) rows.push_back({std::move(name)});
+  const auto add = [&](const StudiedPlan& studied) {
+    std::vector<std::string> column = PlanColumn(studied);
+    for (size_t row = 0; row < rows.size(); ++row) rows[row].push_back(std::move(column[row]));
+  };
+  add(report.plan);
+  for (const WhatIf& what_if : report.what_ifs) {
+    header.push_back(what_if.setting);
+    add(what_if.plan);
+  }
+  return {.header = std::move(header), .rows = std::move(rows)};
+}
+
+std::vector<ParkedBytes> ParkedBytesOf(const PlanText& plan) {
+  const std::vector<int> live = PeakLiveMicrobatches(plan.training);
+  std::map<std::pair<int, int>, Bytes> parked;
+  for (size_t stage = 0; stage < plan.memory.stages.size(); ++stage) {
+    const int worker = plan.training.worker_of_stage[stage].value;
+    for (const auto& [group, choice] : plan.memory.stages[stage].groups) {
+      const int times = group.kind == GroupKind::kActivations ? live[stage] : 1;
+      for (const Stripe& stripe : choice.stripes) {
+        parked[{worker, stripe.lender.value}] += stripe.bytes * times;
+      }
+    }
+  }
+  std::vector<ParkedBytes> list;
+  for (const auto& [key, bytes] : parked) {
+    list.push_back({key.first, DeviceId(DeviceOf(plan, static_cast<size_t>(key.first))),
+                    DeviceId(key.second), bytes});
+  }
+  return list;
+}
+
+std::string PercentText(double share) { return absl::StrFormat("%.1f %%", 100 * share); }
+
+}  // namespace siphon

@@ -1,0 +1,169 @@
+#include "launch/profile/job_problem.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/numeric/int128.h"
+#include "absl/strings/str_cat.h"
+#include "launch/profile/planning_profile.h"
+#include "planner/memory/published_formula.h"
+#include "planner/performance/profile_from_first_principles.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+// Blocks that devices map memory in; on the CPU a cache line.
+constexpr Bytes kDeviceGranule{2 << 20};
+constexpr Bytes kHostGranule{64};
+
+// Adam on a host's cores: a billion parameters in 0.22 s (Ren et al., ZeRO-Offload, USENIX ATC
+// 2021, the latency of CPU-Adam); others ASSUMED alike.
+constexpr int64_t kHostPicosecondsPerParameter = 220;
+
+// Whether workers have memory of their own, with a host beside it.
+bool OnDevices(const JobConfig& job, const JobMachine& machine) {
+  return job.pipeline.backend == "cuda" || machine.topology != nullptr;
+}
+
+absl::StatusOr<ModelProfile> TimesOf(const PlannedJob& planned, const CostSource& source,
+                                     Precision precision) {
+  if (source.profile != nullptr) return source.profile->model;
+  return ProfileFromFirstPrinciples(planned.model, *source.device, planned.plan.microbatch,
+                                    precision);
+}
+
+// What a device has where the job says nothing; 0: not known, or as much as one likes.
+Bytes DeviceMemory(const JobConfig& job, const JobMachine& machine) {
+  if (machine.topology != nullptr) {
+    Bytes smallest;
+    for (const TopologyDevice& device : machine.topology->devices) {
+      if (device.memory == Bytes(0)) return Bytes(0);
+      if (smallest == Bytes(0) || device.memory < smallest) smallest = device.memory;
+    }
+    return smallest;
+  }
+  const bool known = OnDevices(job, machine) && machine.costs.device != nullptr;
+  return known ? machine.costs.device->capacity : Bytes(0);
+}
+
+absl::StatusOr<std::vector<Bytes>> CapacitiesOf(const JobConfig& job, const JobMachine& machine,
+                                                int workers) {
+  std::vector<Bytes> capacities;
+  const Bytes device = DeviceMemory(job, machine);
+  if (job.memory.capacity.empty() && device == Bytes(0)) return capacities;
+  for (int worker = 0; worker < workers; ++worker) {
+    capacities.push_back(
+        WorkerCapacity(job, WorkerId(worker)).value_or(device - job.memory.reserve));
+    if (capacities.back() > Bytes(0)) continue;
+    return ConfigError(job, "memory.reserve",
+                       absl::StrCat(FormatBytes(job.memory.reserve), " of a device's ",
+                                    FormatBytes(device), " leaves nothing; write less"));
+  }
+  return capacities;
+}
+
+absl::StatusOr<Topology> ServerOf(const JobConfig& job, const Topology& topology, int workers) {
+  if (DeviceCount(topology) < workers) {
+    return ConfigError(
+        job, "topology.name",
+        absl::StrCat(topology.name, " has ", DeviceCount(topology), " devices for ", workers,
+                     " workers; plan for fewer "
+                     "pipeline.stages, or on a larger server"));
+  }
+  Topology server = topology;
+  const Bytes limit = job.memory.host_capacity;
+  const bool smaller = server.host_memory == Bytes(0) || limit < server.host_memory;
+  if (limit > Bytes(0) && smaller) server.host_memory = limit;
+  return server;
+}
+
+// Where a profile has no rate of copies, and no device is known, copies to the host are free.
+TransportCosts TransportOf(const PlanText& plan, const CostSource& costs) {
+  TransportCosts transport{.latency = plan.link_latency,
+                           .rate = plan.link_rate,
+                           .host_rate = plan.copy_rate,
+                           .copy_rate = plan.copy_rate,
+                           .room = plan.message_room};
+  if (costs.device == nullptr) return transport;
+  // A copy within one memory reads and writes it.
+  const BytesPerSecond copied(AchievedBandwidth(*costs.device).value / 2);
+  const BytesPerSecond link = costs.device->host_link;
+  transport.host_rate = link > BytesPerSecond(0) ? link : copied;
+  return transport;
+}
+
+Nanos DeviceStep(const ModelProfile& profile) {
+  Nanos step;
+  for (const LayerProfile& layer : profile.layers) step += layer.optimizer;
+  return step;
+}
+
+Nanos HostStep(const ModelProfile& profile, const ParameterBytes& bytes) {
+  absl::int128 parameters = 0;
+  for (const LayerProfile& layer : profile.layers) {
+    parameters += layer.parameters.value / bytes.weight;
+  }
+  constexpr int kPicosecondsPerNano = 1000;
+  return Nanos(
+      static_cast<int64_t>(parameters * kHostPicosecondsPerParameter / kPicosecondsPerNano));
+}
+
+void SetHeld(const PlanText& plan, PlanningProblem& problem) {
+  for (const PlanWorker& worker : plan.workers) {
+    MemoryByKind held;
+    held[MemoryKind::kCommunication] = worker.communication;
+    problem.held.push_back(held);
+  }
+}
+
+}  // namespace
+
+Topology TopologyOfWorkers(int workers, const TransportCosts& transport, Bytes host_memory) {
+  const bool measured = transport.rate > BytesPerSecond(0);
+  Topology topology =
+      UniformTopology(workers, measured ? transport.rate : transport.host_rate, transport.latency);
+  topology = WithHost(std::move(topology), std::max(workers, 1),
+                      {.to_host = transport.host_rate,
+                       .from_host = transport.host_rate,
+                       .latency = transport.latency});
+  topology.name = "workers of one machine";
+  topology.host_memory = host_memory;
+  return topology;
+}
+
+absl::StatusOr<JobProblem> ProblemOfJob(const PlannedJob& planned, const JobMachine& machine) {
+  SIPHON_CHECK(machine.costs.profile != nullptr || machine.costs.device != nullptr,
+               "a plan of memory is made from times");
+  const JobConfig& job = planned.job;
+  const TrainingPlan& plan = planned.plan;
+  const int workers = WorkerCount(plan.training) * plan.training.replicas;
+  JobProblem made;
+  SIPHON_ASSIGN_OR_RETURN(made.plan, PlanWithCosts(planned, machine.costs));
+  SIPHON_ASSIGN_OR_RETURN(MemoryInputs inputs, MemoryInputsOf(planned));
+  if (machine.costs.profile != nullptr) inputs.profile = &machine.costs.profile->model;
+  SIPHON_ASSIGN_OR_RETURN(ModelProfile times, TimesOf(planned, machine.costs, inputs.precision));
+  PlanningProblem& problem = made.problem;
+  problem.profile = PlanningProfile(std::move(times), inputs, made.plan.stages);
+  problem.partition = plan.partition;
+  problem.schedule = plan.training;
+  problem.transport = TransportOf(made.plan, machine.costs);
+  problem.cores = made.plan.cores_together;
+  const bool on_devices = OnDevices(job, machine);
+  problem.granule = on_devices ? kDeviceGranule : kHostGranule;
+  // A worker on the CPU is on the host.
+  problem.host_step =
+      on_devices ? HostStep(problem.profile, BytesOfParameter(inputs.precision, inputs.moments))
+                 : DeviceStep(problem.profile);
+  SetHeld(made.plan, problem);
+  SIPHON_ASSIGN_OR_RETURN(problem.capacity, CapacitiesOf(job, machine, WorkerCount(plan.training)));
+  if (machine.topology != nullptr) {
+    SIPHON_ASSIGN_OR_RETURN(problem.topology, ServerOf(job, *machine.topology, workers));
+  } else if (machine.workers == WorkerMachine::kDevices) {
+    problem.topology = TopologyOfWorkers(workers, problem.transport, job.memory.host_capacity);
+  }
+  return made;
+}
+
+}  // namespace siphon

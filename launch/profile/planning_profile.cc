@@ -1,0 +1,89 @@
+#include "launch/profile/planning_profile.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "planner/memory/layer_uses.h"
+#include "planner/memory/published_formula.h"
+
+namespace siphon {
+namespace {
+
+void SetActivations(const LayerMemory& memory, const MemoryInputs& inputs, LayerProfile& layer) {
+  layer.saved = SavedOf(memory, inputs.microbatch, inputs.precision);
+  layer.saved_input = Bytes(0);
+  layer.saved_output = Bytes(0);
+  layer.kept_for_weights = Bytes(0);
+  for (size_t index = 0; index < memory.saved.size(); ++index) {
+    const SavedTensorSpec& tensor = memory.saved[index];
+    const Bytes bytes = layer.saved[index].bytes;
+    if (tensor.storage == SavedStorage::kInput) layer.saved_input += bytes;
+    if (tensor.storage == SavedStorage::kOutput) layer.saved_output += bytes;
+    if (tensor.kept_for_weights) layer.kept_for_weights += bytes;
+  }
+  for (const SavedTensorSpec& tensor : memory.queued) {
+    layer.kept_for_weights += SavedSampleBytes(tensor, inputs.precision) * inputs.microbatch;
+  }
+}
+
+// [layer]: bytes of the parameters that it is the first of its stage to use.
+std::vector<Bytes> FirstUses(const MemoryInputs& inputs) {
+  const ParameterBytes bytes = BytesOfParameter(inputs.precision, inputs.moments);
+  std::vector<Bytes> layers(inputs.model->layers.size());
+  for (const Parameter& parameter : CanonicalParameters(*inputs.model)) {
+    const Bytes size(bytes.weight * ElementCount({DType::kFloat32, parameter.shape}));
+    int last_stage = -1;
+    for (const ParameterUse& use : parameter.uses) {
+      const int stage = StageOfLayer(*inputs.partition, use.layer).value;
+      if (stage != last_stage) layers[use.layer] += size;
+      last_stage = stage;
+    }
+  }
+  return layers;
+}
+
+// What of `bytes` of weights belongs to them at `each` bytes a parameter.
+Bytes Beside(Bytes weights, int64_t each, const ParameterBytes& bytes) {
+  return Bytes(weights.value / bytes.weight * each);
+}
+
+void SetStage(const PlanStage& stage, const std::vector<Bytes>& parameters,
+              const ParameterBytes& bytes, std::vector<LayerProfile>& layers) {
+  int owner = stage.layers.begin;
+  Bytes gradients = stage.cost.gradients;
+  Bytes optimizer_state = stage.cost.optimizer_state;
+  for (int index = stage.layers.end - 1; index >= stage.layers.begin; --index) {
+    LayerProfile& layer = layers[index];
+    layer.parameters = parameters[index];
+    layer.gradients = Beside(parameters[index], bytes.gradient, bytes);
+    layer.optimizer_state = Beside(parameters[index], bytes.optimizer, bytes);
+    layer.forward_workspace = Bytes(0);
+    layer.backward_workspace = Bytes(0);
+    gradients -= layer.gradients;
+    optimizer_state -= layer.optimizer_state;
+    if (layer.parameters > Bytes(0)) owner = index;
+  }
+  layers[owner].gradients += gradients;
+  layers[owner].optimizer_state += optimizer_state;
+  LayerProfile& first = layers[stage.layers.begin];
+  first.forward_workspace = stage.cost.forward_workspace;
+  first.backward_workspace = stage.cost.backward_workspace;
+}
+
+}  // namespace
+
+ModelProfile PlanningProfile(ModelProfile times, const MemoryInputs& inputs,
+                             const std::vector<PlanStage>& stages) {
+  if (inputs.profile == nullptr) {
+    for (size_t index = 0; index < times.layers.size(); ++index) {
+      const LayerSpec& layer = inputs.model->layers[index];
+      if (layer.memory.has_value()) SetActivations(*layer.memory, inputs, times.layers[index]);
+    }
+  }
+  const std::vector<Bytes> parameters = FirstUses(inputs);
+  const ParameterBytes bytes = BytesOfParameter(inputs.precision, inputs.moments);
+  for (const PlanStage& stage : stages) SetStage(stage, parameters, bytes, times.layers);
+  return times;
+}
+
+}  // namespace siphon

@@ -1,0 +1,295 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "launch/process/exit_codes.h"
+#include "tests/launch/commands/run_command.h"
+
+namespace siphon {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+// Eight microbatches are alive at once on both workers: most of the memory is activations.
+constexpr char kSmallJob[] = R"(
+model: {kind: gpt, layers: 4, hidden: 32, heads: 4, vocabulary: 300}
+data: {kind: synthetic, sequence_length: 32}
+train: {global_batch: 32, microbatch: 4}
+pipeline: {stages: 2, schedule: gpipe}
+)";
+
+// GPT-5.3B of MPress on a DGX-1, by preset alone.
+constexpr char kServerJob[] = R"(
+model: {kind: gpt, layers: 25, hidden: 4096, heads: 32, vocabulary: 50257, tie_embeddings: false}
+data: {kind: tokens, path: /nowhere, sequence_length: 1024}
+train: {global_batch: 16, microbatch: 2, precision: fp16}
+pipeline: {stages: 8, schedule: dapple, backend: cuda}
+topology: {name: dgx1_v100}
+)";
+
+class PlanCommand : public CommandTest {
+ protected:
+  std::string Write(absl::string_view text) const { return WriteFile("job.yaml", text); }
+
+  static CommandEnd Run(std::vector<std::string> flags) {
+    return RunRegisteredCommand("plan", std::move(flags));
+  }
+
+  static json Json(std::vector<std::string> flags, int code) {
+    flags.insert(flags.end(), {"--format", "json"});
+    const CommandEnd end = Run(std::move(flags));
+    EXPECT_EQ(end.code, code) << end.err;
+    return json::parse(end.out, nullptr, /*allow_exceptions=*/false);
+  }
+
+  // So many percent of what the fullest worker of the small job holds if it keeps everything.
+  std::string Capacity(const std::string& job, int percent) {
+    const auto peaks = Json({job}, kExitDone)["peak_bytes"].get<std::vector<int64_t>>();
+    const int64_t most = *std::max_element(peaks.begin(), peaks.end());
+    return absl::StrCat("memory.capacity=", most / 100 * percent, "B");
+  }
+};
+
+TEST_F(PlanCommand, KeepsEverythingWhereNothingLimitsMemory) {
+  const json plan = Json({Write(kSmallJob)}, kExitDone);
+  EXPECT_EQ(plan["fits"], true);
+  EXPECT_EQ(plan["strategy"], "auto");
+  EXPECT_EQ(plan["mapping"], json::array({0, 1}));
+  EXPECT_EQ(plan["partition"], json::array({3, 3}));
+  EXPECT_EQ(plan["capacity_bytes"], json::array());
+  EXPECT_EQ(plan["choices"]["recompute"], 0);
+  EXPECT_EQ(plan["choices"]["d2d_swap"], 0);
+  EXPECT_EQ(plan["choices"]["host_swap"], 0);
+  EXPECT_GT(plan["choices"]["keep"], 0);
+  EXPECT_EQ(plan["stripes"], json::array());
+  EXPECT_EQ(plan["step_seconds"], plan["kept_step_seconds"]);
+  EXPECT_GT(plan["lower_bound_seconds"], 0.0);
+  EXPECT_LE(plan["lower_bound_seconds"], plan["step_seconds"]);
+  EXPECT_GE(plan["gap"], 0.0);
+  EXPECT_GE(plan["planning_seconds"], 0.0);
+  // 32 sequences of 32.
+  EXPECT_NEAR(plan["tokens_per_second"].get<double>() * plan["step_seconds"].get<double>(), 1024,
+              1e-6);
+  EXPECT_FALSE(plan.contains("smallest_fix"));
+}
+
+struct StrategyCase {
+  std::string strategy;
+  std::string choice;
+};
+
+void PrintTo(const StrategyCase& strategy, std::ostream* out) { *out << strategy.strategy; }
+
+class PlanStrategy : public PlanCommand, public testing::WithParamInterface<StrategyCase> {};
+
+// The plan file alone says all that the plan does.
+TEST_P(PlanStrategy, FitsIntoLessAndSimulatesAsItSays) {
+  const std::string job = Write(kSmallJob);
+  const std::string file = absl::StrCat(directory_, "/plan.txt");
+  const json plan =
+      Json({job, "--strategy", GetParam().strategy, "--set", Capacity(job, 80), "--output", file},
+           kExitDone);
+  EXPECT_EQ(plan["fits"], true);
+  EXPECT_EQ(plan["strategy"], GetParam().strategy);
+  EXPECT_GT(plan["choices"][GetParam().choice], 0);
+  EXPECT_GE(plan["step_seconds"], plan["lower_bound_seconds"]);
+  for (size_t worker = 0; worker < 2; ++worker) {
+    EXPECT_LE(plan["peak_bytes"][worker], plan["capacity_bytes"][worker]);
+  }
+  const CommandEnd simulated =
+      RunRegisteredCommand("simulate", {"--plan", file, "--format", "json"});
+  ASSERT_EQ(simulated.code, kExitDone) << simulated.err;
+  const json step = json::parse(simulated.out);
+  EXPECT_EQ(step["step_seconds"], plan["step_seconds"]);
+  EXPECT_EQ(step["peak_bytes"], plan["peak_bytes"]);
+  EXPECT_EQ(step["choices"], plan["choices"]);
+  EXPECT_EQ(step["mapping"], plan["mapping"]);
+  EXPECT_EQ(step["lower_bound_seconds"], plan["lower_bound_seconds"]);
+}
+
+INSTANTIATE_TEST_SUITE_P(EachThatNeedsNoLender, PlanStrategy,
+                         testing::Values(StrategyCase{"recompute", "recompute"},
+                                         StrategyCase{"host_swap", "host_swap"}),
+                         [](const auto& info) { return info.param.strategy; });
+
+TEST_F(PlanCommand, ParksWhatOneWorkerLacksWithTheOther) {
+  const std::string job = Write(kSmallJob);
+  const auto kept = Json({job}, kExitDone)["peak_bytes"].get<std::vector<int64_t>>();
+  const std::string capacity =
+      absl::StrCat("memory.capacity=[", kept[0] * 8 / 10, "B, ", kept[1] * 2, "B]");
+  const std::string file = absl::StrCat(directory_, "/plan.txt");
+  const json plan =
+      Json({job, "--strategy", "d2d_swap", "--set", capacity, "--output", file}, kExitDone);
+  EXPECT_GT(plan["choices"]["d2d_swap"], 0);
+  ASSERT_EQ(plan["stripes"].size(), 1u);
+  EXPECT_EQ(plan["stripes"][0]["owner"], plan["mapping"][0]);
+  EXPECT_EQ(plan["stripes"][0]["lender"], plan["mapping"][1]);
+  EXPECT_EQ(plan["stripes"][0]["bytes"], plan["choices"]["d2d_swap"]);
+  const CommandEnd simulated =
+      RunRegisteredCommand("simulate", {"--plan", file, "--format", "json"});
+  ASSERT_EQ(simulated.code, kExitDone) << simulated.err;
+  EXPECT_EQ(json::parse(simulated.out)["step_seconds"], plan["step_seconds"]);
+}
+
+TEST_F(PlanCommand, AutoIsNoSlowerThanAnyOther) {
+  const std::string job = Write(kSmallJob);
+  const std::string capacity = Capacity(job, 80);
+  const json best = Json({job, "--set", capacity}, kExitDone);
+  for (const char* strategy : {"recompute", "host_swap"}) {
+    const json other = Json({job, "--set", capacity, "--strategy", strategy}, kExitDone);
+    EXPECT_LE(best["step_seconds"], other["step_seconds"]) << strategy;
+  }
+}
+
+TEST_F(PlanCommand, LimitsTheHost) {
+  const std::string job = Write(kSmallJob);
+  const std::string capacity = Capacity(job, 80);
+  const std::vector<std::string> flags = {
+      job, "--set", capacity, "--strategy", "host_swap", "--set", "memory.host_capacity=1kB"};
+  const CommandEnd end = Run(flags);
+  EXPECT_EQ(end.code, kExitDoesNotFit) << end.out;
+}
+
+TEST_F(PlanCommand, EveryFixThatItNamesFits) {
+  const std::string job = Write(kSmallJob);
+  const std::vector<std::string> tight = {job, "--set", Capacity(job, 60), "--set",
+                                          "memory.strategy=keep"};
+  const json plan = Json(tight, kExitDoesNotFit);
+  EXPECT_EQ(plan["fits"], false);
+  EXPECT_THAT(plan["reason"].get<std::string>(), HasSubstr("needs"));
+  ASSERT_GE(plan["fixes"].size(), 4u) << plan["fixes"];
+  EXPECT_EQ(plan["smallest_fix"], plan["fixes"][0]);
+  for (const json& fix : plan["fixes"]) {
+    std::vector<std::string> flags = tight;
+    for (const std::string setting : fix["set"]) flags.insert(flags.end(), {"--set", setting});
+    const json fixed = Json(flags, kExitDone);
+    EXPECT_EQ(fixed["fits"], true) << fix;
+    EXPECT_EQ(fixed["step_seconds"], fix["step_seconds"]) << fix;
+  }
+}
+
+TEST_F(PlanCommand, SaysForPeopleWhatFits) {
+  const std::string job = Write(kSmallJob);
+  const CommandEnd end = Run({job, "--set", Capacity(job, 60), "--strategy", "keep"});
+  EXPECT_EQ(end.code, kExitDoesNotFit);
+  EXPECT_THAT(end.out, HasSubstr("does not fit: worker "));
+  EXPECT_THAT(end.out, HasSubstr("smallest change that fits: --set memory.strategy=auto  (all ways "
+                                 "to save memory together, in place of --strategy; "));
+  EXPECT_THAT(end.out, HasSubstr("or:  --set pipeline.schedule=1f1b"));
+  EXPECT_THAT(end.out, HasSubstr("or:  --set memory.capacity="));
+}
+
+TEST_F(PlanCommand, ShowsATableForPeople) {
+  const std::string job = Write(kSmallJob);
+  const CommandEnd end = Run({job, "--set", Capacity(job, 80), "--strategy", "recompute"});
+  EXPECT_EQ(end.code, kExitDone);
+  EXPECT_THAT(end.out, HasSubstr("gpt, 6 layers, "));
+  EXPECT_THAT(end.out, HasSubstr("; gpipe on 2 workers, 8 microbatches of 4\n"
+                                 "costs calculated for CPU cores as most are, 1 a worker\n"
+                                 "fits: every worker stays within its capacity; strategy "
+                                 "recompute\n"));
+  EXPECT_THAT(end.out, HasSubstr("\nstep time         "));
+  EXPECT_THAT(end.out, HasSubstr("\nlower bound       "));
+  EXPECT_THAT(end.out, HasSubstr("\nlimited by        "));
+  EXPECT_THAT(end.out, HasSubstr("worker  device  stages"));
+}
+
+TEST_F(PlanCommand, PutsPlansSideBySide) {
+  const std::string job = Write(kSmallJob);
+  const std::vector<std::string> flags = {job, "--what-if", "pipeline.schedule=1f1b", "--what-if",
+                                          "train.microbatch=2"};
+  const json plan = Json(flags, kExitDone);
+  ASSERT_EQ(plan["what_if"].size(), 2u);
+  EXPECT_EQ(plan["what_if"][0]["set"], "pipeline.schedule=1f1b");
+  const json alone = Json({job, "--set", "pipeline.schedule=1f1b"}, kExitDone);
+  EXPECT_EQ(plan["what_if"][0]["step_seconds"], alone["step_seconds"]);
+  EXPECT_EQ(plan["what_if"][0]["peak_bytes"], alone["peak_bytes"]);
+  EXPECT_LT(plan["what_if"][0]["peak_bytes"][1], plan["peak_bytes"][1]);
+  const CommandEnd text = Run(flags);
+  EXPECT_THAT(text.out, HasSubstr("what if          as it is  pipeline.schedule=1f1b"));
+  const CommandEnd wrong = Run({job, "--what-if", "pipeline.stagess=3"});
+  EXPECT_EQ(wrong.code, kExitBadInput);
+  EXPECT_THAT(wrong.err, HasSubstr("--what-if pipeline.stagess=3: "));
+}
+
+TEST_F(PlanCommand, ExplainsTheChoiceForEachTensorGroup) {
+  const std::string job = Write(kSmallJob);
+  const std::vector<std::string> flags = {job,          "--set",     Capacity(job, 80),
+                                          "--strategy", "recompute", "--explain"};
+  const json plan = Json(flags, kExitDone);
+  ASSERT_EQ(plan["explain"].size(), 2u);
+  int64_t recomputed = 0;
+  for (const json& stage : plan["explain"]) {
+    for (const json& group : stage["groups"]) {
+      EXPECT_LE(group["shortest_gap_seconds"], group["longest_gap_seconds"]);
+      EXPECT_NE(group["because"], "");
+      if (group["choice"] != "recompute") continue;
+      recomputed += group["bytes"].get<int64_t>() * group["live"].get<int64_t>();
+      EXPECT_GT(group["seconds_by_way"]["recompute"], 0.0);
+    }
+  }
+  EXPECT_EQ(recomputed, plan["choices"]["recompute"]);
+  const CommandEnd text = Run(flags);
+  EXPECT_THAT(text.out, HasSubstr("stage 0 on worker 0, device 0: "));
+  EXPECT_THAT(text.out, HasSubstr("computing them again takes "));
+  EXPECT_THAT(text.out, HasSubstr("every microbatch needs them"));
+}
+
+TEST_F(PlanCommand, WritesAPageThatLoadsNothing) {
+  const std::string job = Write(kSmallJob);
+  const CommandEnd end =
+      Run({job, "--set", Capacity(job, 80), "--report", absl::StrCat(directory_, "/plan.html")});
+  EXPECT_EQ(end.code, kExitDone) << end.err;
+  const std::string page = FileText("plan.html");
+  EXPECT_THAT(page, HasSubstr("links, and what is parked over them"));
+  EXPECT_THAT(page, HasSubstr("planned step"));
+  EXPECT_THAT(page, HasSubstr("with everything kept"));
+  EXPECT_THAT(page, HasSubstr("prefers-color-scheme:dark"));
+  EXPECT_THAT(page, Not(HasSubstr("src=")));
+}
+
+TEST_F(PlanCommand, TakesSpeedMemoryAndLinksFromAPreset) {
+  const json plan = Json({Write(kServerJob), "--strategy", "recompute"}, kExitDone);
+  EXPECT_EQ(plan["costs"], "calculated for V100-32");
+  ASSERT_EQ(plan["capacity_bytes"].size(), 8u);
+  EXPECT_EQ(plan["capacity_bytes"][0], int64_t{32} << 30);
+  const json less = Json(
+      {Write(kServerJob), "--strategy", "recompute", "--set", "memory.reserve=1GiB"}, kExitDone);
+  EXPECT_EQ(less["capacity_bytes"][7], int64_t{31} << 30);
+}
+
+TEST_F(PlanCommand, NamesWhatTheInputLacks) {
+  const std::string job = Write(kSmallJob);
+  const auto error = [&](const std::vector<std::string>& flags) {
+    const CommandEnd end = Run(flags);
+    EXPECT_EQ(end.code, kExitBadInput) << end.out;
+    return end.err;
+  };
+  EXPECT_EQ(Run({}).code, kExitBadInput);
+  EXPECT_THAT(error({job, "--strategy", "hope"}),
+              HasSubstr("no memory strategy is called 'hope'; there are keep, recompute"));
+  EXPECT_THAT(error({job, "--set", "memory.strategy=l2l"}),
+              HasSubstr("--set memory.strategy: no memory strategy is called 'l2l'"));
+  EXPECT_THAT(error({job, "--set", "pipeline.backend=cuda"}),
+              HasSubstr("pipeline.backend: cuda, but nothing says which devices; write "
+                        "topology.name, or give --device (V100"));
+  EXPECT_THAT(
+      error({job, "--set", "pipeline.backend=cuda", "--device", "A100", "--strategy", "d2d_swap"}),
+      HasSubstr("topology.name: is missing; d2d_swap needs to know the links"));
+  EXPECT_THAT(error({job, "--set", "topology.name=dgx1_p100"}),
+              HasSubstr("has devices of kind 'P100', whose speed is not known"));
+  EXPECT_THAT(error({Write(kServerJob), "--set", "topology.name=v100x4_nv2"}),
+              HasSubstr("devices for 8 workers; plan for fewer pipeline.stages"));
+}
+
+}  // namespace
+}  // namespace siphon
