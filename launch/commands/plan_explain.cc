@@ -145,7 +145,9 @@ std::string OtherWay(const ExplainedGroup& group) {
   offer(Placement::kHostSwap, group.each.host);
   offer(Placement::kNvmeSwap, group.each.nvme);
   if (!best.has_value()) return "";
-  return absl::StrCat("; ", best->second, " would take ", FormatNanos(best->first));
+  const bool lent = best->second == PlacementName(Placement::kPeerSwap);
+  return absl::StrCat("; ", best->second, " would take ", FormatNanos(best->first),
+                      lent ? " if a device has room" : "");
 }
 
 std::string WhyOf(const ExplainedGroup& group, const StudiedPlan& studied, WorkerId worker) {

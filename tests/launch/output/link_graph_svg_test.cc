@@ -1,0 +1,75 @@
+#include "launch/output/link_graph_svg.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace siphon {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+int CountOf(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+LinkGraph TwoNodes() {
+  return {.title = "links",
+          .hub = "host",
+          .nodes = {{.name = "device 0", .lines = {"stage 0"}, .filled = 0.5, .title = "first"},
+                    {.name = "device 1", .lines = {"stage 1"}}},
+          .links = {{.from = 0, .to = 1, .title = "there"}, {.from = 1, .to = 0, .title = "back"}}};
+}
+
+TEST(LinkGraphSvg, DrawsBothDirectionsOfAnIdleLinkOnce) {
+  const std::string svg = LinkGraphSvg(TwoNodes());
+  EXPECT_EQ(CountOf(svg, "<path class=\"idle\""), 1);
+  EXPECT_EQ(CountOf(svg, "<path class=\"used\""), 0);
+  EXPECT_THAT(svg, HasSubstr(">device 0</text>"));
+  EXPECT_THAT(svg, HasSubstr(">stage 1</text>"));
+  EXPECT_THAT(svg, HasSubstr("<title>first</title>"));
+  EXPECT_THAT(svg, HasSubstr(">host</text>"));
+}
+
+TEST(LinkGraphSvg, DrawsWhatCarriesSomethingAsAnArrowWithItsLabel) {
+  LinkGraph graph = TwoNodes();
+  graph.links[1].label = "4.2 GiB";
+  graph.links.push_back({.from = 0, .to = kGraphHub, .label = "1 GiB"});
+  const std::string svg = LinkGraphSvg(graph);
+  EXPECT_EQ(CountOf(svg, "<path class=\"used\""), 2);
+  EXPECT_EQ(CountOf(svg, "<text class=\"label\""), 2);
+  EXPECT_THAT(svg, HasSubstr(">4.2 GiB</text>"));
+}
+
+TEST(LinkGraphSvg, FillsANodeToItsLevel) {
+  LinkGraph graph = TwoNodes();
+  const auto height = [](const LinkGraph& drawn) {
+    const std::string svg = LinkGraphSvg(drawn);
+    const size_t level = svg.find("class=\"level\"");
+    const size_t at = svg.find("height=\"", level) + 8;
+    return std::stod(svg.substr(at));
+  };
+  const double half = height(graph);
+  graph.nodes[0].filled = 1;
+  EXPECT_NEAR(height(graph), 2 * half, 0.11);
+  graph.nodes[0].filled = 3;
+  EXPECT_NEAR(height(graph), 2 * half, 0.11);
+}
+
+TEST(LinkGraphSvg, MeansNamesLiterally) {
+  LinkGraph graph = TwoNodes();
+  graph.nodes[0].name = "<script>";
+  graph.hub = "";
+  const std::string svg = LinkGraphSvg(graph);
+  EXPECT_THAT(svg, Not(HasSubstr("<script>")));
+  EXPECT_THAT(svg, HasSubstr("&lt;script&gt;"));
+}
+
+}  // namespace
+}  // namespace siphon
