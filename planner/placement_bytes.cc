@@ -6,11 +6,14 @@
 namespace siphon {
 namespace {
 
-PlacementBytes BytesOf(const StageCost& cost, const std::vector<PlannedGroup>& groups, int live) {
+PlacementBytes BytesOf(const StageCost& cost, const StagePlan& plan, int live) {
   constexpr auto kKept = static_cast<size_t>(Placement::kKeep);
+  const bool host_steps = plan.update == UpdatePlace::kHost;
   PlacementBytes bytes{};
-  bytes[kKept] = cost.parameters + cost.gradients + cost.optimizer_state + cost.stash * live;
-  for (const auto& [group, choice] : groups) {
+  bytes[kKept] = cost.parameters + cost.gradients + cost.stash * live;
+  bytes[host_steps ? static_cast<size_t>(Placement::kHostSwap) : kKept] += cost.optimizer_state;
+  for (const auto& [group, choice] : plan.groups) {
+    if (host_steps && group.kind == GroupKind::kOptimizerState) continue;
     const Bytes all = group.bytes * (group.kind == GroupKind::kActivations ? live : 1);
     bytes[kKept] -= all;
     bytes[static_cast<size_t>(choice.placement)] += all;
@@ -40,8 +43,7 @@ std::vector<PlacementBytes> BytesByPlacement(const PlanText& plan) {
   std::vector<PlacementBytes> stages;
   for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
     const std::vector<StagePlan>& memory = plan.memory.stages;
-    stages.push_back(BytesOf(plan.stages[stage].cost,
-                             memory.empty() ? std::vector<PlannedGroup>() : memory[stage].groups,
+    stages.push_back(BytesOf(plan.stages[stage].cost, memory.empty() ? StagePlan() : memory[stage],
                              live[stage]));
   }
   return stages;

@@ -19,7 +19,7 @@ using PlacementBytes = std::array<Bytes, kPlacements>;
 
 // [stage]: its parameters, gradients, optimizer state and saved activations by where they are while
 // nobody needs them, activations once for each of the most microbatches that are live at once.
-// Those of no group are kept.
+// Those of no group are kept; optimizer state of a stage that the host steps is with the host.
 std::vector<PlacementBytes> BytesByPlacement(const PlanText& plan);
 
 PlacementBytes Sum(const std::vector<PlacementBytes>& stages);

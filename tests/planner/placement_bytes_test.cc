@@ -32,6 +32,10 @@ TEST(BytesByPlacement, CountsActivationsForEachLiveMicrobatch) {
   EXPECT_EQ(BytesByPlacement(plan)[0],
             (PlacementBytes{Bytes(10 + 5 + 2 * 3), Bytes(0), Bytes(2 * 4), Bytes(15), Bytes(0)}));
   EXPECT_EQ(BytesByPlacement(plan)[1], (PlacementBytes{Bytes(5 + 3)}));
+
+  plan.memory.stages[0].update = UpdatePlace::kHost;  // which then has all of its state
+  EXPECT_EQ(BytesByPlacement(plan)[0],
+            (PlacementBytes{Bytes(10 + 2 * 3), Bytes(0), Bytes(2 * 4), Bytes(20), Bytes(0)}));
 }
 
 }  // namespace
