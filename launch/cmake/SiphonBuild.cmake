@@ -37,7 +37,8 @@ endif()
 function(siphon_settings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wno-missing-field-initializers)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    target_compile_options(${target} PRIVATE -Wno-restrict)  # false alarms of GCC 12
+    # False alarms of GCC 12 in std::string.
+    target_compile_options(${target} PRIVATE -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
     if(SIPHON_SANITIZE)
       target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)  # likewise, in <regex> when instrumented
     endif()
@@ -47,10 +48,11 @@ function(siphon_settings target)
   endif()
 endfunction()
 
-# siphon_library(NAME SOURCES a.cc ... LINKS targets ... [LOCAL]): one static library for one folder or named sub-folder.
-# Includes are rooted at the project ("planner/action.h"), and at include/siphon once installed. LOCAL: is not installed.
+# siphon_library(NAME SOURCES a.cc ... LINKS targets ... [LOCAL] [OWN_HEADERS]): one static library for one folder or named
+# sub-folder. Includes are rooted at the project ("planner/action.h"), and at include/siphon once installed. LOCAL: is not
+# installed. OWN_HEADERS: precompiles other headers than planner/common_headers.h, or none.
 function(siphon_library name)
-  cmake_parse_arguments(ARG "LOCAL" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "LOCAL;OWN_HEADERS" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   string(REGEX REPLACE "^siphon_" "" short ${name})
   set_target_properties(${name} PROPERTIES EXPORT_NAME ${short})
@@ -60,6 +62,9 @@ function(siphon_library name)
   target_link_libraries(${name} PUBLIC ${ARG_LINKS} PRIVATE ${ARG_PRIVATE_LINKS})
   target_compile_features(${name} PUBLIC cxx_std_20)
   siphon_settings(${name})
+  if(NOT ARG_OWN_HEADERS)
+    siphon_precompiled(${name} REUSE_FROM siphon_common_headers)
+  endif()
   if(NOT ARG_LOCAL)
     set_property(GLOBAL APPEND PROPERTY SIPHON_LIBRARIES ${name})
   endif()
@@ -76,7 +81,8 @@ endfunction()
 function(siphon_precompiled target)
   target_precompile_headers(${target} ${ARGN})
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    target_compile_options(${target} PRIVATE -fpch-preprocess)
+    # A file that cannot use them (other macros) is compiled without.
+    target_compile_options(${target} PRIVATE -fpch-preprocess -Wno-error=invalid-pch)
   endif()
 endfunction()
 
@@ -98,9 +104,7 @@ function(siphon_test name)
   endif()
   siphon_settings(${name})
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    # -O1 compiles in two thirds of the time, and lets GCC 12 see overflows in std::string that are not there.
-    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1> -Wno-array-bounds -Wno-stringop-overflow
-                           -Wno-stringop-overread)
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # compiles in two thirds of the time
   endif()
   if(ARG_TORCH)
     siphon_reuse_headers(${name} siphon_torch)

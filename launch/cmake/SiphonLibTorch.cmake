@@ -26,7 +26,6 @@ if(NOT TARGET Siphon::torch_cpu)
   foreach(target Siphon::c10 Siphon::torch_cpu)
     target_include_directories(${target} SYSTEM INTERFACE
         ${SIPHON_TORCH_ROOT}/include ${SIPHON_TORCH_ROOT}/include/torch/csrc/api/include)
-    target_compile_definitions(${target} INTERFACE _GLIBCXX_USE_CXX11_ABI=1)
   endforeach()
   target_link_libraries(Siphon::torch_cpu INTERFACE Siphon::c10)
 endif()

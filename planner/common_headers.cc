@@ -1,0 +1,1 @@
+#include "planner/common_headers.h"
