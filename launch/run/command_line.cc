@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -16,9 +15,6 @@
 
 namespace siphon {
 namespace {
-
-// Named in the contract with users; one that is there is found before this list is asked.
-constexpr std::array<absl::string_view, 1> kPlannedCommands = {"plan"};
 
 void DescribeTrain(CLI::App& app, TrainArguments* train) {
   CLI::App* command = app.add_subcommand("train", "Train a model by a job file");
@@ -114,10 +110,6 @@ CLI::App* FindCommand(CLI::App& app, const std::string& name) {
 absl::Status UnknownCommand(const CLI::App& app, const std::string& name) {
   std::vector<std::string> known;
   for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
-  if (std::find(kPlannedCommands.begin(), kPlannedCommands.end(), name) != kPlannedCommands.end()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("siphon ", name, " is not built yet; today: ", absl::StrJoin(known, ", ")));
-  }
   return absl::InvalidArgumentError(absl::StrCat("unknown command ", QuoteForMessage(name),
                                                  DidYouMean(ClosestName(name, known)),
                                                  "known: ", absl::StrJoin(known, ", ")));

@@ -229,10 +229,9 @@ TEST_F(BadInput, AnUnknownCommandIsToldTheKnownOnes) {
   EXPECT_THAT(unknown.errors,
               MatchesRegex("siphon: unknown command 'trian'; did you mean 'train'\\? "
                            "known: train, generate[a-z_, ]*\n"));
-  const ProgramEnd planned = Siphon({"plan"});
-  EXPECT_EQ(planned.exit_code, 2);
-  EXPECT_THAT(planned.errors, MatchesRegex("siphon: siphon plan is not built yet; today: train, "
-                                           "generate[a-z_, ]*\n"));
+  const ProgramEnd plan = Siphon({"plan"});
+  EXPECT_EQ(plan.exit_code, 2);
+  EXPECT_EQ(plan.errors, "siphon: plan needs a job file: siphon plan --config JOB.yaml\n");
 }
 
 TEST_F(BadInput, CapacityBeyondTheMachineNamesWhatItHas) {

@@ -50,11 +50,6 @@ TEST(CommandLine, NamesTheNearestFlagAndCommand) {
               StartsWith("unknown command 'trian'; did you mean 'train'? known: train, generate"));
 }
 
-TEST(CommandLine, RefusesPlannedCommandsByName) {
-  EXPECT_THAT(ErrorOf({"plan", "--config", "j"}),
-              StartsWith("siphon plan is not built yet; today: train, generate"));
-}
-
 TEST(CommandLine, WantsAJobFile) {
   EXPECT_EQ(ErrorOf({"train"}), "train: no job file given; siphon train JOB.yaml");
 }
