@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -263,6 +264,32 @@ std::vector<std::string> CheckSourceFile(const std::string& path, const std::str
                                     " lines; a file is one idea and has at most ", kMostLines));
   }
   return problems;
+}
+
+std::map<std::string, std::string> TypesOf(const std::string& path, const std::string& text) {
+  // As clang-format leaves them: what belongs to a namespace begins its line.
+  static const std::regex opening("(inline )?namespace ?([\\w:]*) ?\\{.*");
+  static const std::regex type(
+      "(struct|class|union|enum class|enum) (alignas\\([^)]*\\) "
+      ")?([A-Za-z_][\\w:]*)[^;{]*(\\{.*)?");
+  std::map<std::string, std::string> types;
+  std::vector<std::string> namespaces;
+  std::istringstream stream(text);
+  int line_number = 0;
+  for (std::string line; std::getline(stream, line);) {
+    ++line_number;
+    std::smatch match;
+    if (std::regex_match(line, match, opening)) {
+      namespaces.push_back(match[2]);
+    } else if (absl::StartsWith(line, "}  // namespace") && !namespaces.empty()) {
+      namespaces.pop_back();
+    } else if (std::regex_match(line, match, type) && absl::c_count(namespaces, "") == 0) {
+      std::vector<std::string> name = namespaces;
+      name.push_back(match[3]);
+      types.emplace(absl::StrJoin(name, "::"), absl::StrCat(path, ":", line_number));
+    }
+  }
+  return types;
 }
 
 std::map<std::string, std::string> LibrariesOf(const std::string& path, const std::string& text) {

@@ -1,6 +1,6 @@
 // Holds the source tree to its design: who includes and links whom, through which files third-party
-// libraries enter, and how long a file may be. The rules, with the table of folders, are in
-// architecture_rules.cc.
+// libraries enter, which names types have, and how long a file may be. The rules, with the table of
+// folders, are in architecture_rules.cc.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,6 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::Pair;
+using testing::UnorderedElementsAre;
 
 // path -> text of every file below the folders of the design whose name ends in one of `endings`.
 std::map<std::string, std::string> FilesEndingIn(const std::vector<std::string>& endings) {
@@ -56,6 +58,17 @@ TEST(Architecture, EveryFileKeepsToItsFolderDoorsAndLength) {
     const std::vector<std::string> problems = CheckSourceFile(path, text);
     EXPECT_TRUE(problems.empty()) << Lines(problems);
   }
+}
+
+TEST(Architecture, EveryTypeHasANameOfItsOwn) {
+  std::map<std::string, std::string> places;
+  for (const auto& [path, text] : FilesEndingIn({".h", ".cc", ".cu", ".cuh"})) {
+    for (const auto& [type, place] : TypesOf(path, text)) {
+      const auto [first, is_new] = places.emplace(type, place);
+      EXPECT_TRUE(is_new) << place << ": " << type << " is also defined at " << first->second;
+    }
+  }
+  EXPECT_GT(places.size(), 100u);
 }
 
 TEST(Architecture, EveryLinkEdgeIsInTheTable) {
@@ -196,6 +209,20 @@ TEST(ArchitectureRules, NameAWrongLinkEdge) {
                          "siphon_library(siphon_run SOURCES a.cc LINKS siphon_torch siphon_swap)",
                          libraries),
               IsEmpty());
+}
+
+TEST(ArchitectureRules, FindTheTypesOfAFile) {
+  const std::string text =
+      "namespace siphon {\n"
+      "namespace {\nstruct Hidden {\n};\n}  // namespace\n"
+      "class Later;\n"
+      "struct alignas(64) Board::Slot {\n  struct Inner {\n  };\n};\n"
+      "namespace mlp {\nenum class Kind { kA, kB };\n}  // namespace mlp\n"
+      "template <typename T>\nclass Ring : public Base {\n};\n"
+      "}  // namespace siphon\n";
+  EXPECT_THAT(TypesOf("a.h", text), UnorderedElementsAre(Pair("siphon::Board::Slot", "a.h:7"),
+                                                         Pair("siphon::mlp::Kind", "a.h:12"),
+                                                         Pair("siphon::Ring", "a.h:15")));
 }
 
 TEST(ArchitectureRules, FindTheLibrariesOfAFolder) {

@@ -32,8 +32,8 @@ std::vector<std::optional<int>> WorkerOfDevice(const StudiedPlan& studied) {
   return worker_of;
 }
 
-GraphNode NodeOf(const StudiedPlan& studied, size_t device, const std::optional<int>& worker) {
-  GraphNode node{.name = absl::StrCat("device ", device)};
+LinkGraphNode NodeOf(const StudiedPlan& studied, size_t device, const std::optional<int>& worker) {
+  LinkGraphNode node{.name = absl::StrCat("device ", device)};
   if (!worker.has_value()) {
     node.lines = {"no worker"};
     node.title = absl::StrCat(node.name, ": lends only");

@@ -49,7 +49,7 @@ class GraphWriter {
  public:
   explicit GraphWriter(const LinkGraph& graph) : graph_(graph) {
     size_t lines = 0;
-    for (const GraphNode& node : graph.nodes) lines = std::max(lines, node.lines.size());
+    for (const LinkGraphNode& node : graph.nodes) lines = std::max(lines, node.lines.size());
     node_height_ = kNameHeight + kLineHeight * static_cast<double>(lines) + 8;
   }
 
@@ -135,7 +135,7 @@ class GraphWriter {
   }
 
   void WriteNode(size_t index) {
-    const GraphNode& node = graph_.nodes[index];
+    const LinkGraphNode& node = graph_.nodes[index];
     const Point middle = Place(static_cast<int>(index));
     const double left = middle.x - kNodeWidth / 2;
     const double top = middle.y - node_height_ / 2;

@@ -7,7 +7,7 @@
 namespace siphon {
 
 // A device, with what stands under its name.
-struct GraphNode {
+struct LinkGraphNode {
   std::string name;                // "GPU 3"
   std::vector<std::string> lines;  // "stage 2", "30.1 of 32.0 GiB"; a few
   double filled = 0;               // of its memory, 0 to 1; drawn as the height of a level
@@ -28,7 +28,7 @@ struct GraphLink {
 struct LinkGraph {
   std::string title;
   std::string hub;  // "host, 12.3 GiB"; empty: there is none
-  std::vector<GraphNode> nodes;
+  std::vector<LinkGraphNode> nodes;
   std::vector<GraphLink> links;
 };
 

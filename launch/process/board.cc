@@ -18,7 +18,7 @@
 namespace siphon {
 namespace {
 
-constexpr uint64_t kMagic = 0x5349'5048'4f4e'0001;  // "SIPHON", layout 1
+constexpr uint64_t kMagic = 0x5349'5048'4f4e'0002;  // "SIPHON", layout 2
 constexpr size_t kPage = 4096;
 constexpr int kMaxRanks = 1 << 16;
 constexpr size_t kNoteBytes = 4096;  // a path

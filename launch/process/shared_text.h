@@ -13,48 +13,56 @@
 namespace siphon {
 
 // A short text in shared memory: one writer, readers in any process, no locks. All zeros is the
-// empty text. A longer text is cut to kCapacity bytes.
+// empty text. A longer text is cut to kCapacity bytes. Two copies take turns, so that a writer that
+// stops or dies half-way leaves the text before, whole.
 template <size_t kCapacity>
 class SharedText {
  public:
   void Store(absl::string_view text) {
-    const size_t size = std::min(text.size(), kCapacity);
-    const uint32_t before = sequence_.load(std::memory_order_relaxed);
-    sequence_.store(before | 1, std::memory_order_relaxed);
-    // Each release below keeps the odd number in front of what it announces.
-    size_.store(static_cast<uint32_t>(size), std::memory_order_release);
-    for (size_t begin = 0; begin < size; begin += sizeof(uint64_t)) {
-      uint64_t word = 0;
-      std::memcpy(&word, text.data() + begin, std::min(sizeof word, size - begin));
-      words_[begin / sizeof word].store(word, std::memory_order_release);
-    }
-    sequence_.store((before | 1) + 1, std::memory_order_release);
+    const uint32_t next = stores_.load(std::memory_order_relaxed) + 1;
+    copies_[next % 2].Store(text.substr(0, kCapacity));
+    stores_.store(next, std::memory_order_release);
   }
 
+  // Tries again only if the writer finished a store meanwhile.
   std::string Load() const {
-    std::string text;
-    // A writer killed half-way leaves the number odd for ever: after some tries the text is taken
-    // as it is.
-    for (int attempt = 0; attempt < 1000; ++attempt) {
-      const uint32_t before = sequence_.load(std::memory_order_acquire);
-      const size_t size = std::min<size_t>(size_.load(std::memory_order_acquire), kCapacity);
-      text.assign(size, '\0');
-      for (size_t begin = 0; begin < size; begin += sizeof(uint64_t)) {
-        const uint64_t word = words_[begin / sizeof(uint64_t)].load(std::memory_order_acquire);
-        std::memcpy(text.data() + begin, &word, std::min(sizeof word, size - begin));
-      }
-      if ((before & 1) == 0 && sequence_.load(std::memory_order_relaxed) == before) break;
+    for (;;) {
+      const uint32_t stores = stores_.load(std::memory_order_acquire);
+      std::string text = copies_[stores % 2].Load();
+      // What a later store wrote into this copy was released after the number of the store between.
+      if (stores_.load(std::memory_order_relaxed) == stores) return text;
     }
-    return text;
   }
 
  private:
   static_assert(kCapacity % sizeof(uint64_t) == 0);
   static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
-  std::atomic<uint32_t> sequence_;  // odd while being written
-  std::atomic<uint32_t> size_;
-  std::atomic<uint64_t> words_[kCapacity / sizeof(uint64_t)];
+  struct Copy {
+    std::atomic<uint32_t> size;
+    std::atomic<uint64_t> words[kCapacity / sizeof(uint64_t)];
+
+    void Store(absl::string_view text) {
+      size.store(static_cast<uint32_t>(text.size()), std::memory_order_release);
+      for (size_t begin = 0; begin < text.size(); begin += sizeof(uint64_t)) {
+        uint64_t word = 0;
+        std::memcpy(&word, text.data() + begin, std::min(sizeof word, text.size() - begin));
+        words[begin / sizeof word].store(word, std::memory_order_release);
+      }
+    }
+
+    std::string Load() const {
+      std::string text(std::min<size_t>(size.load(std::memory_order_acquire), kCapacity), '\0');
+      for (size_t begin = 0; begin < text.size(); begin += sizeof(uint64_t)) {
+        const uint64_t word = words[begin / sizeof word].load(std::memory_order_acquire);
+        std::memcpy(text.data() + begin, &word, std::min(sizeof word, text.size() - begin));
+      }
+      return text;
+    }
+  };
+
+  std::atomic<uint32_t> stores_;  // the last one wrote copies_[stores_ % 2]
+  Copy copies_[2];
 };
 
 }  // namespace siphon

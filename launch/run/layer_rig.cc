@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "launch/run/optimizer_of.h"
-#include "pipeline/torch/step_clock.h"
 #include "pipeline/torch/counting_allocator.h"
+#include "pipeline/torch/step_clock.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -97,7 +97,7 @@ void LayerRig::NoteForwardBytes(Bytes stash, Bytes saved_input) {
       AtLeastZero(forward_bytes_.peak - output_alone - (stash - saved_input));
 }
 
-absl::Status LayerRig::Backward(MicrobatchId microbatch, LayerRig* after, BackwardKind kind,
+absl::Status LayerRig::Backward(MicrobatchId microbatch, LayerRig* after, BackwardMode kind,
                                 Noting noting) {
   const LedgerScope scope(ledger_);
   const Bytes stash = Used();  // the next layer has taken the output by now
@@ -108,7 +108,7 @@ absl::Status LayerRig::Backward(MicrobatchId microbatch, LayerRig* after, Backwa
   }
   const Bytes before = ledger_->used();
   ledger_->ResetPeak();
-  const bool whole = kind == BackwardKind::kWhole;
+  const bool whole = kind == BackwardMode::kWhole;
   SIPHON_ASSIGN_OR_RETURN(const int64_t time, Timed(clock_, [&] {
                             return whole ? stage_->Backward(microbatch)
                                          : stage_->BackwardInput(microbatch);

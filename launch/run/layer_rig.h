@@ -8,15 +8,15 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "launch/run/prepare_job.h"
-#include "pipeline/torch/step_clock.h"
 #include "pipeline/stage_compute.h"
+#include "pipeline/torch/step_clock.h"
 #include "planner/model_profile.h"
 #include "swap/memory_ledger.h"
 
 namespace siphon {
 
 // How a backward pass is run: whole, or as I and W.
-enum class BackwardKind { kWhole, kSplit };
+enum class BackwardMode { kWhole, kSplit };
 // Whether times and bytes of a pass are written down.
 enum class Noting { kOff, kOn };
 
@@ -36,7 +36,7 @@ class LayerRig {
   // output this one takes; `after` the one behind (null for the last), whose gradient this one
   // takes.
   absl::Status Forward(MicrobatchId microbatch, LayerRig* before, Noting noted);
-  absl::Status Backward(MicrobatchId microbatch, LayerRig* after, BackwardKind kind, Noting noted);
+  absl::Status Backward(MicrobatchId microbatch, LayerRig* after, BackwardMode kind, Noting noted);
   // The optimizer step with the norms of the gradients before it.
   absl::Status Step(int64_t update, Noting noted);
 

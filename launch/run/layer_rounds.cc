@@ -55,7 +55,7 @@ LayerRig* LayerRounds::Rig(size_t layer) const {
   return layer < rigs_.size() ? rigs_[layer].get() : nullptr;
 }
 
-absl::Status LayerRounds::RunMicrobatch(MicrobatchId microbatch, BackwardKind kind, Noting noting) {
+absl::Status LayerRounds::RunMicrobatch(MicrobatchId microbatch, BackwardMode kind, Noting noting) {
   for (size_t layer = 0; layer < rigs_.size(); ++layer) {
     SIPHON_RETURN_IF_ERROR(rigs_[layer]->Forward(microbatch, Rig(layer - 1), noting));
   }
@@ -65,7 +65,7 @@ absl::Status LayerRounds::RunMicrobatch(MicrobatchId microbatch, BackwardKind ki
   return absl::OkStatus();
 }
 
-absl::Status LayerRounds::Run(int round, BackwardKind kind, Noting noting) {
+absl::Status LayerRounds::Run(int round, BackwardMode kind, Noting noting) {
   const StepInputs inputs = InputsOf(*job_, *batch_, round);
   for (const auto& rig : rigs_) SIPHON_RETURN_IF_ERROR(rig->BeginStep(inputs));
   for (int microbatch = 0; microbatch < kMicrobatches; ++microbatch) {

@@ -25,14 +25,14 @@ class LayerRounds {
 
   // A training step of two microbatches through all layers, one after the other. The second one is
   // noted, since it adds to gradients that are there already. `round` counts from 0.
-  absl::Status Run(int round, BackwardKind kind, Noting noting);
+  absl::Status Run(int round, BackwardMode kind, Noting noting);
 
   std::vector<LayerProfile> Profiles() const;
 
  private:
   LayerRounds(const PreparedJob& job, const Batch& batch) : job_(&job), batch_(&batch) {}
   LayerRig* Rig(size_t layer) const;  // null beyond both ends
-  absl::Status RunMicrobatch(MicrobatchId microbatch, BackwardKind kind, Noting noting);
+  absl::Status RunMicrobatch(MicrobatchId microbatch, BackwardMode kind, Noting noting);
 
   const PreparedJob* job_;
   const Batch* batch_;

@@ -51,7 +51,7 @@ std::vector<Laps> RunTogether(std::vector<LayerRounds>& models, size_t running, 
         begin.arrive_and_wait();  // also after an error, for the others wait here
         if (!mine.status.ok()) continue;
         const int64_t before = clock.NowNs();
-        mine.status = models[runner].Run(round, BackwardKind::kWhole, Noting::kOff);
+        mine.status = models[runner].Run(round, BackwardMode::kWhole, Noting::kOff);
         if (round > 0) mine.ns.push_back(clock.NowNs() - before);
       }
     });

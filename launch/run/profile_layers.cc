@@ -30,7 +30,7 @@ absl::StatusOr<ProfileFile> ProfileLayers(const PreparedJob& job, const ProfileO
   const int rounds = 2 * (options.warm_up + options.repetitions);
   for (int round = 0; round < rounds; ++round) {
     const Noting noting = round < 2 * options.warm_up ? Noting::kOff : Noting::kOn;
-    const BackwardKind kind = round % 2 == 0 ? BackwardKind::kWhole : BackwardKind::kSplit;
+    const BackwardMode kind = round % 2 == 0 ? BackwardMode::kWhole : BackwardMode::kSplit;
     SIPHON_RETURN_IF_ERROR(layers.Run(round, kind, noting));
     if (told) told(round + 1, rounds);
   }

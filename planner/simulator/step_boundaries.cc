@@ -116,7 +116,7 @@ absl::Status StepBoundaries::Send(BoundaryFlow flow) {
       const Route route,
       writer_.resources().Message(
           writer_.account(), receiver,
-          flow == BoundaryFlow::kForward ? Channel::kForward : Channel::kBackward));
+          flow == BoundaryFlow::kForward ? MessageChannel::kForward : MessageChannel::kBackward));
   const Bytes bytes = Outgoing(stage, flow);
   if (const Nanos time = CopyTime(bytes); time > Nanos(0)) {
     writer_.AddOnLane(TaskRole::kCompute, time);

@@ -9,13 +9,13 @@
 namespace siphon {
 namespace {
 
-absl::string_view ChannelName(Channel channel) {
+absl::string_view ChannelName(MessageChannel channel) {
   switch (channel) {
-    case Channel::kForward:
+    case MessageChannel::kForward:
       return "forward";
-    case Channel::kBackward:
+    case MessageChannel::kBackward:
       return "backward";
-    case Channel::kGradients:
+    case MessageChannel::kGradients:
       return "gradients";
   }
   return "unknown channel";
@@ -131,7 +131,7 @@ StepResources::Way StepResources::BetweenWorkers(int from, int to) {
   return found->second;
 }
 
-absl::StatusOr<Route> StepResources::Message(int from, int to, Channel channel) {
+absl::StatusOr<Route> StepResources::Message(int from, int to, MessageChannel channel) {
   if (const auto found = messages_.find({from, to, channel}); found != messages_.end()) {
     return found->second;
   }

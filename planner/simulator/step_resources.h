@@ -25,7 +25,7 @@ struct Route {
 };
 
 // Messages of one channel keep their order; those of different channels do not wait for each other.
-enum class Channel { kForward, kBackward, kGradients };
+enum class MessageChannel { kForward, kBackward, kGradients };
 
 // Seen from the device: to the host or to a peer, and back.
 enum class CopyDirection { kOut, kIn };
@@ -42,7 +42,7 @@ class StepResources {
 
   // Directly where there is a link, else through the host. Errors: InvalidArgument when there is
   // neither.
-  absl::StatusOr<Route> Message(int from, int to, Channel channel);
+  absl::StatusOr<Route> Message(int from, int to, MessageChannel channel);
   // By the worker's copy engine for that direction. Errors: InvalidArgument when its device is
   // behind no switch.
   absl::StatusOr<Route> HostCopy(int worker, CopyDirection direction);
@@ -98,7 +98,7 @@ class StepResources {
   std::map<std::pair<DeviceId, DeviceId>, Way> links_;
   std::map<std::pair<DeviceId, DeviceId>, Way> through_host_;
   std::map<std::pair<int, int>, Way> between_workers_;
-  std::map<std::tuple<int, int, Channel>, Route> messages_;
+  std::map<std::tuple<int, int, MessageChannel>, Route> messages_;
   std::map<std::pair<int, CopyDirection>, Route> host_copies_;
   std::map<std::tuple<int, DeviceId, CopyDirection>, Route> peer_copies_;
   std::map<std::pair<int, CopyDirection>, Route> drive_copies_;

@@ -18,6 +18,7 @@ namespace siphon {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 
 // Runs `work` in another process; its exit status.
@@ -143,11 +144,29 @@ TEST_F(BoardTest, AReaderNeverSeesHalfAnAction) {
     for (int i = 0; i < 2000; ++i) board_->SetAction(0, texts[i % 3]);
     done = true;
   });
-  while (!done) {
-    const std::string seen = board_->action(0);
-    ASSERT_TRUE(seen == texts[0] || seen == texts[1] || seen == texts[2]) << seen;
-  }
+  while (!done) EXPECT_THAT(texts, Contains(board_->action(0)));
   writer.join();
+}
+
+TEST_F(BoardTest, AWriterKilledHalfWayLeavesAWholeAction) {
+  const std::string texts[] = {std::string(64, 'a'), std::string(40, 'b'), "c"};
+  for (int round = 0; round < 20; ++round) {
+    board_->SetAction(0, texts[0]);
+    const int64_t beats = board_->beats(0);
+    const pid_t writer = fork();
+    if (writer == 0) {
+      for (int i = 0;; ++i) {
+        board_->SetAction(0, texts[i % 3]);
+        board_->Beat(0);
+      }
+    }
+    // Killed while it writes: anywhere in a store.
+    while (board_->beats(0) < beats + 100 + round) {
+    }
+    kill(writer, SIGKILL);
+    waitpid(writer, nullptr, 0);
+    EXPECT_THAT(texts, Contains(board_->action(0)));
+  }
 }
 
 TEST_F(BoardTest, ReplacesNothing) {

@@ -48,8 +48,8 @@ absl::StatusOr<ModelProfile> Measure(const MemoryShape& shape) {
   SIPHON_ASSIGN_OR_RETURN(const PreparedJob job, PrepareJob(JobOf(shape), {}));
   SIPHON_ASSIGN_OR_RETURN(const Batch batch, LayerRounds::FirstBatch(job));
   SIPHON_ASSIGN_OR_RETURN(LayerRounds rounds, LayerRounds::Make(job, batch));
-  SIPHON_RETURN_IF_ERROR(rounds.Run(0, BackwardKind::kWhole, Noting::kOn));
-  SIPHON_RETURN_IF_ERROR(rounds.Run(1, BackwardKind::kSplit, Noting::kOn));
+  SIPHON_RETURN_IF_ERROR(rounds.Run(0, BackwardMode::kWhole, Noting::kOn));
+  SIPHON_RETURN_IF_ERROR(rounds.Run(1, BackwardMode::kSplit, Noting::kOn));
   return ModelProfile{.model = shape.model.kind,
                       .source = "measured",
                       .microbatch = shape.microbatch,
