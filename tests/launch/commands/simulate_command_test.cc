@@ -3,13 +3,12 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "launch/process/exit_codes.h"
-#include "tests/launch/commands/run_command.h"
+#include "tests/launch/commands/simulate_plan_fixture.h"
 
 namespace siphon {
 namespace {
@@ -48,24 +47,7 @@ training
   worker 1: 1RECV_F0 1F0 1B0 1SEND_B0 1RECV_F1 1F1 1B1 1SEND_B1
 )";
 
-class SimulateCommand : public CommandTest {
- protected:
-  // The exit code; what it printed is in out_ and error_.
-  int Run(absl::string_view plan, std::vector<std::string> flags = {}) {
-    flags.insert(flags.begin(), {"--plan", WriteFile("plan.txt", plan)});
-    return RunWith(std::move(flags));
-  }
-
-  int RunWith(std::vector<std::string> flags) {
-    const CommandEnd end = RunRegisteredCommand("simulate", std::move(flags));
-    out_ = end.out;
-    error_ = WithoutDirectory(end.err);
-    return end.code;
-  }
-
-  std::string out_;
-  std::string error_;
-};
+class SimulateCommand : public SimulatePlanFixture {};
 
 TEST_F(SimulateCommand, ShowsTheStepOfAPlan) {
   ASSERT_EQ(Run(kPlan, {"--columns", "66"}), kExitDone) << error_;

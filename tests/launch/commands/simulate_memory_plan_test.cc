@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "launch/process/exit_codes.h"
-#include "tests/launch/commands/run_command.h"
+#include "tests/launch/commands/simulate_plan_fixture.h"
 
 namespace siphon {
 namespace {
@@ -69,7 +69,7 @@ training
   worker 1: 1RECV_F0 1F0 1B0 1SEND_B0 1RECV_F1 1F1 1B1 1SEND_B1
 )";
 
-class SimulateMemoryPlan : public CommandTest {
+class SimulateMemoryPlan : public SimulatePlanFixture {
  protected:
   // The exit code for the plan after one replacement; what it printed is in out_ and error_.
   int RunEdited(absl::string_view from, absl::string_view to) {
@@ -77,17 +77,6 @@ class SimulateMemoryPlan : public CommandTest {
     EXPECT_NE(edited, kPlan) << from;
     return Run(edited);
   }
-
-  int Run(absl::string_view plan, std::vector<std::string> flags = {}) {
-    flags.insert(flags.begin(), {"--plan", WriteFile("plan.txt", plan)});
-    const CommandEnd end = RunRegisteredCommand("simulate", std::move(flags));
-    out_ = end.out;
-    error_ = WithoutDirectory(end.err);
-    return end.code;
-  }
-
-  std::string out_;
-  std::string error_;
 };
 
 TEST_F(SimulateMemoryPlan, CountsBytesWhereTheyGo) {

@@ -6,18 +6,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/schedules/build_schedule.h"
 #include "planner/lower_schedule.h"
 #include "planner/step_grid.h"
+#include "tests/pipeline/schedules/built_schedule.h"
 
 namespace siphon {
 namespace {
-
-Schedule Built(absl::string_view name, const ScheduleShape& shape) {
-  absl::StatusOr<Schedule> schedule = BuildSchedule(name, shape);
-  EXPECT_TRUE(schedule.ok()) << schedule.status();
-  return schedule.ok() ? *schedule : Schedule{};
-}
 
 StepGrid Drawn(absl::string_view name, const ScheduleShape& shape) {
   absl::StatusOr<StepGrid> grid = DrawStepGrid(Built(name, shape));

@@ -10,15 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "planner/lower_schedule.h"
 #include "planner/validate_schedule.h"
+#include "tests/pipeline/schedules/built_schedule.h"
 
 namespace siphon {
 namespace {
-
-Schedule Built(absl::string_view name, const ScheduleShape& shape) {
-  absl::StatusOr<Schedule> schedule = BuildSchedule(name, shape);
-  EXPECT_TRUE(schedule.ok()) << schedule.status();
-  return schedule.ok() ? *schedule : Schedule{};
-}
 
 Schedule Lowered(const Schedule& schedule) {
   absl::StatusOr<Schedule> lowered = InsertCommunication(schedule);

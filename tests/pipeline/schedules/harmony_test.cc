@@ -5,15 +5,10 @@
 
 #include "pipeline/schedules/build_schedule.h"
 #include "planner/validate_schedule.h"
+#include "tests/pipeline/schedules/built_schedule.h"
 
 namespace siphon {
 namespace {
-
-Schedule Built(absl::string_view name, const ScheduleShape& shape) {
-  absl::StatusOr<Schedule> schedule = BuildSchedule(name, shape);
-  EXPECT_TRUE(schedule.ok()) << schedule.status();
-  return schedule.ok() ? *schedule : Schedule{};
-}
 
 absl::Status Refused(absl::string_view name, const ScheduleShape& shape) {
   return BuildSchedule(name, shape).status();

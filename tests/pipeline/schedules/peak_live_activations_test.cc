@@ -5,15 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/schedules/build_schedule.h"
+#include "tests/pipeline/schedules/built_schedule.h"
 
 namespace siphon {
 namespace {
 
 std::vector<int> PeaksOf(absl::string_view name, const ScheduleShape& shape) {
-  const absl::StatusOr<Schedule> schedule = BuildSchedule(name, shape);
-  EXPECT_TRUE(schedule.ok()) << schedule.status();
-  return schedule.ok() ? PeakLiveActivations(*schedule) : std::vector<int>{};
+  return PeakLiveActivations(Built(name, shape));
 }
 
 struct PublishedPeaks {

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "planner/bounds/lower_bound.h"
 #include "planner/lower_schedule.h"
 #include "planner/strategies/planning_problem.h"
+#include "tests/planner/dice.h"
 
 namespace siphon {
 
@@ -69,18 +69,6 @@ inline std::optional<Nanos> PartOf(const LowerBound& bound, const std::string& r
   ADD_FAILURE() << "no part is named " << reason;
   return std::nullopt;
 }
-
-class Dice {
- public:
-  explicit Dice(int seed) : engine_(static_cast<uint32_t>(seed)) {}
-  // Uniform in [low, high]. The same on every machine, as std::uniform_int_distribution is not.
-  int Roll(int low, int high) {
-    return low + static_cast<int>(engine_() % static_cast<uint32_t>(high - low + 1));
-  }
-
- private:
-  std::mt19937 engine_;
-};
 
 inline Topology RandomTopology(int devices, Dice& dice) {
   const auto rate = [&] { return BytesPerSecond(dice.Roll(1, 20) * 50'000'000LL); };

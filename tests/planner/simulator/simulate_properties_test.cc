@@ -3,30 +3,18 @@
 
 #include <algorithm>
 #include <map>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "pipeline/schedules/build_schedule.h"
 #include "planner/lower_schedule.h"
+#include "tests/planner/dice.h"
 #include "tests/planner/simulator/simulate_testing.h"
 
 namespace siphon {
 namespace {
 
 constexpr int kSeeds = 60;
-
-class Dice {
- public:
-  explicit Dice(int seed) : engine_(static_cast<uint32_t>(seed)) {}
-  // Uniform in [low, high]. The same on every machine, as std::uniform_int_distribution is not.
-  int Roll(int low, int high) {
-    return low + static_cast<int>(engine_() % static_cast<uint32_t>(high - low + 1));
-  }
-
- private:
-  std::mt19937 engine_;
-};
 
 Topology RandomTopology(int devices, Dice& dice) {
   Topology topology =

@@ -4,18 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/schedules/build_schedule.h"
 #include "planner/lower_schedule.h"
+#include "tests/pipeline/schedules/built_schedule.h"
 #include "tests/planner/simulator/simulate_testing.h"
 
 namespace siphon {
 namespace {
-
-Schedule Built(absl::string_view name, const ScheduleShape& shape) {
-  absl::StatusOr<Schedule> schedule = BuildSchedule(name, shape);
-  EXPECT_TRUE(schedule.ok()) << schedule.status();
-  return schedule.ok() ? *std::move(schedule) : Schedule{};
-}
 
 // Busy slots are whole numbers, so that a fraction is exact: idle slots of all slots.
 struct Figures {

@@ -1,12 +1,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "planner/strategies/memory_strategy.h"
 #include "planner/validate_schedule.h"
+#include "tests/planner/dice.h"
 #include "tests/planner/strategies/planning_testing.h"
 
 namespace siphon {
@@ -17,17 +17,6 @@ absl::StatusOr<PlannedStep> PlanWith(absl::string_view strategy, const PlanningP
   if (!found.ok()) return found.status();
   return found->plan(problem);
 }
-
-class Dice {
- public:
-  explicit Dice(uint32_t seed) : engine_(seed) {}
-  int Roll(int low, int high) {
-    return low + static_cast<int>(engine_() % static_cast<uint32_t>(high - low + 1));
-  }
-
- private:
-  std::mt19937 engine_;
-};
 
 BytesPerSecond GigabytesPerSecond(int rate) { return BytesPerSecond(rate * 1'000'000'000LL); }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <random>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -12,6 +11,7 @@
 
 #include "pipeline/schedules/build_schedule.h"
 #include "planner/lower_schedule.h"
+#include "tests/planner/dice.h"
 #include "tests/planner/schedule_testing.h"
 
 namespace siphon {
@@ -160,17 +160,6 @@ TEST(LowerMemoryPlan, RefusesASchedulesOwnMemoryActionsAndUpdatesWithoutState) {
             "FAILED_PRECONDITION: optimizer_state of stage 0 cannot be away: worker 0 has "
             "0UPDATE0, which needs them in the middle of the step");
 }
-
-class Dice {
- public:
-  explicit Dice(uint32_t seed) : engine_(seed) {}
-  int Roll(int low, int high) {
-    return low + static_cast<int>(engine_() % static_cast<uint32_t>(high - low + 1));
-  }
-
- private:
-  std::mt19937 engine_;
-};
 
 MemoryPlan RandomPlan(int stages, Dice& dice) {
   MemoryPlan plan;
