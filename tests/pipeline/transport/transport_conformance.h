@@ -1,25 +1,17 @@
 #ifndef SIPHON_TESTS_PIPELINE_TRANSPORT_TRANSPORT_CONFORMANCE_H_
 #define SIPHON_TESTS_PIPELINE_TRANSPORT_TRANSPORT_CONFORMANCE_H_
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <memory>
-#include <numeric>
-#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
-#include "pipeline/transport/all_gather.h"
-#include "pipeline/transport/transport.h"
-#include "planner/keyed_hash.h"
+#include "tests/pipeline/transport/transport_refusals.h"
+#include "tests/pipeline/transport/transport_world.h"
 
 // What every transport must do, written once. A test program includes this file, and instantiates
 // the suite with its worlds: INSTANTIATE_TEST_SUITE_P(Ring, TransportConformance,
@@ -27,72 +19,6 @@
 
 namespace siphon {
 
-// What one worker does with its transport. Assertions in it are EXPECT_*, since it runs in any
-// thread.
-using WorkerBody = std::function<void(WorkerId me, Transport& transport)>;
-
-// A way to have `workers` workers with a transport each. `run` runs the body on every worker at
-// once and returns when all that run in this process have returned; transports live until then. All
-// pairs and lanes exist.
-struct World {
-  std::string name;
-  int workers = 2;
-  std::function<void(int workers, const LivenessCheck& check, const WorkerBody& body)> run;
-};
-
-inline std::string WorldName(const testing::TestParamInfo<World>& info) { return info.param.name; }
-inline void PrintTo(const World& world, std::ostream* out) { *out << world.name; }
-
-// Bytes that no other message has at the same place.
-inline std::vector<std::byte> Pattern(uint64_t message, int64_t size) {
-  std::vector<std::byte> bytes(static_cast<size_t>(size));
-  KeyedGenerator generator(message);
-  uint64_t word = 0;
-  for (size_t index = 0; index < bytes.size(); ++index) {
-    if (index % 8 == 0) word = generator.Next();
-    bytes[index] = static_cast<std::byte>(word >> (index % 8 * 8));
-  }
-  return bytes;
-}
-
-class TransportConformance : public testing::TestWithParam<World> {
- protected:
-  int workers() const { return GetParam().workers; }
-
-  // Runs the body with a barrier behind it, so that nobody leaves while others still talk to it.
-  void Run(const WorkerBody& body) {
-    GetParam().run(workers(), nullptr, [&](WorkerId me, Transport& transport) {
-      body(me, transport);
-      Barrier(me, transport);
-    });
-  }
-
-  void Barrier(WorkerId me, Transport& transport) {
-    const auto gathered =
-        AllGather(transport, me, std::vector<int64_t>(static_cast<size_t>(workers()), 0), {});
-    EXPECT_TRUE(gathered.ok()) << gathered.status();
-  }
-
-  static TransferId Send(Transport& transport, const Channel& channel,
-                         std::vector<ConstPart> parts) {
-    const auto transfer = transport.StartSend(channel, std::move(parts));
-    EXPECT_TRUE(transfer.ok()) << transfer.status();
-    return transfer.value_or(TransferId{});
-  }
-  static TransferId Receive(Transport& transport, const Channel& channel,
-                            std::vector<MutablePart> parts) {
-    const auto transfer = transport.StartReceive(channel, std::move(parts));
-    EXPECT_TRUE(transfer.ok()) << transfer.status();
-    return transfer.value_or(TransferId{});
-  }
-  static void Finish(Transport& transport, TransferId transfer) {
-    const absl::Status status = transport.Wait(transfer);
-    EXPECT_TRUE(status.ok()) << status;
-  }
-};
-
-inline constexpr WorkerId kFirst{0};
-inline constexpr WorkerId kSecond{1};
 inline constexpr Lane kLanes[] = {Lane::kForward, Lane::kBackward, Lane::kControl};
 // Below, at and above a cache line and the rings of the tests (4 KiB), and far larger than them.
 inline constexpr int64_t kSizes[] = {0, 1, 63, 64, 65, 4096, 4096 + 1, (1 << 20) + 3};
@@ -322,87 +248,6 @@ TEST_P(TransportConformance, TestMakesProgressUntilDone) {
     }
     EXPECT_EQ(transport.Test(transfer).status().code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_EQ(transport.Wait(transfer).code(), absl::StatusCode::kFailedPrecondition);
-  });
-}
-
-TEST_P(TransportConformance, NamesBothSizesWhenTheyDiffer) {
-  const std::vector<std::byte> sent = Pattern(1, 128);
-  struct Case {
-    Channel channel;
-    std::vector<ConstPart> parts;
-    std::vector<int64_t> expected;
-    std::string message_says, receiver_says;
-  };
-  const ConstPart whole(sent);
-  const std::vector<Case> cases = {{{kFirst, kSecond, Lane::kForward},
-                                    {whole},
-                                    {96},
-                                    "1 part of 128 bytes (128)",
-                                    "1 part of 96 bytes (96)"},
-                                   {{kSecond, kFirst, Lane::kForward},
-                                    {whole.subspan(0, 96), whole.subspan(96)},
-                                    {64, 64},
-                                    "2 parts of 128 bytes (96, 32)",
-                                    "2 parts of 128 bytes (64, 64)"},
-                                   {{kFirst, kSecond, Lane::kBackward},
-                                    {whole.subspan(0, 96), whole.subspan(96)},
-                                    {128},
-                                    "2 parts of 128 bytes",
-                                    "1 part of 128 bytes (128)"},
-                                   {{kSecond, kFirst, Lane::kBackward},
-                                    {},
-                                    {128},
-                                    "0 parts of 0 bytes",
-                                    "1 part of 128 bytes (128)"}};
-  std::vector<std::byte> room(256);  // outlives the transfers that fail
-  Run([&](WorkerId me, Transport& transport) {
-    for (const Case& each : cases) {
-      if (me == each.channel.from) {
-        const absl::Status status = transport.Wait(Send(transport, each.channel, each.parts));
-        EXPECT_TRUE(status.ok() || absl::IsFailedPrecondition(status)) << status;
-      }
-      if (me != each.channel.to) continue;
-      std::vector<MutablePart> parts;
-      for (const int64_t size : each.expected)
-        parts.push_back(MutablePart(room).subspan(0, static_cast<size_t>(size)));
-      const absl::Status status = transport.Wait(Receive(transport, each.channel, parts));
-      EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
-      EXPECT_THAT(status.message(), testing::HasSubstr(ToString(each.channel)));
-      EXPECT_THAT(status.message(), testing::HasSubstr(each.message_says));
-      EXPECT_THAT(status.message(), testing::HasSubstr(each.receiver_says));
-    }
-  });
-}
-
-TEST_P(TransportConformance, AWaitEndsWithTheErrorOfTheLivenessCheck) {
-  std::vector<std::vector<std::byte>> room(static_cast<size_t>(workers()),
-                                           std::vector<std::byte>(64));
-  const LivenessCheck lost = [] {
-    return absl::UnavailableError("worker 7 has not been heard of");
-  };
-  GetParam().run(workers(), lost, [&](WorkerId me, Transport& transport) {
-    const WorkerId silent((me.value + 1) % workers());
-    const TransferId transfer =
-        Receive(transport, {silent, me, Lane::kForward}, {MutablePart(room[me.value])});
-    EXPECT_EQ(transport.Wait(transfer), lost());
-  });
-}
-
-TEST_P(TransportConformance, RefusesChannelsThatDoNotExist) {
-  Run([&](WorkerId me, Transport& transport) {
-    const WorkerId peer((me.value + 1) % workers());
-    const auto code_of = [&](Channel sending, Channel receiving) {
-      EXPECT_EQ(transport.StartSend(sending, {}).status().code(),
-                absl::StatusCode::kInvalidArgument)
-          << ToString(sending);
-      EXPECT_EQ(transport.StartReceive(receiving, {}).status().code(),
-                absl::StatusCode::kInvalidArgument)
-          << ToString(receiving);
-    };
-    code_of({me, me, Lane::kForward}, {me, me, Lane::kForward});
-    code_of({me, WorkerId(workers()), Lane::kForward}, {WorkerId(workers()), me, Lane::kForward});
-    code_of({me, WorkerId(-1), Lane::kForward}, {WorkerId(-1), me, Lane::kForward});
-    code_of({peer, me, Lane::kForward}, {me, peer, Lane::kForward});  // the other end's
   });
 }
 
