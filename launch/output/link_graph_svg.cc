@@ -23,6 +23,8 @@ constexpr double kNameHeight = 20;
 constexpr double kLineHeight = 14;
 constexpr double kHubWidth = 150;
 constexpr double kHubHeight = 44;
+constexpr double kLetterWidth = 7;
+constexpr double kLabelHeight = 15;
 constexpr double kBend = 0.12;  // of a curve, as a part of its length
 
 constexpr absl::string_view kStyle = R"(<style>
@@ -41,6 +43,12 @@ constexpr absl::string_view kStyle = R"(<style>
 struct Point {
   double x = 0;
   double y = 0;
+};
+
+struct Box {
+  Point middle;
+  double width = 0;
+  double height = 0;
 };
 
 std::string At(const Point& point) { return absl::StrFormat("%.1f,%.1f", point.x, point.y); }
@@ -64,6 +72,7 @@ class GraphWriter {
                     "y=\"16\">",
                     XmlText(graph_.title), "</text>\n");
     WriteIdleLinks();
+    TakeBoxes();
     for (const GraphLink& link : graph_.links) {
       if (!link.label.empty()) WriteUsedLink(link);
     }
@@ -119,9 +128,41 @@ class GraphWriter {
     const Point end = BorderOf(link.to, bend);
     absl::StrAppend(&text_, "<path class=\"used\" marker-end=\"url(#tip)\" d=\"M", At(begin), "Q",
                     At(bend), " ", At(end), "\"><title>", XmlText(link.title), "</title></path>\n");
-    const Point label{begin.x / 4 + bend.x / 2 + end.x / 4, begin.y / 4 + bend.y / 2 + end.y / 4};
+    const Point label = PlaceLabel(begin, bend, end, link.label);
     labels_.push_back(absl::StrFormat("<text class=\"label\" x=\"%.1f\" y=\"%.1f\">%s</text>\n",
                                       label.x, label.y + 4, XmlText(link.label)));
+  }
+
+  static bool Overlap(const Box& a, const Box& b) {
+    return std::abs(a.middle.x - b.middle.x) * 2 < a.width + b.width &&
+           std::abs(a.middle.y - b.middle.y) * 2 < a.height + b.height;
+  }
+
+  // On the curve, near its middle, where no box and no other label is.
+  Point PlaceLabel(Point begin, Point bend, Point end, const std::string& label) {
+    const auto at = [&](double part) {
+      const double a = (1 - part) * (1 - part);
+      const double b = 2 * part * (1 - part);
+      const double c = part * part;
+      const Point middle{a * begin.x + b * bend.x + c * end.x,
+                         a * begin.y + b * bend.y + c * end.y};
+      return Box{middle, kLetterWidth * static_cast<double>(label.size()), kLabelHeight};
+    };
+    for (const double part : {0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74}) {
+      const Box box = at(part);
+      const auto hit = [&](const Box& taken) { return Overlap(box, taken); };
+      if (std::any_of(taken_.begin(), taken_.end(), hit)) continue;
+      taken_.push_back(box);
+      return box.middle;
+    }
+    return at(0.5).middle;
+  }
+
+  void TakeBoxes() {
+    if (!graph_.hub.empty()) taken_.push_back({Place(kGraphHub), kHubWidth, kHubHeight});
+    for (size_t node = 0; node < graph_.nodes.size(); ++node) {
+      taken_.push_back({Place(static_cast<int>(node)), kNodeWidth, node_height_});
+    }
   }
 
   void WriteHub() {
@@ -162,6 +203,7 @@ class GraphWriter {
   const LinkGraph& graph_;
   double node_height_ = 0;
   std::string text_;
+  std::vector<Box> taken_;           // boxes and labels so far
   std::vector<std::string> labels_;  // above everything else
 };
 

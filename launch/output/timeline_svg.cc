@@ -18,9 +18,8 @@ namespace siphon {
 namespace {
 
 // All in the SVG's own units, pixels at its natural size.
-constexpr int kLeft = 132;  // names of rows
+constexpr int kLeastLeft = 100;  // names of rows, "peak 13.2 GiB"
 constexpr int kRight = 14;
-constexpr int kPlotWidth = kTimelineSvgWidth - kLeft - kRight;
 constexpr int kTitleHeight = 26;
 constexpr int kScaleHeight = 20;
 constexpr int kRowGap = 4;
@@ -29,7 +28,15 @@ constexpr int kMemoryGap = 14;
 constexpr int kCaptionHeight = 30;
 constexpr double kNarrowest = 0.7;    // of an action drawn by itself
 constexpr double kLetterWidth = 6.4;  // of the 11 pixel letters in cells
-constexpr size_t kLongestName = 20;
+constexpr size_t kLongestName = 38;
+constexpr int kNameLetterWidth = 6;
+
+// Room for the longest name of a row.
+int LeftOf(const TimelinePicture& picture) {
+  size_t longest = 0;
+  for (const TimelineRow& row : picture.rows) longest = std::max(longest, row.name.size());
+  return std::max(kLeastLeft, kNameLetterWidth * static_cast<int>(std::min(longest, kLongestName)));
+}
 
 // Many rows are lower.
 int RowHeight(size_t rows) { return rows <= 16 ? 24 : rows <= 40 ? 16 : 10; }
@@ -37,16 +44,19 @@ int RowHeight(size_t rows) { return rows <= 16 ? 24 : rows <= 40 ? 16 : 10; }
 class SvgWriter {
  public:
   explicit SvgWriter(const TimelinePicture& picture)
-      : picture_(picture), row_height_(RowHeight(picture.rows.size())) {}
+      : picture_(picture),
+        left_(LeftOf(picture)),
+        plot_width_(kTimelineSvgWidth - left_ - kRight),
+        row_height_(RowHeight(picture.rows.size())) {}
 
   std::string Write();
 
  private:
   int Height() const;
   double X(Nanos time) const {
-    if (picture_.span.value <= 0) return kLeft;
-    return kLeft +
-           static_cast<double>(time.value) * kPlotWidth / static_cast<double>(picture_.span.value);
+    if (picture_.span.value <= 0) return left_;
+    return left_ +
+           static_cast<double>(time.value) * plot_width_ / static_cast<double>(picture_.span.value);
   }
   void WriteStyle();
   void WriteScale(int top, int bottom);
@@ -56,6 +66,8 @@ class SvgWriter {
   void WriteName(absl::string_view name, int baseline);
 
   const TimelinePicture& picture_;
+  const int left_;
+  const int plot_width_;
   const int row_height_;
   std::string text_;
 };
@@ -133,8 +145,8 @@ void SvgWriter::WriteAction(const Interval& interval, int top) {
 
 void SvgWriter::WriteRow(const TimelineRow& row, int top) {
   WriteName(row.name, top + row_height_ / 2 + 4);
-  absl::StrAppend(&text_, "<rect class=\"ground\" x=\"", kLeft, "\" y=\"", top, "\" width=\"",
-                  kPlotWidth, "\" height=\"", row_height_, "\"/>\n");
+  absl::StrAppend(&text_, "<rect class=\"ground\" x=\"", left_, "\" y=\"", top, "\" width=\"",
+                  plot_width_, "\" height=\"", row_height_, "\"/>\n");
   std::map<absl::string_view, int64_t> crowd;  // time of each colour in what is too narrow
   Nanos crowd_begin;
   Nanos crowd_end;
@@ -170,7 +182,7 @@ void SvgWriter::WriteRow(const TimelineRow& row, int top) {
 }
 
 void SvgWriter::WriteMemory(const MemoryRow& row, Bytes most, int top) {
-  const std::vector<MemoryByKind> columns = MemoryColumns(row.curve, picture_.span, kPlotWidth);
+  const std::vector<MemoryByKind> columns = MemoryColumns(row.curve, picture_.span, plot_width_);
   Bytes peak;
   for (const MemoryByKind& column : columns) peak = std::max(peak, Total(column));
   WriteName(row.name, top + 14);
@@ -183,19 +195,19 @@ void SvgWriter::WriteMemory(const MemoryRow& row, Bytes most, int top) {
   // The largest sum first, so that each smaller one is painted over it.
   for (size_t kinds = kMemoryKinds; kinds > 0; --kinds) {
     const auto kind = static_cast<MemoryKind>(kinds - 1);
-    const std::string outline = MemoryOutline(columns, kinds, kLeft, y);
+    const std::string outline = MemoryOutline(columns, kinds, left_, y);
     if (outline.empty()) continue;
     absl::StrAppend(&text_, "<path fill=\"", MemoryColor(kind), "\" d=\"", outline, "V",
-                    top + kMemoryHeight, "H", kLeft, "Z\"><title>", row.name, ": ",
+                    top + kMemoryHeight, "H", left_, "Z\"><title>", row.name, ": ",
                     MemoryKindName(kind), "</title></path>\n");
   }
-  absl::StrAppend(&text_, "<path class=\"grid\" d=\"M", kLeft, " ", top + kMemoryHeight, "h",
-                  kPlotWidth, "\"/>\n");
+  absl::StrAppend(&text_, "<path class=\"grid\" d=\"M", left_, " ", top + kMemoryHeight, "h",
+                  plot_width_, "\"/>\n");
   if (row.capacity.value > 0) {
-    absl::StrAppend(&text_,
-                    absl::StrFormat("<path class=\"limit\" d=\"M%d %.1fh%d\"><title>"
-                                    "capacity %s</title></path>\n",
-                                    kLeft, y(row.capacity), kPlotWidth, FormatBytes(row.capacity)));
+    absl::StrAppend(
+        &text_, absl::StrFormat("<path class=\"limit\" d=\"M%d %.1fh%d\"><title>"
+                                "capacity %s</title></path>\n",
+                                left_, y(row.capacity), plot_width_, FormatBytes(row.capacity)));
   }
 }
 

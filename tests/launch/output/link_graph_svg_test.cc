@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -45,6 +48,29 @@ TEST(LinkGraphSvg, DrawsWhatCarriesSomethingAsAnArrowWithItsLabel) {
   EXPECT_EQ(CountOf(svg, "<path class=\"used\""), 2);
   EXPECT_EQ(CountOf(svg, "<text class=\"label\""), 2);
   EXPECT_THAT(svg, HasSubstr(">4.2 GiB</text>"));
+}
+
+// Links across the whole circle pass near the hub, in the middle.
+TEST(LinkGraphSvg, WritesLabelsBesideTheHubAndBesideEachOther) {
+  LinkGraph graph{.title = "links", .hub = "host, 4.77 GiB"};
+  for (int device = 0; device < 8; ++device) {
+    graph.nodes.push_back({.name = absl::StrCat("device ", device), .lines = {"a", "b", "c"}});
+    graph.links.push_back({.from = device, .to = (device + 4) % 8, .label = "786 MiB"});
+  }
+  const std::string svg = LinkGraphSvg(graph);
+  std::vector<std::pair<double, double>> labels;
+  const std::string tag = "<text class=\"label\" x=\"";
+  for (size_t at = svg.find(tag); at != std::string::npos; at = svg.find(tag, at + 1)) {
+    size_t digits = 0;
+    const double x = std::stod(svg.substr(at + tag.size()), &digits);
+    const double y = std::stod(svg.substr(at + tag.size() + digits + 5));
+    EXPECT_TRUE(std::abs(x - 500) > 75 || std::abs(y - 333) > 22) << x << ", " << y;
+    for (const auto& [other_x, other_y] : labels) {
+      EXPECT_TRUE(std::abs(x - other_x) > 40 || std::abs(y - other_y) > 12) << x << ", " << y;
+    }
+    labels.emplace_back(x, y);
+  }
+  EXPECT_EQ(labels.size(), 8u);
 }
 
 TEST(LinkGraphSvg, FillsANodeToItsLevel) {

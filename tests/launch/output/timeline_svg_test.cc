@@ -25,8 +25,8 @@ size_t CountOf(absl::string_view part, absl::string_view text) {
 
 TEST(TimelineSvg, DrawsEachActionAtItsTimeInItsColour) {
   const std::string svg = TimelineSvg(PictureOf(SmallStep(), {}, "a step"));
-  // 814 units for 80 ns from 132 on: 0B0 is [50, 70).
-  EXPECT_THAT(svg, HasSubstr("<rect class=\"B\" x=\"640.75\" y=\"46\" width=\"202.90\" "
+  // Names of 29 letters, so 772 units for 80 ns from 174 on: 0B0 is [50, 70).
+  EXPECT_THAT(svg, HasSubstr("<rect class=\"B\" x=\"656.50\" y=\"46\" width=\"192.40\" "
                              "height=\"24\"><title>0B0: 20 ns, from 50 ns</title></rect>"));
   EXPECT_THAT(svg, HasSubstr("<title>wait for 1F0: 15 ns, from 0 ns</title>"));
   EXPECT_THAT(svg, HasSubstr("<title>0SEND_F0: 5 ns, from 10 ns</title>"));
