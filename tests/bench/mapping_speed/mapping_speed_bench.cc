@@ -6,16 +6,15 @@
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
-#include <fstream>
 #include <iostream>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "planner/mapping/map_devices.h"
+#include "tests/bench/machine_name.h"
 #include "tests/planner/mapping/mapping_testing.h"
 
 namespace siphon {
@@ -24,14 +23,6 @@ namespace {
 constexpr int kRepeats = 5;
 constexpr int64_t kGiga = 1'000'000'000;
 constexpr double kMostMilliseconds = 50;
-
-std::string MachineName() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (absl::StartsWith(line, "model name")) return line.substr(line.find(':') + 2);
-  }
-  return "unknown machine";
-}
 
 struct Outcome {
   FoundMap found;

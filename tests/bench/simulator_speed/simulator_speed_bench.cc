@@ -8,31 +8,22 @@
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
-#include <fstream>
 #include <iostream>
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "pipeline/schedules/build_schedule.h"
 #include "planner/lower_schedule.h"
 #include "planner/memory_plan.h"
 #include "planner/simulator/simulate.h"
 #include "planner/strategies/lower_memory_plan.h"
+#include "tests/bench/machine_name.h"
 
 namespace siphon {
 namespace {
 
 constexpr int kRepeats = 5;
-
-std::string MachineName() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (absl::StartsWith(line, "model name")) return line.substr(line.find(':') + 2);
-  }
-  return "unknown machine";
-}
 
 double PeakMebibytes() {
   rusage usage{};
