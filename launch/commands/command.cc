@@ -27,8 +27,8 @@ void AddFormat(CLI::App* command, OutputFormat* format) {
   command
       ->add_option_function<std::string>("--format", set,
                                          "text or json (to standard output); default text")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->type_name("");
+      ->check(CLI::IsMember({"text", "json"}).description(""))
+      ->type_name("text|json");
 }
 
 void AddJob(CLI::App* command, JobArguments* arguments) {

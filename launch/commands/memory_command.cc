@@ -84,8 +84,8 @@ RunCommand AddMemoryCommand(CLI::App& app) {
                 name == "published" ? Accounting::kPublished : Accounting::kRuntime;
           },
           "runtime (what our workers hold) or published (as papers count); default runtime")
-      ->check(CLI::IsMember({"runtime", "published"}))
-      ->type_name("");
+      ->check(CLI::IsMember({"runtime", "published"}).description(""))
+      ->type_name("runtime|published");
   command->add_flag_callback(
       "--layers", [arguments] { arguments->detail = MemoryDetail::kLayers; },
       "Show each layer and each tensor that it saves");
@@ -96,8 +96,8 @@ RunCommand AddMemoryCommand(CLI::App& app) {
   command
       ->add_option("--report", arguments->report,
                    "published: our figures beside Tables I and II of MPress; needs no job")
-      ->check(CLI::IsMember({"published"}))
-      ->type_name("");
+      ->check(CLI::IsMember({"published"}).description(""))
+      ->type_name("published");
   AddFormat(command, &arguments->format);
   command->footer(
       "Reads no data where model.vocabulary is given. The exit code is 3 where memory.capacity is "

@@ -132,8 +132,8 @@ RunCommand AddPartitionCommand(CLI::App& app) {
           },
           "Whose memory counts: in_flight (PipeDream: weights once a minibatch in flight) or one "
           "(1F1B with a flush); default in_flight")
-      ->check(CLI::IsMember({"in_flight", "one"}))
-      ->type_name("");
+      ->check(CLI::IsMember({"in_flight", "one"}).description(""))
+      ->type_name("in_flight|one");
   AddFormat(command, &arguments->format);
   command->footer(MethodsHelp());
   return [arguments] { return Partition(*arguments); };

@@ -175,8 +175,8 @@ void AddOptions(CLI::App* command, ScheduleArguments* arguments) {
           "--warm_up", arguments->warm_up,
           "dapple: forwards before the first backward, at stage s of P: a: P - s, b: 2 (P - "
           "s) - 1; default a")
-      ->check(CLI::IsMember({"a", "b"}))
-      ->type_name("")
+      ->check(CLI::IsMember({"a", "b"}).description(""))
+      ->type_name("a|b")
       ->group(group);
   command
       ->add_option("--depth", options.depth,
@@ -228,8 +228,8 @@ RunCommand AddScheduleCommand(CLI::App& app) {
   command
       ->add_option("--format", arguments->format,
                    "text, json, or csv as torch.distributed.pipelining reads it; default text")
-      ->check(CLI::IsMember({"text", "json", "csv"}))
-      ->type_name("");
+      ->check(CLI::IsMember({"text", "json", "csv"}).description(""))
+      ->type_name("text|json|csv");
   command->add_flag("--communication", arguments->communication,
                     "With the messages between workers");
   command->add_flag("--merge_backward", arguments->merge_backward,
