@@ -22,8 +22,14 @@ TEST(ExampleJobs, LoadAndReadBackAsThemselves) {
     ++jobs;
     ConfigLimits limits = SmallMachine();
     limits.machine_memory = Bytes();  // a job may be meant for a larger machine than this
+    const auto trained = LoadJobConfig(entry.path().string(), {}, limits);
+    limits.known.purpose = JobPurpose::kStudy;
+    limits.known.schedules.push_back("dapple");
     const auto job = LoadJobConfig(entry.path().string(), {}, limits);
     ASSERT_TRUE(job.ok()) << job.status();
+    if (job->pipeline.backend == "cpu") {
+      EXPECT_TRUE(trained.ok()) << trained.status();
+    }
     const auto again = ParseJobConfig(WriteJobConfig(*job), "written.yaml", {}, limits);
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ(*again, *job) << entry.path();
@@ -31,7 +37,7 @@ TEST(ExampleJobs, LoadAndReadBackAsThemselves) {
     std::getline(std::ifstream(entry.path()), first);
     EXPECT_EQ(first.substr(0, 2), "# ") << entry.path() << " begins with where it comes from";
   }
-  EXPECT_GE(jobs, 4);
+  EXPECT_GE(jobs, 5);
 }
 
 TEST(ExampleJobs, TheQuickstartIsTheMainJob) {
