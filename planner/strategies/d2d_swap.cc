@@ -5,6 +5,7 @@
 #include "planner/status.h"
 #include "planner/strategies/fit_moves.h"
 #include "planner/strategies/map_draft.h"
+#include "planner/strategies/second_choices.h"
 #include "planner/strategies/strategies.h"
 #include "planner/strategies/swap_draft.h"
 
@@ -36,6 +37,7 @@ absl::StatusOr<PlannedStep> PlanPeerSwap(const PlanningProblem& problem) {
   DraftSimulator simulator(problem);
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, DraftPeerSwap(simulator));
   if (!Fits(draft)) return NoRoom(simulator);
+  SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, draft));
   return PlannedOf(problem, std::move(draft), "d2d_swap");
 }
 

@@ -2,6 +2,7 @@
 
 #include "planner/status.h"
 #include "planner/strategies/fit_moves.h"
+#include "planner/strategies/second_choices.h"
 #include "planner/strategies/strategies.h"
 #include "planner/strategies/swap_draft.h"
 
@@ -15,6 +16,9 @@ absl::StatusOr<PlannedStep> PlanHostSwap(const PlanningProblem& problem) {
   SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
   DraftSimulator simulator(problem);
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, DraftHostSwap(simulator));
+  if (Fits(draft)) {
+    SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, draft));
+  }
   return PlannedOf(problem, std::move(draft), "host_swap");
 }
 

@@ -2,6 +2,7 @@
 
 #include "planner/status.h"
 #include "planner/strategies/fit_moves.h"
+#include "planner/strategies/second_choices.h"
 #include "planner/strategies/strategies.h"
 #include "planner/strategies/swap_draft.h"
 
@@ -18,6 +19,9 @@ absl::StatusOr<PlannedStep> PlanNvmeSwap(const PlanningProblem& problem) {
   SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
   DraftSimulator simulator(problem);
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, DraftNvmeSwap(simulator));
+  if (Fits(draft)) {
+    SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, draft));
+  }
   return PlannedOf(problem, std::move(draft), "nvme_swap");
 }
 

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "planner/strategies/second_choices.h"
 #include "planner/strategies/strategies.h"
 #include "tests/planner/strategies/planning_testing.h"
 
@@ -46,32 +45,38 @@ TEST(ActivationMoves, GoThroughTheLayersInTheirOrder) {
       << "layer 3 saves nothing";
 }
 
-// What goes to the other worker, with the choice for the case that it refuses.
-GroupChoice ParkedChoice(const PlanningProblem& problem) {
-  DraftSimulator simulator(problem);
-  auto parked = DraftPeerSwap(simulator);
-  EXPECT_TRUE(parked.ok()) << parked.status();
-  if (!parked.ok()) return {};
-  EXPECT_TRUE(Fits(*parked));
-  EXPECT_TRUE(AddSecondChoices(simulator, *parked).ok());
-  return parked->memory.stages[0].groups[0].choice;
+// What stage 0 sends away first under the strategy, with the choice for the case that it cannot.
+GroupChoice FirstSwapped(const absl::StatusOr<PlannedStep>& planned) {
+  EXPECT_TRUE(planned.ok()) << planned.status();
+  if (!planned.ok()) return {};
+  for (const PlannedGroup& group : planned->memory.stages[0].groups) {
+    if (IsSwap(group.choice.placement)) return group.choice;
+  }
+  ADD_FAILURE() << "nothing is swapped";
+  return {};
 }
 
 TEST(AddSecondChoices, TakeTheHostOrElseRecompute) {
   PlanningProblem problem = TwoWorkers(TwoLinkedDevices());
   problem.capacity[1] = Bytes(40);
-  const GroupChoice with_host = ParkedChoice(problem);
+  const GroupChoice with_host = FirstSwapped(PlanPeerSwap(problem));
   EXPECT_EQ(with_host.placement, Placement::kPeerSwap);
   EXPECT_EQ(with_host.second_choice, Placement::kHostSwap);
   problem.topology.switches.clear();
-  EXPECT_EQ(ParkedChoice(problem).second_choice, Placement::kRecompute);
+  EXPECT_EQ(FirstSwapped(PlanPeerSwap(problem)).second_choice, Placement::kRecompute);
 }
 
 TEST(AddSecondChoices, RecomputeWhereTheHostIsFull) {
   PlanningProblem problem = TwoWorkers(TwoLinkedDevices());
   problem.capacity[1] = Bytes(40);
   problem.topology.host_memory = Bytes(5);
-  EXPECT_EQ(ParkedChoice(problem).second_choice, Placement::kRecompute);
+  EXPECT_EQ(FirstSwapped(PlanPeerSwap(problem)).second_choice, Placement::kRecompute);
+}
+
+TEST(AddSecondChoices, RecomputeWhatTheHostDoesNotTake) {
+  const GroupChoice choice = FirstSwapped(PlanHostSwap(TwoWorkers(TwoLinkedDevices())));
+  EXPECT_EQ(choice.placement, Placement::kHostSwap);
+  EXPECT_EQ(choice.second_choice, Placement::kRecompute);
 }
 
 }  // namespace
