@@ -189,6 +189,7 @@ class WorkerGroups {
   absl::Status UseAll(int place) {
     const Action& action = program_[place];
     const auto groups = static_cast<int>(GroupsOf(action.stage).size());
+    SIPHON_RETURN_IF_ERROR(CheckRecomputations(place));
     for (int group = 0; group < groups; ++group) {
       const TensorGroup& tensors = GroupAt(action.stage, group);
       if (!IsFollowed(action.stage, group) || !UsesGroups(action.kind, tensors.kind)) continue;
@@ -232,6 +233,7 @@ class WorkerGroups {
                          GroupsOf(action.stage)[group].choice.placement == Placement::kHostSwap;
     // The host's own copy takes part in a step there.
     if (at_host && book.state == GroupState::kAway) return absl::OkStatus();
+    if (IsCompute(action.kind) && IsStreamed(book.state)) return UseStreamed(place, group);
     if (book.state != GroupState::kResident && book.state != GroupState::kArriving) {
       return BadState(place, group, "resident or on its way in");
     }
@@ -239,6 +241,49 @@ class WorkerGroups {
     const bool reads_only =
         GroupAt(action.stage, group).kind == GroupKind::kParameters && (!step || at_host);
     if (!reads_only) book.changed = true;
+    return absl::OkStatus();
+  }
+
+  static bool IsStreamed(GroupState state) {
+    return state == GroupState::kToDrop || state == GroupState::kToSwap;
+  }
+
+  // The action has the group only while it is at its layers.
+  absl::Status UseStreamed(int place, int group) {
+    GroupBook& book = BookOf(program_[place], group);
+    const bool drops = book.state == GroupState::kToDrop;
+    book = {drops ? GroupState::kAway : GroupState::kLeaving, false, place};
+    return absl::OkStatus();
+  }
+
+  // What a backward computes again when it comes to the group's last layer takes the parameters of
+  // all its layers.
+  absl::Status CheckRecomputed(int place, int dropped) {
+    const StageId stage = program_[place].stage;
+    const StageRange& layers = GroupAt(stage, dropped).layers;
+    for (int group = 0; group < static_cast<int>(GroupsOf(stage).size()); ++group) {
+      const TensorGroup& tensors = GroupAt(stage, group);
+      if (tensors.kind != GroupKind::kParameters || !IsFollowed(stage, group)) continue;
+      if (!IsStreamed(BookOf(program_[place], group).state)) continue;
+      if (!Overlap(tensors.layers, layers)) continue;
+      if (tensors.layers.begin <= layers.begin && layers.end <= tensors.layers.end) continue;
+      return Bad(place, absl::StrCat(", which computes ", Name(program_[place], dropped),
+                                     " again, but has ", Name(program_[place], group),
+                                     " only while it is at these layers"));
+    }
+    return absl::OkStatus();
+  }
+
+  // Before the action changes any state.
+  absl::Status CheckRecomputations(int place) {
+    const Action& action = program_[place];
+    if (!IsCompute(action.kind)) return absl::OkStatus();
+    for (int group = 0; group < static_cast<int>(GroupsOf(action.stage).size()); ++group) {
+      if (GroupAt(action.stage, group).kind != GroupKind::kActivations) continue;
+      if (!IsFollowed(action.stage, group)) continue;
+      if (BookOf(action, group).state != GroupState::kDropped) continue;
+      SIPHON_RETURN_IF_ERROR(CheckRecomputed(place, group));
+    }
     return absl::OkStatus();
   }
 

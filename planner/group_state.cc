@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <iterator>
 
 namespace siphon {
 namespace {
@@ -33,13 +34,21 @@ constexpr GroupTransition kActivationTransitions[] = {
     {ActionKind::kBackwardWeight, GroupState::kForWeights, GroupState::kUsed},
 };
 
+// Of what is there once. First those that parameters have beside the others, in front of an action
+// that then has them only while it is at their layers; last the same of gradients.
 constexpr GroupTransition kStaticTransitions[] = {
+    {ActionKind::kDrop, GroupState::kArriving, GroupState::kToDrop},
+    {ActionKind::kDrop, GroupState::kAway, GroupState::kToDrop},
     {ActionKind::kSwapIn, GroupState::kAway, GroupState::kArriving},
     {ActionKind::kSwapInEnd, GroupState::kArriving, GroupState::kResident},
     {ActionKind::kSwapOut, GroupState::kResident, GroupState::kLeaving},
     {ActionKind::kSwapOutEnd, GroupState::kLeaving, GroupState::kAway},
     {ActionKind::kDrop, GroupState::kResident, GroupState::kAway},
+    {ActionKind::kSwapOut, GroupState::kArriving, GroupState::kToSwap},
+    {ActionKind::kSwapOut, GroupState::kAway, GroupState::kToSwap},
 };
+constexpr size_t kMovesOfOneKind = 2;
+constexpr size_t kMovesOfAll = std::size(kStaticTransitions) - 2 * kMovesOfOneKind;
 
 }  // namespace
 
@@ -48,8 +57,18 @@ absl::string_view GroupStateText(GroupState state) {
 }
 
 absl::Span<const GroupTransition> TransitionsOf(GroupKind kind) {
-  if (kind == GroupKind::kActivations) return kActivationTransitions;
-  return kStaticTransitions;
+  const absl::Span<const GroupTransition> moves = kStaticTransitions;
+  switch (kind) {
+    case GroupKind::kActivations:
+      return kActivationTransitions;
+    case GroupKind::kParameters:
+      return moves.subspan(0, kMovesOfOneKind + kMovesOfAll);
+    case GroupKind::kGradients:
+      return moves.subspan(kMovesOfOneKind);
+    case GroupKind::kOptimizerState:
+      return moves.subspan(kMovesOfOneKind, kMovesOfAll);
+  }
+  return moves;
 }
 
 bool UsesGroups(ActionKind action, GroupKind group) {

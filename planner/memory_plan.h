@@ -102,6 +102,14 @@ struct StagePlan {
 // all three. sSWAP_OUT.g and sSWAP_OUT_END.g send it away again; sDROP.g frees it at once, where
 // the copy that is away still holds: not for gradients, nor for what a STEP has changed.
 //
+// An F, B, I or W can also have parameters and gradients only while it is at their layers. sDROP.g
+// stands before it, for parameters that are away or on their way in; sSWAP_OUT.g likewise for
+// gradients. When the action comes to such a group it waits for it, then takes the memory for the
+// one that it needs next and starts that copy (the first one as it begins). Parameters are freed
+// behind their layers. Gradients go out there and their memory is free when the copy is through,
+// for which the action waits before it takes memory for the third group behind; sSWAP_OUT_END.g
+// waits for it too. What is to be computed again lies within one such group of parameters.
+//
 // sSTEP.g, with g a group of optimizer state, is the step of that group's layers; a plain sSTEP
 // that of all layers without such an action. With UpdatePlace::kHost, STEP copies the gradients of
 // its layers out, computes on the host, and copies the parameters in.

@@ -66,17 +66,21 @@ absl::Status GroupResidence::Move() {
   Book& book = BookOf(group);
   switch (writer_.action().kind) {
     case ActionKind::kDrop:
+      if (!activations && book.where != Where::kThere) return Announce(Where::kToDrop, book);
       book.where = activations ? Where::kToDrop : Where::kAway;
       if (!activations) writer_.Change(writer_.last(), TaskMoment::kEnd, kind, tensors.bytes * -1);
       return absl::OkStatus();
     case ActionKind::kSwapOut:
       book.swap_out = writer_.place();
+      book.streamed = false;
+      if (!activations && book.where != Where::kThere) return Announce(Where::kToSwap, book);
       if (book.made || !activations) return StartCopies(group, CopyDirection::kOut);
       book.where = Where::kToSwap;
       return absl::OkStatus();
     case ActionKind::kSwapOutEnd:
       book.where = Where::kAway;
       WaitForCopies(book);
+      if (book.streamed) return absl::OkStatus();
       writer_.Change(writer_.last(), TaskMoment::kEnd, kind, tensors.bytes * -1);
       return absl::OkStatus();
     case ActionKind::kSwapIn:
@@ -103,8 +107,113 @@ bool GroupResidence::IsArriving(int layer, GroupKind kind) {
   return BookOf(group).where == Where::kArriving;
 }
 
+absl::Status GroupResidence::Announce(Where where, Book& book) {
+  book.coming = book.where == Where::kArriving;
+  book.where = where;
+  return absl::OkStatus();
+}
+
+void GroupResidence::BeginCompute() {
+  streams_.clear();
+  next_stream_ = 0;
+  const bool forward = writer_.action().kind == ActionKind::kForward;
+  for (const GroupKind kind : NeedsOf(writer_.action().kind)) {
+    if (kind == GroupKind::kActivations) continue;
+    for (int group = 0; group < Groups().size(); ++group) {
+      if (Groups()[group].group->kind != kind) continue;
+      const Where where = BookOf(group).where;
+      if (where != Where::kToDrop && where != Where::kToSwap) continue;
+      const int layer = forward ? Groups()[group].first : Groups()[group].last;
+      const auto same = [layer](const Stream& stream) { return stream.layer == layer; };
+      const auto found = std::find_if(streams_.begin(), streams_.end(), same);
+      Stream& stream = found != streams_.end() ? *found : streams_.emplace_back(Stream{layer, {}});
+      stream.groups.push_back(group);
+    }
+  }
+  std::sort(streams_.begin(), streams_.end(), [forward](const Stream& a, const Stream& b) {
+    return forward ? a.layer < b.layer : a.layer > b.layer;
+  });
+}
+
+bool GroupResidence::BeginsStream(int layer) const {
+  return next_stream_ < streams_.size() && streams_[next_stream_].layer == layer;
+}
+
+absl::Status GroupResidence::StartStream(const Stream& stream) {
+  for (const int group : stream.groups) {
+    Book& book = BookOf(group);
+    if (book.coming) continue;
+    const TensorGroup& tensors = *Groups()[group].group;
+    writer_.Change(writer_.last(), TaskMoment::kEnd, MemoryKindOf(tensors.kind), tensors.bytes);
+    SIPHON_RETURN_IF_ERROR(StartCopies(group, CopyDirection::kIn));
+    book.coming = true;
+  }
+  return absl::OkStatus();
+}
+
+// The groups of at most three places are there at once: those that have just been used and may
+// still be on their way out, those in use, and those that come in next.
+absl::Status GroupResidence::PrepareStream(int layer) {
+  if (!BeginsStream(layer)) {
+    const bool ahead = next_stream_ == 0 && !streams_.empty();
+    return ahead ? StartStream(streams_.front()) : absl::OkStatus();
+  }
+  SIPHON_RETURN_IF_ERROR(StartStream(streams_[next_stream_]));
+  for (const int group : streams_[next_stream_].groups) WaitForCopies(BookOf(group));
+  ++next_stream_;
+  if (next_stream_ == streams_.size()) return absl::OkStatus();
+  if (next_stream_ >= 3) {
+    for (const int group : streams_[next_stream_ - 3].groups) {
+      if (BookOf(group).streamed) WaitForCopies(BookOf(group));
+    }
+  }
+  return StartStream(streams_[next_stream_]);
+}
+
+absl::Status GroupResidence::Leave(int layer) {
+  if (streams_.empty()) return absl::OkStatus();
+  const bool forward = writer_.action().kind == ActionKind::kForward;
+  for (const GroupKind kind : NeedsOf(writer_.action().kind)) {
+    if (kind == GroupKind::kActivations) continue;
+    const int group = Groups().At(layer, kind);
+    if (group == kNone) continue;
+    if (layer != (forward ? Groups()[group].last : Groups()[group].first)) continue;
+    SIPHON_RETURN_IF_ERROR(LeaveStreamed(group));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GroupResidence::LeaveStreamed(int group) {
+  Book& book = BookOf(group);
+  if (!book.coming || (book.where != Where::kToDrop && book.where != Where::kToSwap)) {
+    return absl::OkStatus();
+  }
+  book.coming = false;
+  const TensorGroup& tensors = *Groups()[group].group;
+  const bool drops = book.where == Where::kToDrop;
+  book.where = Where::kAway;
+  if (drops) {
+    writer_.Change(writer_.last(), TaskMoment::kEnd, MemoryKindOf(tensors.kind),
+                   tensors.bytes * -1);
+    return absl::OkStatus();
+  }
+  book.streamed = true;
+  const int here = writer_.place();
+  writer_.BeginAction(book.swap_out);
+  const absl::Status started = StartCopies(group, CopyDirection::kOut);
+  writer_.BeginAction(here);
+  return started;
+}
+
 bool GroupResidence::Stops(int layer) {
   if (Groups().size() == 0) return false;
+  if (BeginsStream(layer)) return true;
+  if (next_stream_ == 0 && !streams_.empty()) {
+    const std::vector<int>& first = streams_.front().groups;
+    for (const int group : first) {
+      if (!BookOf(group).coming) return true;
+    }
+  }
   for (const GroupKind kind : NeedsOf(writer_.action().kind)) {
     if (IsArriving(layer, kind)) return true;
     if (kind != GroupKind::kActivations) continue;
@@ -115,7 +224,8 @@ bool GroupResidence::Stops(int layer) {
   return false;
 }
 
-void GroupResidence::Prepare(int layer) {
+absl::Status GroupResidence::Prepare(int layer) {
+  SIPHON_RETURN_IF_ERROR(PrepareStream(layer));
   for (const GroupKind kind : NeedsOf(writer_.action().kind)) {
     const int group = Groups().At(layer, kind);
     if (IsArriving(layer, kind)) Arrive(group);
@@ -126,6 +236,7 @@ void GroupResidence::Prepare(int layer) {
     const StageCost& cost = writer_.CostOf(writer_.action().stage);
     Recompute(group, std::max(cost.forward_workspace - cost.backward_workspace, Bytes(0)));
   }
+  return absl::OkStatus();
 }
 
 void GroupResidence::Arrive(int group) {
@@ -226,6 +337,9 @@ void GroupResidence::AddGroupCopy(int group, CopyDirection direction, const Rout
   Book& book = BookOf(group);
   const int copy = writer_.AddCopy(TaskRole::kSwap, route, bytes);
   if (book.copies++ == 0) book.first_copy = copy;
+  if (book.streamed && direction == CopyDirection::kOut) {
+    writer_.Change(copy, TaskMoment::kEnd, MemoryKindOf(Groups()[group].group->kind), bytes * -1);
+  }
   // Of other kinds the place for what is away stays theirs for the whole step.
   if (Groups()[group].group->kind != GroupKind::kActivations) return;
   const bool out = direction == CopyDirection::kOut;

@@ -27,10 +27,14 @@ class GroupResidence {
   // path to where the group goes.
   absl::Status Move();
 
-  // Whether the F, B, I or W that is being written has to wait, or to compute something again, when
-  // it comes to the layer; and what it does then.
+  // The F, B, I or W that is being written comes to its first layer.
+  void BeginCompute();
+  // Whether it has to wait, to start a copy or to compute something again when it comes to the
+  // layer; and what it does then. Errors: as for Move.
   bool Stops(int layer);
-  void Prepare(int layer);
+  absl::Status Prepare(int layer);
+  // It is through with the layer: what it has only while it is there goes. Errors: as for Move.
+  absl::Status Leave(int layer);
 
   // `task`, the newest of the lane, is the layer's part of the F that is being written, and saves
   // `stash`. Errors: as for Move.
@@ -47,6 +51,12 @@ class GroupResidence {
 
   enum class Where : uint8_t { kThere, kToDrop, kToSwap, kDropped, kArriving, kAway };
 
+  // Groups that an action has only while it is at their layers, from the same layer on.
+  struct Stream {
+    int layer = 0;  // at which the action comes to them
+    std::vector<int> groups;
+  };
+
   // A group's activations of one microbatch, or another kind of group.
   struct Book {
     Where where = Where::kThere;
@@ -54,11 +64,18 @@ class GroupResidence {
     int swap_out = kNone;    // place of the SWAP_OUT before the F
     int first_copy = kNone;  // of the latest swap: tasks [first_copy, first_copy + copies)
     int copies = 0;
+    bool coming = false;    // kToDrop, kToSwap: the copy in has been started
+    bool streamed = false;  // the latest copies out give back the memory themselves
   };
 
   const StageGroups& Groups() const { return stages_[writer_.action().stage.value]; }
   Book& BookOf(int group);
   bool IsArriving(int layer, GroupKind kind);
+  absl::Status Announce(Where where, Book& book);
+  bool BeginsStream(int layer) const;
+  absl::Status StartStream(const Stream& stream);
+  absl::Status PrepareStream(int layer);
+  absl::Status LeaveStreamed(int group);
   void Arrive(int group);
   void Recompute(int group, Bytes workspace);
   absl::Status StartCopies(int group, CopyDirection direction);
@@ -70,6 +87,9 @@ class GroupResidence {
   const std::vector<StageGroups> stages_;
   const StepAccounts accounts_;
   std::vector<std::vector<Book>> books_;  // [replica, stage][microbatch * groups + group]
+  // Of the action that is being written, in the order in which it comes to them:
+  std::vector<Stream> streams_;
+  size_t next_stream_ = 0;  // to be waited for
 };
 
 }  // namespace siphon

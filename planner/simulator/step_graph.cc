@@ -91,8 +91,7 @@ class StepGraphBuilder {
       case ActionKind::kBackwardInput:
         return WriteInputBackward(action);
       case ActionKind::kBackwardWeight:
-        WriteWeightBackward(action);
-        return absl::OkStatus();
+        return WriteWeightBackward(action);
       case ActionKind::kSendForward:
         return boundaries_.Send(BoundaryFlow::kForward);
       case ActionKind::kSendBackward:
@@ -145,11 +144,11 @@ class StepGraphBuilder {
   }
 
   // Lets the action wait for what it needs at the layer, or compute it again.
-  void Prepare(int layer, Span& span) {
-    if (!groups_.Stops(layer)) return;
+  absl::Status Prepare(int layer, Span& span) {
+    if (!groups_.Stops(layer)) return absl::OkStatus();
     // What comes in from another stage is waited for before anything else.
     if (span.first == kNone) span.Add(writer_.AddOnLane(TaskRole::kMarker, Nanos(0)));
-    groups_.Prepare(layer);
+    return groups_.Prepare(layer);
   }
 
   // The forward of a whole stage again.
@@ -161,11 +160,13 @@ class StepGraphBuilder {
 
   absl::StatusOr<Span> WriteForwardPieces(StageId stage) {
     Span span;
+    groups_.BeginCompute();
     const std::vector<LayerCost>& pieces = pieces_[stage.value];
     for (int layer = 0; layer < static_cast<int>(pieces.size()); ++layer) {
-      Prepare(layer, span);
+      SIPHON_RETURN_IF_ERROR(Prepare(layer, span));
       span.Add(writer_.AddOnLane(TaskRole::kCompute, pieces[layer].forward));
       SIPHON_RETURN_IF_ERROR(groups_.Forward(layer, span.last, pieces[layer].stash));
+      SIPHON_RETURN_IF_ERROR(groups_.Leave(layer));
     }
     writer_.Hold(span.first, span.last, MemoryKind::kWorkspace,
                  writer_.CostOf(stage).forward_workspace);
@@ -184,9 +185,10 @@ class StepGraphBuilder {
     const std::vector<LayerCost>& pieces = pieces_[action.stage.value];
     const int copy = boundaries_.CopyIn(BoundaryFlow::kBackward);
     Span span;
+    groups_.BeginCompute();
     for (int layer = static_cast<int>(pieces.size()) - 1; layer >= 0; --layer) {
       const LayerCost& piece = pieces[layer];
-      Prepare(layer, span);
+      SIPHON_RETURN_IF_ERROR(Prepare(layer, span));
       const Nanos duration = whole ? WholeBackward(piece) : piece.input_backward;
       Bytes change = piece.stash * -1;
       if (!whole) change += piece.kept_for_weights;
@@ -194,6 +196,7 @@ class StepGraphBuilder {
       // Gradients queued for W may be larger than what the I frees: then they need room first.
       const TaskMoment moment = change > Bytes(0) ? TaskMoment::kBegin : TaskMoment::kEnd;
       writer_.Change(span.last, moment, MemoryKind::kActivations, change);
+      SIPHON_RETURN_IF_ERROR(groups_.Leave(layer));
     }
     writer_.Hold(span.first, span.last, MemoryKind::kWorkspace,
                  writer_.CostOf(action.stage).backward_workspace);
@@ -206,18 +209,21 @@ class StepGraphBuilder {
                               span.last);
   }
 
-  void WriteWeightBackward(const Action& action) {
+  absl::Status WriteWeightBackward(const Action& action) {
     const std::vector<LayerCost>& pieces = pieces_[action.stage.value];
     Span span;
+    groups_.BeginCompute();
     for (int layer = static_cast<int>(pieces.size()) - 1; layer >= 0; --layer) {
-      Prepare(layer, span);
+      SIPHON_RETURN_IF_ERROR(Prepare(layer, span));
       span.Add(writer_.AddOnLane(TaskRole::kCompute, pieces[layer].weight_backward));
       writer_.Change(span.last, TaskMoment::kEnd, MemoryKind::kActivations,
                      pieces[layer].kept_for_weights * -1);
+      SIPHON_RETURN_IF_ERROR(groups_.Leave(layer));
     }
     writer_.Hold(span.first, span.last, MemoryKind::kWorkspace,
                  writer_.CostOf(action.stage).backward_workspace);
     ReleaseVersion(action);
+    return absl::OkStatus();
   }
 
   void ReleaseVersion(const Action& action) {

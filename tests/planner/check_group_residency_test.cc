@@ -105,6 +105,48 @@ TEST(CheckGroupResidency, FollowsGroupsThatBelongToNoMicrobatch) {
             "worker 0: 0SWAP_IN.3 <-- here 0F0");
 }
 
+// Parameters and gradients of each of two layers: groups 0, 1 and 2, 3; activations of both (4).
+MemoryPlan LayerByLayer(Placement activations) {
+  MemoryPlan plan;
+  plan.stages = {{.groups = {Group(GroupKind::kParameters, {0, 1}, Placement::kHostSwap),
+                             Group(GroupKind::kParameters, {1, 2}, Placement::kHostSwap),
+                             Group(GroupKind::kGradients, {0, 1}, Placement::kHostSwap),
+                             Group(GroupKind::kGradients, {1, 2}, Placement::kHostSwap),
+                             Group(GroupKind::kActivations, {0, 2}, activations)}}};
+  return plan;
+}
+
+TEST(CheckGroupResidency, FollowsWhatAnActionHasOnlyWhileItIsAtItsLayers) {
+  const MemoryPlan plan = LayerByLayer(Placement::kKeep);
+  EXPECT_EQ(Residency(plan,
+                      "0DROP.0 0DROP.1 0F0 0SWAP_IN.1 0DROP.1 0DROP.0 0SWAP_OUT.2 0SWAP_OUT.3 0B0 "
+                      "0SWAP_OUT_END.3 0SWAP_OUT_END.2"),
+            "resident");
+  EXPECT_EQ(Residency(plan, "0DROP.0 0DROP.1 0F0 0DROP.0 0B0"),
+            "worker 0 has 0B0, which needs group 1 of stage 0 (parameters of layer 1) resident or "
+            "on its way in, but it is away since 0F0\n"
+            "worker 0: 0DROP.0 0DROP.1 0F0 0DROP.0 0B0 <-- here");
+  EXPECT_EQ(Residency(plan, "0DROP.0 0DROP.1 0F0 0DROP.0"),
+            "worker 0 has 0DROP.0, but at the end of the program group 0 of stage 0 (parameters of "
+            "layer 0) is to be dropped by its F; the next step looks for it away\n"
+            "worker 0: 0DROP.0 0DROP.1 0F0 0DROP.0 <-- here");
+  EXPECT_EQ(Residency(plan, "0DROP.0 0DROP.1 0F0 0DROP.2 0B0"),
+            "worker 0 has 0DROP.2, which needs group 2 of stage 0 (gradients of layer 0) resident, "
+            "but it is away\n"
+            "worker 0: 0DROP.0 0DROP.1 0F0 0DROP.2 <-- here 0B0");
+}
+
+TEST(CheckGroupResidency, WhatABackwardComputesAgainHasTheParametersOfAllItsLayers) {
+  const std::string program =
+      "0DROP0.4 0DROP.0 0DROP.1 0F0 0DROP.0 0DROP.1 0SWAP_OUT.2 0SWAP_OUT.3 0B0";
+  EXPECT_EQ(Residency(LayerByLayer(Placement::kRecompute), program),
+            "worker 0 has 0B0, which computes group 4 of stage 0 (activations of layers 0 to 1) of "
+            "microbatch 0 again, but has group 0 of stage 0 (parameters of layer 0) only while it "
+            "is at these layers\n"
+            "worker 0: 0DROP0.4 0DROP.0 0DROP.1 0F0 0DROP.0 0DROP.1 0SWAP_OUT.2 0SWAP_OUT.3 0B0 "
+            "<-- here");
+}
+
 TEST(CheckGroupResidency, NothingIsDroppedThatIsNowhereElse) {
   EXPECT_EQ(Residency(OneOfEach(), "0SWAP_IN.3 0F0 0SWAP_IN.4 0B0 0DROP.3 0DROP.4"),
             "worker 0 has 0DROP.4, but group 4 of stage 0 (gradients of layers 0 to 2) has changed "
