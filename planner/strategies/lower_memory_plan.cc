@@ -49,6 +49,7 @@ class ProgramLowering {
       for (int group = 0; group < static_cast<int>(groups.size()); ++group) {
         AddGroup(stage, GroupId(group), groups[group]);
       }
+      AddStepUnits(stage, plan.stages[stage.value]);
       AddStep(stage);
     }
   }
@@ -86,8 +87,13 @@ class ProgramLowering {
     std::vector<Coming> coming;
     std::vector<Action> forward;
   };
+  // A group of optimizer state that steps by itself, and what comes in for that and leaves again.
+  struct StepUnit {
+    GroupId state;
+    std::vector<GroupId> moving;
+  };
   struct StepEnd {
-    std::vector<GroupId> away;        // groups of optimizer state
+    std::vector<StepUnit> units;
     std::vector<Action> behind_step;  // copies out that the STEP was waited for with
   };
 
@@ -96,6 +102,10 @@ class ProgramLowering {
   }
   DirectBackward DirectOf(StageId stage) const {
     return options_.direct.empty() ? DirectBackward::kLeave : options_.direct[stage.value];
+  }
+  WeightResidence WeightsOf(StageId stage) const {
+    return options_.weights.empty() ? WeightResidence::kWholeActions
+                                    : options_.weights[stage.value];
   }
   Life& LifeOf(const Action& action) {
     return lives_[static_cast<size_t>(action.stage.value) * microbatches_ +
@@ -125,10 +135,13 @@ class ProgramLowering {
 
   void AddGroup(StageId stage, GroupId group, const PlannedGroup& planned) {
     if (planned.choice.placement == Placement::kKeep) return;
-    if (planned.group.kind == GroupKind::kOptimizerState) {
-      ends_[stage.value].away.push_back(group);
-    } else if (planned.group.kind != GroupKind::kActivations) {
-      AddResident(stage, group, planned.group.kind);
+    if (planned.group.kind == GroupKind::kOptimizerState) return;  // AddStepUnits
+    if (planned.group.kind != GroupKind::kActivations) {
+      if (WeightsOf(stage) == WeightResidence::kLayerByLayer) {
+        AddStreamed(stage, group, planned.group.kind);
+      } else {
+        AddResident(stage, group, planned.group.kind);
+      }
     } else {
       for (int microbatch = 0; microbatch < microbatches_; ++microbatch) {
         const Action action{.stage = stage, .microbatch = MicrobatchId(microbatch), .group = group};
@@ -223,39 +236,133 @@ class ProgramLowering {
         As(action, ActionKind::kSwapOutEnd));
   }
 
+  int ComputeUses(int slot, StageId stage, GroupKind kind) const {
+    int uses = 0;
+    for (int place = slots_[slot]; place < slots_[slot + 1]; ++place) {
+      const Action& action = program_[place];
+      if (IsCompute(action.kind) && action.stage == stage && Needs(action.kind, kind)) ++uses;
+    }
+    return uses;
+  }
+
+  // Parameters or gradients that an action has only while it is at their layers; in a cell with
+  // several actions of the stage, all of them have them.
+  void AddStreamed(StageId stage, GroupId group, GroupKind kind) {
+    const Action action{.stage = stage, .microbatch = kNoMicrobatch, .group = group};
+    const std::vector<int> uses = UsesOf(stage, kind);
+    for (size_t use = 0; use < uses.size(); ++use) {
+      const int slot = uses[use];
+      const int actions = ComputeUses(slot, stage, kind);
+      if (actions == 0) continue;  // a STEP
+      const bool streams = actions == 1;
+      if (!streams) before_[slot].coming.push_back({slot, As(action, ActionKind::kSwapIn)});
+      std::vector<Action>& goes = streams ? before_[slot].forward : before_[slot + 1].leaving;
+      if (kind == GroupKind::kParameters) {
+        goes.push_back(As(action, ActionKind::kDrop));
+        continue;
+      }
+      goes.push_back(As(action, ActionKind::kSwapOut));
+      // What streams gives its memory back without being waited for.
+      const int next = use + 1 < uses.size() ? uses[use + 1] : LastSlot();
+      before_[streams ? next : slot + 1].leaving.push_back(As(action, ActionKind::kSwapOutEnd));
+    }
+  }
+
+  // Which groups step by themselves. Layer by layer, parameters and gradients that are away come in
+  // with the group of optimizer state that has all their layers; where there is none, for the
+  // stage's STEP as a whole.
+  void AddStepUnits(StageId stage, const StagePlan& plan) {
+    std::vector<StepUnit>& units = ends_[stage.value].units;
+    const bool layer_by_layer = WeightsOf(stage) == WeightResidence::kLayerByLayer;
+    std::vector<bool> taken(plan.groups.size(), false);
+    for (size_t id = 0; id < plan.groups.size(); ++id) {
+      const auto& [state, choice] = plan.groups[id];
+      if (state.kind != GroupKind::kOptimizerState) continue;
+      StepUnit unit{.state = GroupId(static_cast<int>(id))};
+      if (IsSwap(choice.placement)) unit.moving.push_back(unit.state);
+      for (size_t other = 0; layer_by_layer && other < plan.groups.size(); ++other) {
+        const PlannedGroup& weights = plan.groups[other];
+        const StageRange& layers = weights.group.layers;
+        if (taken[other] || !ComesForStep(plan, weights)) continue;
+        if (layers.begin < state.layers.begin || state.layers.end < layers.end) continue;
+        taken[other] = true;
+        unit.moving.push_back(GroupId(static_cast<int>(other)));
+      }
+      if (!unit.moving.empty()) units.push_back(std::move(unit));
+    }
+    for (size_t id = 0; layer_by_layer && id < plan.groups.size(); ++id) {
+      if (!taken[id] && ComesForStep(plan, plan.groups[id])) {
+        AddWholeStep(stage, GroupId(static_cast<int>(id)));
+      }
+    }
+  }
+
+  // Parameters or gradients that are away, and not where the step is.
+  static bool ComesForStep(const StagePlan& plan, const PlannedGroup& planned) {
+    const auto& [group, choice] = planned;
+    const bool weights =
+        group.kind == GroupKind::kParameters || group.kind == GroupKind::kGradients;
+    if (!weights || !IsSwap(choice.placement)) return false;
+    return plan.update == UpdatePlace::kDevice || choice.placement != Placement::kHostSwap;
+  }
+
+  void AddWholeStep(StageId stage, GroupId group) {
+    const int slot = StepSlot(stage);
+    if (slot == kNone) return;
+    const Action action{.stage = stage, .microbatch = kNoMicrobatch, .group = group};
+    before_[slot].coming.push_back({slot, As(action, ActionKind::kSwapIn)});
+    ends_[stage.value].behind_step.push_back(As(action, ActionKind::kSwapOut));
+    before_.back().leaving.push_back(As(action, ActionKind::kSwapOutEnd));
+  }
+
+  int StepSlot(StageId stage) const {
+    for (int slot = 0; slot < LastSlot(); ++slot) {
+      const Action& action = program_[slots_[slot]];
+      if (action.kind == ActionKind::kStep && action.stage == stage) return slot;
+    }
+    return kNone;
+  }
+
   Action OnState(StageId stage, ActionKind kind, GroupId group) const {
     const MicrobatchId microbatch = kind == ActionKind::kStep ? MicrobatchId(0) : kNoMicrobatch;
     return {.stage = stage, .kind = kind, .microbatch = microbatch, .group = group};
   }
 
-  // The first groups of optimizer state come in before the stage's STEP.
+  // The first units come in before the stage's STEP; weights that its last backward may still
+  // use, right before it.
   void AddStep(StageId stage) {
     const SwapTiming timing = TimingOf(stage);
-    const std::vector<GroupId>& away = ends_[stage.value].away;
-    for (int slot = 0; slot < LastSlot(); ++slot) {
-      const Action& action = program_[slots_[slot]];
-      if (action.kind != ActionKind::kStep || action.stage != stage) continue;
-      const size_t at_once = static_cast<size_t>(std::max(0, timing.groups_ahead)) + 1;
-      for (size_t place = 0; place < std::min(away.size(), at_once); ++place) {
-        before_[std::max(0, slot - timing.actions_before_step)].coming.push_back(
-            {slot, OnState(stage, ActionKind::kSwapIn, away[place])});
+    const std::vector<StepUnit>& units = ends_[stage.value].units;
+    const int slot = StepSlot(stage);
+    if (slot == kNone) return;
+    const size_t at_once = static_cast<size_t>(std::max(0, timing.groups_ahead)) + 1;
+    for (size_t unit = 0; unit < std::min(units.size(), at_once); ++unit) {
+      for (const GroupId group : units[unit].moving) {
+        const int ahead = group == units[unit].state ? timing.actions_before_step : 0;
+        before_[std::max(0, slot - ahead)].coming.push_back(
+            {slot, OnState(stage, ActionKind::kSwapIn, group)});
       }
     }
   }
 
-  // Behind each STEP the group leaves; when the one before it is gone, another one comes.
+  void WriteMoves(std::vector<Action>& lowered, StageId stage, ActionKind kind,
+                  const StepUnit& unit) const {
+    for (const GroupId group : unit.moving) lowered.push_back(OnState(stage, kind, group));
+  }
+
+  // Behind each STEP the unit leaves; when the one before it is gone, another one comes.
   void WriteSteps(std::vector<Action>& lowered, StageId stage) const {
-    const std::vector<GroupId>& away = ends_[stage.value].away;
+    const std::vector<StepUnit>& units = ends_[stage.value].units;
     const size_t ahead = static_cast<size_t>(std::max(0, TimingOf(stage).groups_ahead)) + 1;
-    for (size_t place = 0; place < away.size(); ++place) {
-      lowered.push_back(OnState(stage, ActionKind::kStep, away[place]));
-      lowered.push_back(OnState(stage, ActionKind::kSwapOut, away[place]));
-      if (place > 0) lowered.push_back(OnState(stage, ActionKind::kSwapOutEnd, away[place - 1]));
-      if (place + ahead < away.size()) {
-        lowered.push_back(OnState(stage, ActionKind::kSwapIn, away[place + ahead]));
+    for (size_t place = 0; place < units.size(); ++place) {
+      lowered.push_back(OnState(stage, ActionKind::kStep, units[place].state));
+      WriteMoves(lowered, stage, ActionKind::kSwapOut, units[place]);
+      if (place > 0) WriteMoves(lowered, stage, ActionKind::kSwapOutEnd, units[place - 1]);
+      if (place + ahead < units.size()) {
+        WriteMoves(lowered, stage, ActionKind::kSwapIn, units[place + ahead]);
       }
     }
-    if (!away.empty()) lowered.push_back(OnState(stage, ActionKind::kSwapOutEnd, away.back()));
+    if (!units.empty()) WriteMoves(lowered, stage, ActionKind::kSwapOutEnd, units.back());
   }
 
   // What is needed first comes first, of one backward the last layers.
@@ -295,8 +402,11 @@ absl::Status CheckSizes(const Schedule& schedule, const MemoryPlan& plan,
   if (!options.timing.empty()) {
     SIPHON_RETURN_IF_ERROR(check(options.timing.size(), "times of copies"));
   }
-  return options.direct.empty() ? absl::OkStatus()
-                                : check(options.direct.size(), "rules for direct backwards");
+  if (!options.direct.empty()) {
+    SIPHON_RETURN_IF_ERROR(check(options.direct.size(), "rules for direct backwards"));
+  }
+  return options.weights.empty() ? absl::OkStatus()
+                                 : check(options.weights.size(), "residence of weights");
 }
 
 absl::Status CheckChoices(const MemoryPlan& plan) {

@@ -31,9 +31,18 @@ enum class DirectBackward {
   kDrop,   // they go like all others: the backward then holds one group at a time
 };
 
+// How long parameters and gradients that are away are in for their uses.
+enum class WeightResidence {
+  kWholeActions,  // from the first use to the last, away where the next one is far enough
+  // Each F, B, I and W has them only while it is at their layers, so that at most two groups of
+  // parameters and three of gradients are there at once; they step group by group.
+  kLayerByLayer,
+};
+
 struct LowerMemoryOptions {
-  std::vector<SwapTiming> timing;      // [stage]; empty: the default for all
-  std::vector<DirectBackward> direct;  // [stage]; empty: kLeave for all
+  std::vector<SwapTiming> timing;        // [stage]; empty: the default for all
+  std::vector<DirectBackward> direct;    // [stage]; empty: kLeave for all
+  std::vector<WeightResidence> weights;  // [stage]; empty: kWholeActions for all
 };
 
 // `schedule` with the memory actions that `plan` means (planner/memory_plan.h):
@@ -41,9 +50,11 @@ struct LowerMemoryOptions {
 //   backward follows its forward directly stay, and where copies out have until the next forward,
 //   those without one in between, since nothing would use the room;
 // - parameters, gradients and optimizer state are in from their first use to their last, and away
-//   in between where the worker does other things for long enough;
+//   in between where the worker does other things for long enough; or parameters and gradients are
+//   in layer by layer (a compound cell with several actions of the stage has all of them);
 // - groups of optimizer state that are away step one after the other, each with a STEP of its own
-//   before the stage's plain STEP.
+//   before the stage's plain STEP; layer by layer, so do those whose parameters or gradients are
+//   away, and these come and go with them. A step on the host uses what it has there already.
 // Memory actions stand before compute actions (before a compound cell as a whole), around STEPs and
 // at the end: never between two messages, so that what can be posted together still is.
 //

@@ -137,6 +137,50 @@ TEST(LowerMemoryPlan, SendsGradientsAwayBetweenTheirUses) {
       "1STEP 1SWAP_OUT.0 0STEP 0SWAP_OUT.0 0SWAP_OUT_END.0 1SWAP_OUT_END.0\n");
 }
 
+std::string LayerByLayer(absl::string_view program, StagePlan stage) {
+  MemoryPlan plan;
+  plan.stages = {std::move(stage)};
+  const auto lowered =
+      LowerMemoryPlan(ParsedSchedule(program), plan, {.weights = {WeightResidence::kLayerByLayer}});
+  EXPECT_TRUE(lowered.ok()) << lowered.status();
+  return lowered.ok() ? ToString(*lowered) : "";
+}
+
+TEST(LowerMemoryPlan, BringsWeightsInForEachActionLayerByLayer) {
+  const StagePlan stage{.groups = {Group(GroupKind::kParameters, Placement::kHostSwap, 0),
+                                   Group(GroupKind::kParameters, Placement::kHostSwap, 1),
+                                   Group(GroupKind::kGradients, Placement::kHostSwap, 1)}};
+  EXPECT_EQ(LayerByLayer("0F0 0F1 0B0 0I1 0W1\n", stage),
+            "0DROP.0 0DROP.1 0F0 0DROP.0 0DROP.1 0F1 0DROP.0 0DROP.1 0SWAP_OUT.2 0B0 "
+            "0DROP.0 0DROP.1 0I1 0SWAP_OUT_END.2 0DROP.0 0DROP.1 0SWAP_OUT.2 0W1 "
+            "0SWAP_OUT_END.2\n");
+}
+
+TEST(LowerMemoryPlan, StepsALayerWithItsParametersAndGradients) {
+  StagePlan stage{.groups = {Group(GroupKind::kParameters, Placement::kHostSwap, 0),
+                             Group(GroupKind::kGradients, Placement::kHostSwap, 1),
+                             Group(GroupKind::kOptimizerState, Placement::kKeep, 0),
+                             Group(GroupKind::kOptimizerState, Placement::kHostSwap, 1)}};
+  EXPECT_EQ(LayerByLayer("0B0 0STEP\n", stage),
+            "0DROP.0 0SWAP_OUT.1 0B0 0SWAP_OUT_END.1 0SWAP_IN.0 0SWAP_IN.1 0SWAP_IN.3 "
+            "0STEP.2 0SWAP_OUT.0 0STEP.3 0SWAP_OUT.3 0SWAP_OUT.1 0SWAP_OUT_END.0 "
+            "0SWAP_OUT_END.3 0SWAP_OUT_END.1 0STEP\n");
+  stage.groups.resize(2);  // no optimizer state of its own: with the stage's STEP
+  EXPECT_EQ(LayerByLayer("0B0 0STEP\n", stage),
+            "0DROP.0 0SWAP_OUT.1 0B0 0SWAP_OUT_END.1 0SWAP_IN.0 0SWAP_IN.1 0STEP 0SWAP_OUT.0 "
+            "0SWAP_OUT.1 0SWAP_OUT_END.0 0SWAP_OUT_END.1\n");
+  stage.update = UpdatePlace::kHost;  // which has them there
+  EXPECT_EQ(LayerByLayer("0B0 0STEP\n", stage), "0DROP.0 0SWAP_OUT.1 0B0 0SWAP_OUT_END.1 0STEP\n");
+}
+
+TEST(LowerMemoryPlan, KeepsWeightsInForACellWithTwoActionsOfTheirStage) {
+  const StagePlan stage{.groups = {Group(GroupKind::kParameters, Placement::kHostSwap),
+                                   Group(GroupKind::kGradients, Placement::kHostSwap)}};
+  EXPECT_EQ(LayerByLayer("0F0 (0F1;0B0)OVERLAP_F_B 0B1\n", stage),
+            "0DROP.0 0F0 0SWAP_IN.0 0SWAP_OUT.1 (0F1;0B0)OVERLAP_F_B 0DROP.0 0SWAP_OUT_END.1 "
+            "0DROP.0 0SWAP_OUT.1 0B1 0SWAP_OUT_END.1\n");
+}
+
 TEST(LowerMemoryPlan, RefusesWhatDoesNotBelongTogether) {
   const Schedule schedule = ParsedSchedule("0F0 0B0\n");
   EXPECT_EQ(LowerMemoryPlan(schedule, {}, {}).status().ToString(),
@@ -144,6 +188,9 @@ TEST(LowerMemoryPlan, RefusesWhatDoesNotBelongTogether) {
   EXPECT_EQ(LowerMemoryPlan(schedule, Plan(1, {}), {.timing = {{}, {}}}).status().ToString(),
             "INVALID_ARGUMENT: the memory plan has times of copies for 2 stages, but the schedule "
             "has 1");
+  EXPECT_EQ(LowerMemoryPlan(schedule, Plan(1, {}), {.weights = {{}, {}}}).status().ToString(),
+            "INVALID_ARGUMENT: the memory plan has residence of weights for 2 stages, but the "
+            "schedule has 1");
   const MemoryPlan lost = Plan(1, {Group(GroupKind::kGradients, Placement::kRecompute)});
   EXPECT_EQ(LowerMemoryPlan(schedule, lost, {}).status().ToString(),
             "INVALID_ARGUMENT: gradients of stage 0 cannot be computed again: only activations "
@@ -178,7 +225,8 @@ MemoryPlan RandomPlan(int stages, Dice& dice) {
 }
 
 // Where a group is, as its worker's program tells.
-enum class Where { kNowhere, kIn, kLeaving, kAway, kDropped };
+// kToDrop and kToLeave: the next action that needs it has it only while it is at its layers.
+enum class Where { kNowhere, kIn, kLeaving, kAway, kDropped, kToDrop, kToLeave };
 
 // Follows every group through the programs by the rules of memory_plan.h; "" or what breaks them.
 std::string BrokenRule(const Schedule& schedule, const MemoryPlan& plan) {
@@ -197,6 +245,13 @@ std::string BrokenRule(const Schedule& schedule, const MemoryPlan& plan) {
         Where& now = found->second;
         const auto move = [&](Where from, Where to) { return std::exchange(now, to) == from; };
         bool right = false;
+        if (!saved && now == Where::kAway && action.kind != ActionKind::kSwapIn) {
+          const bool drops = action.kind == ActionKind::kDrop;
+          const GroupKind kind = drops ? GroupKind::kParameters : GroupKind::kGradients;
+          if (planned.group.kind != kind) return ToString(action);
+          now = drops ? Where::kToDrop : Where::kToLeave;
+          continue;
+        }
         switch (action.kind) {
           case ActionKind::kDrop:
             right = saved ? move(Where::kNowhere, Where::kDropped) : move(Where::kIn, Where::kAway);
@@ -233,6 +288,14 @@ std::string BrokenRule(const Schedule& schedule, const MemoryPlan& plan) {
                 ? action.kind != ActionKind::kForward && action.kind != ActionKind::kBackwardInput
                 : own_step;
         const auto found = where.find({stage, group, kNoMicrobatch.value});
+        if (needed && IsCompute(action.kind) && found != where.end()) {
+          Where& now = found->second;
+          const bool leaves = now == Where::kToLeave;
+          if (leaves || now == Where::kToDrop) {
+            now = leaves ? Where::kLeaving : Where::kAway;
+            continue;
+          }
+        }
         if (needed && (found == where.end() || found->second != Where::kIn)) {
           return ToString(action);
         }
@@ -282,6 +345,7 @@ TEST(LowerMemoryPlan, KeepsTheRulesForEveryScheduleAndAnyPlan) {
                                 .actions_before_step = dice.Roll(0, 2),
                                 .groups_ahead = dice.Roll(0, 2)});
       options.direct.push_back(static_cast<DirectBackward>(dice.Roll(0, 1)));
+      options.weights.push_back(static_cast<WeightResidence>(dice.Roll(0, 1)));
     }
     const auto lowered = LowerMemoryPlan(schedule, plan, options);
     ASSERT_TRUE(lowered.ok()) << lowered.status();
