@@ -1,0 +1,112 @@
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "planner/status.h"
+#include "planner/strategies/strategies.h"
+#include "planner/strategies/weight_draft.h"
+#include "planner/weight_offload/select_removals.h"
+#include "planner/weight_offload/weight_offload_problem.h"
+
+namespace siphon {
+namespace {
+
+// A layer of one of the worker's stages.
+struct WorkerLayer {
+  int stage = 0;
+  int layer = 0;  // of the stage
+  const LayerProfile* profile = nullptr;
+};
+
+std::vector<WorkerLayer> LayersOf(const PlanningProblem& problem, WorkerId worker) {
+  std::vector<WorkerLayer> layers;
+  for (const StageId stage : StagesOf(problem.schedule, worker)) {
+    if (!CanStream(problem, stage)) continue;
+    const StageRange& range = problem.partition.stages[stage.value];
+    for (int layer = range.begin; layer < range.end; ++layer) {
+      layers.push_back({stage.value, layer - range.begin, &problem.profile.layers[layer]});
+    }
+  }
+  return layers;
+}
+
+// The worker's layers as the paper's single device, which has just enough memory for each operation
+// by itself: so nearly all removals are of use, and their order is that of their profit. Rates do
+// not matter to it.
+WeightOffloadProblem OneDevice(const std::vector<WorkerLayer>& layers) {
+  WeightOffloadProblem device{.out = BytesPerSecond(1), .in = BytesPerSecond(1)};
+  for (const WorkerLayer& layer : layers) {
+    device.layers.push_back({.name = layer.profile->name,
+                             .forward = std::max(layer.profile->forward, Nanos(1)),
+                             .backward = std::max(WholeBackward(*layer.profile), Nanos(1)),
+                             .weight = layer.profile->parameters,
+                             .activation = SavedBytes(*layer.profile)});
+  }
+  const std::vector<OperationMemory> memories = OperationMemories(device);
+  for (int operation = 0; operation < OperationCount(device); ++operation) {
+    const Bytes weight = device.layers[LayerOf(device, operation)].weight;
+    device.capacity = std::max(device.capacity, memories[operation].during + weight);
+  }
+  return device;
+}
+
+// Layers in the order in which Algorithm 1 lets their weights leave, either between forward and
+// backward or between backward and forward: with several microbatches under way there is no
+// difference. Last those that it would keep, later ones first.
+absl::StatusOr<std::vector<int>> OrderOf(const std::vector<WorkerLayer>& layers) {
+  SIPHON_ASSIGN_OR_RETURN(const std::vector<Removal> removals,
+                          SelectRemovals(OneDevice(layers), Discount::kUse));
+  std::vector<int> order;
+  std::vector<bool> taken(layers.size(), false);
+  const auto take = [&](int layer) {
+    if (!taken[layer]) order.push_back(layer);
+    taken[layer] = true;
+  };
+  for (const Removal& removal : removals) take(removal.layer);
+  for (int layer = static_cast<int>(layers.size()) - 1; layer >= 0; --layer) take(layer);
+  return order;
+}
+
+Bytes BytesOf(const LayerProfile& layer, GroupKind kind) {
+  return kind == GroupKind::kParameters  ? layer.parameters
+         : kind == GroupKind::kGradients ? layer.gradients
+                                         : layer.optimizer_state;
+}
+
+absl::StatusOr<std::vector<WeightMove>> MovesOf(const PlanningProblem& problem, WorkerId worker) {
+  std::vector<WeightMove> moves;
+  const std::vector<WorkerLayer> layers = LayersOf(problem, worker);
+  if (layers.empty()) return moves;
+  SIPHON_ASSIGN_OR_RETURN(const std::vector<int> order, OrderOf(layers));
+  // What moves once a step, what comes in with each action, what goes out again each time.
+  for (const GroupKind kind :
+       {GroupKind::kOptimizerState, GroupKind::kParameters, GroupKind::kGradients}) {
+    for (const int index : order) {
+      const WorkerLayer& layer = layers[index];
+      if (BytesOf(*layer.profile, kind) == Bytes(0)) continue;
+      moves.push_back({.stage = layer.stage, .layer = layer.layer, .kind = kind});
+    }
+  }
+  return moves;
+}
+
+}  // namespace
+
+// Beaumont, Eyraud-Dubois, Shilova, Zhao, "Weight Offloading Strategies for Training Large DNN
+// Models" (hal-03580767), on each worker: as few layers' weights leave between their uses as
+// needed, in the order of the greedy selection (Algorithm 1, with the discount). The paper has no
+// optimizer state and one microbatch; here state leaves first, since it moves once a step, then
+// parameters, and gradients that add up over microbatches last. How many, the simulator says.
+// Activations stay.
+absl::StatusOr<PlannedStep> PlanWeightOffloading(const PlanningProblem& problem) {
+  SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
+  std::vector<std::vector<WeightMove>> moves;
+  for (int worker = 0; worker < WorkerCount(problem.schedule); ++worker) {
+    SIPHON_ASSIGN_OR_RETURN(std::vector<WeightMove> own, MovesOf(problem, WorkerId(worker)));
+    moves.push_back(std::move(own));
+  }
+  SIPHON_ASSIGN_OR_RETURN(SimulatedWeights fitted, FitWeights(problem, moves));
+  return PlannedOf(problem, std::move(fitted), "weight_offload");
+}
+
+}  // namespace siphon
