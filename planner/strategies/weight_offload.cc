@@ -11,6 +11,10 @@
 namespace siphon {
 namespace {
 
+// The order of removals does not depend on it; fast enough that times of all weights can be
+// counted.
+constexpr BytesPerSecond kAnyRate{1'000'000'000'000};
+
 // A layer of one of the worker's stages.
 struct WorkerLayer {
   int stage = 0;
@@ -31,10 +35,9 @@ std::vector<WorkerLayer> LayersOf(const PlanningProblem& problem, WorkerId worke
 }
 
 // The worker's layers as the paper's single device, which has just enough memory for each operation
-// by itself: so nearly all removals are of use, and their order is that of their profit. Rates do
-// not matter to it.
+// by itself: so nearly all removals are of use, and their order is that of their profit.
 WeightOffloadProblem OneDevice(const std::vector<WorkerLayer>& layers) {
-  WeightOffloadProblem device{.out = BytesPerSecond(1), .in = BytesPerSecond(1)};
+  WeightOffloadProblem device{.out = kAnyRate, .in = kAnyRate};
   for (const WorkerLayer& layer : layers) {
     device.layers.push_back({.name = layer.profile->name,
                              .forward = std::max(layer.profile->forward, Nanos(1)),

@@ -169,6 +169,16 @@ TEST(WeightOffload, NeverMovesMoreThanLayerToLayer) {
   }
 }
 
+// Billions of parameters: optimizer state of as few layers as possible steps by turns.
+TEST(WeightOffload, TakesModelsOfManyBillions) {
+  PlanningProblem problem = GptOnDgx1(40);
+  const auto kept = PlanWith("keep", problem);
+  EXPECT_TRUE(absl::IsResourceExhausted(kept.status()));
+  const PlannedStep planned = Planned("weight_offload", problem);
+  EXPECT_THAT(Away(planned), testing::Each(testing::StartsWith("optimizer_state")));
+  EXPECT_LT(planned.simulated.step_time, Planned("host_swap", problem).simulated.step_time * 2);
+}
+
 // Updates in the middle of the step need all weights there.
 TEST(WeightStrategies, LeaveStagesWithAsynchronousUpdatesAlone) {
   PlanningProblem problem = FourLayers();
