@@ -209,10 +209,11 @@ class ProgramLowering {
     const Action action{.stage = stage, .microbatch = kNoMicrobatch, .group = group};
     const std::vector<int> uses = UsesOf(stage, kind);
     const int lead = TimingOf(stage).actions_to_come_back;
+    const int stay = std::max(2, TimingOf(stage).actions_to_stay);
     for (size_t first = 0; first < uses.size();) {
       size_t last = first;
       // Between the two it leaves, and is gone, before it comes back.
-      while (last + 1 < uses.size() && uses[last + 1] - lead <= uses[last] + 2) ++last;
+      while (last + 1 < uses.size() && uses[last + 1] - lead <= uses[last] + stay) ++last;
       before_[std::max(0, uses[first] - lead)].coming.push_back(
           {uses[first], As(action, ActionKind::kSwapIn)});
       SendAway(action, kind, uses[last]);
@@ -220,11 +221,20 @@ class ProgramLowering {
     }
   }
 
+  // Where what leaves behind a STEP is gone: before the next compute action, which may need the
+  // room, where the stage steps just in time; else at the end of the program.
+  int GoneAfterStep(int step) const {
+    for (int slot = step + 1; slot < LastSlot(); ++slot) {
+      if (IsCompute(program_[slots_[slot]].kind)) return slot;
+    }
+    return LastSlot();
+  }
+
   void SendAway(const Action& action, GroupKind kind, int last_use) {
     const Action& user = program_[slots_[last_use]];
     if (user.kind == ActionKind::kStep) {
       ends_[action.stage.value].behind_step.push_back(As(action, ActionKind::kSwapOut));
-      before_.back().leaving.push_back(As(action, ActionKind::kSwapOutEnd));
+      before_[GoneAfterStep(last_use)].leaving.push_back(As(action, ActionKind::kSwapOutEnd));
       return;
     }
     if (kind == GroupKind::kParameters) {
@@ -312,7 +322,7 @@ class ProgramLowering {
     const Action action{.stage = stage, .microbatch = kNoMicrobatch, .group = group};
     before_[slot].coming.push_back({slot, As(action, ActionKind::kSwapIn)});
     ends_[stage.value].behind_step.push_back(As(action, ActionKind::kSwapOut));
-    before_.back().leaving.push_back(As(action, ActionKind::kSwapOutEnd));
+    before_[GoneAfterStep(slot)].leaving.push_back(As(action, ActionKind::kSwapOutEnd));
   }
 
   int StepSlot(StageId stage) const {

@@ -22,6 +22,9 @@ struct SwapTiming {
   int actions_before_step = 0;
   // ... and so many groups more than the one that steps are in at a time, one more on its way out.
   int groups_ahead = 1;
+  // Parameters and gradients stay between two uses with at most so many actions from the one to the
+  // other; 2 at least, for them to leave and come back.
+  int actions_to_stay = 2;
   friend bool operator==(const SwapTiming&, const SwapTiming&) = default;
 };
 

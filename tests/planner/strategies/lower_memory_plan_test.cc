@@ -121,6 +121,23 @@ TEST(LowerMemoryPlan, KeepsParametersInFromTheirFirstUseToTheirLast) {
             "0SWAP_IN.0 0F0 0B0 0STEP 0SWAP_OUT.0 0SWAP_OUT_END.0\n");
 }
 
+TEST(LowerMemoryPlan, EndsCopiesOutOfASteppedStageBeforeTheNextBackward) {
+  EXPECT_EQ(Lowered("1B0 1STEP 0B0 0STEP\n", {Group(GroupKind::kParameters, Placement::kHostSwap)},
+                    {.actions_to_come_back = 0}),
+            "1SWAP_IN.0 1B0 1STEP 1SWAP_OUT.0 1SWAP_OUT_END.0 0SWAP_IN.0 0B0 0STEP 0SWAP_OUT.0 "
+            "0SWAP_OUT_END.0\n");
+}
+
+TEST(LowerMemoryPlan, KeepsWeightsInAsLongAsTold) {
+  const std::string program = "0F0 1F0 2F0 0F1 1F1 2F1\n";
+  const std::vector<PlannedGroup> groups = {Group(GroupKind::kParameters, Placement::kHostSwap)};
+  EXPECT_EQ(Lowered(program, groups, {.actions_to_come_back = 0, .actions_to_stay = 3}),
+            "0SWAP_IN.0 0F0 1SWAP_IN.0 1F0 2SWAP_IN.0 2F0 0F1 0DROP.0 1F1 1DROP.0 2F1 2DROP.0\n");
+  EXPECT_EQ(Lowered(program, groups, {.actions_to_come_back = 0}),
+            "0SWAP_IN.0 0F0 0DROP.0 1SWAP_IN.0 1F0 1DROP.0 2SWAP_IN.0 2F0 2DROP.0 0SWAP_IN.0 0F1 "
+            "0DROP.0 1SWAP_IN.0 1F1 1DROP.0 2SWAP_IN.0 2F1 2DROP.0\n");
+}
+
 // Stage 0 and stage 1 on one worker, one after the other.
 TEST(LowerMemoryPlan, DropsParametersWhileTheWorkerIsAtAnotherStage) {
   EXPECT_EQ(Lowered("0F0 0F1 0F2 0F3 1F0 1F1 1F2 1F3 1B3 1B2 1B1 1B0 0B3 0B2 0B1 0B0\n",

@@ -1,0 +1,63 @@
+#ifndef SIPHON_PLANNER_STRATEGIES_HARMONY_SEARCH_H_
+#define SIPHON_PLANNER_STRATEGIES_HARMONY_SEARCH_H_
+
+#include <functional>
+
+#include "absl/status/statusor.h"
+#include "planner/memory_plan.h"
+#include "planner/schedule.h"
+#include "planner/stage_partition.h"
+#include "planner/strategies/planning_problem.h"
+
+namespace siphon {
+
+// What another folder does for the search: BuildSchedule of pipeline/schedules, asked for
+// harmony_pp.
+struct HarmonyTools {
+  std::function<absl::StatusOr<Schedule>(absl::string_view name, const ScheduleShape& shape)>
+      build_schedule;
+};
+
+// What goes to the host between uses: each has what the ones before have.
+enum class HarmonyAway { kNothing, kOptimizerState, kParameters, kGradients };
+
+// One point of the search.
+struct HarmonyChoice {
+  ScheduleShape shape;  // chunks, forward and backward packs, microbatch group
+  StagePartition partition;
+  HarmonyAway away = HarmonyAway::kNothing;
+  Placement activations = Placement::kKeep;  // or kHostSwap, kRecompute: of all stages
+  int actions_ahead = 0;  // weights come in so long before their pack: a double buffer
+};
+
+struct HarmonyPlan {
+  HarmonyChoice choice;
+  PlanningProblem problem;  // with the choice's partition and schedule
+  PlannedStep planned;
+  int simulations = 0;
+};
+
+// Harmony-PP (Li et al., HotOS 2021, section 3), on the problem's workers with its microbatches:
+// searches the number of stages, pack sizes forward and backward apart, the microbatches that go
+// through a pack before the next one, stages balanced by time or by bytes, what is away, and double
+// buffers; returns the shortest simulated step that fits. Partition and schedule of the problem are
+// not used. Stages are updated just in time, so a global norm of gradients is not known.
+//
+// All combinations where there are few; else numbers of stages a worker are powers of two and the
+// most. Shapes that would be slower with everything kept than a plan already found are left out.
+//
+// Errors: ResourceExhausted when nothing fits; InvalidArgument for fewer layers than workers, or no
+// way to the host; those of `tools`.
+absl::StatusOr<HarmonyPlan> SearchHarmony(const PlanningProblem& problem,
+                                          const HarmonyTools& tools);
+
+// Bytes of groups of that kind that the program's SWAP_OUTs and SWAP_INs move in a step, one
+// replica. With each pack's weights loaded once forward and once backward, and stored once when
+// they are updated, Harmony-PP moves 3 |W| of parameters (its Figure 5), less what stays on the
+// device from a worker's last forward pack to its first backward pack. Requires: WeightResidence::
+// kWholeActions.
+Bytes BytesMoved(const Schedule& schedule, const MemoryPlan& plan, GroupKind kind);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_STRATEGIES_HARMONY_SEARCH_H_

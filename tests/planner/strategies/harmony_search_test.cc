@@ -1,0 +1,185 @@
+#include "planner/strategies/harmony_search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "pipeline/schedules/build_schedule.h"
+#include "planner/strategies/lower_memory_plan.h"
+#include "planner/validate_schedule.h"
+#include "tests/planner/strategies/planning_testing.h"
+
+namespace siphon {
+namespace {
+
+const HarmonyTools kTools{.build_schedule = BuildSchedule};
+
+// `layers` layers of 100 bytes of parameters, as many of gradients, and 10 of activations, on two
+// devices whose host link takes a byte a nanosecond.
+PlanningProblem TwoDevices(int layers, int microbatches) {
+  return ProblemOf({.forward = Nanos(100),
+                    .input_backward = Nanos(100),
+                    .weight_backward = Nanos(100),
+                    .optimizer = Nanos(10),
+                    .parameters = Bytes(100),
+                    .gradients = Bytes(100),
+                    .boundary = Bytes(1),
+                    .saved = {{"all", Bytes(10)}}},
+                   layers, LoweredSchedule("1f1b", 2, microbatches), TwoLinkedDevices());
+}
+
+HarmonyPlan Searched(const PlanningProblem& problem) {
+  auto plan = SearchHarmony(problem, kTools);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  return plan.ok() ? *std::move(plan) : HarmonyPlan{};
+}
+
+// Harmony-PP as its Figure 4 has it, but with so many layers a device: each a pack, all
+// microbatches through a pack before the next.
+Bytes WeightBytes(int chunks, int microbatches, int group) {
+  const Schedule schedule =
+      InsertCommunication(BuildSchedule("harmony_pp", {.workers = 2,
+                                                       .chunks = chunks,
+                                                       .microbatches = microbatches,
+                                                       .options = {.microbatch_group = group}})
+                              .value())
+          .value();
+  MemoryPlan plan;
+  for (int stage = 0; stage < 2 * chunks; ++stage) {
+    plan.stages.push_back(
+        {.groups = {
+             {{.kind = GroupKind::kParameters, .layers = {stage, stage + 1}, .bytes = Bytes(100)},
+              {.placement = Placement::kHostSwap}}}});
+  }
+  LowerMemoryOptions options;
+  options.timing.assign(plan.stages.size(), {.actions_to_come_back = 0});
+  const auto lowered = LowerMemoryPlan(schedule, plan, options);
+  EXPECT_TRUE(lowered.ok()) << lowered.status();
+  EXPECT_EQ(ValidateSchedule(*lowered, SchedulePurpose::kTraining, plan), absl::OkStatus());
+  return BytesMoved(*lowered, plan, GroupKind::kParameters);
+}
+
+// In once forward and once backward, out once when they have been updated: 3 |W|, whatever the
+// number of microbatches, of which each worker's last pack, which stays in between, saves one.
+TEST(Harmony, MovesThriceItsWeightsLessWhatStays) {
+  for (const int chunks : {2, 3, 5, 8}) {
+    const int weights = 2 * chunks * 100;
+    for (const int microbatches : {2, 4, 7}) {
+      EXPECT_EQ(WeightBytes(chunks, microbatches, 0), Bytes(3 * weights - 2 * 100))
+          << chunks << " layers a device, " << microbatches << " microbatches";
+    }
+  }
+}
+
+// Without input-batch grouping, in for each microbatch: (2 m + 1) |W| less what stays: the last
+// pack's while one microbatch follows the other there.
+TEST(Harmony, MovesMoreWhereMicrobatchesGoOneByOne) {
+  const Bytes grouped = WeightBytes(8, 4, 0);
+  const Bytes by_two = WeightBytes(8, 4, 2);
+  const Bytes one_by_one = WeightBytes(8, 4, 1);
+  EXPECT_GT(by_two, grouped);
+  EXPECT_GT(one_by_one, by_two);
+  EXPECT_LE(one_by_one, Bytes((2 * 4 + 1) * 16 * 100));
+}
+
+TEST(HarmonySearch, KeepsEverythingWhereItFits) {
+  const HarmonyPlan plan = Searched(TwoDevices(4, 4));
+  EXPECT_EQ(plan.choice.away, HarmonyAway::kNothing);
+  EXPECT_EQ(plan.choice.activations, Placement::kKeep);
+  for (const StagePlan& stage : plan.planned.memory.stages) {
+    for (const PlannedGroup& group : stage.groups) {
+      EXPECT_EQ(group.choice.placement, Placement::kKeep);
+    }
+  }
+}
+
+// Four layers' weights a device are 800 bytes: with less, packs' parameters and gradients leave.
+TEST(HarmonySearch, SendsAwayAsMuchAsItMust) {
+  PlanningProblem problem = TwoDevices(8, 2);
+  Bytes before(-1);
+  for (const int capacity : {2000, 900, 720, 520}) {
+    SetCapacity(problem, Bytes(capacity));
+    const HarmonyPlan plan = Searched(problem);
+    const Schedule& schedule = plan.planned.schedule;
+    EXPECT_EQ(ValidateSchedule(schedule, SchedulePurpose::kTraining, plan.planned.memory),
+              absl::OkStatus());
+    for (const MemoryByKind& peak : plan.planned.simulated.peak) {
+      EXPECT_LE(Total(peak), Bytes(capacity));
+    }
+    const Bytes moved = BytesMoved(schedule, plan.planned.memory, GroupKind::kParameters) +
+                        BytesMoved(schedule, plan.planned.memory, GroupKind::kGradients);
+    EXPECT_GE(moved, before) << capacity;
+    before = moved;
+  }
+  EXPECT_GT(before, Bytes(0));
+}
+
+// No shape of packs and groups that one names is faster than what the search finds.
+TEST(HarmonySearch, IsNoSlowerThanAnyShapeWithEverythingKept) {
+  const PlanningProblem problem = TwoDevices(4, 4);
+  const HarmonyPlan plan = Searched(problem);
+  for (const int chunks : {1, 2}) {
+    for (const int group : {1, 2, 4}) {
+      for (const int pack : {1, 2}) {
+        if (pack > chunks) continue;
+        PlanningProblem other = problem;
+        other.schedule = InsertCommunication(
+                             BuildSchedule("harmony_pp", {.workers = 2,
+                                                          .chunks = chunks,
+                                                          .microbatches = 4,
+                                                          .options = {.forward_pack = pack,
+                                                                      .backward_pack = pack,
+                                                                      .microbatch_group = group}})
+                                 .value())
+                             .value();
+        other.partition.stages.clear();
+        for (int stage = 0; stage < 2 * chunks; ++stage) {
+          other.partition.stages.push_back(
+              {4 * stage / (2 * chunks), 4 * (stage + 1) / (2 * chunks)});
+        }
+        const auto simulated =
+            Simulate(SimulationOf(other, IdentityMapping(2), {}, other.schedule));
+        ASSERT_TRUE(simulated.ok()) << simulated.status();
+        EXPECT_LE(plan.planned.simulated.step_time, simulated->step_time);
+      }
+    }
+  }
+}
+
+TEST(HarmonySearch, SaysWhenNothingFits) {
+  PlanningProblem problem = TwoDevices(4, 2);
+  SetCapacity(problem, Bytes(150));
+  EXPECT_THAT(SearchHarmony(problem, kTools).status().ToString(),
+              testing::AllOf(testing::HasSubstr("RESOURCE_EXHAUSTED: of "),
+                             testing::HasSubstr("none fits; the smallest lacks ")));
+}
+
+TEST(HarmonySearch, NeedsALayerForEachWorker) {
+  PlanningProblem problem = TwoDevices(4, 2);
+  problem.profile.layers.resize(1);
+  EXPECT_EQ(SearchHarmony(problem, kTools).status().ToString(),
+            "INVALID_ARGUMENT: harmony has 1 layers for 2 workers");
+}
+
+// Unequal layers: the stages that it picks are balanced by time or by bytes, in order and complete.
+TEST(HarmonySearch, CutsAllLayersIntoStages) {
+  PlanningProblem problem = TwoDevices(7, 2);
+  for (int layer = 0; layer < 7; ++layer) {
+    problem.profile.layers[layer].parameters = Bytes(100 + 400 * (layer == 0));
+    problem.profile.layers[layer].forward = Nanos(50 + 30 * layer);
+  }
+  SetCapacity(problem, Bytes(1100));
+  const HarmonyPlan plan = Searched(problem);
+  int next = 0;
+  for (const StageRange& stage : plan.choice.partition.stages) {
+    EXPECT_EQ(stage.begin, next);
+    EXPECT_GT(stage.end, stage.begin);
+    next = stage.end;
+  }
+  EXPECT_EQ(next, 7);
+}
+
+}  // namespace
+}  // namespace siphon
