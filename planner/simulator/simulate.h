@@ -80,16 +80,17 @@ struct SimulationInput {
 //
 // Memory: parameters, gradients, optimizer state and `held` for the whole step, groups of them that
 // are away at its begin and end only from SWAP_IN until SWAP_OUT_END or DROP, and where they are
-// away the whole step; optimizer state of steps on the host with the host, and there the gradients
-// until they are used; weight versions from the UPDATE that makes the newer one until the last
-// backward that comes back to the older; activations from F (layer by layer) until B, or until I
-// but for `kept_for_weights`, and these until W; away from SWAP_OUT_END until SWAP_IN, and
-// meanwhile, from the start of the copy out until the end of that back in, with the host, on a
-// drive or with the lenders: with the worker there, or, where there is none, in a device's own
-// `memory`; DROP keeps the input only, of the stage or of the group's first layer; a boundary
-// tensor at its maker from its compute action until it is sent, at its user from RECV
-// (compute-only: from the start of the message) until the end of its use, and once where maker and
-// user are the same worker; workspace during F, RECOMPUTE and during B, I, W.
+// away the whole step (of what an action has only while it is at its layers, from the start of the
+// copy in until the end of the layers or of the copy out); optimizer state of steps on the host
+// with the host, and there the gradients until they are used; weight versions from the UPDATE that
+// makes the newer one until the last backward that comes back to the older; activations from F
+// (layer by layer) until B, or until I but for `kept_for_weights`, and these until W; away from
+// SWAP_OUT_END until SWAP_IN, and meanwhile, from the start of the copy out until the end of that
+// back in, with the host, on a drive or with the lenders: with the worker there, or, where there is
+// none, in a device's own `memory`; DROP keeps the input only, of the stage or of the group's first
+// layer; a boundary tensor at its maker from its compute action until it is sent, at its user from
+// RECV (compute-only: from the start of the message) until the end of its use, and once where maker
+// and user are the same worker; workspace during F, RECOMPUTE and during B, I, W.
 //
 // Errors: InvalidArgument when sizes of the input do not match each other or there is no path
 // between two devices; FailedPrecondition, with the grid and "<-- here", for a schedule that

@@ -5,8 +5,8 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "planner/status.h"
+#include "planner/strategies/check_lowering.h"
 
 namespace siphon {
 namespace {
@@ -400,66 +400,11 @@ class ProgramLowering {
   std::vector<SlotActions> before_;
 };
 
-absl::Status CheckSizes(const Schedule& schedule, const MemoryPlan& plan,
-                        const LowerMemoryOptions& options) {
-  const auto stages = static_cast<size_t>(StageCount(schedule));
-  const auto check = [&](size_t size, absl::string_view what) -> absl::Status {
-    if (size == stages) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("the memory plan has ", what, " for ", size,
-                                                   " stages, but the schedule has ", stages));
-  };
-  SIPHON_RETURN_IF_ERROR(check(plan.stages.size(), "groups"));
-  if (!options.timing.empty()) {
-    SIPHON_RETURN_IF_ERROR(check(options.timing.size(), "times of copies"));
-  }
-  if (!options.direct.empty()) {
-    SIPHON_RETURN_IF_ERROR(check(options.direct.size(), "rules for direct backwards"));
-  }
-  return options.weights.empty() ? absl::OkStatus()
-                                 : check(options.weights.size(), "residence of weights");
-}
-
-absl::Status CheckChoices(const MemoryPlan& plan) {
-  for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
-    for (const auto& [group, choice] : plan.stages[stage].groups) {
-      if (choice.placement != Placement::kRecompute || group.kind == GroupKind::kActivations) {
-        continue;
-      }
-      return absl::InvalidArgumentError(absl::StrCat(
-          GroupKindName(group.kind), " of stage ", stage,
-          " cannot be computed again: only activations take ", PlacementName(choice.placement)));
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckActions(const Schedule& schedule, const MemoryPlan& plan) {
-  for (int worker = 0; worker < WorkerCount(schedule); ++worker) {
-    for (const Action& action : schedule.programs[worker]) {
-      if (IsMemory(action.kind)) {
-        return absl::FailedPreconditionError(
-            absl::StrCat("a memory plan is for a schedule without memory actions, but worker ",
-                         worker, " has ", ToString(action)));
-      }
-      if (action.kind != ActionKind::kUpdate) continue;
-      for (const auto& [group, choice] : plan.stages[action.stage.value].groups) {
-        if (group.kind == GroupKind::kActivations || !IsSwap(choice.placement)) continue;
-        return absl::FailedPreconditionError(absl::StrCat(
-            GroupKindName(group.kind), " of stage ", action.stage.value, " cannot be away: worker ",
-            worker, " has ", ToString(action), ", which needs them in the middle of the step"));
-      }
-    }
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<Schedule> LowerMemoryPlan(Schedule schedule, const MemoryPlan& plan,
                                          const LowerMemoryOptions& options) {
-  SIPHON_RETURN_IF_ERROR(CheckSizes(schedule, plan, options));
-  SIPHON_RETURN_IF_ERROR(CheckChoices(plan));
-  SIPHON_RETURN_IF_ERROR(CheckActions(schedule, plan));
+  SIPHON_RETURN_IF_ERROR(CheckLowering(schedule, plan, options));
   std::vector<std::vector<Action>> programs;
   for (int worker = 0; worker < WorkerCount(schedule); ++worker) {
     programs.push_back(ProgramLowering(schedule, worker, plan, options).Run());
