@@ -199,7 +199,7 @@ std::vector<JobKey> MachineKeys() {
       KEY(memory, strategy,
           (OneOf{{"keep", "auto"},
                  {"recompute", "host_swap", "d2d_swap", "mpress", "optimizer_offload",
-                  "weight_offload", "l2l", "harmony", "nvme_swap"}}),
+                  "weight_offload", "l2l", "vdnn", "capacity_based", "harmony", "nvme_swap"}}),
           "what happens to activations between forward and backward; auto is keep today"),
       KEY(memory, plan, NotBuiltYet<std::string>{}, "a plan file to follow instead"),
       KEY(memory, capacity, AnyValue(),
