@@ -277,8 +277,8 @@ TEST_F(PlanCommand, NamesWhatTheInputLacks) {
   EXPECT_EQ(Run({}).code, kExitBadInput);
   EXPECT_THAT(error({job, "--strategy", "hope"}),
               HasSubstr("no memory strategy is called 'hope'; there are keep, recompute"));
-  EXPECT_THAT(error({job, "--set", "memory.strategy=l2l"}),
-              HasSubstr("--set memory.strategy: no memory strategy is called 'l2l'"));
+  EXPECT_THAT(error({job, "--set", "memory.strategy=harmony"}),
+              HasSubstr("--set memory.strategy: no memory strategy is called 'harmony'"));
   EXPECT_THAT(error({job, "--set", "pipeline.backend=cuda"}),
               HasSubstr("pipeline.backend: cuda, but nothing says which devices; write "
                         "topology.name, or give --device (V100"));
