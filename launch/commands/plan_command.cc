@@ -12,6 +12,7 @@
 #include "launch/commands/command.h"
 #include "launch/commands/plan_fixes.h"
 #include "launch/commands/plan_page.h"
+#include "launch/commands/plan_published.h"
 #include "launch/commands/plan_report.h"
 #include "launch/commands/plan_study.h"
 #include "launch/output/text_file.h"
@@ -28,6 +29,7 @@ struct PlanArguments {
   std::vector<std::string> what_ifs;
   std::string output;
   std::string page;
+  std::string published;
   PlanDetail detail = PlanDetail::kSummary;
   OutputFormat format = OutputFormat::kText;
 };
@@ -74,7 +76,19 @@ absl::Status WriteFiles(const PlanArguments& arguments, const PlanReport& report
   return WriteTextFile(arguments.page, TimelineHtml(PlanPage(report)));
 }
 
+int ShowPublished(const PlanArguments& arguments) {
+  const auto text = [&] {
+    Progress progress;
+    return PublishedPlans(arguments.published, arguments.format,
+                          [&](absl::string_view doing) { progress.Say(doing); });
+  }();
+  if (!text.ok()) return ReportError(text.status());
+  std::fputs(text->c_str(), stdout);
+  return kExitDone;
+}
+
 int Plan(const PlanArguments& arguments) {
+  if (!arguments.published.empty()) return ShowPublished(arguments);
   if (arguments.request.job.job.empty()) {
     return ReportError(
         absl::InvalidArgumentError("plan needs a job file: siphon plan --config JOB.yaml"));
@@ -142,6 +156,11 @@ RunCommand AddPlanCommand(CLI::App& app) {
       "--explain", [arguments] { arguments->detail = PlanDetail::kGroups; },
       "Show for each tensor group how long nobody needs it, what each way would cost, and why it "
       "goes where it goes");
+  command
+      ->add_option("--published", arguments->published,
+                   "Our plans beside the tables and figures of MPress; needs no job")
+      ->check(CLI::IsMember(PublishedSections()))
+      ->type_name("SECTION");
   AddFormat(command, &arguments->format);
   command->footer(absl::StrCat(
       "Strategies:\n", StrategiesText(),

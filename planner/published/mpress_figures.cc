@@ -89,13 +89,15 @@ const std::vector<MpressFigure>& MpressFigures() {
 
 absl::StatusOr<std::vector<MpressRun>> RunFigure(const MpressFigure& figure,
                                                  const Topology& topology, const MpressTools& tools,
-                                                 const std::vector<MemoryStrategy>& strategies) {
+                                                 const std::vector<MemoryStrategy>& strategies,
+                                                 MpressProgress say) {
   std::vector<MpressRun> runs;
   for (const std::string& model : figure.models) {
     SIPHON_ASSIGN_OR_RETURN(const MpressRow row, FindMpressRow(model));
     SIPHON_ASSIGN_OR_RETURN(const MpressInstance instance,
                             MakeMpressInstance(row, topology, tools));
     for (const MemoryStrategy& strategy : strategies) {
+      say(absl::StrCat("Figure ", figure.name, ": ", model, " under ", strategy.name));
       absl::StatusOr<MpressRun> run = RunInstance(instance, strategy);
       if (!run.ok()) return Annotate(run.status(), absl::StrCat(model, ", ", strategy.name));
       runs.push_back(*std::move(run));

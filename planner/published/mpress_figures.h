@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "planner/published/mpress_instance.h"
@@ -44,10 +45,13 @@ struct MpressFigure {
 // planned here.
 const std::vector<MpressFigure>& MpressFigures();
 
+// Is told what is being planned.
+using MpressProgress = absl::FunctionRef<void(absl::string_view doing)>;
+
 // Each model under each strategy. Errors: as MakeMpressInstance and RunInstance.
-absl::StatusOr<std::vector<MpressRun>> RunFigure(const MpressFigure& figure,
-                                                 const Topology& topology, const MpressTools& tools,
-                                                 const std::vector<MemoryStrategy>& strategies);
+absl::StatusOr<std::vector<MpressRun>> RunFigure(
+    const MpressFigure& figure, const Topology& topology, const MpressTools& tools,
+    const std::vector<MemoryStrategy>& strategies, MpressProgress say = [](absl::string_view) {});
 
 Outcome PublishedOutcome(const MpressFigure& figure, absl::string_view model,
                          absl::string_view strategy);

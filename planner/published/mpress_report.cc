@@ -1,36 +1,114 @@
 #include "planner/published/mpress_report.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "planner/published/mpress_figure9.h"
-#include "planner/published/mpress_figures.h"
 #include "planner/published/mpress_table3.h"
 #include "planner/published/mpress_table4.h"
 #include "planner/status.h"
 
 namespace siphon {
+namespace {
 
-absl::StatusOr<std::string> MpressReport(const MpressServers& servers, const MpressTools& tools,
-                                         const std::vector<MemoryStrategy>& strategies) {
-  std::string text = MpressTable3Text();
-  std::vector<MpressRun> for_table4;
-  for (const MpressFigure& figure : MpressFigures()) {
-    const Topology& topology = figure.name == "7"    ? servers.bert
-                               : figure.name == "8a" ? servers.gpt
-                                                     : servers.a100;
-    SIPHON_ASSIGN_OR_RETURN(const std::vector<MpressRun> runs,
-                            RunFigure(figure, topology, tools, strategies));
-    absl::StrAppend(&text, "\n", MpressFigureText(figure, runs));
-    if (figure.name == "8b") continue;  // Table IV is about the other two
-    for (const MpressRun& run : runs) {
-      if (run.strategy == "mpress" || run.strategy == "auto") for_table4.push_back(run);
-    }
+bool Asks(const std::vector<MpressSection>& sections, MpressSection section) {
+  return std::find(sections.begin(), sections.end(), section) != sections.end();
+}
+
+MpressSection SectionOf(const MpressFigure& figure) {
+  return figure.name == "7" ? MpressSection::kFigure7 : MpressSection::kFigure8;
+}
+
+const Topology& ServerOf(const MpressFigure& figure, const MpressServers& servers) {
+  if (figure.name == "7") return servers.bert;
+  return figure.name == "8a" ? servers.gpt : servers.a100;
+}
+
+bool IsPlanOfTable4(absl::string_view strategy) {
+  return strategy == "mpress" || strategy == "auto";
+}
+
+bool IsModelOfTable4(absl::string_view model) {
+  const std::vector<MpressSavings>& rows = MpressTable4();
+  return std::any_of(rows.begin(), rows.end(),
+                     [&](const MpressSavings& row) { return row.model == model; });
+}
+
+std::vector<MpressRun> RunsForTable4(const std::vector<MpressRun>& runs) {
+  std::vector<MpressRun> chosen;
+  for (const MpressRun& run : runs) {
+    if (IsPlanOfTable4(run.strategy) && IsModelOfTable4(run.model)) chosen.push_back(run);
   }
-  absl::StrAppend(&text, "\n", MpressTable4Text(for_table4));
-  for (const Topology* topology : {&servers.gpt, &servers.a100}) {
-    SIPHON_ASSIGN_OR_RETURN(const MpressFigure9 figure, RunMpressFigure9(*topology, tools));
-    absl::StrAppend(&text, "\n", MpressFigure9Text(figure, topology->copy_engines));
+  return chosen;
+}
+
+// `figure` with no models and strategies but those of Table IV.
+absl::StatusOr<std::vector<MpressRun>> RunTable4(MpressFigure figure, const MpressRequest& request,
+                                                 MpressProgress say) {
+  std::erase_if(figure.models, [](const std::string& model) { return !IsModelOfTable4(model); });
+  std::vector<MemoryStrategy> strategies = request.strategies;
+  std::erase_if(strategies,
+                [](const MemoryStrategy& strategy) { return !IsPlanOfTable4(strategy.name); });
+  return RunFigure(figure, ServerOf(figure, request.servers), request.tools, strategies, say);
+}
+
+constexpr char kAssumptions[] =
+    "Assumed, for all rows alike, as the paper does not say it: shapes of the models (GPT: hidden "
+    "4096, sequence 1024;\nBert: hidden 1024, sequence 512; the larger Berts the shape closest to "
+    "Table II), 32 microbatches a step, 1 GB of each\ndevice for its driver, stages balanced by "
+    "operations, times from the devices' data sheets and Megatron's share of them.\nSteps are "
+    "simulated: copies run beside the computation at the links' measured rates.\n";
+
+}  // namespace
+
+const std::vector<MpressSectionName>& MpressSectionNames() {
+  static const auto* const names =
+      new std::vector<MpressSectionName>{{MpressSection::kTable3, "table3"},
+                                         {MpressSection::kFigure7, "figure7"},
+                                         {MpressSection::kFigure8, "figure8"},
+                                         {MpressSection::kTable4, "table4"},
+                                         {MpressSection::kFigure9, "figure9"}};
+  return *names;
+}
+
+absl::StatusOr<MpressReport> RunMpressReport(const MpressRequest& request, MpressProgress say) {
+  MpressReport report{.sections = request.sections};
+  for (const MpressFigure& figure : MpressFigures()) {
+    std::vector<MpressRun> for_table4;
+    if (Asks(request.sections, SectionOf(figure))) {
+      SIPHON_ASSIGN_OR_RETURN(std::vector<MpressRun> runs,
+                              RunFigure(figure, ServerOf(figure, request.servers), request.tools,
+                                        request.strategies, say));
+      for_table4 = RunsForTable4(runs);
+      report.figures.push_back({figure, std::move(runs)});
+    } else if (Asks(request.sections, MpressSection::kTable4) && figure.name != "8b") {
+      SIPHON_ASSIGN_OR_RETURN(for_table4, RunTable4(figure, request, say));
+    }
+    // Table IV is about the servers with V100.
+    if (figure.name == "8b") continue;
+    report.table4.insert(report.table4.end(), for_table4.begin(), for_table4.end());
+  }
+  if (!Asks(request.sections, MpressSection::kFigure9)) return report;
+  for (const Topology* server : {&request.servers.gpt, &request.servers.a100}) {
+    say(absl::StrCat("Figure 9 on ", server->name));
+    SIPHON_ASSIGN_OR_RETURN(MpressFigure9 figure, RunMpressFigure9(*server, request.tools));
+    report.figure9.push_back({std::move(figure), server->copy_engines});
+  }
+  return report;
+}
+
+std::string MpressReportText(const MpressReport& report) {
+  std::string text = kAssumptions;
+  const bool shows_table4 = Asks(report.sections, MpressSection::kTable4);
+  if (Asks(report.sections, MpressSection::kTable3)) {
+    absl::StrAppend(&text, "\n", MpressTable3Text());
+  }
+  for (const auto& [figure, runs] : report.figures) {
+    absl::StrAppend(&text, "\n", MpressFigureText(figure, runs));
+  }
+  if (shows_table4) absl::StrAppend(&text, "\n", MpressTable4Text(report.table4));
+  for (const auto& [figure, engines] : report.figure9) {
+    absl::StrAppend(&text, "\n", MpressFigure9Text(figure, engines));
   }
   return text;
 }

@@ -5,7 +5,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "planner/published/mpress_figure9.h"
+#include "planner/published/mpress_figures.h"
 #include "planner/published/mpress_instance.h"
+#include "planner/published/mpress_run.h"
 #include "planner/strategies/memory_strategy.h"
 
 namespace siphon {
@@ -17,11 +21,49 @@ struct MpressServers {
   Topology a100;  // what the paper calls DGX-2
 };
 
-// Tables III and IV, Figures 7, 8 and 9, each with ours beside the paper's. `strategies` are the
-// columns of Figures 7 and 8; those of them called mpress and auto are the plans of Table IV.
+// A part of the paper's evaluation.
+enum class MpressSection { kTable3, kTable4, kFigure7, kFigure8, kFigure9 };
+struct MpressSectionName {
+  MpressSection section;
+  absl::string_view name;
+};
+// "table3", ..., in the order in which they are printed.
+const std::vector<MpressSectionName>& MpressSectionNames();
+
+// A figure of the paper and our runs of its models.
+struct MpressFigureRuns {
+  MpressFigure figure;
+  std::vector<MpressRun> runs;
+};
+
+struct MpressFigure9Runs {
+  MpressFigure9 figure;
+  CopyEngines engines = CopyEngines::kOnePerPeer;
+};
+
+// Ours, of the sections that were asked for.
+struct MpressReport {
+  std::vector<MpressSection> sections;
+  std::vector<MpressFigureRuns> figures;
+  std::vector<MpressRun> table4;  // mpress and auto on its four models
+  std::vector<MpressFigure9Runs> figure9;
+};
+
+struct MpressRequest {
+  MpressServers servers;
+  MpressTools tools;
+  // The columns of Figures 7 and 8; those of them called mpress and auto are the plans of Table IV.
+  std::vector<MemoryStrategy> strategies;
+  std::vector<MpressSection> sections;
+};
+
+// Plans the models of the sections, telling `say` before each what is being planned. Table IV takes
+// the runs of Figures 7 and 8 where these are asked for, too.
 // Errors: as RunFigure and RunMpressFigure9.
-absl::StatusOr<std::string> MpressReport(const MpressServers& servers, const MpressTools& tools,
-                                         const std::vector<MemoryStrategy>& strategies);
+absl::StatusOr<MpressReport> RunMpressReport(const MpressRequest& request, MpressProgress say);
+
+// Ours beside the paper's, with what is assumed, and why what deviates does.
+std::string MpressReportText(const MpressReport& report);
 
 }  // namespace siphon
 

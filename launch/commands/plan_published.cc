@@ -1,0 +1,144 @@
+// siphon plan --published: MPress's evaluation, planned anew.
+
+#include "launch/commands/plan_published.h"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "launch/topology/topology_file.h"
+#include "partitioner/partition_model.h"
+#include "pipeline/schedules/build_schedule.h"
+#include "planner/published/mpress_report.h"
+#include "planner/published/mpress_table3.h"
+#include "planner/status.h"
+#include "planner/strategies/memory_strategy.h"
+
+namespace siphon {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr absl::string_view kAll = "all";
+// Section IV.C has the GPUs of p3dn.24xlarge "with much larger CPU memory" than its 768 GB and with
+// NVMe drives, and no figures. ASSUMED: twice as much, and the drives of p3dn.24xlarge.
+constexpr Bytes kGptHostMemory{1'536'000'000'000};
+
+absl::StatusOr<MpressServers> Servers() {
+  MpressServers servers;
+  SIPHON_ASSIGN_OR_RETURN(servers.bert, FindTopologyPreset("aws_p3dn_24xlarge"));
+  SIPHON_ASSIGN_OR_RETURN(servers.gpt, FindTopologyPreset("dgx1_v100"));
+  servers.gpt.host_memory = kGptHostMemory;
+  servers.gpt.drives = servers.bert.drives;
+  SIPHON_ASSIGN_OR_RETURN(servers.a100, FindTopologyPreset("dgx_a100"));
+  return servers;
+}
+
+MpressTools Tools() {
+  return {.build_schedule = BuildSchedule, .partition = [](const ModelSpec& model, int stages) {
+            return PartitionModel(model, stages, "balanced");
+          }};
+}
+
+absl::StatusOr<std::vector<MpressSection>> SectionsNamed(absl::string_view name) {
+  std::vector<MpressSection> sections;
+  for (const auto& [section, known] : MpressSectionNames()) {
+    if (name == kAll || name == known) sections.push_back(section);
+  }
+  if (!sections.empty()) return sections;
+  return absl::NotFoundError(absl::StrCat("--published: no section '", name,
+                                          "'; known: ", absl::StrJoin(PublishedSections(), ", ")));
+}
+
+Json SavedJson(const MemorySaved& saved) {
+  Json stages = Json::array();
+  for (const StageId stage : saved.stages) stages.push_back(stage.value);
+  return {{"bytes", saved.bytes.value}, {"stages", std::move(stages)}};
+}
+
+Json RunJson(const MpressRun& run) {
+  Json json{{"model", run.model}, {"strategy", run.strategy}, {"fits", run.status.ok()}};
+  if (!run.status.ok()) {
+    json["reason"] = std::string(run.status.message());
+    return json;
+  }
+  json["step_ns"] = run.step_time.value;
+  json["samples_per_second"] = run.samples_per_second;
+  json["tflops"] = run.tflops;
+  json["recompute"] = SavedJson(run.recomputed);
+  json["host_swap"] = SavedJson(run.host);
+  json["d2d_swap"] = SavedJson(run.peers);
+  return json;
+}
+
+Json FigureJson(const MpressFigure& figure, const std::vector<MpressRun>& runs) {
+  Json json{{"figure", figure.name}, {"runs", Json::array()}, {"ratios", Json::array()}};
+  for (const MpressRun& run : runs) {
+    Json& row = json["runs"].emplace_back(RunJson(run));
+    const Outcome published = PublishedOutcome(figure, run.model, run.strategy);
+    row["published_fits"] =
+        published == Outcome::kNotShown ? Json(nullptr) : Json(published == Outcome::kRuns);
+  }
+  for (const MpressRatio& ratio : figure.ratios) {
+    const std::optional<double> ours = RatioOf(runs, ratio);
+    json["ratios"].push_back({{"model", ratio.model},
+                              {"strategy", ratio.strategy},
+                              {"over", ratio.over},
+                              {"ours", ours ? Json(*ours) : Json(nullptr)},
+                              {"published", ratio.ratio}});
+  }
+  return json;
+}
+
+Json Table3Json() {
+  Json rows = Json::array();
+  for (const MpressTensor& tensor : MpressTable3()) {
+    rows.push_back({{"model", tensor.model},
+                    {"tensor", tensor.name},
+                    {"choice", std::string(PlacementName(MpressChoice(tensor.times)))},
+                    {"published", std::string(PlacementName(tensor.choice))}});
+  }
+  return rows;
+}
+
+std::string ReportJson(const MpressReport& report) {
+  Json json = Json::object();
+  for (const MpressSection section : report.sections) {
+    if (section == MpressSection::kTable3) json["table_3"] = Table3Json();
+    if (section != MpressSection::kTable4) continue;
+    json["table_4"] = Json::array();
+    for (const MpressRun& run : report.table4) json["table_4"].push_back(RunJson(run));
+  }
+  for (const auto& [figure, runs] : report.figures) {
+    json["figures"].push_back(FigureJson(figure, runs));
+  }
+  for (const auto& [figure, engines] : report.figure9) {
+    json["figure_9"].push_back({{"machine", figure.machine},
+                                {"plain_ns", figure.plain.value},
+                                {"mapped_ns", figure.mapped.value},
+                                {"striped_ns", figure.striped.value},
+                                {"complete_ns", figure.complete.value}});
+  }
+  return json.dump(2) + "\n";
+}
+
+}  // namespace
+
+std::vector<std::string> PublishedSections() {
+  std::vector<std::string> names{std::string(kAll)};
+  for (const MpressSectionName& section : MpressSectionNames()) names.emplace_back(section.name);
+  return names;
+}
+
+absl::StatusOr<std::string> PublishedPlans(absl::string_view section, OutputFormat format,
+                                           absl::FunctionRef<void(absl::string_view)> say) {
+  MpressRequest request{.tools = Tools(), .strategies = MemoryStrategies()};
+  SIPHON_ASSIGN_OR_RETURN(request.sections, SectionsNamed(section));
+  SIPHON_ASSIGN_OR_RETURN(request.servers, Servers());
+  SIPHON_ASSIGN_OR_RETURN(const MpressReport report, RunMpressReport(request, say));
+  return format == OutputFormat::kJson ? ReportJson(report) : MpressReportText(report);
+}
+
+}  // namespace siphon
