@@ -87,7 +87,8 @@ Json FigureJson(const MpressFigure& figure, const std::vector<MpressRun>& runs) 
                               {"strategy", ratio.strategy},
                               {"over", ratio.over},
                               {"ours", ours ? Json(*ours) : Json(nullptr)},
-                              {"published", ratio.ratio}});
+                              {"published", ratio.ratio},
+                              {"published_most", ratio.most > 0 ? ratio.most : ratio.ratio}});
   }
   return json;
 }
@@ -134,7 +135,8 @@ std::vector<std::string> PublishedSections() {
 
 absl::StatusOr<std::string> PublishedPlans(absl::string_view section, OutputFormat format,
                                            absl::FunctionRef<void(absl::string_view)> say) {
-  MpressRequest request{.tools = Tools(), .strategies = MemoryStrategies()};
+  MpressRequest request{
+      .tools = Tools(), .strategies = MemoryStrategies(), .baselines = MemoryBaselines()};
   SIPHON_ASSIGN_OR_RETURN(request.sections, SectionsNamed(section));
   SIPHON_ASSIGN_OR_RETURN(request.servers, Servers());
   SIPHON_ASSIGN_OR_RETURN(const MpressReport report, RunMpressReport(request, say));

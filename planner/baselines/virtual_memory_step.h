@@ -7,8 +7,8 @@
 namespace siphon {
 
 // Data parallelism where each of N devices has a copy of everything in virtual memory of its own,
-// after the analysis of Harmony (Li et al., HotOS 2021, "Analytical comparison"): a device holds one
-// layer's operation at a time. What it needs comes in before, and goes out behind it:
+// after the analysis of Harmony (Li et al., HotOS 2021, "Analytical comparison"): a device holds
+// one layer's operation at a time. What it needs comes in before, and goes out behind it:
 //   forward    in: weights                          out: weights, what it saved
 //   backward   in: weights, gradients, what it saved   out: weights, gradients
 //   update     in and out: weights, gradients, optimizer state; once a step, on the device

@@ -14,11 +14,12 @@ namespace siphon {
 namespace {
 
 enum class WeightPlace { kDevices, kHost };
-enum class StatePlace { kHost, kDrives };
+// kHostFirst: on drives what host memory has no room for, the last layers'.
+enum class StatePlace { kHostFirst, kDrives };
 
 struct ZeroPlaces {
   WeightPlace weights = WeightPlace::kDevices;
-  StatePlace state = StatePlace::kHost;
+  StatePlace state = StatePlace::kHostFirst;
 };
 
 // Room for two of something, used in turn.
@@ -37,7 +38,11 @@ class ZeroSimulation {
  public:
   ZeroSimulation(const BaselineProblem& problem, const ServerRates& rates, const ZeroPlaces& places,
                  bool recomputes)
-      : problem_(problem), rates_(rates), places_(places), recomputes_(recomputes) {}
+      : problem_(problem),
+        rates_(rates),
+        places_(places),
+        recomputes_(recomputes),
+        on_drives_(LayersOnDrives()) {}
 
   BaselineStep Run() {
     for (int microbatch = 0; microbatch < problem_.microbatches; ++microbatch) {
@@ -93,6 +98,29 @@ class ZeroSimulation {
     }
   }
 
+  // [layer]: whether its optimizer state is there.
+  std::vector<bool> LayersOnDrives() const {
+    const size_t layers = problem_.profile.layers.size();
+    if (places_.state == StatePlace::kDrives) return std::vector<bool>(layers, true);
+    std::vector<bool> on_drives(layers, false);
+    const Bytes host = problem_.topology.host_memory;
+    if (problem_.topology.drives.empty() || host == Bytes(0)) return on_drives;
+    Bytes taken = HeldWithoutState();
+    for (size_t layer = 0; layer < layers; ++layer) {
+      const Bytes state = problem_.profile.layers[layer].optimizer_state;
+      on_drives[layer] = taken + state > host;
+      if (!on_drives[layer]) taken += state;
+    }
+    return on_drives;
+  }
+
+  // By the host.
+  Bytes HeldWithoutState() const {
+    const ProfileTotals totals = TotalsOf(problem_.profile);
+    const bool weights = places_.weights == WeightPlace::kHost;
+    return totals.gradients + (weights ? totals.parameters : Bytes(0));
+  }
+
   // The host's part of a layer, by its share of the parameters.
   Nanos HostStep(const LayerProfile& layer, Bytes all) const {
     if (all == Bytes(0)) return Nanos(0);
@@ -107,12 +135,16 @@ class ZeroSimulation {
     BaselineLane host;
     BaselineLane write;
     BaselineLane back;
-    for (const LayerProfile& layer : problem_.profile.layers) {
-      const bool on_drives = places_.state == StatePlace::kDrives;
-      const Bytes moved = on_drives ? layer.optimizer_state : Bytes(0);
-      const Nanos there = read.Run(begin, TimeFor(moved, rates_.drives_read));
+    for (size_t index = 0; index < on_drives_.size(); ++index) {
+      const LayerProfile& layer = problem_.profile.layers[index];
+      Nanos there = begin;
+      if (on_drives_[index]) {
+        there = read.Run(begin, TimeFor(layer.optimizer_state, rates_.drives_read));
+      }
       const Nanos stepped = host.Run(there, HostStep(layer, all));
-      write.Run(stepped, TimeFor(moved, rates_.drives_write));
+      if (on_drives_[index]) {
+        write.Run(stepped, TimeFor(layer.optimizer_state, rates_.drives_write));
+      }
       if (places_.weights == WeightPlace::kHost) continue;
       back.Run(stepped, TimeFor(Own(layer.parameters), rates_.from_host));
     }
@@ -122,15 +154,16 @@ class ZeroSimulation {
   BaselineStep Memory() const {
     const ProfileTotals totals = TotalsOf(problem_.profile);
     const bool on_devices = places_.weights == WeightPlace::kDevices;
-    const bool on_drives = places_.state == StatePlace::kDrives;
     BaselineStep step;
     step.device = on_devices ? Own(totals.parameters) : Bytes(0);
     step.device += totals.largest_parameters * 2 + totals.largest_gradients * 2;
     step.device += recomputes_ ? totals.boundaries + totals.largest_saved : totals.saved;
     step.device += totals.largest_workspace;
-    step.host = totals.gradients;
-    if (!on_devices) step.host += totals.parameters;
-    (on_drives ? step.drives : step.host) += totals.optimizer_state;
+    step.host = HeldWithoutState();
+    for (size_t layer = 0; layer < on_drives_.size(); ++layer) {
+      const Bytes state = problem_.profile.layers[layer].optimizer_state;
+      (on_drives_[layer] ? step.drives : step.host) += state;
+    }
     return step;
   }
 
@@ -138,6 +171,7 @@ class ZeroSimulation {
   const ServerRates& rates_;
   const ZeroPlaces places_;
   const bool recomputes_;
+  const std::vector<bool> on_drives_;
   BaselineLane compute_;
   BaselineLane fabric_;
   BaselineLane to_host_;
@@ -159,13 +193,17 @@ absl::StatusOr<BaselineStep> ZeroStep(const BaselineProblem& problem, const Zero
 }  // namespace
 
 absl::StatusOr<BaselineStep> ZeroOffloadStep(const BaselineProblem& problem) {
-  return ZeroStep(problem, {.weights = WeightPlace::kDevices, .state = StatePlace::kHost});
+  BaselineProblem without_drives = problem;
+  without_drives.topology.drives.clear();
+  return ZeroStep(without_drives, {.weights = WeightPlace::kDevices});
 }
 
 absl::StatusOr<BaselineStep> ZeroInfinityStep(const BaselineProblem& problem) {
-  const bool drives = !problem.topology.drives.empty();
-  return ZeroStep(problem, {.weights = WeightPlace::kHost,
-                            .state = drives ? StatePlace::kDrives : StatePlace::kHost});
+  return ZeroStep(problem, {.weights = WeightPlace::kHost});
+}
+
+absl::StatusOr<BaselineStep> ZeroInfinityNvmeStep(const BaselineProblem& problem) {
+  return ZeroStep(problem, {.weights = WeightPlace::kHost, .state = StatePlace::kDrives});
 }
 
 }  // namespace siphon

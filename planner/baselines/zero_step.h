@@ -27,10 +27,13 @@ namespace siphon {
 absl::StatusOr<BaselineStep> ZeroOffloadStep(const BaselineProblem& problem);
 
 // ZeRO-Infinity (Rajbhandari et al., SC 2021, section 5): weights are in host memory, of which each
-// device brings its 1/N over its own uplink before a layer is gathered; the optimizer's state is on
-// NVMe, where there are drives (otherwise in host memory too), and is read, stepped and written
-// layer by layer, all three at once.
+// device brings its 1/N over its own uplink before a layer is gathered. Optimizer state for which
+// host memory has no room is on NVMe drives, and is read, stepped and written layer by layer, all
+// three at once.
 absl::StatusOr<BaselineStep> ZeroInfinityStep(const BaselineProblem& problem);
+
+// The same with all optimizer state on drives, whatever room the host has.
+absl::StatusOr<BaselineStep> ZeroInfinityNvmeStep(const BaselineProblem& problem);
 
 }  // namespace siphon
 

@@ -1,6 +1,7 @@
 #include "planner/published/mpress_figures.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -14,6 +15,14 @@ void AddBars(MpressFigure& figure, const char* strategy, size_t fails_from) {
   for (size_t model = 0; model < figure.models.size(); ++model) {
     figure.bars.push_back(
         {figure.models[model], strategy, model < fails_from ? Outcome::kRuns : Outcome::kFails});
+  }
+}
+
+// `ratio` for each of the figure's models.
+void AddRatios(MpressFigure& figure, MpressRatio ratio) {
+  for (const std::string& model : figure.models) {
+    ratio.model = model;
+    figure.ratios.push_back(ratio);
   }
 }
 
@@ -44,6 +53,11 @@ MpressFigure Figure8a() {
                       .ratios = {{"GPT-10.3B", "recompute", "mpress", 0.808}}};
   AddBars(figure, "keep", 1);
   AddBars(figure, "recompute", 2);
+  AddBars(figure, "zero_offload", 4);
+  AddBars(figure, "zero_infinity", 4);
+  AddRatios(figure,
+            {.strategy = "zero_infinity", .over = "zero_offload", .ratio = 1.206, .most = 1.238});
+  AddRatios(figure, {.strategy = "mpress", .over = "zero_infinity", .ratio = 1.37, .most = 1.408});
   AddBars(figure, "mpress", 4);
   return figure;
 }
@@ -54,6 +68,10 @@ MpressFigure Figure8b() {
                       .models = {"GPT-5.3B", "GPT-10.3B", "GPT-15.4B", "GPT-20.4B", "GPT-25.5B"}};
   AddBars(figure, "recompute", 3);
   AddBars(figure, "mpress", 5);
+  AddBars(figure, "zero_offload", 5);
+  AddBars(figure, "zero_infinity", 5);
+  AddRatios(figure, {.strategy = "zero_offload", .over = "mpress", .ratio = 0.552, .most = 0.696});
+  AddRatios(figure, {.strategy = "zero_infinity", .over = "mpress", .ratio = 0.3, .most = 0.768});
   // Section IV.C gives no limit for DAPPLE alone here, but what fits into 32 GB fits into 40.
   figure.bars.push_back({"GPT-5.3B", "keep", Outcome::kRuns});
   return figure;
@@ -65,6 +83,15 @@ const MpressRun* FindRun(const std::vector<MpressRun>& runs, absl::string_view m
     return run.model == model && run.strategy == strategy;
   });
   return found == runs.end() ? nullptr : &*found;
+}
+
+// The ratio of baselines that step after one microbatch.
+MpressRatio WithOneMicrobatch(const std::vector<MpressRun>& runs, MpressRatio ratio) {
+  for (std::string* name : {&ratio.strategy, &ratio.over}) {
+    std::string one = absl::StrCat(*name, "/1");
+    if (FindRun(runs, ratio.model, one) != nullptr) *name = std::move(one);
+  }
+  return ratio;
 }
 
 absl::string_view OutcomeName(Outcome outcome) {
@@ -106,6 +133,29 @@ absl::StatusOr<std::vector<MpressRun>> RunFigure(const MpressFigure& figure,
   return runs;
 }
 
+absl::StatusOr<std::vector<MpressRun>> RunBaselines(const MpressFigure& figure,
+                                                    const Topology& topology,
+                                                    const MpressTools& tools,
+                                                    const std::vector<MemoryBaseline>& baselines,
+                                                    MpressProgress say) {
+  std::vector<MpressRun> runs;
+  for (const std::string& model : figure.models) {
+    SIPHON_ASSIGN_OR_RETURN(const MpressRow row, FindMpressRow(model));
+    SIPHON_ASSIGN_OR_RETURN(const MpressInstance instance,
+                            MakeMpressInstance(row, topology, tools));
+    for (const MemoryBaseline& baseline : baselines) {
+      say(absl::StrCat("Figure ", figure.name, ": ", model, " under ", baseline.name));
+      for (const BaselineStepSize size :
+           {BaselineStepSize::kAsPipelines, BaselineStepSize::kOneMicrobatch}) {
+        absl::StatusOr<MpressRun> run = RunBaseline(instance, baseline, size);
+        if (!run.ok()) return Annotate(run.status(), absl::StrCat(model, ", ", baseline.name));
+        runs.push_back(*std::move(run));
+      }
+    }
+  }
+  return runs;
+}
+
 Outcome PublishedOutcome(const MpressFigure& figure, absl::string_view model,
                          absl::string_view strategy) {
   for (const MpressBar& bar : figure.bars) {
@@ -124,10 +174,11 @@ std::optional<double> RatioOf(const std::vector<MpressRun>& runs, const MpressRa
 }
 
 std::string MpressFigureText(const MpressFigure& figure, const std::vector<MpressRun>& runs) {
-  std::string text = absl::StrCat("MPress, Figure ", figure.name, ": ", figure.machine,
-                                  "\nmodel       strategy           published  ours    TFLOPS\n");
+  std::string text =
+      absl::StrCat("MPress, Figure ", figure.name, ": ", figure.machine,
+                   "\nmodel       strategy                published  ours    TFLOPS\n");
   for (const MpressRun& run : runs) {
-    absl::StrAppendFormat(&text, "%-11s %-18s %-10s %-6s", run.model, run.strategy,
+    absl::StrAppendFormat(&text, "%-11s %-23s %-10s %-6s", run.model, run.strategy,
                           OutcomeName(PublishedOutcome(figure, run.model, run.strategy)),
                           run.status.ok() ? "runs" : "fails");
     if (run.status.ok()) {
@@ -138,9 +189,13 @@ std::string MpressFigureText(const MpressFigure& figure, const std::vector<Mpres
   }
   for (const MpressRatio& ratio : figure.ratios) {
     const std::optional<double> ours = RatioOf(runs, ratio);
-    absl::StrAppendFormat(&text, "%s: throughput of %s over %s: %s, published %.2f\n", ratio.model,
-                          ratio.strategy, ratio.over,
-                          ours ? absl::StrFormat("%.2f", *ours) : "one does not run", ratio.ratio);
+    absl::StrAppendFormat(&text, "%s: throughput of %s over %s: %s", ratio.model, ratio.strategy,
+                          ratio.over, ours ? absl::StrFormat("%.2f", *ours) : "one does not run");
+    const std::optional<double> other = RatioOf(runs, WithOneMicrobatch(runs, ratio));
+    if (other && ours != other) absl::StrAppendFormat(&text, " (/1: %.2f)", *other);
+    absl::StrAppendFormat(&text, ", published %.2f", ratio.ratio);
+    if (ratio.most > 0) absl::StrAppendFormat(&text, " to %.2f", ratio.most);
+    text += '\n';
   }
   return text;
 }

@@ -8,6 +8,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "planner/baselines/memory_baseline.h"
 #include "planner/published/mpress_instance.h"
 #include "planner/published/mpress_run.h"
 #include "planner/strategies/memory_strategy.h"
@@ -25,12 +26,14 @@ struct MpressBar {
   Outcome outcome = Outcome::kNotShown;
 };
 
-// Throughput of one strategy over that of another, on one model.
+// Throughput of one strategy over that of another, on one model. The text gives some for all models
+// of a figure together, as a range from `ratio` to `most`; `most` is 0 where it is one number.
 struct MpressRatio {
   std::string model;
   std::string strategy;
   std::string over;
   double ratio = 0;
+  double most = 0;
 };
 
 struct MpressFigure {
@@ -41,8 +44,7 @@ struct MpressFigure {
   std::vector<MpressRatio> ratios;
 };
 // Figure 7 (Bert on PipeDream, p3dn.24xlarge), 8a (GPT on DAPPLE, DGX-1 with V100) and 8b (GPT, the
-// A100 server, "DGX-2" in the paper). The ZeRO systems of Figure 8 are data-parallel and not
-// planned here.
+// A100 server, "DGX-2" in the paper). The ZeRO systems of Figure 8 are planner/baselines.
 const std::vector<MpressFigure>& MpressFigures();
 
 // Is told what is being planned.
@@ -53,12 +55,18 @@ absl::StatusOr<std::vector<MpressRun>> RunFigure(
     const MpressFigure& figure, const Topology& topology, const MpressTools& tools,
     const std::vector<MemoryStrategy>& strategies, MpressProgress say = [](absl::string_view) {});
 
+// Each model under each baseline, with both sizes of a step.
+// Errors: as MakeMpressInstance; those of baselines but for ResourceExhausted.
+absl::StatusOr<std::vector<MpressRun>> RunBaselines(
+    const MpressFigure& figure, const Topology& topology, const MpressTools& tools,
+    const std::vector<MemoryBaseline>& baselines, MpressProgress say = [](absl::string_view) {});
+
 Outcome PublishedOutcome(const MpressFigure& figure, absl::string_view model,
                          absl::string_view strategy);
 // Nothing where one of the two does not run.
 std::optional<double> RatioOf(const std::vector<MpressRun>& runs, const MpressRatio& published);
 
-// Ours beside the paper's: who runs, TFLOPS, ratios.
+// Ours beside the paper's: who runs, TFLOPS, ratios; of baselines with both sizes of a step.
 std::string MpressFigureText(const MpressFigure& figure, const std::vector<MpressRun>& runs);
 
 }  // namespace siphon

@@ -54,6 +54,7 @@ struct MpressRequest {
   MpressTools tools;
   // The columns of Figures 7 and 8; those of them called mpress and auto are the plans of Table IV.
   std::vector<MemoryStrategy> strategies;
+  std::vector<MemoryBaseline> baselines;  // further columns of Figure 8
   std::vector<MpressSection> sections;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "absl/strings/str_cat.h"
 #include "planner/stage_cost.h"
 #include "planner/status.h"
 
@@ -26,6 +27,14 @@ Bytes SavedInStage(Placement placement, const StagePlan& stage, const StageCost&
     saved += bytes * (group.kind == GroupKind::kActivations ? live : 1);
   }
   return saved;
+}
+
+// `steps`: of the instance, in the time.
+void SetSpeed(Nanos time, const MpressInstance& instance, double steps, MpressRun& run) {
+  run.step_time = time;
+  const double seconds = static_cast<double>(time.value) / kNanosPerSecond;
+  run.samples_per_second = steps * static_cast<double>(instance.samples) / seconds;
+  run.tflops = steps * instance.flops / seconds / kTera;
 }
 
 }  // namespace
@@ -53,13 +62,32 @@ absl::StatusOr<MpressRun> RunInstance(const MpressInstance& instance,
   run.status = planned.status();
   if (absl::IsResourceExhausted(run.status) || absl::IsFailedPrecondition(run.status)) return run;
   SIPHON_RETURN_IF_ERROR(run.status);
-  run.step_time = planned->simulated.step_time;
-  const double seconds = static_cast<double>(run.step_time.value) / kNanosPerSecond;
-  run.samples_per_second = static_cast<double>(instance.samples) / seconds;
-  run.tflops = instance.flops / seconds / kTera;
+  SetSpeed(planned->simulated.step_time, instance, /*steps=*/1, run);
   run.recomputed = SavedBy(Placement::kRecompute, instance.problem, *planned);
   run.host = SavedBy(Placement::kHostSwap, instance.problem, *planned);
   run.peers = SavedBy(Placement::kPeerSwap, instance.problem, *planned);
+  return run;
+}
+
+absl::StatusOr<MpressRun> RunBaseline(const MpressInstance& instance,
+                                      const MemoryBaseline& baseline, BaselineStepSize size) {
+  const bool one = size == BaselineStepSize::kOneMicrobatch;
+  MpressRun run{.model = instance.row.name,
+                .strategy = absl::StrCat(baseline.name, one ? "/1" : "")};
+  const PlanningProblem& problem = instance.problem;
+  const int devices = DeviceCount(problem.topology);
+  const BaselineProblem alone{
+      .profile = problem.profile,
+      .topology = problem.topology,
+      .microbatches = one ? 1 : (kMpressMicrobatches + devices - 1) / devices,
+      .capacity = *std::min_element(problem.capacity.begin(), problem.capacity.end()),
+      .host_step = problem.host_step};
+  const absl::StatusOr<BaselineStep> step = baseline.step(alone);
+  run.status = step.status();
+  if (absl::IsResourceExhausted(run.status)) return run;
+  SIPHON_RETURN_IF_ERROR(run.status);
+  const double steps = static_cast<double>(alone.microbatches * devices) / kMpressMicrobatches;
+  SetSpeed(step->step_time, instance, steps, run);
   return run;
 }
 

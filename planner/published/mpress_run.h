@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "planner/baselines/memory_baseline.h"
 #include "planner/ids.h"
 #include "planner/memory_plan.h"
 #include "planner/published/mpress_instance.h"
@@ -45,6 +46,17 @@ struct MpressRun {
 // Errors: those of the strategy that mean neither.
 absl::StatusOr<MpressRun> RunInstance(const MpressInstance& instance,
                                       const MemoryStrategy& strategy);
+
+// How much a data-parallel baseline computes between two steps of the optimizer; the paper does not
+// say it. Its name gets "/1" with one microbatch.
+enum class BaselineStepSize {
+  kAsPipelines,    // all devices together as many microbatches as the pipeline, rounded up
+  kOneMicrobatch,  // of each device
+};
+
+// The same for a baseline; nothing is said of what it saves.
+absl::StatusOr<MpressRun> RunBaseline(const MpressInstance& instance,
+                                      const MemoryBaseline& baseline, BaselineStepSize size);
 
 }  // namespace siphon
 

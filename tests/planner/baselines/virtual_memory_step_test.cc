@@ -72,7 +72,9 @@ TEST(LmsStep, MovesTheWeightsAsHarmonyCounts) {
 
 TEST(MemoryBaselines, AllFitWhereThereIsRoom) {
   for (const MemoryBaseline& baseline : MemoryBaselines()) {
-    const auto step = baseline.step(SmallBaseline(3, 4));
+    BaselineProblem problem = SmallBaseline(3, 4);
+    problem.topology.drives = {{.capacity = kAmple, .read = kByteANano, .write = kByteANano}};
+    const auto step = baseline.step(problem);
     ASSERT_TRUE(step.ok()) << baseline.name << ": " << step.status();
     EXPECT_GE(step->step_time, step->computing) << baseline.name;
     EXPECT_FALSE(baseline.help.empty());

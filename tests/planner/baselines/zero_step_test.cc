@@ -45,13 +45,32 @@ TEST(ZeroInfinityStep, FetchesWeightsForEachPass) {
 //   read   0 [410,1010)  1 [1010,1610)
 //   Adam   0 [1010,1030) 1 [1610,1630)
 //   write  0 [1030,1630) 1 [1630,2230)
-TEST(ZeroInfinityStep, ReadsAndWritesTheStateOnDrives) {
+TEST(ZeroInfinityNvmeStep, ReadsAndWritesTheState) {
   BaselineProblem problem = SmallBaseline(2, 2);
   problem.topology.drives = {{.capacity = kAmple, .read = kByteANano, .write = kByteANano}};
-  const BaselineStep step = ZeroInfinityStep(problem).value();
+  const BaselineStep step = ZeroInfinityNvmeStep(problem).value();
   EXPECT_EQ(step.step_time, Nanos(2230));
   EXPECT_EQ(step.host, Bytes(400));
   EXPECT_EQ(step.drives, Bytes(1200));
+}
+
+TEST(ZeroInfinityNvmeStep, NeedsDrives) {
+  EXPECT_TRUE(absl::IsResourceExhausted(ZeroInfinityNvmeStep(SmallBaseline(2, 2)).status()));
+}
+
+// The host has room for one layer's state:
+//   read   1 [410,1010)
+//   Adam   0 [410,430) 1 [1010,1030)
+//   write  1 [1030,1630)
+TEST(ZeroInfinityStep, UsesDrivesForWhatTheHostHasNoRoomFor) {
+  BaselineProblem problem = SmallBaseline(2, 2);
+  problem.topology.drives = {{.capacity = kAmple, .read = kByteANano, .write = kByteANano}};
+  EXPECT_EQ(ZeroInfinityStep(problem).value().step_time, Nanos(450));
+  problem.topology.host_memory = Bytes(400 + 600);
+  const BaselineStep step = ZeroInfinityStep(problem).value();
+  EXPECT_EQ(step.step_time, Nanos(1630));
+  EXPECT_EQ(step.host, Bytes(1000));
+  EXPECT_EQ(step.drives, Bytes(600));
 }
 
 TEST(ZeroOffloadStep, RecomputesOnlyWhereItMust) {

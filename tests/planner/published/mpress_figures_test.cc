@@ -52,6 +52,7 @@ TEST(MpressFigures, SayWhereThePapersSystemsFail) {
 TEST(MpressFigures, PrintOursBesideThePapers) {
   MpressFigure figure = FigureNamed("8a");
   figure.models = {"GPT-10.3B"};
+  figure.ratios.resize(1);
   const auto runs = RunFigure(figure, Dgx1(), ToolsWithBalance(),
                               {{"keep", "", Refuse},
                                {"recompute", "", TakeTenSeconds},
@@ -61,12 +62,44 @@ TEST(MpressFigures, PrintOursBesideThePapers) {
   EXPECT_NEAR(RatioOf(*runs, figure.ratios[0]).value(), 0.8, 1e-9);
   EXPECT_EQ(MpressFigureText(figure, *runs),
             "MPress, Figure 8a: DGX-1, 8 V100 of 32 GB; GPT on DAPPLE, microbatch 2\n"
-            "model       strategy           published  ours    TFLOPS\n"
-            "GPT-10.3B   keep               fails      fails   worker 0 is too full\n"
-            "GPT-10.3B   recompute          runs       runs     420.4\n"
-            "GPT-10.3B   mpress             runs       runs     525.5\n"
-            "GPT-10.3B   auto               -          runs     525.5\n"
+            "model       strategy                published  ours    TFLOPS\n"
+            "GPT-10.3B   keep                    fails      fails   worker 0 is too full\n"
+            "GPT-10.3B   recompute               runs       runs     420.4\n"
+            "GPT-10.3B   mpress                  runs       runs     525.5\n"
+            "GPT-10.3B   auto                    -          runs     525.5\n"
             "GPT-10.3B: throughput of recompute over mpress: 0.80, published 0.81\n");
+}
+
+// Two seconds for the optimizer, and ten for each microbatch.
+absl::StatusOr<BaselineStep> TakeTenAndTwo(const BaselineProblem& problem) {
+  return BaselineStep{.step_time = Nanos(2'000'000'000 + 10'000'000'000 * problem.microbatches)};
+}
+absl::StatusOr<BaselineStep> FindNoRoom(const BaselineProblem&) {
+  return absl::ResourceExhaustedError("the host is too small");
+}
+
+// 64 samples as the pipelines have, four microbatches a device: 42 s; or 16 in 12 s.
+TEST(MpressFigures, RunBaselinesWithBothSizesOfAStep) {
+  MpressFigure figure = FigureNamed("8b");
+  figure.models = {"GPT-10.3B"};
+  figure.ratios = {{"GPT-10.3B", "zero_offload", "zero_infinity", 0.5, 0.7}};
+  const auto runs = RunBaselines(figure, A100Server(), ToolsWithBalance(),
+                                 {{"zero_offload", "", TakeTenAndTwo},
+                                  {"zero_infinity", "", TakeTenAndTwo},
+                                  {"lms", "", FindNoRoom}});
+  ASSERT_TRUE(runs.ok()) << runs.status();
+  ASSERT_EQ(runs->size(), 6U);
+  EXPECT_NEAR((*runs)[0].samples_per_second, 64.0 / 42, 1e-9);
+  EXPECT_NEAR((*runs)[0].tflops, 4204.0 / 42, 0.1);
+  EXPECT_EQ((*runs)[1].strategy, "zero_offload/1");
+  EXPECT_NEAR((*runs)[1].samples_per_second, 16.0 / 12, 1e-9);
+  EXPECT_EQ((*runs)[4].status.message(), "the host is too small");
+  EXPECT_EQ(PublishedOutcome(figure, "GPT-25.5B", "zero_infinity"), Outcome::kRuns);
+  EXPECT_EQ(PublishedOutcome(figure, "GPT-10.3B", "lms"), Outcome::kNotShown);
+  EXPECT_THAT(MpressFigureText(figure, *runs),
+              testing::HasSubstr("over zero_infinity: 1.00, published 0.50 to 0.70\n"));
+  figure.ratios[0].over = "lms";
+  EXPECT_THAT(MpressFigureText(figure, *runs), testing::HasSubstr("over lms: one does not run"));
 }
 
 TEST(MpressFigures, HaveNoRatioWhereOneFails) {
