@@ -93,6 +93,13 @@ Json FigureJson(const MpressFigure& figure, const std::vector<MpressRun>& runs) 
   return json;
 }
 
+Json BarJson(const MpressFigure9Bar& bar) {
+  return {{"step_ns", bar.step_time.value},
+          {"recompute", SavedJson(bar.recomputed)},
+          {"host_swap", SavedJson(bar.host)},
+          {"d2d_swap", SavedJson(bar.peers)}};
+}
+
 Json Table3Json() {
   Json rows = Json::array();
   for (const MpressTensor& tensor : MpressTable3()) {
@@ -115,12 +122,13 @@ std::string ReportJson(const MpressReport& report) {
   for (const auto& [figure, runs] : report.figures) {
     json["figures"].push_back(FigureJson(figure, runs));
   }
-  for (const auto& [figure, engines] : report.figure9) {
-    json["figure_9"].push_back({{"machine", figure.machine},
-                                {"plain_ns", figure.plain.value},
-                                {"mapped_ns", figure.mapped.value},
-                                {"striped_ns", figure.striped.value},
-                                {"complete_ns", figure.complete.value}});
+  for (const MpressFigure9& figure : report.figure9) {
+    json["figure_9"].push_back({{"model", figure.model},
+                                {"machine", figure.machine},
+                                {"plain", BarJson(figure.plain)},
+                                {"mapped", BarJson(figure.mapped)},
+                                {"striped", BarJson(figure.striped)},
+                                {"complete", BarJson(figure.complete)}});
   }
   return json.dump(2) + "\n";
 }

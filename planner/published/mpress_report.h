@@ -36,17 +36,12 @@ struct MpressFigureRuns {
   std::vector<MpressRun> runs;
 };
 
-struct MpressFigure9Runs {
-  MpressFigure9 figure;
-  CopyEngines engines = CopyEngines::kOnePerPeer;
-};
-
 // Ours, of the sections that were asked for.
 struct MpressReport {
   std::vector<MpressSection> sections;
   std::vector<MpressFigureRuns> figures;
   std::vector<MpressRun> table4;  // mpress and auto on its four models
-  std::vector<MpressFigure9Runs> figure9;
+  std::vector<MpressFigure9> figure9;
 };
 
 struct MpressRequest {
