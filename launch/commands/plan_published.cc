@@ -33,6 +33,7 @@ absl::StatusOr<MpressServers> Servers() {
   servers.gpt.host_memory = kGptHostMemory;
   servers.gpt.drives = servers.bert.drives;
   SIPHON_ASSIGN_OR_RETURN(servers.a100, FindTopologyPreset("dgx_a100"));
+  SIPHON_ASSIGN_OR_RETURN(servers.grace, FindTopologyPreset("grace_hopper"));
   return servers;
 }
 
@@ -100,6 +101,27 @@ Json BarJson(const MpressFigure9Bar& bar) {
           {"d2d_swap", SavedJson(bar.peers)}};
 }
 
+Json HidingJson(const HidingRate& rate) {
+  return {{"each_way", rate.each_way.value}, {"together", rate.together.value}};
+}
+
+Json ProjectionJson(const MpressProjection& projection) {
+  Json json{{"machine", projection.machine},
+            {"capacity_bytes", projection.capacity.value},
+            {"demand_bytes", Json::array()},
+            {"recompute_share", projection.recompute_share},
+            {"steps", Json::array()}};
+  for (const Bytes demand : projection.demand) json["demand_bytes"].push_back(demand.value);
+  for (const ProjectedStep& step : projection.steps) {
+    Json& row = json["steps"].emplace_back();
+    row["at_peak"] = step.speed == ProjectedSpeed::kPeak;
+    row["kept_step_ns"] = step.kept_step.value;
+    row["hiding_bytes_per_second"] = HidingJson(step.hiding);
+    for (const MpressRun& run : step.runs) row["runs"].push_back(RunJson(run));
+  }
+  return json;
+}
+
 Json Table3Json() {
   Json rows = Json::array();
   for (const MpressTensor& tensor : MpressTable3()) {
@@ -130,6 +152,7 @@ std::string ReportJson(const MpressReport& report) {
                                 {"striped", BarJson(figure.striped)},
                                 {"complete", BarJson(figure.complete)}});
   }
+  if (report.section5) json["section_5"] = ProjectionJson(*report.section5);
   return json.dump(2) + "\n";
 }
 

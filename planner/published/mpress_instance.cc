@@ -70,10 +70,16 @@ Nanos HostAdamTime(const ModelProfile& profile, Precision precision) {
 
 absl::StatusOr<MpressInstance> MakeMpressInstance(const MpressRow& row, const Topology& topology,
                                                   const MpressTools& tools) {
-  MpressInstance instance{.row = row};
+  SIPHON_ASSIGN_OR_RETURN(const ModelOptions shape, ShapeOf(row, tools));
+  return MakeShapedInstance(row, shape, topology, tools);
+}
+
+absl::StatusOr<MpressInstance> MakeShapedInstance(const MpressRow& row, const ModelOptions& shape,
+                                                  const Topology& topology,
+                                                  const MpressTools& tools) {
+  MpressInstance instance{.row = row, .shape = shape};
   SIPHON_ASSIGN_OR_RETURN(instance.problem.capacity, CapacitiesOf(topology));
   SIPHON_ASSIGN_OR_RETURN(const DeviceSpec device, FindDeviceSpec(topology.device_kind));
-  SIPHON_ASSIGN_OR_RETURN(instance.shape, ShapeOf(row, tools));
   SIPHON_ASSIGN_OR_RETURN(ModelSpec model, BuildModelSpec(instance.shape));
   model = WithoutSavedTensors(std::move(model));
   PlanningProblem& problem = instance.problem;

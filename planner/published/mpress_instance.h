@@ -56,6 +56,11 @@ Nanos HostAdamTime(const ModelProfile& profile, Precision precision);
 absl::StatusOr<MpressInstance> MakeMpressInstance(const MpressRow& row, const Topology& topology,
                                                   const MpressTools& tools);
 
+// The same for a model whose shape is known. Errors: likewise.
+absl::StatusOr<MpressInstance> MakeShapedInstance(const MpressRow& row, const ModelOptions& shape,
+                                                  const Topology& topology,
+                                                  const MpressTools& tools);
+
 // Errors: NotFound, known names listed.
 absl::StatusOr<MpressRow> FindMpressRow(absl::string_view name);
 

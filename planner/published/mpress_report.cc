@@ -85,12 +85,10 @@ constexpr char kFigure9Notes[] =
 }  // namespace
 
 const std::vector<MpressSectionName>& MpressSectionNames() {
-  static const auto* const names =
-      new std::vector<MpressSectionName>{{MpressSection::kTable3, "table3"},
-                                         {MpressSection::kFigure7, "figure7"},
-                                         {MpressSection::kFigure8, "figure8"},
-                                         {MpressSection::kTable4, "table4"},
-                                         {MpressSection::kFigure9, "figure9"}};
+  static const auto* const names = new std::vector<MpressSectionName>{
+      {MpressSection::kTable3, "table3"},   {MpressSection::kFigure7, "figure7"},
+      {MpressSection::kFigure8, "figure8"}, {MpressSection::kTable4, "table4"},
+      {MpressSection::kFigure9, "figure9"}, {MpressSection::kSection5, "section5"}};
   return *names;
 }
 
@@ -117,6 +115,11 @@ absl::StatusOr<MpressReport> RunMpressReport(const MpressRequest& request, Mpres
     // Table IV is about the servers with V100.
     if (figure.name == "8b") continue;
     report.table4.insert(report.table4.end(), for_table4.begin(), for_table4.end());
+  }
+  if (Asks(request.sections, MpressSection::kSection5)) {
+    SIPHON_ASSIGN_OR_RETURN(
+        report.section5,
+        RunMpressProjection(request.servers.grace, request.tools, request.strategies, say));
   }
   if (!Asks(request.sections, MpressSection::kFigure9)) return report;
   for (const Topology* server : {&request.servers.gpt, &request.servers.a100}) {
@@ -145,6 +148,7 @@ std::string MpressReportText(const MpressReport& report) {
     absl::StrAppend(&text, "\n", MpressFigure9Text(figure));
   }
   if (Asks(report.sections, MpressSection::kFigure9)) absl::StrAppend(&text, kFigure9Notes);
+  if (report.section5) absl::StrAppend(&text, "\n", MpressProjectionText(*report.section5));
   return text;
 }
 
