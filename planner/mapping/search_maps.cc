@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "planner/mapping/parking_demand.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -40,6 +41,9 @@ class MapSearcher {
         bound_(bound) {}
 
   absl::StatusOr<FoundMap> Run() {
+    for (const DeviceMapping& seed : search_.seeds) {
+      SIPHON_RETURN_IF_ERROR(Evaluate(seed.device_of_worker).status());
+    }
     SIPHON_RETURN_IF_ERROR(Descend());
     if (CanImprove()) SIPHON_RETURN_IF_ERROR(Exchange());
     while (CanImprove()) {
@@ -179,6 +183,9 @@ absl::StatusOr<FoundMap> SearchMaps(const Topology& topology, const MapSearch& s
     return absl::InvalidArgumentError(absl::StrCat(search.workers,
                                                    " workers need as many devices; ",
                                                    "the topology has ", DeviceCount(topology)));
+  }
+  for (const DeviceMapping& seed : search.seeds) {
+    SIPHON_RETURN_IF_ERROR(CheckMapping(seed, search.workers, topology));
   }
   return MapSearcher(topology, search, cost, bound).Run();
 }

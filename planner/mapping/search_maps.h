@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
@@ -31,6 +32,7 @@ struct MapSearch {
   SymmetryScope scope = SymmetryScope::kWithHost;
   int64_t most_parts = 200'000;        // maps of some of the workers for which a bound is asked
   int64_t most_evaluations = 200'000;  // maps for which the exact cost is asked; at least one is
+  std::vector<DeviceMapping> seeds;    // maps to begin with, asked for first
 };
 
 struct FoundMap {
@@ -53,11 +55,12 @@ using MapBound =
 // The map of workers to devices with the least cost; of equal ones the lexicographically least.
 // Workers get devices in their order; maps that differ by a symmetry of the topology are met once.
 //
-// The first map is that of a greedy descent by bounds, improved by exchanges as long as they help
-// (half of the evaluations at most). Then best first, so that `bound` is as good as it can be when
-// a limit ends the search. Deterministic.
+// The first map is the best of the seeds and that of a greedy descent by bounds, improved by
+// exchanges as long as they help (until half of the evaluations are made). Then best first, so that
+// `bound` is as good as it can be when a limit ends the search. Deterministic.
 //
-// Errors: InvalidArgument when there are fewer devices than workers; whatever `cost` fails with.
+// Errors: InvalidArgument when there are fewer devices than workers, or a seed is no map of all
+// workers; whatever `cost` fails with.
 absl::StatusOr<FoundMap> SearchMaps(const Topology& topology, const MapSearch& search,
                                     ExactMapCost cost, MapBound bound);
 

@@ -17,6 +17,8 @@ namespace {
 
 // Each simulates one step; so many more than the starts took.
 constexpr int kMostImprovements = 200;
+// Each simulates up to two.
+constexpr int64_t kMostMaps = 24;
 
 // The best of the strategies with one kind of place each.
 absl::StatusOr<SimulatedDraft> BestSingle(DraftSimulator& simulator, const SimulatedDraft& kept) {
@@ -59,10 +61,12 @@ bool MakesDrafts(absl::string_view strategy) {
 absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
   DraftSimulator simulator(problem);
-  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft start, BestDraft(simulator));
-  SIPHON_ASSIGN_OR_RETURN(
-      SimulatedDraft improved,
-      ImproveDraft(simulator, std::move(start), simulator.simulations() + kMostImprovements));
+  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, BestDraft(simulator));
+  SIPHON_ASSIGN_OR_RETURN(MappedDraft mapped,
+                          MapByStepTime(simulator, std::move(draft), kMostMaps));
+  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft improved,
+                          ImproveDraft(simulator, std::move(mapped.draft),
+                                       simulator.simulations() + kMostImprovements));
   SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, improved));
   absl::StatusOr<PlannedStep> best = PlannedOf(problem, std::move(improved), "auto");
   for (const MemoryStrategy& strategy : MemoryStrategies()) {

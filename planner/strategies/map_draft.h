@@ -1,7 +1,11 @@
 #ifndef SIPHON_PLANNER_STRATEGIES_MAP_DRAFT_H_
 #define SIPHON_PLANNER_STRATEGIES_MAP_DRAFT_H_
 
+#include <cstdint>
+#include <optional>
+
 #include "absl/status/statusor.h"
+#include "planner/mapping/search_maps.h"
 #include "planner/strategies/draft_simulator.h"
 
 namespace siphon {
@@ -12,6 +16,27 @@ namespace siphon {
 // Errors: as MapDevices.
 absl::StatusOr<DraftPlan> MapToLenders(const PlanningProblem& problem,
                                        const SimulatedDraft& simulated);
+
+// A draft on the best map that was found for it, and what is known of all maps.
+struct MappedDraft {
+  SimulatedDraft draft;
+  std::optional<FoundMap> found;  // none: not searched
+};
+
+// Searches the map on which the draft's step is the shortest (MappingScore::kStepTime): what does
+// not fit first, then the simulated step with lenders assigned anew on every map, then neighbours
+// that are linked. Begins with the draft's own map; simulates `most_evaluations` maps at most, each
+// of them up to twice.
+//
+// `found->bound` holds for every map of this draft: no map makes the workers compute less than they
+// do when copies and messages take no time, and what placed workers swap to and from the host has
+// to pass their uplinks.
+//
+// Not searched, and returned as it is: as for MapToLenders, and for MappingScore::kSwapTime.
+// Never worse than `draft`. Errors: as DraftSimulator::Run, but for ResourceExhausted, which rules
+// a map out.
+absl::StatusOr<MappedDraft> MapByStepTime(DraftSimulator& simulator, SimulatedDraft draft,
+                                          int64_t most_evaluations);
 
 }  // namespace siphon
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <optional>
 
 #include "absl/status/status.h"
@@ -50,6 +51,32 @@ TEST(SearchMaps, FindsTheCheapestAssignmentByHand) {
   EXPECT_EQ(found->cost, Time(7));
   EXPECT_EQ(found->bound, Time(7));
   EXPECT_TRUE(found->proven);
+}
+
+// The time of a map is how far its workers' devices are from 3, 2, 1, 0.
+absl::StatusOr<MapCost> DistanceFromReverse(const DeviceMapping& mapping) {
+  int64_t distance = 0;
+  for (int worker = 0; worker < 4; ++worker) {
+    distance += std::abs(mapping.device_of_worker[worker].value - (3 - worker));
+  }
+  return Time(distance);
+}
+
+TEST(SearchMaps, BeginsWithTheSeeds) {
+  Topology topology;
+  for (int device = 0; device < 4; ++device) topology.devices.push_back({.memory = Bytes(device)});
+  MapSearch search{.workers = 4, .most_evaluations = 3};
+  const auto without = SearchMaps(topology, search, DistanceFromReverse, NoBound);
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_GT(without->cost, Time(0));
+  search.seeds = {{{DeviceId(3), DeviceId(2), DeviceId(1), DeviceId(0)}}};
+  const auto with = SearchMaps(topology, search, DistanceFromReverse, NoBound);
+  ASSERT_TRUE(with.ok()) << with.status();
+  EXPECT_EQ(with->cost, Time(0));
+  EXPECT_EQ(Numbers(with->mapping), (std::vector<int>{3, 2, 1, 0}));
+  search.seeds = {{{DeviceId(3), DeviceId(3), DeviceId(1), DeviceId(0)}}};
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(SearchMaps(topology, search, DistanceFromReverse, NoBound).status()));
 }
 
 TEST(SearchMaps, AsksOnceWhereAllDevicesAreAlike) {

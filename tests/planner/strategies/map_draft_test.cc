@@ -1,0 +1,130 @@
+#include "planner/strategies/map_draft.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "tests/planner/strategies/planning_testing.h"
+
+namespace siphon {
+namespace {
+
+constexpr int64_t kEveryMap = 1'000;
+
+// Four devices with links of 50 to 1000 MB/s and two uplinks as different, each with two devices.
+Topology UnevenServer(uint32_t seed) {
+  std::minstd_rand random(seed);
+  const auto rate = [&random] { return BytesPerSecond(int64_t{50'000'000} * (1 + random() % 20)); };
+  Topology topology = UniformTopology(4, kByteANano, Nanos(0));
+  for (TopologyLink& link : topology.links) {
+    link.wires = 1;
+    link.rate = rate();
+  }
+  topology = WithHost(topology, 2, {.to_host = kByteANano, .from_host = kByteANano});
+  for (PcieSwitch& uplink : topology.switches) uplink.to_host = uplink.from_host = rate();
+  return topology;
+}
+
+// Three workers with two layers each, whose messages take as long as their layers.
+PlanningProblem ThreeWorkers(Topology topology) {
+  PlanningProblem problem = ProblemOf({.forward = Nanos(1000),
+                                       .input_backward = Nanos(1000),
+                                       .weight_backward = Nanos(1000),
+                                       .boundary = Bytes(400),
+                                       .saved = {{"all", Bytes(1000)}}},
+                                      6, LoweredSchedule("1f1b", 3, 4), std::move(topology));
+  problem.granule = Bytes(1);
+  SetCapacity(problem, Bytes(8'000));
+  return problem;
+}
+
+// Worker 0 swaps to the host, worker 1 recomputes a layer and gives one to lenders.
+DraftPlan MixedDraft(const PlanningProblem& problem) {
+  DraftPlan draft = KeepingDraft(problem);
+  draft.stages[0].activations.assign(2, Placement::kHostSwap);
+  draft.stages[1].activations = {Placement::kPeerSwap, Placement::kRecompute};
+  return draft;
+}
+
+std::vector<DeviceMapping> EveryMap() {
+  std::vector<DeviceMapping> maps;
+  std::vector<int> devices = {0, 1, 2, 3};
+  do {
+    DeviceMapping map;
+    for (int worker = 0; worker < 3; ++worker) {
+      map.device_of_worker.emplace_back(devices[worker]);
+    }
+    maps.push_back(map);
+  } while (std::next_permutation(devices.begin(), devices.end()));
+  return maps;
+}
+
+DraftScore LeastScore(DraftSimulator& simulator, DraftPlan draft) {
+  std::vector<DraftScore> scores;
+  for (const DeviceMapping& map : EveryMap()) {
+    draft.mapping = map;
+    const auto simulated = simulator.Run(draft);
+    EXPECT_TRUE(simulated.ok()) << simulated.status();
+    if (simulated.ok()) scores.push_back(simulated->score);
+  }
+  return *std::min_element(scores.begin(), scores.end());
+}
+
+TEST(MapByStepTime, FindsWhatTryingEveryMapFinds) {
+  for (uint32_t seed = 1; seed <= 6; ++seed) {
+    const PlanningProblem problem = ThreeWorkers(UnevenServer(seed));
+    DraftSimulator simulator(problem);
+    const DraftPlan draft = MixedDraft(problem);
+    const DraftScore least = LeastScore(simulator, draft);
+    const auto mapped = MapByStepTime(simulator, simulator.Run(draft).value(), kEveryMap);
+    ASSERT_TRUE(mapped.ok()) << mapped.status();
+    EXPECT_EQ(mapped->draft.score, least) << seed;
+    ASSERT_TRUE(mapped->found.has_value());
+    EXPECT_TRUE(mapped->found->proven);
+    EXPECT_EQ(mapped->found->cost.time, least.step);
+    EXPECT_EQ(mapped->found->cost.missing, least.excess);
+  }
+}
+
+// With few simulations the map may not be the best one, but it is never worse than the first, and
+// no map beats the bound.
+TEST(MapByStepTime, GivesABoundWhereItStopsEarly) {
+  for (uint32_t seed = 1; seed <= 6; ++seed) {
+    const PlanningProblem problem = ThreeWorkers(UnevenServer(seed));
+    DraftSimulator simulator(problem);
+    const SimulatedDraft first = simulator.Run(MixedDraft(problem)).value();
+    const DraftScore least = LeastScore(simulator, first.draft);
+    for (const int64_t most : {1, 2, 5, 12}) {
+      const auto mapped = MapByStepTime(simulator, first, most);
+      ASSERT_TRUE(mapped.ok()) << mapped.status();
+      EXPECT_LE(mapped->draft.score, first.score);
+      EXPECT_LE(mapped->found->bound.missing, least.excess);
+      EXPECT_LE(mapped->found->bound.time, least.step);
+      // Four layers of 3000 ns a microbatch, and what the pipeline fills and drains with.
+      EXPECT_GE(mapped->found->bound.time, Nanos(4 * 2 * 3000));
+    }
+  }
+}
+
+TEST(MapByStepTime, LeavesOtherScoresAndGivenMapsAlone) {
+  PlanningProblem problem = ThreeWorkers(UnevenServer(1));
+  problem.score = MappingScore::kSwapTime;
+  DraftSimulator by_swap_time(problem);
+  const SimulatedDraft first = by_swap_time.Run(MixedDraft(problem)).value();
+  const int before = by_swap_time.simulations();
+  EXPECT_FALSE(MapByStepTime(by_swap_time, first, kEveryMap).value().found.has_value());
+  EXPECT_EQ(by_swap_time.simulations(), before);
+  problem.score = MappingScore::kStepTime;
+  problem.mapping = DeviceMapping{{DeviceId(3), DeviceId(1), DeviceId(2)}};
+  DraftSimulator given(problem);
+  const SimulatedDraft there = given.Run(MixedDraft(problem)).value();
+  const MappedDraft mapped = MapByStepTime(given, there, kEveryMap).value();
+  EXPECT_FALSE(mapped.found.has_value());
+  EXPECT_EQ(mapped.draft.draft.mapping, *problem.mapping);
+}
+
+}  // namespace
+}  // namespace siphon
