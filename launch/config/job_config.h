@@ -102,6 +102,7 @@ struct TopologyConfig {
   std::string source = "preset";
   std::string name;
   std::string throttle = "none";
+  std::string map_score = "step_time";
   friend bool operator==(const TopologyConfig&, const TopologyConfig&) = default;
 };
 

@@ -213,6 +213,9 @@ std::vector<JobKey> MachineKeys() {
           "a preset (siphon topology lists them), or the path of a file like them"),
       KEY(topology, throttle, NotBuiltYet<std::string>{"none"},
           "hold links to the topology's rates"),
+      KEY(topology, map_score, (OneOf{{"step_time", "swap_time"}}),
+          "what maps of workers to devices are scored by: the simulated step, or the longest swap "
+          "to another device"),
   };
 }
 

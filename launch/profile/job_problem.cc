@@ -148,6 +148,8 @@ absl::StatusOr<JobProblem> ProblemOfJob(const PlannedJob& planned, const JobMach
   problem.profile = PlanningProfile(std::move(times), inputs, made.plan.stages);
   problem.partition = plan.partition;
   problem.schedule = plan.training;
+  problem.score =
+      job.topology.map_score == "swap_time" ? MappingScore::kSwapTime : MappingScore::kStepTime;
   problem.transport = TransportOf(made.plan, machine.costs);
   problem.cores = made.plan.cores_together;
   const bool on_devices = OnDevices(job, machine);

@@ -267,6 +267,24 @@ TEST_F(PlanCommand, TakesSpeedMemoryAndLinksFromAPreset) {
   EXPECT_EQ(less["capacity_bytes"][7], int64_t{31} << 30);
 }
 
+// Both find a map on which the step is as short; only one looks for the first such map.
+TEST_F(PlanCommand, TakesTheScoreOfMaps) {
+  const std::string job = Write(kServerJob);
+  const auto planned = [&](absl::string_view score) {
+    return Json({job, "--set", "memory.capacity=24GiB", "--set",
+                 absl::StrCat("topology.map_score=", score)},
+                kExitDone);
+  };
+  const json by_step = planned("step_time");
+  const json by_swap = planned("swap_time");
+  EXPECT_EQ(by_step["step_seconds"], by_swap["step_seconds"]);
+  EXPECT_LT(by_step["mapping"], by_swap["mapping"]);
+  const CommandEnd unknown = Run({job, "--set", "topology.map_score=links"});
+  EXPECT_EQ(unknown.code, kExitBadInput);
+  EXPECT_THAT(unknown.err, HasSubstr("step_time"));
+  EXPECT_THAT(unknown.err, HasSubstr("swap_time"));
+}
+
 TEST_F(PlanCommand, NamesWhatTheInputLacks) {
   const std::string job = Write(kSmallJob);
   const auto error = [&](const std::vector<std::string>& flags) {
