@@ -50,15 +50,40 @@ std::vector<HostTraffic> HostTrafficOf(const SimulatedDraft& draft) {
   return traffic;
 }
 
-// The draft's step if neither copies nor messages, nor the host, took any time: programs are run in
-// their order, so that nothing that takes longer makes it shorter.
+// Every two devices joined as well as the best two are, whatever way the messages take, and ways to
+// the host that take no time. Links that several channels would share have no limit: what shares a
+// link may gain by coming later.
+Topology FastestServer(const PlanningProblem& problem) {
+  const Topology& topology = problem.topology;
+  constexpr BytesPerSecond kNoLimit{0};
+  bool limited = StageCount(problem.schedule) == WorkerCount(problem.schedule);
+  BytesPerSecond fastest;
+  Nanos latency(std::numeric_limits<int64_t>::max());
+  const auto consider = [&](BytesPerSecond rate, Nanos latency_of_way) {
+    limited = limited && rate > kNoLimit;
+    fastest = std::max(fastest, rate);
+    latency = std::min(latency, latency_of_way);
+  };
+  for (const TopologyLink& link : topology.links) consider(link.rate, link.latency);
+  for (const PcieSwitch& uplink : topology.switches) {
+    consider(uplink.to_host, uplink.latency);
+    consider(uplink.from_host, uplink.latency);
+    fastest = std::max({fastest, uplink.to_host_both, uplink.from_host_both});
+  }
+  if (topology.links.empty() && topology.switches.empty()) latency = Nanos(0);
+  return WithHost(UniformTopology(DeviceCount(topology), limited ? fastest : kNoLimit, latency), 1,
+                  {});
+}
+
+// The draft's step if no swap, nor the host's work, took any time, and messages as little as
+// between the best two devices: programs are run in their order, so that nothing that takes longer
+// makes it shorter.
 absl::StatusOr<Nanos> ComputingTime(const PlanningProblem& problem, DraftPlan draft) {
   for (const Placement swap : {Placement::kPeerSwap, Placement::kHostSwap, Placement::kNvmeSwap}) {
     draft = Replace(std::move(draft), swap, Placement::kKeep);
   }
   PlanningProblem free = problem;
-  free.topology = {};
-  free.transport = {.room = problem.transport.room};
+  free.topology = FastestServer(problem);
   free.cores = {};
   free.host_step = Nanos(0);
   free.capacity.clear();

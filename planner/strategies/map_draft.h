@@ -28,9 +28,9 @@ struct MappedDraft {
 // that are linked. Begins with the draft's own map; simulates `most_evaluations` maps at most, each
 // of them up to twice.
 //
-// `found->bound` holds for every map of this draft: no map makes the workers compute less than they
-// do when copies and messages take no time, and what placed workers swap to and from the host has
-// to pass their uplinks.
+// `found->bound` holds for every map of this draft: no map is faster than one on which swaps take
+// no time and messages as little as between the best two devices, and what placed workers swap to
+// and from the host has to pass their uplinks.
 //
 // Not searched, and returned as it is: as for MapToLenders, and for MappingScore::kSwapTime.
 // Never worse than `draft`. Errors: as DraftSimulator::Run, but for ResourceExhausted, which rules
