@@ -1,0 +1,136 @@
+// How far from the best possible plan `auto` is, at most: plans a grid of instances with every
+// strategy, bounds each from below, and prints the distribution of the gaps; then small instances
+// beside the optimum of whole layers. Fails when auto loses to another strategy, or beats a bound.
+//   plan_gaps_bench [--instances N] [--seed S] [--small N] [--each]
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "planner/bounds/solve_linear_program.h"
+#include "planner/strategies/memory_strategy.h"
+#include "tests/bench/plan_gaps/gap_report.h"
+
+namespace siphon {
+namespace {
+
+struct GapArguments {
+  int instances = 1'000'000;  // all
+  int seed = 1;
+  int small = 60;
+  bool each = false;
+};
+
+[[noreturn]] void RefuseArguments(const std::string& argument) {
+  std::cerr << "plan_gaps_bench: do not understand " << argument
+            << "; known: --instances N, --seed S, --small N, --each\n";
+  std::exit(2);
+}
+
+GapArguments ArgumentsOf(const std::vector<std::string>& words) {
+  GapArguments arguments;
+  for (size_t place = 0; place < words.size(); ++place) {
+    const std::string& word = words[place];
+    if (word == "--each") {
+      arguments.each = true;
+      continue;
+    }
+    int* number = word == "--instances" ? &arguments.instances
+                  : word == "--seed"    ? &arguments.seed
+                  : word == "--small"   ? &arguments.small
+                                        : nullptr;
+    const bool good = number != nullptr && place + 1 < words.size() &&
+                      absl::SimpleAtoi(words[place + 1], number) && *number >= 0;
+    if (!good) RefuseArguments(word);
+    ++place;
+  }
+  return arguments;
+}
+
+template <typename T>
+T OrExit(absl::StatusOr<T> result, const std::string& what) {
+  if (result.ok()) return *std::move(result);
+  std::cerr << what << ": " << result.status() << "\n";
+  std::exit(1);
+}
+
+void PrintOutcome(const GapOutcome& one) {
+  std::cout << absl::StreamFormat("%-40s ", one.name);
+  if (one.Gap().has_value()) std::cout << absl::StreamFormat("%7.2f %% ", 100 * *one.Gap());
+  for (const StrategyOutcome& other : one.others) {
+    std::cout << " " << other.strategy << " "
+              << (other.step_time.has_value() ? FormatNanos(*other.step_time) : "-");
+  }
+  std::cout << absl::StreamFormat(
+      "  auto %s (%.2f s)  bound %s (%s, %.2f s)\n",
+      one.planned.step_time.has_value() ? FormatNanos(*one.planned.step_time) : "-",
+      one.planned.seconds, FormatNanos(one.bound.step_time), one.bound.reason, one.bound_seconds);
+}
+
+std::vector<GapOutcome> Measure(const std::vector<GapInstance>& instances, bool each) {
+  std::vector<GapOutcome> outcomes;
+  for (const GapInstance& instance : instances) {
+    outcomes.push_back(OrExit(MeasureGap(instance), instance.name));
+    if (each) PrintOutcome(outcomes.back());
+  }
+  return outcomes;
+}
+
+bool AllKept(const std::vector<GapOutcome>& outcomes) {
+  bool kept = true;
+  for (const GapOutcome& one : outcomes) {
+    kept = kept && one.Winners().empty() && one.Gap().value_or(0) >= 0;
+  }
+  return kept;
+}
+
+// auto's step times above the optimum of the same model with whole layers, in percent.
+void ReportOptima(const std::vector<GapInstance>& instances,
+                  const std::vector<GapOutcome>& outcomes) {
+  constexpr int kMostNodes = 20'000;
+  std::vector<double> above;
+  for (size_t place = 0; place < instances.size(); ++place) {
+    if (!outcomes[place].planned.step_time.has_value()) continue;
+    const auto optimum = WholeLayerOptimum(instances[place].problem, kMostNodes);
+    if (!optimum.ok()) continue;
+    const auto step = static_cast<double>(outcomes[place].planned.step_time->value);
+    above.push_back(100 * (step / static_cast<double>(optimum->value) - 1));
+  }
+  if (above.empty()) return;
+  std::cout << absl::StreamFormat(
+      "above the whole-layer optimum, %d instances: median %.2f %%, 90 %% below %.2f %%, worst "
+      "%.2f %%, least %.2f %%\n",
+      above.size(), Quantile(above, 0.5), Quantile(above, 0.9), Quantile(above, 1),
+      Quantile(above, 0));
+}
+
+int Main(const std::vector<std::string>& words) {
+  const GapArguments arguments = ArgumentsOf(words);
+  const auto grid =
+      OrExit(GapGrid(arguments.instances, static_cast<uint32_t>(arguments.seed)), "the grid");
+  const std::vector<GapOutcome> outcomes = Measure(grid, arguments.each);
+  std::cout << GapReport(outcomes);
+  std::vector<GapInstance> small;
+  for (int index = 0; index < arguments.small; ++index) {
+    small.push_back(OrExit(SmallGapInstance(static_cast<uint32_t>(arguments.seed + index)),
+                           "a small instance"));
+  }
+  const std::vector<GapOutcome> small_outcomes = Measure(small, arguments.each);
+  if (!small.empty()) {
+    std::cout << "\nsmall: " << GapReport(small_outcomes);
+    if (HasLinearSolver()) ReportOptima(small, small_outcomes);
+  }
+  const bool kept = AllKept(outcomes) && AllKept(small_outcomes);
+  std::cout << (kept ? "auto never lost, no bound was beaten\n"
+                     : "NOT KEPT: auto lost, or a bound was beaten\n");
+  return kept ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace siphon
+
+int main(int argc, char** argv) {
+  return siphon::Main(std::vector<std::string>(argv + 1, argv + argc));
+}
