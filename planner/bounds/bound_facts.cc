@@ -100,6 +100,7 @@ class SegmentMaker {
       }
       made.segments.push_back(segment);
     }
+    made.step = Step(worker, windows.back());
     return made;
   }
 
@@ -118,6 +119,19 @@ class SegmentMaker {
           paths_.Work(worker, from, last_backward) + longest[last_backward - from];
     }
     return segment;
+  }
+
+  StepPart Step(int worker, const MemoryWindow& window) const {
+    const StepPlaces places = StepPlacesOf(schedule_.programs[worker]);
+    if (places.first_step == kNoPlace || places.last_compute < window.last_backward) return {};
+    const Nanos last = paths_.Duration({worker, places.last_compute});
+    const std::vector<Nanos> longest =
+        paths_.PathsWithin(worker, window.place, places.last_compute);
+    return {.open = true,
+            .least = longest.front() + last,
+            .least_with_recompute = paths_.Work(worker, window.place, window.last_backward) +
+                                    longest[window.last_backward - window.place] + last,
+            .head = paths_.Head({worker, places.last_compute}) + last};
   }
 
   const StepPaths& paths_;
@@ -149,6 +163,13 @@ absl::StatusOr<BoundFacts> BoundFactsOf(const PlanningProblem& problem) {
                                    ? HostStepOf(facts.memory[worker].stages, costs.stages)
                                    : HostStep{});
   }
+  Bytes state;
+  for (const WorkerMemory& memory : facts.memory) state += memory.optimizer_state;
+  for (HostStep& step : facts.host_steps) {
+    if (!step.open || state == Bytes(0)) continue;
+    step.time = static_cast<double>(problem.host_step.value) / static_cast<double>(state.value);
+  }
+  facts.joint = JointFactsOf(problem.schedule, facts.paths, facts.memory);
   SegmentMaker maker(facts.paths, problem.schedule, kMostVisits);
   for (int worker = 0; worker < WorkerCount(problem.schedule); ++worker) {
     const int size = static_cast<int>(problem.schedule.programs[worker].size());

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "planner/bounds/joint_facts.h"
 #include "planner/bounds/memory_windows.h"
 #include "planner/bounds/step_paths.h"
 #include "planner/bounds/swap_limits.h"
@@ -26,6 +27,19 @@ struct Segment {
   friend bool operator==(const Segment&, const Segment&) = default;
 };
 
+// The part of a worker's last segment up to its first STEP: at that begin gradients are complete,
+// so that only then optimizer state is changed and leaves, or gradients leave for a step on the
+// host.
+struct StepPart {
+  bool open = false;  // the worker has a STEP, and its program may be searched
+  // From the begin of the last window to the end of the last compute action before the STEP, and
+  // the same by way of the worker's own actions up to the window's last backward.
+  Nanos least;
+  Nanos least_with_recompute;
+  Nanos head;  // from the begin of the step to the end of that action
+  friend bool operator==(const StepPart&, const StepPart&) = default;
+};
+
 // One worker with windows.
 struct WindowedWorker {
   int worker = 0;  // of one replica
@@ -33,6 +47,7 @@ struct WindowedWorker {
   // Of its own actions, from head to the end of the step, and what must follow the last of them.
   Nanos own_path;
   std::vector<Segment> segments;  // one more than windows
+  StepPart step;
 };
 
 // What optimizer steps of a worker on the host save and cost (UpdatePlace::kHost).
@@ -42,6 +57,8 @@ struct HostStep {
   // that stays with the host; those that were swapped to the host anyway count for both.
   double parameters = 0;
   double gradients = 0;
+  // Nanoseconds of the host a byte of optimizer state.
+  double time = 0;
 };
 
 // What all bounds of a problem are made from.
@@ -52,7 +69,8 @@ struct BoundFacts {
   std::vector<WorkerMemory> memory;      // [worker of one replica]
   std::vector<HostStep> host_steps;      // [worker of one replica]
   std::vector<WindowedWorker> windowed;  // workers that have windows
-  Nanos work;                            // of all workers and replicas, without recomputation
+  JointFacts joint;
+  Nanos work;  // of all workers and replicas, without recomputation
   // What they get done together at most, in thousandths of one core; 0: each has its own.
   int64_t most_together = 0;
 

@@ -49,8 +49,9 @@ std::vector<LayerKind> KindsOf(const std::vector<StageId>& stages,
 class WindowSearch {
  public:
   WindowSearch(const std::vector<Action>& program, const std::vector<StageId>& stages,
-               const std::vector<StageCost>& costs, int microbatches, Bytes spare)
-      : program_(program), stages_(stages), costs_(costs), spare_(spare) {
+               const std::vector<StageCost>& costs,
+               const std::vector<std::vector<LayerCost>>& layers, int microbatches, Bytes spare)
+      : program_(program), stages_(stages), costs_(costs), layers_(layers), spare_(spare) {
     lives_.resize(stages.size() * static_cast<size_t>(microbatches));
     for (int place = 0; place < static_cast<int>(program.size()); ++place) Enter(place);
   }
@@ -123,7 +124,14 @@ class WindowSearch {
   void Consider(MemoryWindow window, const Action& backward, int place, int reach) {
     window.place = place;
     window.excess = window.stash + window.queued - spare_;
+    const StageCost& cost = costs_[backward.stage.value];
+    const std::vector<LayerCost>& layers = layers_[backward.stage.value];
+    window.stage = backward.stage;
+    window.own_stash = cost.stash;
+    if (!layers.empty()) window.own_last_layer = layers.back().stash;
+    window.own_parameters = cost.parameters;
     if (backward.kind == ActionKind::kBackward) {
+      window.own_gradients = cost.gradients;
       window.excess += costs_[backward.stage.value].backward_workspace;
     }
     too_full_ |= window.excess > Bytes(0);
@@ -157,6 +165,7 @@ class WindowSearch {
   const std::vector<Action>& program_;
   const std::vector<StageId>& stages_;
   const std::vector<StageCost>& costs_;
+  const std::vector<std::vector<LayerCost>>& layers_;
   const Bytes spare_;
   std::vector<Life> lives_;  // [stage of the worker, microbatch]
   bool too_full_ = false;
@@ -183,7 +192,7 @@ std::vector<WorkerMemory> MemoryOfWorkers(const PlanningProblem& problem) {
     worker.spare =
         problem.capacity[index] - worker.parameters - worker.gradients - worker.optimizer_state;
     if (!problem.held.empty()) worker.spare -= Total(problem.held[index]);
-    worker.windows = WindowSearch(problem.schedule.programs[index], worker.stages, costs,
+    worker.windows = WindowSearch(problem.schedule.programs[index], worker.stages, costs, layers,
                                   problem.schedule.microbatches, worker.spare)
                          .Run();
   }

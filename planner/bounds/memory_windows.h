@@ -21,6 +21,7 @@ struct LayerKind {
 // whatever its forwards have saved and its backwards have not used yet is live.
 struct MemoryWindow {
   int place = 0;          // of that backward in the worker's program
+  StageId stage;          // of that backward
   int last_backward = 0;  // place of the last backward that uses what is live
   // [stage of the worker]: microbatches that wait for their B or I.
   std::vector<int> waiting;
@@ -29,6 +30,14 @@ struct MemoryWindow {
   // How much of all that the worker would hold, if nothing were away, is beyond its capacity;
   // negative where there is room.
   Bytes excess;
+  // Of what is live, that which the window's own backward needs, which is there or on its way in,
+  // its room taken, when it begins: all that its microbatch saved, but for layers computed again;
+  // and of these the last one, whose backward is the first.
+  Bytes own_stash;
+  Bytes own_last_layer;
+  // Likewise of the worker's parameters and gradients.
+  Bytes own_parameters;
+  Bytes own_gradients;
   friend bool operator==(const MemoryWindow&, const MemoryWindow&) = default;
 };
 

@@ -219,4 +219,28 @@ std::vector<Nanos> StepPaths::PathsWithin(int worker, int from, int to) const {
   return {begin, begin + (to - from + 1)};
 }
 
+std::vector<bool> StepPaths::EndedBefore(PathPlace at) const {
+  std::vector<bool> ended(durations_.size(), false);
+  const size_t target = Node(at);
+  for (auto node = order_.rbegin(); node != order_.rend(); ++node) {
+    for (int edge = first_edge_[*node]; edge < first_edge_[*node + 1]; ++edge) {
+      const auto to = static_cast<size_t>(edges_[edge].to);
+      if (to == target || ended[to]) ended[*node] = true;
+    }
+  }
+  return ended;
+}
+
+std::vector<bool> StepPaths::NotBefore(PathPlace at) const {
+  std::vector<bool> later(durations_.size(), false);
+  later[Node(at)] = true;
+  for (const int node : order_) {
+    if (!later[node]) continue;
+    for (int edge = first_edge_[node]; edge < first_edge_[node + 1]; ++edge) {
+      later[edges_[edge].to] = true;
+    }
+  }
+  return later;
+}
+
 }  // namespace siphon

@@ -53,6 +53,11 @@ class StepPaths {
   // From the begins of the worker's actions in [from, to] to that of `to`. O(actions).
   std::vector<Nanos> PathsWithin(int worker, int from, int to) const;
   size_t nodes() const { return durations_.size(); }
+  // [node]: whether the action of the node has ended, for certain, when `at` begins; and whether it
+  // cannot have begun before that, `at` itself included. O(actions).
+  std::vector<bool> EndedBefore(PathPlace at) const;
+  std::vector<bool> NotBefore(PathPlace at) const;
+  size_t NodeOf(PathPlace at) const { return Node(at); }
 
  private:
   struct Edge {

@@ -46,6 +46,21 @@ struct StandingTerms {
   Terms on_lenders;
   Terms link_out, link_in;
   Terms uplink_out, uplink_in;
+  Terms parameters, gradients;  // of `away`
+  // Columns of optimizer state that is swapped, over links and over the uplink; kNone without.
+  static constexpr int kNone = -1;
+  int state_link = kNone;
+  int state_uplink = kNone;
+  // What moves only when the optimizer's step has begun, and what the host computes of it.
+  Terms step_link_out;
+  Terms step_uplink_out, step_uplink_in;
+  Terms step_on_host;
+};
+
+// Columns of one worker's time.
+struct TimeColumns {
+  std::vector<int> segments;
+  int step = -1;  // from its last backward to the end of the step; -1 without a STEP
 };
 
 class Builder {
@@ -68,11 +83,19 @@ class Builder {
       standing_.push_back(AddStanding(static_cast<int>(worker)));
     }
     windows_.resize(facts_.memory.size());
+    last_state_.resize(facts_.memory.size());
+    times_.resize(facts_.memory.size());
     for (const WindowedWorker& windowed : facts_.windowed) AddWorker(windowed);
     for (size_t worker = 0; worker < facts_.memory.size(); ++worker) {
       AddStepTraffic(static_cast<int>(worker));
     }
     AddSharedTraffic();
+    for (const SharedUplinks& shared : facts_.limits.shared) {
+      if (shared.workers.size() < 2) continue;
+      const int cause = Cause(absl::StrCat(shared.name, " between backwards"));
+      for (const StepSpan& span : facts_.joint.spans) AddSpan(span, shared, cause);
+    }
+    AddJointSteps();
     AddCores();
     return std::move(made_);
   }
@@ -116,6 +139,16 @@ class Builder {
     const Terms gradients =
         AddStanding(memory.gradients, {.host_out = host_steps ? 0.0 : 1.0}, ways, terms);
     Terms state = AddStanding(memory.optimizer_state, {}, ways, terms);
+    terms.parameters = parameters;
+    terms.gradients = gradients;
+    if (!state.empty() && ways.links) terms.state_link = state.front().column;
+    if (!state.empty() && ways.host) terms.state_uplink = state.back().column;
+    // What the step has changed is not where it was kept: state, and parameters unless the host may
+    // have made them.
+    for (const Terms& changed : {state, host_steps ? Terms() : parameters}) {
+      if (!changed.empty() && ways.links) terms.step_link_out.push_back(changed.front());
+      if (!changed.empty() && ways.host) terms.step_uplink_out.push_back(changed.back());
+    }
     if (host_steps) AddHostSteps(worker, parameters, gradients, std::move(state), terms);
     return terms;
   }
@@ -140,6 +173,18 @@ class Builder {
     const double shared = facts_.replicas > 1 ? 0 : host_step.parameters;
     terms.uplink_in.push_back(larger(parameters, shared));
     terms.uplink_out.push_back(larger(gradients, host_step.gradients));
+    // Gradients are complete, and go, when the step begins; parameters come behind them.
+    const auto rest = [&](const Terms& swapped, double moved) {
+      const int column = Program().AddColumn(0, kLongest);
+      Terms row{{column, 1}, {stepped.column, -moved}};
+      if (!swapped.empty()) row.push_back({swapped.back().column, 1});
+      Program().AddRow(std::move(row), 0);
+      return LinearTerm{column, 1};
+    };
+    terms.step_uplink_in.push_back(rest(parameters, shared));
+    terms.step_uplink_out.push_back(rest(gradients, host_step.gradients));
+    const double time = host_step.time * byte_unit_ / static_cast<double>(made_.unit.value);
+    terms.step_on_host.push_back({stepped.column, time});
   }
 
   // How often, at least, a byte that is away with the host crosses the uplink.
@@ -175,7 +220,7 @@ class Builder {
 
   void AddWorker(const WindowedWorker& windowed) {
     const WorkerMemory& memory = facts_.memory[windowed.worker];
-    std::vector<int> segments;
+    std::vector<int>& segments = times_[windowed.worker].segments;
     Terms path{{made_.step_time, 1}};
     for (const Segment& segment : windowed.segments) {
       segments.push_back(Program().AddColumn(Time(segment.least), kLongest));
@@ -188,7 +233,9 @@ class Builder {
       windows.push_back(choices_ == LayerChoices::kWhole
                             ? WholeWindow(windowed.worker, window, whole)
                             : FractionalWindow(windowed.worker, window));
-      AddCover(windowed.worker, window, windows.back());
+      const bool last = &window == &memory.windows.back();
+      AddCover(windowed.worker, window, windows.back(),
+               last ? AwayAtLast(windowed) : standing_[windowed.worker].away);
     }
     const int recompute = Cause(absl::StrCat("recomputation on worker ", windowed.worker));
     const int links = Cause(absl::StrCat("links of worker ", windowed.worker));
@@ -204,12 +251,133 @@ class Builder {
       }
       const Terms none;
       const auto& limits = facts_.limits;
-      AddLinks(segments[index], windowed.worker, behind != nullptr ? behind->link : none,
-               before != nullptr ? before->link : none, links);
+      Terms link_in = before != nullptr ? before->link : none;
+      Terms uplink_in = before != nullptr ? before->uplink : none;
+      if (behind == nullptr) {
+        Append(link_in, last_state_[windowed.worker].link);
+        Append(uplink_in, last_state_[windowed.worker].uplink);
+      }
+      AddLinks(segments[index], windowed.worker, behind != nullptr ? behind->link : none, link_in,
+               links);
       AddUplinks(segments[index], {limits.uplink[windowed.worker]},
-                 behind != nullptr ? behind->uplink : none,
-                 before != nullptr ? before->uplink : none, uplink);
+                 behind != nullptr ? behind->uplink : none, uplink_in, uplink);
     }
+    AddStepPart(windowed);
+  }
+
+  // What is away at the worker's last window: state that is away then comes in behind it.
+  Terms AwayAtLast(const WindowedWorker& windowed) {
+    const StandingTerms& standing = standing_[windowed.worker];
+    if (!windowed.step.open) return standing.away;
+    Terms away;
+    for (const LinearTerm& term : standing.away) {
+      const bool link = term.column == standing.state_link;
+      if (!link && term.column != standing.state_uplink) {
+        away.push_back(term);
+        continue;
+      }
+      const int column = Program().AddColumn(0, Program().columns[term.column].upper);
+      Program().AddRow({{term.column, 1}, {column, -1}}, 0);
+      LastState& last = last_state_[windowed.worker];
+      (link ? last.link : last.uplink).push_back({column, 1});
+      away.push_back({column, 1});
+    }
+    return away;
+  }
+
+  // The worker's step behind its last backward.
+  void AddStepPart(const WindowedWorker& windowed) {
+    if (!windowed.step.open) return;
+    const int worker = windowed.worker;
+    const int before = Program().AddColumn(Time(windowed.step.least), kLongest);
+    const int step = times_[worker].step = Program().AddColumn(0, kLongest);
+    Program().AddRow({{times_[worker].segments.back(), 1}, {before, -1}, {step, -1}}, 0);
+    Terms own{{before, 1}};
+    Append(own, windows_[worker].back().recompute, -1);
+    Program().AddRow(std::move(own), Time(windowed.step.least_with_recompute),
+                     Cause(absl::StrCat("recomputation on worker ", worker)));
+    const StandingTerms& standing = standing_[worker];
+    const int cause = Cause(absl::StrCat("the optimizer step of worker ", worker));
+    AddLinks(step, worker, standing.step_link_out, {}, cause);
+    AddUplinks(step, {facts_.limits.uplink[worker]}, standing.step_uplink_out,
+               standing.step_uplink_in, cause);
+    AddHostTime({{step, 1}}, {worker}, 0, cause);
+  }
+
+  // The host takes one step after the other: those of `workers` need what `time` has at least
+  // beyond `least`.
+  void AddHostTime(Terms time, const std::vector<int>& workers, double least, int cause) {
+    const size_t before = time.size();
+    for (const int worker : workers) Append(time, standing_[worker].step_on_host, -1);
+    if (time.size() > before) Program().AddRow(std::move(time), least, cause);
+  }
+
+  // Steps that cannot begin before one worker's last backward, or before a time.
+  void AddJointSteps() {
+    const int cause = Cause("the optimizer steps of all workers");
+    for (const WindowedWorker& windowed : facts_.windowed) {
+      if (!windowed.step.open || facts_.joint.steps_behind.empty()) continue;
+      AddStepsWithin(times_[windowed.worker].step, facts_.joint.steps_behind[windowed.worker],
+                     cause);
+      std::vector<int> later;
+      for (const WindowedWorker& other : facts_.windowed) {
+        const bool behind = other.step.open && other.step.head >= windowed.step.head;
+        if (behind) later.push_back(other.worker);
+      }
+      const int time = Program().AddColumn(0, kLongest);
+      Program().AddRow({{made_.step_time, 1}, {time, -1}}, Time(windowed.step.head));
+      AddStepsWithin(time, later, cause);
+    }
+  }
+
+  void AddStepsWithin(int time, const std::vector<int>& workers, int cause) {
+    if (workers.size() < 2) return;
+    AddHostTime({{time, 1}}, workers, 0, cause);
+    for (const SharedUplinks& shared : facts_.limits.shared) {
+      Terms out;
+      Terms in;
+      for (const int worker : workers) {
+        if (!Shares(shared, worker)) continue;
+        Append(out, standing_[worker].step_uplink_out);
+        Append(in, standing_[worker].step_uplink_in);
+      }
+      AddUplinks(time, shared.uplinks, out, in, cause);
+    }
+  }
+
+  static bool Shares(const SharedUplinks& shared, int worker) {
+    return std::find(shared.workers.begin(), shared.workers.end(), worker) != shared.workers.end();
+  }
+
+  // What several workers' windows move over shared uplinks within a span.
+  void AddSpan(const StepSpan& span, const SharedUplinks& shared, int cause) {
+    Terms out;
+    Terms in;
+    for (const WindowPlace& at : span.leaving) {
+      if (Shares(shared, at.worker)) Append(out, windows_[at.worker][at.window].uplink);
+    }
+    for (const WindowPlace& at : span.returning) {
+      if (!Shares(shared, at.worker)) continue;
+      Append(in, windows_[at.worker][at.window].uplink);
+      const bool last = at.window + 1 == static_cast<int>(windows_[at.worker].size());
+      if (last && span.to == StepSpan::kOpen) Append(in, last_state_[at.worker].uplink);
+    }
+    if (out.empty() && in.empty()) return;
+    const std::vector<int>& segments = times_[span.worker].segments;
+    const int last = span.to == StepSpan::kOpen ? static_cast<int>(segments.size()) - 1 : span.to;
+    const int time = Program().AddColumn(0, kLongest);
+    Terms row;
+    for (int index = span.from + 1; index <= last; ++index) row.push_back({segments[index], 1});
+    row.push_back({time, -1});
+    Program().AddRow(std::move(row), span.from == StepSpan::kOpen ? -HeadOf(span.worker) : 0);
+    AddUplinks(time, shared.uplinks, out, in, cause);
+  }
+
+  double HeadOf(int worker) const {
+    for (const WindowedWorker& windowed : facts_.windowed) {
+      if (windowed.worker == worker) return Time(windowed.head);
+    }
+    return 0;
   }
 
   WindowTerms FractionalWindow(int worker, const MemoryWindow& window) {
@@ -221,15 +389,17 @@ class Builder {
       terms.dropped.push_back({column, 1});
       terms.recompute.push_back({column, Time(kind.recompute) / Size(kind.stash)});
     }
-    AddAtMost(terms.dropped, Size(window.stash));
     const Bytes all = window.stash + window.queued;
+    AddAtMost(terms.dropped, Size(window.stash - window.own_last_layer));
+    const Bytes movable = all - window.own_stash;
     const Ways ways = WaysOf(worker);
-    if (ways.links) terms.link.push_back({Part(all), 1});
-    if (ways.host) terms.uplink.push_back({Part(all), 1});
-    Terms sum = terms.dropped;
-    Append(sum, terms.link);
+    if (ways.links) terms.link.push_back({Part(movable), 1});
+    if (ways.host) terms.uplink.push_back({Part(movable), 1});
+    Terms sum = terms.link;
     Append(sum, terms.uplink);
-    AddAtMost(sum, Size(all));
+    AddAtMost(sum, Size(movable));
+    Append(sum, terms.dropped);
+    AddAtMost(sum, Size(all - window.own_last_layer));
     return terms;
   }
 
@@ -258,22 +428,51 @@ class Builder {
       const int64_t waiting = facts_.Count(worker, window, layers[index]) / layers[index].layers;
       const double bytes = Size(layers[index].stash * waiting);
       const double time = Time(layers[index].recompute * waiting);
+      // The microbatch whose backward begins is back.
+      const bool back = layers[index].stage == window.stage;
+      const double movable = Size(layers[index].stash * (waiting - (back ? 1 : 0)));
       const int* columns = &whole[kWays * index];
       terms.dropped.push_back({columns[0], bytes});
       terms.recompute.push_back({columns[0], time});
-      terms.link.push_back({columns[1], bytes});
-      terms.uplink.push_back({columns[2], bytes});
+      terms.link.push_back({columns[1], movable});
+      terms.uplink.push_back({columns[2], movable});
     }
     return terms;
   }
 
-  void AddCover(int worker, const MemoryWindow& window, const WindowTerms& terms) {
+  void AddCover(int worker, const MemoryWindow& window, const WindowTerms& terms,
+                const Terms& standing) {
     Terms away = terms.dropped;
     Append(away, terms.link);
     Append(away, terms.uplink);
-    Append(away, standing_[worker].away);
+    Append(away, StandingAt(worker, window, standing));
     Program().AddRow(std::move(away), Size(window.excess));
     AddLenders(worker, terms);
+  }
+
+  // What the window's backward uses is there: of parameters and gradients the others only.
+  Terms StandingAt(int worker, const MemoryWindow& window, const Terms& standing) {
+    const WorkerMemory& memory = facts_.memory[worker];
+    const Terms& parameters = standing_[worker].parameters;
+    const Terms& gradients = standing_[worker].gradients;
+    Terms at;
+    for (const LinearTerm& term : standing) {
+      const auto is_same = [&](const LinearTerm& other) { return other.column == term.column; };
+      if (std::none_of(parameters.begin(), parameters.end(), is_same) &&
+          std::none_of(gradients.begin(), gradients.end(), is_same)) {
+        at.push_back(term);
+      }
+    }
+    const auto add = [&](Terms all, Bytes most) {
+      if (all.empty() || most <= Bytes(0)) return;
+      const int column = Part(most);
+      all.push_back({column, -1});
+      Program().AddRow(std::move(all), 0);
+      at.push_back({column, 1});
+    };
+    add(parameters, memory.parameters - window.own_parameters);
+    add(gradients, memory.gradients - window.own_gradients);
+    return at;
   }
 
   void AddLenders(int worker, const WindowTerms& terms) {
@@ -312,11 +511,16 @@ class Builder {
     std::optional<Terms> out_row = CarriedOut(uplinks, out);
     std::optional<Terms> in_row = CarriedIn(uplinks, in);
     if (!out_row.has_value() && !in_row.has_value()) return;
-    for (const UplinkRates& uplink : uplinks) {
-      const int both = Program().AddColumn(0, kLongest);
-      const int out_alone = Program().AddColumn(0, kLongest);
-      const int in_alone = Program().AddColumn(0, kLongest);
-      Program().AddRow({{time, 1}, {both, -1}, {out_alone, -1}, {in_alone, -1}}, 0, cause);
+    for (size_t index = 0; index < uplinks.size(); ++index) {
+      const UplinkRates& uplink = uplinks[index];
+      // Equal ones are as one that has all their time.
+      const auto first = std::find(uplinks.begin(), uplinks.end(), uplink) - uplinks.begin();
+      if (static_cast<size_t>(first) < index) continue;
+      const auto equal = static_cast<double>(std::count(uplinks.begin(), uplinks.end(), uplink));
+      const int both = Program().AddColumn(0, kLongest * equal);
+      const int out_alone = Program().AddColumn(0, kLongest * equal);
+      const int in_alone = Program().AddColumn(0, kLongest * equal);
+      Program().AddRow({{time, equal}, {both, -1}, {out_alone, -1}, {in_alone, -1}}, 0, cause);
       if (out_row.has_value()) {
         out_row->push_back({both, Rate(uplink.out_both)});
         out_row->push_back({out_alone, Rate(uplink.out_alone)});
@@ -408,6 +612,13 @@ class Builder {
   WindowProgram made_;
   std::vector<StandingTerms> standing_;            // [worker]
   std::vector<std::vector<WindowTerms>> windows_;  // [worker][window]
+  // [worker]: optimizer state that is swapped and away at its last window.
+  struct LastState {
+    Terms link;
+    Terms uplink;
+  };
+  std::vector<LastState> last_state_;
+  std::vector<TimeColumns> times_;  // [worker]
 };
 
 }  // namespace

@@ -16,16 +16,25 @@ TEST(MemoryWindows, AreMomentsThatShareNoMicrobatch) {
   layer.parameters = Bytes(50'000);
   const auto memory = MemoryOfWorkers(ProblemOf(ScheduleOf("1f1b", 2, 4), layer, Bytes(150'000)));
   EXPECT_EQ(memory[0].spare, Bytes(100'000));
-  EXPECT_THAT(memory[0].windows, testing::ElementsAre(MemoryWindow{.place = 2,
-                                                                   .last_backward = 4,
-                                                                   .waiting = {2},
-                                                                   .stash = Bytes(200'000),
-                                                                   .excess = Bytes(100'000)},
-                                                      MemoryWindow{.place = 6,
-                                                                   .last_backward = 7,
-                                                                   .waiting = {2},
-                                                                   .stash = Bytes(200'000),
-                                                                   .excess = Bytes(100'000)}));
+  EXPECT_THAT(memory[0].windows,
+              testing::ElementsAre(MemoryWindow{.place = 2,
+                                                .stage = StageId(0),
+                                                .last_backward = 4,
+                                                .waiting = {2},
+                                                .stash = Bytes(200'000),
+                                                .excess = Bytes(100'000),
+                                                .own_stash = Bytes(100'000),
+                                                .own_last_layer = Bytes(100'000),
+                                                .own_parameters = Bytes(50'000)},
+                                   MemoryWindow{.place = 6,
+                                                .stage = StageId(0),
+                                                .last_backward = 7,
+                                                .waiting = {2},
+                                                .stash = Bytes(200'000),
+                                                .excess = Bytes(100'000),
+                                                .own_stash = Bytes(100'000),
+                                                .own_last_layer = Bytes(100'000),
+                                                .own_parameters = Bytes(50'000)}));
   EXPECT_THAT(memory[1].windows, testing::IsEmpty());
 }
 
