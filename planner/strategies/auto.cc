@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <utility>
 
 #include "absl/strings/string_view.h"
 #include "planner/status.h"
+#include "planner/strategies/anneal_draft.h"
 #include "planner/strategies/fit_moves.h"
 #include "planner/strategies/improve_draft.h"
 #include "planner/strategies/map_draft.h"
@@ -15,10 +17,20 @@
 namespace siphon {
 namespace {
 
-// Each simulates one step; so many more than the starts took.
-constexpr int kMostImprovements = 200;
 // Each simulates up to two.
 constexpr int64_t kMostMaps = 24;
+// What the search may take beside its starts: steps simulated, times the forwards of single layers
+// in one of them. 200 steps of 125 layers and 32 microbatches take about a second.
+constexpr int64_t kMostForwards = 800'000;
+constexpr int64_t kFewestImprovements = 200;
+constexpr int64_t kMostImprovements = 1'500;
+
+int ImprovementsOf(const PlanningProblem& problem) {
+  const int64_t forwards = static_cast<int64_t>(problem.profile.layers.size()) *
+                           problem.schedule.microbatches * problem.schedule.replicas;
+  return static_cast<int>(std::clamp(kMostForwards / std::max<int64_t>(1, forwards),
+                                     kFewestImprovements, kMostImprovements));
+}
 
 // The best of the strategies with one kind of place each.
 absl::StatusOr<SimulatedDraft> BestSingle(DraftSimulator& simulator, const SimulatedDraft& kept) {
@@ -39,14 +51,27 @@ absl::StatusOr<SimulatedDraft> BestSingle(DraftSimulator& simulator, const Simul
 }
 
 // The best of all drafts, or the one that comes closest to fitting.
-absl::StatusOr<SimulatedDraft> BestDraft(DraftSimulator& simulator) {
+absl::StatusOr<SimulatedDraft> BestDraft(DraftSimulator& simulator, const SimulatedDraft& kept) {
   const PlanningProblem& problem = simulator.problem();
-  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft kept, DraftKeep(simulator));
   if (Fits(kept)) return kept;
   SIPHON_ASSIGN_OR_RETURN(DraftPlan mapped, MapToLenders(problem, kept));
   SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft placed, simulator.Run(std::move(mapped)));
   absl::StatusOr<SimulatedDraft> single = BestSingle(simulator, kept);
   return Better(std::move(single), BestStart(simulator, placed));
+}
+
+// Single changes first, as long as they help; then random ones, and once more single ones. Where
+// saving memory costs less than a thousandth of a step that keeps everything, there is no more.
+absl::StatusOr<SimulatedDraft> Search(DraftSimulator& simulator, SimulatedDraft draft,
+                                      Nanos kept_step) {
+  const int most = simulator.simulations() + ImprovementsOf(simulator.problem());
+  SIPHON_ASSIGN_OR_RETURN(draft, ImproveDraft(simulator, std::move(draft), most));
+  const int left = most - simulator.simulations();
+  const bool is_good =
+      Fits(draft) && draft.score.step <= kept_step + Nanos(kept_step.value / 1'000);
+  if (left < kFewestImprovements || is_good) return draft;
+  SIPHON_ASSIGN_OR_RETURN(draft, AnnealDraft(simulator, std::move(draft), left * 3 / 4));
+  return ImproveDraft(simulator, std::move(draft), most);
 }
 
 // Strategies that make no drafts, and so cannot be improved here.
@@ -61,12 +86,12 @@ bool MakesDrafts(absl::string_view strategy) {
 absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
   DraftSimulator simulator(problem);
-  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, BestDraft(simulator));
+  SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft kept, DraftKeep(simulator));
+  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, BestDraft(simulator, kept));
   SIPHON_ASSIGN_OR_RETURN(MappedDraft mapped,
                           MapByStepTime(simulator, std::move(draft), kMostMaps));
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft improved,
-                          ImproveDraft(simulator, std::move(mapped.draft),
-                                       simulator.simulations() + kMostImprovements));
+                          Search(simulator, std::move(mapped.draft), kept.score.step));
   SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, improved));
   absl::StatusOr<PlannedStep> best = PlannedOf(problem, std::move(improved), "auto");
   for (const MemoryStrategy& strategy : MemoryStrategies()) {

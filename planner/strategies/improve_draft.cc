@@ -52,15 +52,15 @@ class Improver {
 
   absl::StatusOr<SimulatedDraft> Run() {
     bool improved = true;
-    while (improved) {
+    while (improved && !IsSpent()) {
       SIPHON_ASSIGN_OR_RETURN(improved, ImproveAll());
-      if (improved) continue;
       for (const WorkerId worker : WorkersByCost()) {
-        SIPHON_ASSIGN_OR_RETURN(improved, ImproveWorker(worker));
-        if (improved) break;
+        SIPHON_ASSIGN_OR_RETURN(const bool changed, ImproveWorker(worker));
+        improved = improved || changed;
       }
       if (improved) continue;
-      SIPHON_ASSIGN_OR_RETURN(improved, TakeFirst(ExchangesOf(simulator_.problem(), best_.draft)));
+      SIPHON_ASSIGN_OR_RETURN(
+          improved, TakeAll([&] { return ExchangesOf(simulator_.problem(), best_.draft); }));
     }
     return std::move(best_);
   }
@@ -90,16 +90,17 @@ class Improver {
         stages.push_back(stage);
       }
     }
-    return TakeFirst(ChangesOf(simulator_.problem(), best_.draft, stages));
+    return TakeAll([&] { return ChangesOf(simulator_.problem(), best_.draft, stages); });
   }
 
   absl::StatusOr<bool> ImproveWorker(WorkerId worker) {
     const PlanningProblem& problem = simulator_.problem();
-    SIPHON_ASSIGN_OR_RETURN(
-        const bool changed,
-        TakeFirst(ChangesOf(problem, best_.draft, StagesOf(problem.schedule, worker))));
-    if (changed) return true;
-    return TakeFirst(ChangesWithRoom(problem, best_.draft, worker));
+    const std::vector<StageId> stages = StagesOf(problem.schedule, worker);
+    SIPHON_ASSIGN_OR_RETURN(const bool changed,
+                            TakeAll([&] { return ChangesOf(problem, best_.draft, stages); }));
+    SIPHON_ASSIGN_OR_RETURN(const bool with_room,
+                            TakeAll([&] { return ChangesWithRoom(problem, best_.draft, worker); }));
+    return changed || with_room;
   }
 
   bool IsFastButTooFull(const absl::StatusOr<SimulatedDraft>& tried) const {
@@ -107,21 +108,39 @@ class Improver {
            tried->score.step < best_.score.step;
   }
 
-  // The first change that is better than what there is.
-  absl::StatusOr<bool> TakeFirst(const std::vector<DraftPlan>& changes) {
-    for (const DraftPlan& change : changes) {
-      if (simulator_.simulations() >= most_simulations_) return false;
-      absl::StatusOr<SimulatedDraft> tried = simulator_.Run(change);
-      for (int repair = 0; repair < kMostRepairs && IsFastButTooFull(tried); ++repair) {
-        tried = simulator_.Run(RecomputeMore(simulator_.problem(), *tried));
+  bool IsSpent() const { return simulator_.simulations() >= most_simulations_; }
+
+  // Takes changes that are better than what there is, round and round, until none is: a kind of
+  // change that has helped is tried again at once, and those that have not come last.
+  template <typename ChangesNow>
+  absl::StatusOr<bool> TakeAll(const ChangesNow& changes_now) {
+    bool taken = false;
+    std::vector<DraftPlan> changes = changes_now();
+    for (size_t place = 0, failed = 0; failed < changes.size() && !IsSpent();) {
+      SIPHON_ASSIGN_OR_RETURN(const bool better, Take(changes[place % changes.size()]));
+      if (better) {
+        taken = true;
+        failed = 0;
+        changes = changes_now();
+      } else {
+        ++failed;
+        ++place;
       }
-      if (absl::IsResourceExhausted(tried.status())) continue;
-      if (!tried.ok()) return tried.status();
-      if (tried->score >= best_.score) continue;
-      best_ = *std::move(tried);
-      return true;
     }
-    return false;
+    return taken;
+  }
+
+  // The change, if it is better than what there is.
+  absl::StatusOr<bool> Take(const DraftPlan& change) {
+    absl::StatusOr<SimulatedDraft> tried = simulator_.Run(change);
+    for (int repair = 0; repair < kMostRepairs && IsFastButTooFull(tried); ++repair) {
+      tried = simulator_.Run(RecomputeMore(simulator_.problem(), *tried));
+    }
+    if (absl::IsResourceExhausted(tried.status())) return false;
+    if (!tried.ok()) return tried.status();
+    if (tried->score >= best_.score) return false;
+    best_ = *std::move(tried);
+    return true;
   }
 
   DraftSimulator& simulator_;

@@ -151,65 +151,93 @@ absl::Status LimitMemory(PlanningProblem& problem, int64_t percent) {
   return absl::OkStatus();
 }
 
-// Of one model on one server under one schedule: an instance for each capacity.
-absl::Status AddCapacities(const std::string& name, PlanningProblem problem,
-                           std::vector<GapInstance>& grid) {
+// One place of the grid.
+struct GapCell {
+  const GapServer* server = nullptr;
+  const char* schedule = nullptr;
+  const GapModel* model = nullptr;  // none: the synthetic one
+  int percent = 0;
+};
+
+std::vector<GapCell> CellsOf(const std::vector<GapServer>& servers,
+                             const std::vector<GapModel>& models) {
+  std::vector<GapCell> cells;
+  for (const GapServer& server : servers) {
+    for (const char* schedule : kSchedules) {
+      for (size_t model = 0; model <= models.size(); ++model) {
+        for (const int percent : kPercents) {
+          cells.push_back(
+              {&server, schedule, model < models.size() ? &models[model] : nullptr, percent});
+        }
+      }
+    }
+  }
+  return cells;
+}
+
+absl::Status SetModel(const GapModel& named, const GapServer& server, PlanningProblem& problem) {
+  SIPHON_ASSIGN_OR_RETURN(const DeviceSpec device, FindDeviceSpec(server.topology.device_kind));
+  SIPHON_ASSIGN_OR_RETURN(ModelSpec model, BuildModelSpec(named.options));
+  SIPHON_ASSIGN_OR_RETURN(problem.profile, ProfileFromFirstPrinciples(
+                                               model, device, named.microbatch, named.precision));
+  SIPHON_ASSIGN_OR_RETURN(problem.partition,
+                          PartitionModel(model, StageCount(problem.schedule), "balanced"));
+  return absl::OkStatus();
+}
+
+void SetUnevenModel(PlanningProblem& problem) {
+  problem.profile = UnevenProfile();
+  const auto layers = static_cast<int>(problem.profile.layers.size());
+  const int stages = StageCount(problem.schedule);
+  for (int stage = 0; stage < stages; ++stage) {
+    problem.partition.stages.push_back({stage * layers / stages, (stage + 1) * layers / stages});
+  }
+}
+
+absl::StatusOr<GapInstance> InstanceOf(const GapCell& cell) {
+  PlanningProblem problem{.topology = cell.server->topology, .granule = Bytes(2 << 20)};
+  SIPHON_ASSIGN_OR_RETURN(problem.schedule,
+                          LoweredStep(cell.schedule, DeviceCount(problem.topology)));
+  if (cell.model != nullptr) {
+    SIPHON_RETURN_IF_ERROR(SetModel(*cell.model, *cell.server, problem));
+  } else {
+    SetUnevenModel(problem);
+  }
   Bytes state;
   for (const LayerProfile& layer : problem.profile.layers) {
     state += layer.optimizer_state + layer.parameters + layer.gradients;
   }
   problem.host_step = Nanos(static_cast<int64_t>(1e9 * static_cast<double>(state.value) /
                                                  static_cast<double>(kHostMemoryRate.value)));
-  for (const int percent : kPercents) {
-    SIPHON_RETURN_IF_ERROR(LimitMemory(problem, percent));
-    grid.push_back({absl::StrCat(name, " ", percent, "%"), problem});
-  }
-  return absl::OkStatus();
-}
-
-absl::Status AddServer(const GapServer& server, const std::string& schedule_name,
-                       std::vector<GapInstance>& grid) {
-  PlanningProblem problem{.topology = server.topology, .granule = Bytes(2 << 20)};
-  SIPHON_ASSIGN_OR_RETURN(problem.schedule,
-                          LoweredStep(schedule_name, DeviceCount(server.topology)));
-  const int stages = StageCount(problem.schedule);
-  SIPHON_ASSIGN_OR_RETURN(const DeviceSpec device, FindDeviceSpec(server.topology.device_kind));
-  const std::string where = absl::StrCat(" ", server.name, " ", schedule_name);
-  for (const GapModel& named : GapModels()) {
-    SIPHON_ASSIGN_OR_RETURN(ModelSpec model, BuildModelSpec(named.options));
-    SIPHON_ASSIGN_OR_RETURN(problem.profile, ProfileFromFirstPrinciples(
-                                                 model, device, named.microbatch, named.precision));
-    SIPHON_ASSIGN_OR_RETURN(problem.partition, PartitionModel(model, stages, "balanced"));
-    SIPHON_RETURN_IF_ERROR(AddCapacities(named.name + where, problem, grid));
-  }
-  problem.profile = UnevenProfile();
-  const auto layers = static_cast<int>(problem.profile.layers.size());
-  problem.partition.stages.clear();
-  for (int stage = 0; stage < stages; ++stage) {
-    problem.partition.stages.push_back({stage * layers / stages, (stage + 1) * layers / stages});
-  }
-  return AddCapacities("synthetic" + where, problem, grid);
+  SIPHON_RETURN_IF_ERROR(LimitMemory(problem, cell.percent));
+  const std::string model = cell.model != nullptr ? cell.model->name : "synthetic";
+  return GapInstance{
+      absl::StrCat(model, " ", cell.server->name, " ", cell.schedule, " ", cell.percent, "%"),
+      std::move(problem)};
 }
 
 }  // namespace
 
 absl::StatusOr<std::vector<GapInstance>> GapGrid(int instances, uint32_t seed) {
-  std::vector<GapInstance> grid;
-  for (const GapServer& server : Servers()) {
-    for (const char* schedule : kSchedules) {
-      SIPHON_RETURN_IF_ERROR(AddServer(server, schedule, grid));
-    }
-  }
-  const auto wanted = static_cast<size_t>(std::max(0, instances));
-  if (wanted >= grid.size()) return grid;
+  const std::vector<GapServer> servers = Servers();
+  const std::vector<GapModel> models = GapModels();
+  std::vector<GapCell> cells = CellsOf(servers, models);
+  const auto wanted = std::min(cells.size(), static_cast<size_t>(std::max(0, instances)));
   GapDice dice(seed);
-  for (size_t place = 0; place < wanted; ++place) {
-    std::swap(grid[place],
-              grid[dice.Roll(static_cast<int64_t>(place), static_cast<int64_t>(grid.size()) - 1)]);
+  for (size_t place = 0; wanted < cells.size() && place < wanted; ++place) {
+    std::swap(
+        cells[place],
+        cells[dice.Roll(static_cast<int64_t>(place), static_cast<int64_t>(cells.size()) - 1)]);
   }
-  grid.resize(wanted);
+  std::vector<GapInstance> grid;
+  for (size_t place = 0; place < wanted; ++place) {
+    SIPHON_ASSIGN_OR_RETURN(GapInstance instance, InstanceOf(cells[place]));
+    grid.push_back(std::move(instance));
+  }
   return grid;
 }
+
+int GapGridSize() { return static_cast<int>(CellsOf(Servers(), GapModels()).size()); }
 
 absl::StatusOr<GapInstance> SmallGapInstance(uint32_t seed) {
   GapDice dice(seed);

@@ -25,6 +25,7 @@ struct GapInstance {
 // Deterministic. `instances` of the grid, drawn by `seed`; all of it when there are no more.
 // Errors: of the folders that make it, which would be a fault here.
 absl::StatusOr<std::vector<GapInstance>> GapGrid(int instances, uint32_t seed);
+int GapGridSize();
 
 // Two or three workers with two to four layers each, whose layers, links and capacities are drawn
 // by the seed: small enough for an exact optimum.

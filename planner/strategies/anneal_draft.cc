@@ -1,0 +1,152 @@
+#include "planner/strategies/anneal_draft.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "planner/status.h"
+#include "planner/strategies/draft_changes.h"
+#include "planner/strategies/move_lists.h"
+#include "planner/strategies/start_drafts.h"
+
+namespace siphon {
+namespace {
+
+constexpr uint32_t kSeed = 1;
+// Of the step time: how much slower changes are taken one time in e at the begin; 0 at the end.
+constexpr double kHottest = 0.01;
+// A draft that needs all of one capacity more counts as so many times as slow.
+constexpr double kExcessWeight = 3;
+
+class Annealer {
+ public:
+  Annealer(DraftSimulator& simulator, SimulatedDraft start, int simulations)
+      : simulator_(simulator),
+        problem_(simulator.problem()),
+        possible_(PossiblePlacements(problem_, start.draft.mapping)),
+        host_steps_(problem_.host_step > Nanos(0) && ReachesHost(problem_, start.draft.mapping)),
+        first_(simulator.simulations()),
+        most_(simulations),
+        best_(std::move(start)) {
+    for (const std::vector<DraftMove>& moves : UpdateMoves(problem_)) {
+      for (const DraftMove& move : moves) steps_.push_back(move.stage);
+    }
+    for (const Bytes capacity : problem_.capacity) largest_ = std::max(largest_, capacity);
+  }
+
+  absl::StatusOr<SimulatedDraft> Run() {
+    DraftPlan now = best_.draft;
+    double cost = CostOf(best_);
+    const double hottest = kHottest * static_cast<double>(best_.score.step.value);
+    while (simulator_.simulations() - first_ < most_) {
+      const double heat =
+          hottest * (1 - static_cast<double>(simulator_.simulations() - first_) / most_);
+      DraftPlan changed = now;
+      for (int changes = 1 + Roll(2); changes > 0; --changes) Change(changed);
+      if (changed == now) {
+        // Dice that never find a change must end, too.
+        if (++idle_ > kMostIdle) break;
+        continue;
+      }
+      idle_ = 0;
+      absl::StatusOr<SimulatedDraft> tried = simulator_.Run(std::move(changed));
+      if (absl::IsResourceExhausted(tried.status())) continue;
+      if (!tried.ok()) return tried.status();
+      const double new_cost = CostOf(*tried);
+      if (new_cost > cost && Chance() >= std::exp((cost - new_cost) / heat)) continue;
+      now = tried->draft;
+      cost = new_cost;
+      if (tried->score < best_.score) best_ = *std::move(tried);
+    }
+    return std::move(best_);
+  }
+
+ private:
+  static constexpr int kMostIdle = 1'000;
+
+  int Roll(int sides) { return static_cast<int>(engine_() % static_cast<uint32_t>(sides)); }
+  double Chance() { return static_cast<double>(engine_()) / 4294967296.0; }  // [0, 1)
+
+  double CostOf(const SimulatedDraft& simulated) const {
+    const auto step = static_cast<double>(simulated.score.step.value);
+    if (simulated.score.excess == Bytes(0)) return step;
+    return step * (1 + kExcessWeight * static_cast<double>(simulated.score.excess.value) /
+                           static_cast<double>(std::max(Bytes(1), largest_).value));
+  }
+
+  Placement RollPlacement() { return possible_[Roll(static_cast<int>(possible_.size()))]; }
+
+  void Change(DraftPlan& draft) {
+    constexpr int kDecisions = 8;
+    constexpr int kMostActions = 6;
+    const int index = Roll(static_cast<int>(draft.stages.size()));
+    StageDraft& stage = draft.stages[index];
+    const bool steps = std::find(steps_.begin(), steps_.end(), index) != steps_.end();
+    switch (Roll(kDecisions)) {
+      case 0:
+        stage.timing.forwards_to_leave = Roll(kMostActions);
+        return;
+      case 1:
+        stage.timing.actions_to_come_back = Roll(kMostActions);
+        return;
+      case 2:
+        (Roll(2) == 0 ? stage.recompute_run : stage.swap_run) = Roll(kMostActions);
+        if (Roll(2) == 0) {
+          stage.direct = stage.direct == DirectBackward::kDrop ? DirectBackward::kLeave
+                                                               : DirectBackward::kDrop;
+        }
+        return;
+      case 3:
+        if (steps) ChangeStep(stage);
+        return;
+      default:
+        stage.activations[Roll(static_cast<int>(stage.activations.size()))] = RollPlacement();
+    }
+  }
+
+  void ChangeStep(StageDraft& stage) {
+    constexpr int kMostAhead = 5;
+    switch (Roll(host_steps_ ? 4 : 3)) {
+      case 0:
+        stage.timing.actions_before_step = Roll(kMostAhead);
+        return;
+      case 1:
+        stage.timing.groups_ahead = Roll(kMostAhead);
+        return;
+      case 2: {
+        const Placement placement = RollPlacement();
+        if (placement == Placement::kRecompute) return;
+        stage.optimizer_state[Roll(static_cast<int>(stage.optimizer_state.size()))] = placement;
+        return;
+      }
+      default:
+        stage.update =
+            stage.update == UpdatePlace::kHost ? UpdatePlace::kDevice : UpdatePlace::kHost;
+    }
+  }
+
+  DraftSimulator& simulator_;
+  const PlanningProblem& problem_;
+  const std::vector<Placement> possible_;
+  const bool host_steps_;
+  const int first_;
+  const int most_;
+  std::vector<int> steps_;  // stages that step at their end
+  Bytes largest_;           // capacity
+  SimulatedDraft best_;
+  int idle_ = 0;
+  std::mt19937 engine_{kSeed};
+};
+
+}  // namespace
+
+absl::StatusOr<SimulatedDraft> AnnealDraft(DraftSimulator& simulator, SimulatedDraft start,
+                                           int simulations) {
+  return Annealer(simulator, std::move(start), simulations).Run();
+}
+
+}  // namespace siphon

@@ -1,0 +1,22 @@
+#ifndef SIPHON_PLANNER_STRATEGIES_ANNEAL_DRAFT_H_
+#define SIPHON_PLANNER_STRATEGIES_ANNEAL_DRAFT_H_
+
+#include "absl/status/statusor.h"
+#include "planner/strategies/draft_simulator.h"
+
+namespace siphon {
+
+// Changes one or two small decisions of the draft at a time, drawn at random: where one layer goes,
+// when one stage's copies run, how many of its layers go together, who steps it. A change that is a
+// little slower is taken, too, and less and less so (simulated annealing: Kirkpatrick, Gelatt and
+// Vecchi, Science 220, 1983): that leads out of drafts which no single change of ImproveDraft makes
+// better. Runs `simulations` at most.
+//
+// The result is the best draft seen, never worse than `start`. Deterministic: the dice have a fixed
+// seed. Errors: as DraftSimulator::Run, but for ResourceExhausted.
+absl::StatusOr<SimulatedDraft> AnnealDraft(DraftSimulator& simulator, SimulatedDraft start,
+                                           int simulations);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_STRATEGIES_ANNEAL_DRAFT_H_

@@ -1,0 +1,73 @@
+// A slice of the bench: small instances, planned with every strategy and bounded.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "planner/strategies/memory_strategy.h"
+#include "tests/bench/plan_gaps/gap_report.h"
+
+namespace siphon {
+namespace {
+
+class PlanGaps : public testing::TestWithParam<uint32_t> {};
+
+TEST_P(PlanGaps, AutoIsAtMostTheOthersAndAtLeastTheBound) {
+  const auto instance = SmallGapInstance(GetParam());
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  const auto outcome = MeasureGap(*instance);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->others.size() + 1, MemoryStrategies().size());
+  EXPECT_TRUE(outcome->Winners().empty()) << outcome->Winners().front() << " is faster";
+  // Capacities are such that something fits, and not everything kept.
+  ASSERT_TRUE(outcome->Gap().has_value()) << outcome->name;
+  EXPECT_EQ(outcome->others.front().strategy, "keep");
+  EXPECT_FALSE(outcome->others.front().step_time.has_value());
+  EXPECT_GE(*outcome->Gap(), 0) << outcome->name;
+  EXPECT_GE(outcome->bound.step_time, outcome->longest_path);
+}
+
+INSTANTIATE_TEST_SUITE_P(SmallInstances, PlanGaps, testing::Range(1u, 13u));
+
+TEST(GapGrid, DrawsTheSameDifferentInstancesEachTime) {
+  EXPECT_GE(GapGridSize(), 200);
+  const auto drawn = GapGrid(4, 3);
+  const auto again = GapGrid(4, 3);
+  ASSERT_TRUE(drawn.ok() && again.ok());
+  ASSERT_EQ(drawn->size(), 4u);
+  for (size_t place = 0; place < drawn->size(); ++place) {
+    const GapInstance& one = (*drawn)[place];
+    EXPECT_EQ(one.name, (*again)[place].name);
+    EXPECT_EQ(one.problem.capacity, (*again)[place].problem.capacity);
+    EXPECT_TRUE(CheckPlanningProblem(one.problem).ok()) << one.name;
+    const auto is_it = [&](const GapInstance& other) { return other.name == one.name; };
+    EXPECT_EQ(std::count_if(drawn->begin(), drawn->end(), is_it), 1);
+  }
+}
+
+TEST(GapReport, CountsLossesAndGapsOfInstancesThatFit) {
+  const GapOutcome lost{.name = "lost",
+                        .others = {{.strategy = "recompute", .step_time = Nanos(100)}},
+                        .planned = {.strategy = "auto", .step_time = Nanos(110)},
+                        .longest_path = Nanos(100),
+                        .bound = {.step_time = Nanos(100), .reason = "the path"}};
+  GapOutcome unfit = lost;
+  unfit.name = "unfit";
+  unfit.others.front().step_time.reset();
+  unfit.planned.step_time.reset();
+  unfit.bound.cannot_fit = "memory of worker 0";
+  const std::string report = GapReport({lost, unfit});
+  EXPECT_NE(report.find("2 instances, 1 fit; auto lost 1 times"), std::string::npos) << report;
+  EXPECT_NE(report.find("lost: lost to recompute"), std::string::npos) << report;
+  EXPECT_NE(report.find("unfit (proven: memory of worker 0)"), std::string::npos) << report;
+  EXPECT_NE(report.find("8.0 to  12.0 %     1 *"), std::string::npos) << report;
+}
+
+TEST(Quantile, IsTheNearestRank) {
+  EXPECT_EQ(Quantile({3, 1, 2, 4}, 0), 1);
+  EXPECT_EQ(Quantile({3, 1, 2, 4}, 0.5), 2);
+  EXPECT_EQ(Quantile({3, 1, 2, 4}, 0.75), 3);
+  EXPECT_EQ(Quantile({3, 1, 2, 4}, 1), 4);
+}
+
+}  // namespace
+}  // namespace siphon
