@@ -3,25 +3,17 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "planner/bounds/program_rows.h"
 
 namespace siphon {
 namespace {
 
-// No step is longer than so many times the schedule's longest path, or the bound ends there.
-constexpr double kLongest = 64;
-constexpr double kNanosPerSecond = 1e9;
+constexpr double kLongest = ProgramRows::kLongest;
 
-using Terms = std::vector<LinearTerm>;
-
-void Append(Terms& terms, const Terms& more, double factor = 1) {
-  for (const LinearTerm& term : more) {
-    terms.push_back({term.column, term.coefficient * factor});
-  }
-}
+using Terms = LinearTerms;
 
 // One term a column.
 Terms Merged(const Terms& terms) {
@@ -65,17 +57,12 @@ struct TimeColumns {
 
 class Builder {
  public:
-  Builder(const BoundFacts& facts, LayerChoices choices) : facts_(facts), choices_(choices) {
-    made_.unit = std::max(Nanos(1), facts.paths.step_time());
-    for (const WorkerMemory& memory : facts.memory) {
-      const Bytes all = memory.parameters + memory.gradients + memory.optimizer_state;
-      byte_unit_ = std::max(byte_unit_, static_cast<double>(all.value));
-      for (const MemoryWindow& window : memory.windows) {
-        byte_unit_ =
-            std::max(byte_unit_, static_cast<double>((window.stash + window.queued).value));
-      }
-    }
-    made_.step_time = Program().AddColumn(Time(facts.paths.step_time()), kLongest, 1);
+  Builder(const BoundFacts& facts, LayerChoices choices)
+      : facts_(facts),
+        choices_(choices),
+        made_{.unit = std::max(Nanos(1), facts.paths.step_time())},
+        rows_(made_, ByteUnit(facts)) {
+    made_.step_time = Program().AddColumn(rows_.Time(facts.paths.step_time()), kLongest, 1);
   }
 
   WindowProgram Build() {
@@ -92,7 +79,7 @@ class Builder {
     AddSharedTraffic();
     for (const SharedUplinks& shared : facts_.limits.shared) {
       if (shared.workers.size() < 2) continue;
-      const int cause = Cause(absl::StrCat(shared.name, " between backwards"));
+      const int cause = rows_.Cause(absl::StrCat(shared.name, " between backwards"));
       for (const StepSpan& span : facts_.joint.spans) AddSpan(span, shared, cause);
     }
     AddJointSteps();
@@ -102,18 +89,16 @@ class Builder {
 
  private:
   LinearProgram& Program() { return made_.program; }
-  double Time(Nanos time) const {
-    return static_cast<double>(time.value) / static_cast<double>(made_.unit.value);
-  }
-  double Size(Bytes bytes) const { return static_cast<double>(bytes.value) / byte_unit_; }
-  // Units of bytes in a unit of time.
-  double Rate(BytesPerSecond rate) const {
-    return static_cast<double>(rate.value) / kNanosPerSecond *
-           static_cast<double>(made_.unit.value) / byte_unit_;
-  }
-  int Cause(std::string text) {
-    made_.causes.push_back(std::move(text));
-    return static_cast<int>(made_.causes.size()) - 1;
+  // The most that a column stands for.
+  static Bytes ByteUnit(const BoundFacts& facts) {
+    Bytes most(1);
+    for (const WorkerMemory& memory : facts.memory) {
+      most = std::max(most, memory.parameters + memory.gradients + memory.optimizer_state);
+      for (const MemoryWindow& window : memory.windows) {
+        most = std::max(most, window.stash + window.queued);
+      }
+    }
+    return most;
   }
   // Which ways a worker's bytes may go.
   struct Ways {
@@ -124,7 +109,6 @@ class Builder {
     return {.links = facts_.limits.link_out[worker].value > 0,
             .host = FastestOut(facts_.limits.uplink[worker]).value > 0};
   }
-  int Part(Bytes most) { return Program().AddColumn(0, Size(most)); }
 
   StandingTerms AddStanding(int worker) {
     StandingTerms terms;
@@ -159,10 +143,10 @@ class Builder {
                     StandingTerms& terms) {
     const WorkerMemory& memory = facts_.memory[worker];
     const HostStep& host_step = facts_.host_steps[worker];
-    const LinearTerm stepped{Part(memory.optimizer_state), 1};
+    const LinearTerm stepped{rows_.Part(memory.optimizer_state), 1};
     terms.away.push_back(stepped);
     state.push_back(stepped);
-    AddAtMost(state, Size(memory.optimizer_state));
+    rows_.AddAtMost(state, rows_.Size(memory.optimizer_state));
     const auto larger = [&](const Terms& swapped, double moved) {
       const int column = Program().AddColumn(0, kLongest);
       Program().AddRow({{column, 1}, {stepped.column, -moved}}, 0);
@@ -183,7 +167,7 @@ class Builder {
     };
     terms.step_uplink_in.push_back(rest(parameters, shared));
     terms.step_uplink_out.push_back(rest(gradients, host_step.gradients));
-    const double time = host_step.time * byte_unit_ / static_cast<double>(made_.unit.value);
+    const double time = rows_.TimeOfUnit(host_step.time);
     terms.step_on_host.push_back({stepped.column, time});
   }
 
@@ -197,25 +181,19 @@ class Builder {
     Terms all;
     if (bytes == Bytes(0)) return all;
     if (ways.links) {
-      all.push_back({Part(bytes), 1});
+      all.push_back({rows_.Part(bytes), 1});
       Append(terms.on_lenders, {all.back()});
       Append(terms.link_out, {all.back()});
       Append(terms.link_in, {all.back()});
     }
     if (ways.host) {
-      all.push_back({Part(bytes), 1});
+      all.push_back({rows_.Part(bytes), 1});
       Append(terms.uplink_out, {all.back()}, crossings.host_out);
       Append(terms.uplink_in, {all.back()}, crossings.host_in);
     }
     Append(terms.away, all);
-    AddAtMost(all, Size(bytes));
+    rows_.AddAtMost(all, rows_.Size(bytes));
     return all;
-  }
-
-  void AddAtMost(const Terms& terms, double most) {
-    Terms less;
-    Append(less, terms, -1);
-    if (!less.empty()) Program().AddRow(std::move(less), -most);
   }
 
   void AddWorker(const WindowedWorker& windowed) {
@@ -223,10 +201,10 @@ class Builder {
     std::vector<int>& segments = times_[windowed.worker].segments;
     Terms path{{made_.step_time, 1}};
     for (const Segment& segment : windowed.segments) {
-      segments.push_back(Program().AddColumn(Time(segment.least), kLongest));
+      segments.push_back(Program().AddColumn(rows_.Time(segment.least), kLongest));
       path.push_back({segments.back(), -1});
     }
-    Program().AddRow(std::move(path), Time(windowed.head));
+    Program().AddRow(std::move(path), rows_.Time(windowed.head));
     std::vector<WindowTerms>& windows = windows_[windowed.worker];
     const std::vector<int> whole = AddWholeLayers(windowed.worker);
     for (const MemoryWindow& window : memory.windows) {
@@ -237,16 +215,16 @@ class Builder {
       AddCover(windowed.worker, window, windows.back(),
                last ? AwayAtLast(windowed) : standing_[windowed.worker].away);
     }
-    const int recompute = Cause(absl::StrCat("recomputation on worker ", windowed.worker));
-    const int links = Cause(absl::StrCat("links of worker ", windowed.worker));
-    const int uplink = Cause(absl::StrCat("the uplink of worker ", windowed.worker));
+    const int recompute = rows_.Cause(absl::StrCat("recomputation on worker ", windowed.worker));
+    const int links = rows_.Cause(absl::StrCat("links of worker ", windowed.worker));
+    const int uplink = rows_.Cause(absl::StrCat("the uplink of worker ", windowed.worker));
     for (size_t index = 0; index < segments.size(); ++index) {
       const WindowTerms* before = index > 0 ? &windows[index - 1] : nullptr;
       const WindowTerms* behind = index < windows.size() ? &windows[index] : nullptr;
       if (before != nullptr) {
         Terms own{{segments[index], 1}};
         Append(own, before->recompute, -1);
-        Program().AddRow(std::move(own), Time(windowed.segments[index].least_with_recompute),
+        Program().AddRow(std::move(own), rows_.Time(windowed.segments[index].least_with_recompute),
                          recompute);
       }
       const Terms none;
@@ -259,8 +237,8 @@ class Builder {
       }
       AddLinks(segments[index], windowed.worker, behind != nullptr ? behind->link : none, link_in,
                links);
-      AddUplinks(segments[index], {limits.uplink[windowed.worker]},
-                 behind != nullptr ? behind->uplink : none, uplink_in, uplink);
+      rows_.AddUplinks(segments[index], {limits.uplink[windowed.worker]},
+                       behind != nullptr ? behind->uplink : none, uplink_in, uplink);
     }
     AddStepPart(windowed);
   }
@@ -289,18 +267,18 @@ class Builder {
   void AddStepPart(const WindowedWorker& windowed) {
     if (!windowed.step.open) return;
     const int worker = windowed.worker;
-    const int before = Program().AddColumn(Time(windowed.step.least), kLongest);
+    const int before = Program().AddColumn(rows_.Time(windowed.step.least), kLongest);
     const int step = times_[worker].step = Program().AddColumn(0, kLongest);
     Program().AddRow({{times_[worker].segments.back(), 1}, {before, -1}, {step, -1}}, 0);
     Terms own{{before, 1}};
     Append(own, windows_[worker].back().recompute, -1);
-    Program().AddRow(std::move(own), Time(windowed.step.least_with_recompute),
-                     Cause(absl::StrCat("recomputation on worker ", worker)));
+    Program().AddRow(std::move(own), rows_.Time(windowed.step.least_with_recompute),
+                     rows_.Cause(absl::StrCat("recomputation on worker ", worker)));
     const StandingTerms& standing = standing_[worker];
-    const int cause = Cause(absl::StrCat("the optimizer step of worker ", worker));
+    const int cause = rows_.Cause(absl::StrCat("the optimizer step of worker ", worker));
     AddLinks(step, worker, standing.step_link_out, {}, cause);
-    AddUplinks(step, {facts_.limits.uplink[worker]}, standing.step_uplink_out,
-               standing.step_uplink_in, cause);
+    rows_.AddUplinks(step, {facts_.limits.uplink[worker]}, standing.step_uplink_out,
+                     standing.step_uplink_in, cause);
     AddHostTime({{step, 1}}, {worker}, 0, cause);
   }
 
@@ -314,7 +292,7 @@ class Builder {
 
   // Steps that cannot begin before one worker's last backward, or before a time.
   void AddJointSteps() {
-    const int cause = Cause("the optimizer steps of all workers");
+    const int cause = rows_.Cause("the optimizer steps of all workers");
     for (const WindowedWorker& windowed : facts_.windowed) {
       if (!windowed.step.open || facts_.joint.steps_behind.empty()) continue;
       AddStepsWithin(times_[windowed.worker].step, facts_.joint.steps_behind[windowed.worker],
@@ -325,7 +303,7 @@ class Builder {
         if (behind) later.push_back(other.worker);
       }
       const int time = Program().AddColumn(0, kLongest);
-      Program().AddRow({{made_.step_time, 1}, {time, -1}}, Time(windowed.step.head));
+      Program().AddRow({{made_.step_time, 1}, {time, -1}}, rows_.Time(windowed.step.head));
       AddStepsWithin(time, later, cause);
     }
   }
@@ -341,7 +319,7 @@ class Builder {
         Append(out, standing_[worker].step_uplink_out);
         Append(in, standing_[worker].step_uplink_in);
       }
-      AddUplinks(time, shared.uplinks, out, in, cause);
+      rows_.AddUplinks(time, shared.uplinks, out, in, cause);
     }
   }
 
@@ -370,12 +348,12 @@ class Builder {
     for (int index = span.from + 1; index <= last; ++index) row.push_back({segments[index], 1});
     row.push_back({time, -1});
     Program().AddRow(std::move(row), span.from == StepSpan::kOpen ? -HeadOf(span.worker) : 0);
-    AddUplinks(time, shared.uplinks, out, in, cause);
+    rows_.AddUplinks(time, shared.uplinks, out, in, cause);
   }
 
   double HeadOf(int worker) const {
     for (const WindowedWorker& windowed : facts_.windowed) {
-      if (windowed.worker == worker) return Time(windowed.head);
+      if (windowed.worker == worker) return rows_.Time(windowed.head);
     }
     return 0;
   }
@@ -385,21 +363,21 @@ class Builder {
     for (const LayerKind& kind : facts_.memory[worker].layers) {
       const int64_t count = facts_.Count(worker, window, kind);
       if (count == 0) continue;
-      const int column = Part(kind.stash * count);
+      const int column = rows_.Part(kind.stash * count);
       terms.dropped.push_back({column, 1});
-      terms.recompute.push_back({column, Time(kind.recompute) / Size(kind.stash)});
+      terms.recompute.push_back({column, rows_.Time(kind.recompute) / rows_.Size(kind.stash)});
     }
     const Bytes all = window.stash + window.queued;
-    AddAtMost(terms.dropped, Size(window.stash - window.own_last_layer));
+    rows_.AddAtMost(terms.dropped, rows_.Size(window.stash - window.own_last_layer));
     const Bytes movable = all - window.own_stash;
     const Ways ways = WaysOf(worker);
-    if (ways.links) terms.link.push_back({Part(movable), 1});
-    if (ways.host) terms.uplink.push_back({Part(movable), 1});
+    if (ways.links) terms.link.push_back({rows_.Part(movable), 1});
+    if (ways.host) terms.uplink.push_back({rows_.Part(movable), 1});
     Terms sum = terms.link;
     Append(sum, terms.uplink);
-    AddAtMost(sum, Size(movable));
+    rows_.AddAtMost(sum, rows_.Size(movable));
     Append(sum, terms.dropped);
-    AddAtMost(sum, Size(all - window.own_last_layer));
+    rows_.AddAtMost(sum, rows_.Size(all - window.own_last_layer));
     return terms;
   }
 
@@ -416,7 +394,7 @@ class Builder {
         Program().columns.back().kind = ColumnKind::kInteger;
         all.push_back({columns.back(), 1});
       }
-      AddAtMost(all, kind.layers);
+      rows_.AddAtMost(all, kind.layers);
     }
     return columns;
   }
@@ -426,11 +404,11 @@ class Builder {
     const std::vector<LayerKind>& layers = facts_.memory[worker].layers;
     for (size_t index = 0; index < layers.size(); ++index) {
       const int64_t waiting = facts_.Count(worker, window, layers[index]) / layers[index].layers;
-      const double bytes = Size(layers[index].stash * waiting);
-      const double time = Time(layers[index].recompute * waiting);
+      const double bytes = rows_.Size(layers[index].stash * waiting);
+      const double time = rows_.Time(layers[index].recompute * waiting);
       // The microbatch whose backward begins is back.
       const bool back = layers[index].stage == window.stage;
-      const double movable = Size(layers[index].stash * (waiting - (back ? 1 : 0)));
+      const double movable = rows_.Size(layers[index].stash * (waiting - (back ? 1 : 0)));
       const int* columns = &whole[kWays * index];
       terms.dropped.push_back({columns[0], bytes});
       terms.recompute.push_back({columns[0], time});
@@ -446,7 +424,7 @@ class Builder {
     Append(away, terms.link);
     Append(away, terms.uplink);
     Append(away, StandingAt(worker, window, standing));
-    Program().AddRow(std::move(away), Size(window.excess));
+    Program().AddRow(std::move(away), rows_.Size(window.excess));
     AddLenders(worker, terms);
   }
 
@@ -465,7 +443,7 @@ class Builder {
     }
     const auto add = [&](Terms all, Bytes most) {
       if (all.empty() || most <= Bytes(0)) return;
-      const int column = Part(most);
+      const int column = rows_.Part(most);
       all.push_back({column, -1});
       Program().AddRow(std::move(all), 0);
       at.push_back({column, 1});
@@ -489,71 +467,12 @@ class Builder {
     }
     Append(room, terms.link, -1);
     Append(room, standing_[worker].on_lenders, -1);
-    Program().AddRow(Merged(room), -Size(spare));
+    Program().AddRow(Merged(room), -rows_.Size(spare));
   }
 
   void AddLinks(int time, int worker, const Terms& out, const Terms& in, int cause) {
-    AddCarried(time, facts_.limits.link_out[worker], out, cause);
-    AddCarried(time, facts_.limits.link_in[worker], in, cause);
-  }
-
-  // `bytes` fit into the time of that column at that rate.
-  void AddCarried(int time, BytesPerSecond rate, const Terms& bytes, int cause) {
-    if (bytes.empty() || rate == kUnlimitedRate) return;
-    Terms row{{time, Rate(rate)}};
-    Append(row, bytes, -1);
-    Program().AddRow(std::move(row), 0, cause);
-  }
-
-  // The same, both ways over some uplinks.
-  void AddUplinks(int time, const std::vector<UplinkRates>& uplinks, const Terms& out,
-                  const Terms& in, int cause) {
-    std::optional<Terms> out_row = CarriedOut(uplinks, out);
-    std::optional<Terms> in_row = CarriedIn(uplinks, in);
-    if (!out_row.has_value() && !in_row.has_value()) return;
-    for (size_t index = 0; index < uplinks.size(); ++index) {
-      const UplinkRates& uplink = uplinks[index];
-      // Equal ones are as one that has all their time.
-      const auto first = std::find(uplinks.begin(), uplinks.end(), uplink) - uplinks.begin();
-      if (static_cast<size_t>(first) < index) continue;
-      const auto equal = static_cast<double>(std::count(uplinks.begin(), uplinks.end(), uplink));
-      const int both = Program().AddColumn(0, kLongest * equal);
-      const int out_alone = Program().AddColumn(0, kLongest * equal);
-      const int in_alone = Program().AddColumn(0, kLongest * equal);
-      Program().AddRow({{time, equal}, {both, -1}, {out_alone, -1}, {in_alone, -1}}, 0, cause);
-      if (out_row.has_value()) {
-        out_row->push_back({both, Rate(uplink.out_both)});
-        out_row->push_back({out_alone, Rate(uplink.out_alone)});
-      }
-      if (in_row.has_value()) {
-        in_row->push_back({both, Rate(uplink.in_both)});
-        in_row->push_back({in_alone, Rate(uplink.in_alone)});
-      }
-    }
-    if (out_row.has_value()) Program().AddRow(*std::move(out_row), 0);
-    if (in_row.has_value()) Program().AddRow(*std::move(in_row), 0);
-  }
-
-  // Less what is moved; none where nothing limits it.
-  static std::optional<Terms> CarriedOut(const std::vector<UplinkRates>& uplinks,
-                                         const Terms& bytes) {
-    for (const UplinkRates& uplink : uplinks) {
-      if (FastestOut(uplink) == kUnlimitedRate) return std::nullopt;
-    }
-    return Negative(bytes);
-  }
-  static std::optional<Terms> CarriedIn(const std::vector<UplinkRates>& uplinks,
-                                        const Terms& bytes) {
-    for (const UplinkRates& uplink : uplinks) {
-      if (FastestIn(uplink) == kUnlimitedRate) return std::nullopt;
-    }
-    return Negative(bytes);
-  }
-  static std::optional<Terms> Negative(const Terms& bytes) {
-    if (bytes.empty()) return std::nullopt;
-    Terms negative;
-    Append(negative, bytes, -1);
-    return negative;
+    rows_.AddCarried(time, facts_.limits.link_out[worker], out, cause);
+    rows_.AddCarried(time, facts_.limits.link_in[worker], in, cause);
   }
 
   void AddStepTraffic(int worker) {
@@ -563,10 +482,11 @@ class Builder {
     Terms out = link;
     Append(out, standing.link_out);
     Append(link, standing.link_in);
-    AddLinks(made_.step_time, worker, out, link, Cause(absl::StrCat("links of worker ", worker)));
+    AddLinks(made_.step_time, worker, out, link,
+             rows_.Cause(absl::StrCat("links of worker ", worker)));
     const auto [up, down] = UplinkTraffic(worker);
-    AddUplinks(made_.step_time, {facts_.limits.uplink[worker]}, up, down,
-               Cause(absl::StrCat("the uplink of worker ", worker)));
+    rows_.AddUplinks(made_.step_time, {facts_.limits.uplink[worker]}, up, down,
+                     rows_.Cause(absl::StrCat("the uplink of worker ", worker)));
   }
 
   std::pair<Terms, Terms> UplinkTraffic(int worker) const {
@@ -592,7 +512,7 @@ class Builder {
         Append(out, up, times[worker]);
         Append(in, down, times[worker]);
       }
-      AddUplinks(made_.step_time, shared.uplinks, out, in, Cause(shared.name));
+      rows_.AddUplinks(made_.step_time, shared.uplinks, out, in, rows_.Cause(shared.name));
     }
   }
 
@@ -603,13 +523,14 @@ class Builder {
     for (const std::vector<WindowTerms>& windows : windows_) {
       for (const WindowTerms& window : windows) Append(row, window.recompute, -facts_.replicas);
     }
-    Program().AddRow(std::move(row), Time(facts_.work), Cause("the cores that all workers share"));
+    Program().AddRow(std::move(row), rows_.Time(facts_.work),
+                     rows_.Cause("the cores that all workers share"));
   }
 
   const BoundFacts& facts_;
   const LayerChoices choices_;
-  double byte_unit_ = 1;
   WindowProgram made_;
+  ProgramRows rows_;
   std::vector<StandingTerms> standing_;            // [worker]
   std::vector<std::vector<WindowTerms>> windows_;  // [worker][window]
   // [worker]: optimizer state that is swapped and away at its last window.

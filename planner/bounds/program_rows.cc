@@ -1,0 +1,111 @@
+#include "planner/bounds/program_rows.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+namespace siphon {
+namespace {
+
+constexpr double kNanosPerSecond = 1e9;
+
+std::optional<LinearTerms> Negative(const LinearTerms& bytes) {
+  if (bytes.empty()) return std::nullopt;
+  LinearTerms negative;
+  Append(negative, bytes, -1);
+  return negative;
+}
+
+// Less what is moved; none where nothing limits it.
+std::optional<LinearTerms> CarriedOut(const std::vector<UplinkRates>& uplinks,
+                                      const LinearTerms& bytes) {
+  for (const UplinkRates& uplink : uplinks) {
+    if (FastestOut(uplink) == kUnlimitedRate) return std::nullopt;
+  }
+  return Negative(bytes);
+}
+std::optional<LinearTerms> CarriedIn(const std::vector<UplinkRates>& uplinks,
+                                     const LinearTerms& bytes) {
+  for (const UplinkRates& uplink : uplinks) {
+    if (FastestIn(uplink) == kUnlimitedRate) return std::nullopt;
+  }
+  return Negative(bytes);
+}
+}  // namespace
+
+void Append(LinearTerms& terms, const LinearTerms& more, double factor) {
+  for (const LinearTerm& term : more) {
+    terms.push_back({term.column, term.coefficient * factor});
+  }
+}
+
+ProgramRows::ProgramRows(WindowProgram& made, Bytes byte_unit)
+    : made_(made), byte_unit_(static_cast<double>(byte_unit.value)) {}
+
+double ProgramRows::Time(Nanos time) const {
+  return static_cast<double>(time.value) / static_cast<double>(made_.unit.value);
+}
+
+double ProgramRows::Size(Bytes bytes) const {
+  return static_cast<double>(bytes.value) / byte_unit_;
+}
+
+double ProgramRows::Rate(BytesPerSecond rate) const {
+  return static_cast<double>(rate.value) / kNanosPerSecond * static_cast<double>(made_.unit.value) /
+         byte_unit_;
+}
+
+double ProgramRows::TimeOfUnit(double nanos_a_byte) const {
+  return nanos_a_byte * byte_unit_ / static_cast<double>(made_.unit.value);
+}
+
+int ProgramRows::Cause(std::string text) {
+  made_.causes.push_back(std::move(text));
+  return static_cast<int>(made_.causes.size()) - 1;
+}
+
+int ProgramRows::Part(Bytes most) { return made_.program.AddColumn(0, Size(most)); }
+
+void ProgramRows::AddAtMost(const LinearTerms& terms, double most) {
+  LinearTerms less;
+  Append(less, terms, -1);
+  if (!less.empty()) made_.program.AddRow(std::move(less), -most);
+}
+
+void ProgramRows::AddCarried(int time, BytesPerSecond rate, const LinearTerms& bytes, int cause) {
+  if (bytes.empty() || rate == kUnlimitedRate) return;
+  LinearTerms row{{time, Rate(rate)}};
+  Append(row, bytes, -1);
+  made_.program.AddRow(std::move(row), 0, cause);
+}
+
+void ProgramRows::AddUplinks(int time, const std::vector<UplinkRates>& uplinks,
+                             const LinearTerms& out, const LinearTerms& in, int cause) {
+  std::optional<LinearTerms> out_row = CarriedOut(uplinks, out);
+  std::optional<LinearTerms> in_row = CarriedIn(uplinks, in);
+  if (!out_row.has_value() && !in_row.has_value()) return;
+  for (size_t index = 0; index < uplinks.size(); ++index) {
+    const UplinkRates& uplink = uplinks[index];
+    // Equal ones are as one that has all their time.
+    const auto first = std::find(uplinks.begin(), uplinks.end(), uplink) - uplinks.begin();
+    if (static_cast<size_t>(first) < index) continue;
+    const auto equal = static_cast<double>(std::count(uplinks.begin(), uplinks.end(), uplink));
+    const int both = made_.program.AddColumn(0, kLongest * equal);
+    const int out_alone = made_.program.AddColumn(0, kLongest * equal);
+    const int in_alone = made_.program.AddColumn(0, kLongest * equal);
+    made_.program.AddRow({{time, equal}, {both, -1}, {out_alone, -1}, {in_alone, -1}}, 0, cause);
+    if (out_row.has_value()) {
+      out_row->push_back({both, Rate(uplink.out_both)});
+      out_row->push_back({out_alone, Rate(uplink.out_alone)});
+    }
+    if (in_row.has_value()) {
+      in_row->push_back({both, Rate(uplink.in_both)});
+      in_row->push_back({in_alone, Rate(uplink.in_alone)});
+    }
+  }
+  if (out_row.has_value()) made_.program.AddRow(*std::move(out_row), 0);
+  if (in_row.has_value()) made_.program.AddRow(*std::move(in_row), 0);
+}
+
+}  // namespace siphon
