@@ -26,6 +26,11 @@ constexpr absl::string_view kAll = "all";
 // NVMe drives, and no figures. ASSUMED: twice as much, and the drives of p3dn.24xlarge.
 constexpr Bytes kGptHostMemory{1'536'000'000'000};
 
+constexpr char kServerNotes[] =
+    "Servers: the presets aws_p3dn_24xlarge (Figure 7), dgx1_v100 (8a), dgx_a100 (8b) and "
+    "grace_hopper; dgx1_v100 with 1536 GB of host memory\nand the drives of p3dn.24xlarge, as the "
+    "paper says only that it has more than that one.\n";
+
 absl::StatusOr<MpressServers> Servers() {
   MpressServers servers;
   SIPHON_ASSIGN_OR_RETURN(servers.bert, FindTopologyPreset("aws_p3dn_24xlarge"));
@@ -171,7 +176,8 @@ absl::StatusOr<std::string> PublishedPlans(absl::string_view section, OutputForm
   SIPHON_ASSIGN_OR_RETURN(request.sections, SectionsNamed(section));
   SIPHON_ASSIGN_OR_RETURN(request.servers, Servers());
   SIPHON_ASSIGN_OR_RETURN(const MpressReport report, RunMpressReport(request, say));
-  return format == OutputFormat::kJson ? ReportJson(report) : MpressReportText(report);
+  if (format == OutputFormat::kJson) return ReportJson(report);
+  return absl::StrCat(kServerNotes, MpressReportText(report));
 }
 
 }  // namespace siphon
