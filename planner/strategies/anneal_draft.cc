@@ -4,10 +4,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <random>
 #include <utility>
 #include <vector>
 
+#include "planner/keyed_hash.h"
 #include "planner/status.h"
 #include "planner/strategies/draft_changes.h"
 #include "planner/strategies/move_lists.h"
@@ -16,7 +16,7 @@
 namespace siphon {
 namespace {
 
-constexpr uint32_t kSeed = 1;
+constexpr uint64_t kSeed = 1;
 // Of the step time: how much slower changes are taken one time in e at the begin; 0 at the end.
 constexpr double kHottest = 0.01;
 // A draft that needs all of one capacity more counts as so many times as slow.
@@ -57,7 +57,7 @@ class Annealer {
       if (absl::IsResourceExhausted(tried.status())) continue;
       if (!tried.ok()) return tried.status();
       const double new_cost = CostOf(*tried);
-      if (new_cost > cost && Chance() >= std::exp((cost - new_cost) / heat)) continue;
+      if (new_cost > cost && dice_.Uniform() >= std::exp((cost - new_cost) / heat)) continue;
       now = tried->draft;
       cost = new_cost;
       if (tried->score < best_.score) best_ = *std::move(tried);
@@ -68,8 +68,7 @@ class Annealer {
  private:
   static constexpr int kMostIdle = 1'000;
 
-  int Roll(int sides) { return static_cast<int>(engine_() % static_cast<uint32_t>(sides)); }
-  double Chance() { return static_cast<double>(engine_()) / 4294967296.0; }  // [0, 1)
+  int Roll(int sides) { return static_cast<int>(dice_.Below(static_cast<uint64_t>(sides))); }
 
   double CostOf(const SimulatedDraft& simulated) const {
     const auto step = static_cast<double>(simulated.score.step.value);
@@ -139,7 +138,7 @@ class Annealer {
   Bytes largest_;           // capacity
   SimulatedDraft best_;
   int idle_ = 0;
-  std::mt19937 engine_{kSeed};
+  KeyedGenerator dice_{kSeed};
 };
 
 }  // namespace
