@@ -106,10 +106,11 @@ int Plan(const PlanArguments& arguments) {
 }
 
 std::string StrategiesText() {
-  return absl::StrJoin(MemoryStrategies(), "\n",
-                       [](std::string* text, const MemoryStrategy& strategy) {
-                         absl::StrAppend(text, "  ", strategy.name, ": ", strategy.help);
-                       });
+  const std::string strategies = absl::StrJoin(
+      MemoryStrategies(), "\n", [](std::string* text, const MemoryStrategy& strategy) {
+        absl::StrAppend(text, "  ", strategy.name, ": ", strategy.help);
+      });
+  return absl::StrCat(strategies, "\n  ", kHarmonyStrategy, ": ", kHarmonyHelp);
 }
 
 void AddCosts(CLI::App* command, PlanRequest* request) {

@@ -125,6 +125,7 @@ Json PlanJson(const StudiedPlan& studied) {
   const SimulatedStep& step = studied.shown();
   Json json = {{"fits", studied.step.has_value()},
                {"strategy", studied.strategy},
+               {"settings", studied.settings},
                {"step_seconds", Seconds(step.step_time)},
                {"tokens_per_second", TokensPerSecond(studied)},
                {"bubble_fraction", step.bubble_fraction}};

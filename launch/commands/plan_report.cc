@@ -68,6 +68,9 @@ std::string StepText(const StudiedPlan& studied) {
   if (studied.step.has_value()) {
     absl::StrAppend(&text, Line("limited by", DiagnosisText(Diagnose(step, studied.kept), step)));
   }
+  if (!studied.settings.empty()) {
+    absl::StrAppend(&text, Line("changes the job", SettingsText(studied.settings)));
+  }
   return text + Line("planned in", FormatNanos(studied.planning_time));
 }
 

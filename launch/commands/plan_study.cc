@@ -4,12 +4,15 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "launch/commands/plan_costs.h"
 #include "launch/commands/study_job.h"
 #include "launch/profile/job_problem.h"
 #include "launch/profile/predict_step.h"
+#include "pipeline/schedules/build_schedule.h"
 #include "planner/simulator/simulate.h"
 #include "planner/status.h"
+#include "planner/strategies/harmony_search.h"
 #include "planner/strategies/memory_strategy.h"
 
 namespace siphon {
@@ -31,30 +34,35 @@ class Stopwatch {
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-absl::StatusOr<MemoryStrategy> StrategyOf(const PlanRequest& request, const JobConfig& job) {
-  if (!request.strategy.empty()) return FindMemoryStrategy(request.strategy);
+std::string StrategyName(const PlanRequest& request, const JobConfig& job) {
+  if (!request.strategy.empty()) return request.strategy;
   const bool named = job.origins.contains(std::string(kStrategyKey));
-  auto strategy =
-      FindMemoryStrategy(named ? absl::string_view(job.memory.strategy) : kDefaultStrategy);
-  if (!strategy.ok()) return ConfigError(job, kStrategyKey, strategy.status().message());
-  return strategy;
+  return named ? job.memory.strategy : std::string(kDefaultStrategy);
+}
+
+absl::StatusOr<MemoryStrategy> StrategyOf(const PlanRequest& request, const JobConfig& job) {
+  auto strategy = FindMemoryStrategy(StrategyName(request, job));
+  if (strategy.ok()) return strategy;
+  const std::string message = absl::StrCat(strategy.status().message(), ", ", kHarmonyStrategy);
+  if (!request.strategy.empty()) return absl::NotFoundError(message);
+  return ConfigError(job, kStrategyKey, message);
 }
 
 // Where the job has no topology, workers are devices as far as something hangs on it: a strategy
 // that lends, or a host that can be full.
-WorkerMachine WorkersOf(const JobConfig& job, const MemoryStrategy& strategy) {
-  const bool devices = strategy.name == kLendingStrategy || job.memory.host_capacity > Bytes(0);
+WorkerMachine WorkersOf(const JobConfig& job, absl::string_view strategy) {
+  const bool devices = strategy == kLendingStrategy || job.memory.host_capacity > Bytes(0);
   return devices ? WorkerMachine::kDevices : WorkerMachine::kProcesses;
 }
 
-absl::Status CheckLinks(const JobConfig& job, const MemoryStrategy& strategy,
+absl::Status CheckLinks(const JobConfig& job, absl::string_view strategy,
                         const StudiedJob& studied) {
-  if (strategy.name != kLendingStrategy || studied.topology.has_value() ||
+  if (strategy != kLendingStrategy || studied.topology.has_value() ||
       job.pipeline.backend == "cpu") {
     return absl::OkStatus();
   }
   return ConfigError(job, "topology.name",
-                     absl::StrCat("is missing; ", strategy.name,
+                     absl::StrCat("is missing; ", strategy,
                                   " needs to know the links between devices: write a preset "
                                   "(siphon topology lists them) or a file"));
 }
@@ -88,11 +96,9 @@ absl::Status TakePlan(absl::StatusOr<PlannedStep> planned, StudiedPlan& studied)
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<StudiedPlan> StudyPlan(const PlanRequest& request) {
-  SIPHON_ASSIGN_OR_RETURN(const StudiedJob job, StudyJob(request.job));
-  SIPHON_ASSIGN_OR_RETURN(const MemoryStrategy strategy, StrategyOf(request, job.job));
+// The job as a problem, with its bound and the step that keeps everything, but no plan yet.
+absl::StatusOr<StudiedPlan> ProblemToPlan(const PlanRequest& request, const StudiedJob& job,
+                                          absl::string_view strategy) {
   SIPHON_RETURN_IF_ERROR(CheckLinks(job.job, strategy, job));
   SIPHON_ASSIGN_OR_RETURN(const PlanCosts costs,
                           LoadPlanCosts(job, request.profile, request.device));
@@ -103,15 +109,72 @@ absl::StatusOr<StudiedPlan> StudyPlan(const PlanRequest& request) {
                              .topology = job.topology.has_value() ? &*job.topology : nullptr,
                              .workers = WorkersOf(job.job, strategy)}));
   StudiedPlan studied{.job = job.job,
-                      .strategy = std::string(strategy.name),
+                      .strategy = std::string(strategy),
                       .parameters = ParameterCount(job.model),
                       .tokens = job.plan.global_batch * ElementCount(job.model.target),
                       .problem = std::move(made.problem),
                       .plan = std::move(made.plan)};
-  const Stopwatch watch;
   SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(studied.problem));
+  return studied;
+}
+
+absl::Status AddBounds(StudiedPlan& studied) {
   SIPHON_ASSIGN_OR_RETURN(studied.kept, KeptStep(studied.problem));
   SIPHON_ASSIGN_OR_RETURN(studied.bound, LowerBoundOf(studied.problem));
+  return absl::OkStatus();
+}
+
+// The job with the stages and the schedule of the choice.
+std::vector<std::string> SettingsOf(const HarmonyChoice& choice) {
+  const ScheduleOptions& options = choice.shape.options;
+  const std::string layers =
+      absl::StrJoin(choice.partition.stages, ",", [](std::string* text, const StageRange& stage) {
+        absl::StrAppend(text, stage.end - stage.begin);
+      });
+  return {"pipeline.schedule=harmony_pp",
+          absl::StrCat("pipeline.stages=", choice.partition.stages.size()),
+          absl::StrCat("pipeline.chunks=", choice.shape.chunks),
+          absl::StrCat("pipeline.partition=[", layers, "]"),
+          absl::StrCat("pipeline.forward_pack=", options.forward_pack),
+          absl::StrCat("pipeline.backward_pack=", options.backward_pack),
+          absl::StrCat("pipeline.microbatch_group=", options.microbatch_group),
+          "train.clip_norm=0"};
+}
+
+// Plans the job anew with the stages and the schedule that the search finds best.
+absl::StatusOr<StudiedPlan> StudyHarmony(const PlanRequest& request, const StudiedJob& job) {
+  SIPHON_ASSIGN_OR_RETURN(StudiedPlan asked, ProblemToPlan(request, job, kHarmonyStrategy));
+  const absl::StatusOr<HarmonyPlan> found =
+      SearchHarmony(asked.problem, {.build_schedule = BuildSchedule});
+  if (!found.ok()) {
+    SIPHON_RETURN_IF_ERROR(AddBounds(asked));
+    SIPHON_RETURN_IF_ERROR(TakePlan(found.status(), asked));
+    return asked;
+  }
+  const std::vector<std::string> settings = SettingsOf(found->choice);
+  const PlanRequest changed = WithSettings(request, settings);
+  SIPHON_ASSIGN_OR_RETURN(const StudiedJob changed_job, StudyJob(changed.job));
+  SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied,
+                          ProblemToPlan(changed, changed_job, kHarmonyStrategy));
+  studied.settings = settings;
+  SIPHON_RETURN_IF_ERROR(AddBounds(studied));
+  SIPHON_RETURN_IF_ERROR(TakePlan(PlanHarmony(studied.problem, found->choice), studied));
+  return studied;
+}
+
+}  // namespace
+
+absl::StatusOr<StudiedPlan> StudyPlan(const PlanRequest& request) {
+  SIPHON_ASSIGN_OR_RETURN(const StudiedJob job, StudyJob(request.job));
+  const Stopwatch watch;
+  if (StrategyName(request, job.job) == kHarmonyStrategy) {
+    SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied, StudyHarmony(request, job));
+    studied.planning_time = watch.Elapsed();
+    return studied;
+  }
+  SIPHON_ASSIGN_OR_RETURN(const MemoryStrategy strategy, StrategyOf(request, job.job));
+  SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied, ProblemToPlan(request, job, strategy.name));
+  SIPHON_RETURN_IF_ERROR(AddBounds(studied));
   SIPHON_RETURN_IF_ERROR(TakePlan(strategy.plan(studied.problem), studied));
   studied.planning_time = watch.Elapsed();
   return studied;

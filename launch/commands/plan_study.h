@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "launch/commands/command.h"
 #include "launch/config/job_config.h"
 #include "planner/bounds/lower_bound.h"
@@ -28,6 +29,8 @@ struct PlanRequest {
 struct StudiedPlan {
   JobConfig job;
   std::string strategy;
+  // What the strategy changed in the job, "section.key=value": harmony makes stages and schedule.
+  std::vector<std::string> settings;
   int64_t parameters = 0;
   int64_t tokens = 0;  // of a step
   PlanningProblem problem;
@@ -40,6 +43,12 @@ struct StudiedPlan {
 
   const SimulatedStep& shown() const { return step.has_value() ? *step : kept; }
 };
+
+// The strategy that plans stages and schedule of a job too, and so is not in MemoryStrategies().
+inline constexpr absl::string_view kHarmonyStrategy = "harmony";
+inline constexpr absl::string_view kHarmonyHelp =
+    "stages in packs, in Harmony's schedule, weights and optimizer state at the host between uses; "
+    "searches stages, packs and microbatch groups";
 
 // Loads the job and plans its memory. That nothing fits is no error. Errors: InvalidArgument and
 // NotFound with the place in the job file, or with the known strategies.

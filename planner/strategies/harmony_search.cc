@@ -101,6 +101,11 @@ LowerMemoryOptions LoweringOf(const HarmonyChoice& choice) {
   return lowering;
 }
 
+DeviceMapping MappingOf(const PlanningProblem& problem) {
+  return problem.mapping.value_or(
+      IdentityMapping(WorkerCount(problem.schedule) * problem.schedule.replicas));
+}
+
 class HarmonySearcher {
  public:
   HarmonySearcher(const PlanningProblem& problem, const HarmonyTools& tools)
@@ -230,11 +235,6 @@ class HarmonySearcher {
     return fits;
   }
 
-  DeviceMapping MappingOf(const PlanningProblem& problem) const {
-    return problem.mapping.value_or(
-        IdentityMapping(WorkerCount(problem.schedule) * problem.schedule.replicas));
-  }
-
   absl::StatusOr<Tried> Try(const Shape& shape, const HarmonyChoice& choice) {
     ++simulations_;
     Tried tried;
@@ -293,6 +293,17 @@ class HarmonySearcher {
 absl::StatusOr<HarmonyPlan> SearchHarmony(const PlanningProblem& problem,
                                           const HarmonyTools& tools) {
   return HarmonySearcher(problem, tools).Search();
+}
+
+absl::StatusOr<PlannedStep> PlanHarmony(const PlanningProblem& problem,
+                                        const HarmonyChoice& choice) {
+  PlannedStep planned{.memory = PlanOf(problem, choice), .mapping = MappingOf(problem)};
+  SIPHON_ASSIGN_OR_RETURN(planned.schedule,
+                          LowerMemoryPlan(problem.schedule, planned.memory, LoweringOf(choice)));
+  SIPHON_ASSIGN_OR_RETURN(
+      planned.simulated,
+      Simulate(SimulationOf(problem, planned.mapping, planned.memory, planned.schedule)));
+  return planned;
 }
 
 Bytes BytesMoved(const Schedule& schedule, const MemoryPlan& plan, GroupKind kind) {

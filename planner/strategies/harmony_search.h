@@ -51,6 +51,11 @@ struct HarmonyPlan {
 absl::StatusOr<HarmonyPlan> SearchHarmony(const PlanningProblem& problem,
                                           const HarmonyTools& tools);
 
+// The plan of one point of the search for a problem that has its partition and its schedule.
+// Errors: as LowerMemoryPlan and Simulate: ResourceExhausted when it does not fit.
+absl::StatusOr<PlannedStep> PlanHarmony(const PlanningProblem& problem,
+                                        const HarmonyChoice& choice);
+
 // Bytes of groups of that kind that the program's SWAP_OUTs and SWAP_INs move in a step, one
 // replica. With each pack's weights loaded once forward and once backward, and stored once when
 // they are updated, Harmony-PP moves 3 |W| of parameters (its Figure 5), less what stays on the

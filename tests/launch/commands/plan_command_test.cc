@@ -285,6 +285,32 @@ TEST_F(PlanCommand, TakesTheScoreOfMaps) {
   EXPECT_THAT(unknown.err, HasSubstr("swap_time"));
 }
 
+// Harmony makes stages and schedule too: the plan is of the job with these settings.
+TEST_F(PlanCommand, PlansStagesAndScheduleForHarmony) {
+  const std::string job = Write(kSmallJob);
+  const std::string file = directory_ + "/harmony.txt";
+  const std::string capacity = Capacity(job, 70);
+  const json plan =
+      Json({job, "--set", capacity, "--strategy", "harmony", "--output", file}, kExitDone);
+  EXPECT_EQ(plan["strategy"], "harmony");
+  EXPECT_THAT(plan["settings"].get<std::vector<std::string>>(),
+              testing::IsSupersetOf({"pipeline.schedule=harmony_pp", "train.clip_norm=0"}));
+  EXPECT_GT(plan["choices"]["host_swap"], 0);
+  EXPECT_LE(plan["lower_bound_seconds"], plan["step_seconds"]);
+  const CommandEnd simulated =
+      RunRegisteredCommand("simulate", {"--plan", file, "--format", "json"});
+  ASSERT_EQ(simulated.code, kExitDone) << simulated.err;
+  EXPECT_EQ(json::parse(simulated.out)["step_seconds"], plan["step_seconds"]);
+  std::vector<std::string> kept = {job, "--strategy", "keep"};
+  for (const auto& setting : plan["settings"]) {
+    kept.insert(kept.end(), {"--set", setting.get<std::string>()});
+  }
+  EXPECT_EQ(Json(kept, kExitDone)["step_seconds"], plan["kept_step_seconds"]);
+  const json none =
+      Json({job, "--set", "memory.capacity=1KiB", "--strategy", "harmony"}, kExitDoesNotFit);
+  EXPECT_THAT(none["reason"].get<std::string>(), HasSubstr("of harmony none fits"));
+}
+
 TEST_F(PlanCommand, NamesWhatTheInputLacks) {
   const std::string job = Write(kSmallJob);
   const auto error = [&](const std::vector<std::string>& flags) {
@@ -295,8 +321,10 @@ TEST_F(PlanCommand, NamesWhatTheInputLacks) {
   EXPECT_EQ(Run({}).code, kExitBadInput);
   EXPECT_THAT(error({job, "--strategy", "hope"}),
               HasSubstr("no memory strategy is called 'hope'; there are keep, recompute"));
-  EXPECT_THAT(error({job, "--set", "memory.strategy=harmony"}),
-              HasSubstr("--set memory.strategy: no memory strategy is called 'harmony'"));
+  EXPECT_THAT(error({job, "--strategy", "hope"}),
+              HasSubstr("weight_offload, l2l, mpress, auto, harmony"));
+  EXPECT_THAT(error({job, "--set", "memory.strategy=hope"}),
+              HasSubstr("--set memory.strategy: 'hope' is not known"));
   EXPECT_THAT(error({job, "--set", "pipeline.backend=cuda"}),
               HasSubstr("pipeline.backend: cuda, but nothing says which devices; write "
                         "topology.name, or give --device (V100"));
