@@ -158,6 +158,11 @@ std::string WhyOf(const ExplainedGroup& group, const StudiedPlan& studied, Worke
     return absl::StrCat("computing them again takes ", FormatNanos(cost), " of a microbatch",
                         OtherWay(group));
   }
+  const GroupKind kind = group.planned.group.kind;
+  if (kind == GroupKind::kParameters || kind == GroupKind::kGradients) {
+    return absl::StrCat("there only while a pass is at these layers; copies take ",
+                        FormatNanos(cost), " each time", OtherWay(group));
+  }
   const bool hidden = cost <= group.shortest_gap;
   return absl::StrCat("copies of ", FormatNanos(cost), hidden ? " fit into " : " do not fit into ",
                       FormatNanos(group.shortest_gap), " without a use", OtherWay(group));

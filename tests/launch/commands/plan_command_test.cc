@@ -242,6 +242,8 @@ TEST_F(PlanCommand, ExplainsTheChoiceForEachTensorGroup) {
   EXPECT_THAT(text.out, HasSubstr("stage 0 on worker 0, device 0: "));
   EXPECT_THAT(text.out, HasSubstr("computing them again takes "));
   EXPECT_THAT(text.out, HasSubstr("every microbatch needs them"));
+  EXPECT_THAT(Run({job, "--strategy", "l2l", "--explain"}).out,
+              HasSubstr("there only while a pass is at these layers"));
 }
 
 TEST_F(PlanCommand, WritesAPageThatLoadsNothing) {
