@@ -75,9 +75,7 @@ class WorkerBudget {
     const Bytes standing = StandingAway(time);
     Bytes left;
     for (const MemoryWindow& window : memory_.windows) {
-      const Bytes most = memory_.parameters + memory_.gradients + memory_.optimizer_state -
-                         window.own_parameters - window.own_gradients;
-      left += std::max(Bytes(0), window.excess - std::min(standing, most));
+      left += std::max(Bytes(0), window.excess - standing);
     }
     return left - std::min(left, ComputedAgain(time));
   }

@@ -129,9 +129,7 @@ class WindowSearch {
     window.stage = backward.stage;
     window.own_stash = cost.stash;
     if (!layers.empty()) window.own_last_layer = layers.back().stash;
-    window.own_parameters = cost.parameters;
     if (backward.kind == ActionKind::kBackward) {
-      window.own_gradients = cost.gradients;
       window.excess += costs_[backward.stage.value].backward_workspace;
     }
     too_full_ |= window.excess > Bytes(0);

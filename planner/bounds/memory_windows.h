@@ -35,9 +35,6 @@ struct MemoryWindow {
   // and of these the last one, whose backward is the first.
   Bytes own_stash;
   Bytes own_last_layer;
-  // Likewise of the worker's parameters and gradients.
-  Bytes own_parameters;
-  Bytes own_gradients;
   friend bool operator==(const MemoryWindow&, const MemoryWindow&) = default;
 };
 

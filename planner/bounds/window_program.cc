@@ -38,7 +38,6 @@ struct StandingTerms {
   Terms on_lenders;
   Terms link_out, link_in;
   Terms uplink_out, uplink_in;
-  Terms parameters, gradients;  // of `away`
   // Columns of optimizer state that is swapped, over links and over the uplink; kNone without.
   static constexpr int kNone = -1;
   int state_link = kNone;
@@ -123,8 +122,6 @@ class Builder {
     const Terms gradients =
         AddStanding(memory.gradients, {.host_out = host_steps ? 0.0 : 1.0}, ways, terms);
     Terms state = AddStanding(memory.optimizer_state, {}, ways, terms);
-    terms.parameters = parameters;
-    terms.gradients = gradients;
     if (!state.empty() && ways.links) terms.state_link = state.front().column;
     if (!state.empty() && ways.host) terms.state_uplink = state.back().column;
     // What the step has changed is not where it was kept: state, and parameters unless the host may
@@ -423,34 +420,9 @@ class Builder {
     Terms away = terms.dropped;
     Append(away, terms.link);
     Append(away, terms.uplink);
-    Append(away, StandingAt(worker, window, standing));
+    Append(away, standing);
     Program().AddRow(std::move(away), rows_.Size(window.excess));
     AddLenders(worker, terms);
-  }
-
-  // What the window's backward uses is there: of parameters and gradients the others only.
-  Terms StandingAt(int worker, const MemoryWindow& window, const Terms& standing) {
-    const WorkerMemory& memory = facts_.memory[worker];
-    const Terms& parameters = standing_[worker].parameters;
-    const Terms& gradients = standing_[worker].gradients;
-    Terms at;
-    for (const LinearTerm& term : standing) {
-      const auto is_same = [&](const LinearTerm& other) { return other.column == term.column; };
-      if (std::none_of(parameters.begin(), parameters.end(), is_same) &&
-          std::none_of(gradients.begin(), gradients.end(), is_same)) {
-        at.push_back(term);
-      }
-    }
-    const auto add = [&](Terms all, Bytes most) {
-      if (all.empty() || most <= Bytes(0)) return;
-      const int column = rows_.Part(most);
-      all.push_back({column, -1});
-      Program().AddRow(std::move(all), 0);
-      at.push_back({column, 1});
-    };
-    add(parameters, memory.parameters - window.own_parameters);
-    add(gradients, memory.gradients - window.own_gradients);
-    return at;
   }
 
   void AddLenders(int worker, const WindowTerms& terms) {

@@ -90,6 +90,8 @@ RandomStep MakeStep(int seed) {
   PlanningProblem& problem = made.problem;
   const int workers = WorkerCount(problem.schedule);
   made.mapping = RandomMapping(workers, DeviceCount(problem.topology), dice);
+  const WeightResidence weights =
+      dice.Roll(0, 1) == 0 ? WeightResidence::kWholeActions : WeightResidence::kLayerByLayer;
   const MemoryPlan plan = RandomPlan(problem, made.mapping, dice);
   const SwapTiming timing{.forwards_to_leave = dice.Roll(1, 3),
                           .actions_to_come_back = dice.Roll(0, 2)};
@@ -98,7 +100,8 @@ RandomStep MakeStep(int seed) {
   const Schedule lowered =
       LowerMemoryPlan(problem.schedule, plan,
                       {.timing = std::vector<SwapTiming>(plan.stages.size(), timing),
-                       .direct = std::vector<DirectBackward>(plan.stages.size(), direct)})
+                       .direct = std::vector<DirectBackward>(plan.stages.size(), direct),
+                       .weights = std::vector<WeightResidence>(plan.stages.size(), weights)})
           .value();
   const SimulatedStep step = Simulate(SimulationOf(problem, made.mapping, plan, lowered)).value();
   const SimulatedStep kept =

@@ -24,8 +24,7 @@ TEST(MemoryWindows, AreMomentsThatShareNoMicrobatch) {
                                                 .stash = Bytes(200'000),
                                                 .excess = Bytes(100'000),
                                                 .own_stash = Bytes(100'000),
-                                                .own_last_layer = Bytes(100'000),
-                                                .own_parameters = Bytes(50'000)},
+                                                .own_last_layer = Bytes(100'000)},
                                    MemoryWindow{.place = 6,
                                                 .stage = StageId(0),
                                                 .last_backward = 7,
@@ -33,8 +32,7 @@ TEST(MemoryWindows, AreMomentsThatShareNoMicrobatch) {
                                                 .stash = Bytes(200'000),
                                                 .excess = Bytes(100'000),
                                                 .own_stash = Bytes(100'000),
-                                                .own_last_layer = Bytes(100'000),
-                                                .own_parameters = Bytes(50'000)}));
+                                                .own_last_layer = Bytes(100'000)}));
   EXPECT_THAT(memory[1].windows, testing::IsEmpty());
 }
 
