@@ -308,9 +308,6 @@ TEST_F(PlanCommand, PlansStagesAndScheduleForHarmony) {
     kept.insert(kept.end(), {"--set", setting.get<std::string>()});
   }
   EXPECT_EQ(Json(kept, kExitDone)["step_seconds"], plan["kept_step_seconds"]);
-  const json none =
-      Json({job, "--set", "memory.capacity=1KiB", "--strategy", "harmony"}, kExitDoesNotFit);
-  EXPECT_THAT(none["reason"].get<std::string>(), HasSubstr("of harmony none fits"));
 }
 
 TEST_F(PlanCommand, NamesWhatTheInputLacks) {
