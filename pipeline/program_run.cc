@@ -72,15 +72,16 @@ absl::Status ProgramRun::Dispatch(const Action& action) {
       return absl::FailedPreconditionError(
           "the program changes weights in the middle of a step, which needs weight versions; "
           "workers hold one version of their weights");
+    case ActionKind::kDrop:
+    case ActionKind::kRecompute:
+      return DropOrRecompute(action);
     case ActionKind::kSwapOut:
     case ActionKind::kSwapOutEnd:
     case ActionKind::kSwapIn:
     case ActionKind::kSwapInEnd:
-    case ActionKind::kDrop:
-    case ActionKind::kRecompute:
       return absl::FailedPreconditionError(
-          "the program moves or drops activations; workers keep all of them from forward to "
-          "backward");
+          "the program moves tensors; workers can drop activations and compute them again, but not "
+          "move anything");
   }
   return absl::InternalError("an action of unknown kind");
 }
@@ -109,6 +110,13 @@ absl::Status ProgramRun::Forward(StageCompute& compute, const Action& action) {
   for (const auto& [stage, each] : stages_) live += each->LiveMicrobatches();
   peak_live_ = std::max(peak_live_, live);
   return absl::OkStatus();
+}
+
+absl::Status ProgramRun::DropOrRecompute(const Action& action) {
+  SIPHON_ASSIGN_OR_RETURN(StageCompute * compute, Find(action.stage));
+  SIPHON_ASSIGN_OR_RETURN(const StageRange layers, ActivationLayers(layout_, action));
+  return action.kind == ActionKind::kDrop ? compute->Drop(action.microbatch, layers)
+                                          : compute->Recompute(action.microbatch, layers);
 }
 
 absl::Status ProgramRun::BackwardToInput(StageCompute& compute, const Action& action) {

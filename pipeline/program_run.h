@@ -45,6 +45,7 @@ class ProgramRun {
   // Runs the pass, and waits for what it takes in.
   absl::Status Forward(StageCompute& compute, const Action& action);
   absl::Status BackwardToInput(StageCompute& compute, const Action& action);
+  absl::Status DropOrRecompute(const Action& action);
   absl::Status StartSend(const Action& action);
   absl::Status StartReceive(const Action& action);
   absl::Status ReduceGradient(StageId stage);

@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "planner/ids.h"
+#include "planner/stage_partition.h"
 #include "planner/tensor_spec.h"
 
 namespace siphon {
@@ -110,6 +111,12 @@ class StageCompute {
   virtual absl::Status Release(Boundary boundary, MicrobatchId microbatch) = 0;
 
   virtual absl::Status Forward(MicrobatchId microbatch) = 0;
+  // Before Forward of the microbatch: of these layers (of the model; consecutive, of this stage) it
+  // keeps only the input of the first. Backward and BackwardInput compute them again, with the same
+  // bits, when they come to the last of them; Recompute does so at once. Each layer can be dropped
+  // once a step and microbatch.
+  virtual absl::Status Drop(MicrobatchId microbatch, StageRange layers) = 0;
+  virtual absl::Status Recompute(MicrobatchId microbatch, StageRange layers) = 0;
   // Makes kInputGradient and adds the microbatch's weight gradients to the sums of this step.
   virtual absl::Status Backward(MicrobatchId microbatch) = 0;
   // Backward in two halves, with the same bits: the first makes kInputGradient and keeps no more

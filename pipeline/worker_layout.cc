@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "pipeline/transport/all_gather.h"
 
 namespace siphon {
@@ -29,6 +30,26 @@ std::set<WorkerId> WorkersSharing(const WorkerLayout& layout, const SharedParame
   std::set<WorkerId> workers;
   for (const StageId stage : parameter.stages) workers.insert(WorkerOf(layout, stage));
   return workers;
+}
+
+absl::StatusOr<StageRange> ActivationLayers(const WorkerLayout& layout, const Action& action) {
+  const auto stage = static_cast<size_t>(action.stage.value);
+  if (action.group == kWholeStage) {
+    return absl::FailedPreconditionError(
+        "workers drop and compute again the activations of a group, not of a whole stage");
+  }
+  const auto group = static_cast<size_t>(action.group.value);
+  if (stage >= layout.memory.stages.size() || group >= layout.memory.stages[stage].groups.size()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the memory plan has no group ", action.group.value, " of stage ", action.stage.value));
+  }
+  const TensorGroup& found = layout.memory.stages[stage].groups[group].group;
+  if (found.kind != GroupKind::kActivations) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("group ", action.group.value, " of stage ", action.stage.value, " holds ",
+                     GroupKindName(found.kind), ", which cannot be computed again"));
+  }
+  return found.layers;
 }
 
 std::vector<Channel> ChannelsOf(const WorkerLayout& layout) {

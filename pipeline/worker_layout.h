@@ -4,8 +4,11 @@
 #include <set>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "pipeline/transport/transport.h"
+#include "planner/action.h"
 #include "planner/ids.h"
+#include "planner/memory_plan.h"
 #include "planner/schedule.h"
 #include "planner/stage_partition.h"
 
@@ -16,6 +19,7 @@ struct WorkerLayout {
   std::vector<WorkerId> worker_of_stage;
   std::vector<SharedParameter> shared_parameters;
   std::vector<int> owned_parameters;  // number of parameters that each *stage* owns, for the norm
+  MemoryPlan memory;                  // tensor groups that memory actions of programs name
 };
 
 int WorkerCount(const WorkerLayout& layout);
@@ -24,6 +28,11 @@ WorkerId WorkerOf(const WorkerLayout& layout, StageId stage);
 std::set<StageId> SharingStages(const WorkerLayout& layout);
 // The workers that hold a stage with a use of the parameter, ascending.
 std::set<WorkerId> WorkersSharing(const WorkerLayout& layout, const SharedParameter& parameter);
+
+// The layers whose activations a memory action means: those of its group, or of its whole stage.
+// Errors: FailedPrecondition for a group that the stage does not have, or that holds something
+// else.
+absl::StatusOr<StageRange> ActivationLayers(const WorkerLayout& layout, const Action& action);
 
 // Every channel that a worker of this layout uses in training and evaluation, each once, in a fixed
 // order: activations forward and gradients backward between neighbouring stages, shared gradients,

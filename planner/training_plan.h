@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/memory_plan.h"
 #include "planner/model_spec.h"
 #include "planner/plan_text.h"
 #include "planner/schedule.h"
@@ -20,7 +21,8 @@ struct TrainingPlan {
   int64_t microbatch = 0;    // sequences
   StagePartition partition;
   std::vector<SharedParameter> shared_parameters;
-  Schedule training;    // lowered: communication and optimizer step included
+  MemoryPlan memory;    // tensor groups that memory actions of `training` name; empty: all stays
+  Schedule training;    // lowered: communication, optimizer step and memory actions included
   Schedule evaluation;  // lowered, forward only
 };
 

@@ -87,7 +87,8 @@ absl::Status WorkerRun::MakeStages() {
   }
   std::map<StageId, StageCompute*> computes;
   WorkerLayout layout{.worker_of_stage = plan.training.worker_of_stage,
-                      .shared_parameters = plan.shared_parameters};
+                      .shared_parameters = plan.shared_parameters,
+                      .memory = plan.memory};
   layout.owned_parameters.resize(plan.partition.stages.size());
   for (const Parameter& parameter : CanonicalParameters(prepared_.model.spec)) {
     const StageId owner = StageOfLayer(plan.partition, parameter.uses[0].layer);

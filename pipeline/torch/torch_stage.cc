@@ -1,12 +1,14 @@
 #include "pipeline/torch/torch_stage.h"
 
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "pipeline/torch/call_torch.h"
+#include "pipeline/torch/kept_layers.h"
 #include "pipeline/torch/layer_graph.h"
 #include "pipeline/torch/optimizers.h"
 #include "pipeline/torch/stage_layers.h"
@@ -20,13 +22,15 @@ namespace {
 // One microbatch within one step. Forward moves it from kWaiting to kForwarded (evaluating: kDone),
 // Backward to kDone; its input half to kHalfDone, its weight half from there to kDone.
 struct MicrobatchState {
+  explicit MicrobatchState(StageRange stage) : layers(stage) {}
+
   enum class Phase { kWaiting, kForwarded, kHalfDone, kDone };
   Phase phase = Phase::kWaiting;
   std::vector<at::Tensor> input;            // until Forward takes it over
   std::vector<at::Tensor> output;           // from Forward to Release
   std::vector<at::Tensor> output_gradient;  // until Backward takes it over
   std::vector<at::Tensor> input_gradient;   // from Backward to Release
-  std::vector<LayerGraph> graphs;  // of the stage's layers, from Forward until each one's backward
+  KeptLayers layers;                        // from Forward until each one's backward
   // Of the same layers, the last first: from the input half of their backward to the weight half.
   std::vector<LayerGraph::WeightHalf> weight_halves;
   float loss = 0;
@@ -43,6 +47,8 @@ class TorchStage final : public StageCompute {
   absl::StatusOr<BoundarySpans> Buffers(Boundary boundary, MicrobatchId microbatch) override;
   absl::Status Release(Boundary boundary, MicrobatchId microbatch) override;
   absl::Status Forward(MicrobatchId microbatch) override;
+  absl::Status Drop(MicrobatchId microbatch, StageRange layers) override;
+  absl::Status Recompute(MicrobatchId microbatch, StageRange layers) override;
   absl::Status Backward(MicrobatchId microbatch) override;
   absl::Status BackwardInput(MicrobatchId microbatch) override;
   absl::Status BackwardWeight(MicrobatchId microbatch) override;
@@ -62,6 +68,7 @@ class TorchStage final : public StageCompute {
   absl::StatusOr<std::vector<at::Tensor>*> Place(Boundary boundary, MicrobatchId microbatch);
   absl::StatusOr<std::vector<at::Tensor>> TakeInput(MicrobatchId microbatch,
                                                     MicrobatchState& state);
+  absl::Status ComputeAgain(MicrobatchId microbatch, MicrobatchState& state, StageRange layers);
   absl::Status RunBackward(MicrobatchId microbatch, Half half);
   // Calls `fn` inside CallTorch, for one layer and microbatch.
   template <typename Fn>
@@ -84,7 +91,10 @@ absl::Status TorchStage::BeginStep(const StepInputs& inputs) {
   SIPHON_RETURN_IF_ERROR(layers_.BeginStep(inputs));
   return CallTorch("beginning a step", [&] {
     states_.clear();
-    states_.resize(layers_.microbatches());
+    states_.reserve(layers_.microbatches());
+    while (static_cast<int>(states_.size()) < layers_.microbatches()) {
+      states_.emplace_back(StageRange{layers_.begin(), layers_.end()});
+    }
     if (layers_.IsTraining()) parameters_.ClearGradients();
   });
 }
@@ -187,8 +197,8 @@ absl::Status TorchStage::Forward(MicrobatchId microbatch) {
     absl::StatusOr<LayerPass> pass =
         layers_.Forward(layer, microbatch, parameters_.OfLayer(layer), activations);
     if (!pass.ok()) return Annotate(pass.status(), LayerPlace(layer, microbatch));
+    if (layers_.IsTraining()) state->layers.Keep(layer, activations, std::move(pass->graph));
     activations = std::move(pass->outputs);
-    if (layers_.IsTraining()) state->graphs.push_back(std::move(pass->graph));
   }
   if (layers_.IsLast()) {
     state->loss = *static_cast<const float*>(activations[0].const_data_ptr());
@@ -197,6 +207,46 @@ absl::Status TorchStage::Forward(MicrobatchId microbatch) {
   }
   state->phase = layers_.IsTraining() ? Phase::kForwarded : Phase::kDone;
   if (layers_.IsTraining()) ++live_;
+  return absl::OkStatus();
+}
+
+absl::Status TorchStage::Drop(MicrobatchId microbatch, StageRange layers) {
+  SIPHON_ASSIGN_OR_RETURN(MicrobatchState * state, Find(microbatch));
+  if (state->phase != Phase::kWaiting || !layers_.IsTraining()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("activations of microbatch ", microbatch.value, " are dropped ",
+                     layers_.IsTraining() ? "before its forward pass" : "in training only"));
+  }
+  return state->layers.Drop(layers);
+}
+
+absl::Status TorchStage::Recompute(MicrobatchId microbatch, StageRange layers) {
+  SIPHON_ASSIGN_OR_RETURN(MicrobatchState * state, Find(microbatch));
+  if (state->phase != Phase::kForwarded) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("activations of microbatch ", microbatch.value,
+                     " are computed again between its forward and its backward pass"));
+  }
+  return ComputeAgain(microbatch, *state, layers);
+}
+
+// The same forward passes once more: same inputs, same parameters, same keys of random numbers.
+absl::Status TorchStage::ComputeAgain(MicrobatchId microbatch, MicrobatchState& state,
+                                      StageRange layers) {
+  std::optional<DroppedLayers> dropped = state.layers.TakeDropped(layers);
+  if (!dropped.has_value()) {
+    return absl::FailedPreconditionError(absl::StrCat("layers [", layers.begin, ", ", layers.end,
+                                                      ") of microbatch ", microbatch.value,
+                                                      " were not dropped"));
+  }
+  std::vector<at::Tensor> activations = std::move(dropped->input);
+  for (int layer = layers.begin; layer < layers.end; ++layer) {
+    absl::StatusOr<LayerPass> pass =
+        layers_.Forward(layer, microbatch, parameters_.OfLayer(layer), activations);
+    if (!pass.ok()) return Annotate(pass.status(), LayerPlace(layer, microbatch));
+    state.layers.Keep(layer, activations, std::move(pass->graph));
+    activations = std::move(pass->outputs);
+  }
   return absl::OkStatus();
 }
 
@@ -222,10 +272,12 @@ absl::Status TorchStage::RunBackward(MicrobatchId microbatch, Half half) {
   }
   std::vector<at::Tensor> gradients = std::exchange(state->output_gradient, {});
   for (int layer = layers_.end() - 1; layer >= layers_.begin(); --layer) {
+    if (const DroppedLayers* dropped = state->layers.FindDropped(layer); dropped != nullptr) {
+      SIPHON_RETURN_IF_ERROR(ComputeAgain(microbatch, *state, dropped->layers));
+    }
     SIPHON_RETURN_IF_ERROR(AtLayer(layer, microbatch, [&] {
       if (layers_.IsModelEnd(layer)) gradients = {at::ones({}, at::kFloat)};
-      LayerGraph graph = std::move(state->graphs.back());
-      state->graphs.pop_back();
+      LayerGraph graph = state->layers.TakeGraph(layer);
       if (half == Half::kInput) {
         LayerGraph::InputHalf found = std::move(graph).BackwardInput(gradients);
         gradients = std::move(found.inputs);

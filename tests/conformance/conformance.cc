@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "planner/status.h"
+#include "planner/strategies/lower_memory_plan.h"
 #include "tests/support/same_bits.h"
 
 namespace siphon {
@@ -35,6 +37,33 @@ void Train(const Job& job, const reference::AccumulationOrders& accumulation, Ex
   expected.parameters = trainer.Parameters();
   expected.first_moments = trainer.FirstMoments();
   expected.second_moments = trainer.SecondMoments();
+}
+
+// All activations of all stages are dropped, in runs of at most so many layers.
+MemoryPlan DropInRunsOf(int layers, const StagePartition& partition) {
+  MemoryPlan memory;
+  for (const StageRange& stage : partition.stages) {
+    StagePlan& plan = memory.stages.emplace_back();
+    for (int begin = stage.begin; begin < stage.end; begin += layers) {
+      plan.groups.push_back({.group = {.layers = {begin, std::min(begin + layers, stage.end)},
+                                       .bytes = Bytes(2),
+                                       .input = Bytes(1),
+                                       .recompute = Nanos(1)},
+                             .choice = {.placement = Placement::kRecompute}});
+    }
+  }
+  return memory;
+}
+
+absl::StatusOr<TrainingPlan> PlanOf(const Job& job, const ModelSpec& spec,
+                                    const StagePartition& partition, const Schedule& compute_only) {
+  SIPHON_ASSIGN_OR_RETURN(TrainingPlan plan, PlanAround(spec, partition, compute_only));
+  if (job.dropped_run == 0) return plan;
+  plan.memory = DropInRunsOf(job.dropped_run, partition);
+  const std::vector<DirectBackward> direct(partition.stages.size(), DirectBackward::kDrop);
+  SIPHON_ASSIGN_OR_RETURN(
+      plan.training, LowerMemoryPlan(std::move(plan.training), plan.memory, {.direct = direct}));
+  return plan;
 }
 
 void ExpectSameSteps(const Expected& expected, const TrainingPlan& plan,
@@ -88,7 +117,7 @@ reference::AccumulationOrders OrdersOf(const Schedule& schedule, const StagePart
 
 void ExpectSameBits(const Job& job, const Expected& expected, const StagePartition& partition,
                     const Schedule& compute_only) {
-  const auto plan = PlanAround(expected.spec, partition, compute_only);
+  const auto plan = PlanOf(job, expected.spec, partition, compute_only);
   ASSERT_TRUE(plan.ok()) << plan.status();
   const auto result = RunPipeline(job.model, *plan, expected.batches.steps,
                                   {.seed = job.seed,

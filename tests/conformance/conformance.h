@@ -24,6 +24,8 @@ struct Job {
   // Well below the gradient norms of the tiny models (about 1), so that every step is clipped.
   double clip_norm = 0.25;
   int threads = 1;
+  // Layers of a stage whose activations are dropped together, and computed again; 0: all are kept.
+  int dropped_run = 0;
 };
 
 // What the reference makes of a job.

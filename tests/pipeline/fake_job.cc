@@ -15,6 +15,14 @@ RingLayout LayOutJobRings(const WorkerLayout& layout) {
   return LayOutRings(std::move(rings));
 }
 
+// Activations of each of a stage's two layers, and the parameters of both.
+StagePlan GroupsOf(const StageRange& layers) {
+  const int second = layers.begin + 1;
+  return {.groups = {{.group = {.kind = GroupKind::kActivations, .layers = {layers.begin, second}}},
+                     {.group = {.kind = GroupKind::kActivations, .layers = {second, layers.end}}},
+                     {.group = {.kind = GroupKind::kParameters, .layers = layers}}}};
+}
+
 }  // namespace
 
 struct FakeJob::Shared {
@@ -34,6 +42,7 @@ FakeJob::FakeJob(const Schedule& schedule, std::vector<SharedParameter> shared,
   layout_.shared_parameters = shared;
   shared_->actions.assign(static_cast<size_t>(workers), 0);
   for (int stage = 0; stage < stages; ++stage) {
+    layout_.memory.stages.push_back(GroupsOf({2 * stage, 2 * stage + 2}));
     stages_.push_back(std::make_unique<FakeStage>(StageId(stage), stages, shared));
   }
   const LivenessCheck check = [state = shared_.get()] {

@@ -16,8 +16,9 @@ namespace siphon {
 
 enum class JobTransport { kInProcess, kRing };
 
-// All workers of a job with fake stages, in threads. When one fails, the liveness check of the
-// others says so.
+// All workers of a job with fake stages, in threads. Stage s has layers 2 s and 2 s + 1, and three
+// tensor groups: the activations of the one, of the other, and the parameters of both. When one
+// fails, the liveness check of the others says so.
 class FakeJob {
  public:
   FakeJob(const Schedule& schedule, std::vector<SharedParameter> shared, JobTransport transport);

@@ -100,6 +100,29 @@ absl::Status FakeStage::Forward(MicrobatchId microbatch) {
   return absl::OkStatus();
 }
 
+absl::Status FakeStage::Drop(MicrobatchId microbatch, StageRange layers) {
+  SIPHON_RETURN_IF_ERROR(MaybeFail());
+  if (live_.contains(microbatch.value)) return absl::FailedPreconditionError("forward is done");
+  memory_calls_.push_back(
+      absl::StrCat("drop ", microbatch.value, " [", layers.begin, ", ", layers.end, ")"));
+  dropped_.insert({microbatch.value, {layers.begin, layers.end}});
+  return absl::OkStatus();
+}
+
+absl::Status FakeStage::Recompute(MicrobatchId microbatch, StageRange layers) {
+  SIPHON_RETURN_IF_ERROR(MaybeFail());
+  if (!live_.contains(microbatch.value)) return absl::FailedPreconditionError("no forward yet");
+  const auto [first, end] = dropped_.equal_range(microbatch.value);
+  for (auto it = first; it != end; ++it) {
+    if (it->second != std::pair(layers.begin, layers.end)) continue;
+    dropped_.erase(it);
+    memory_calls_.push_back(
+        absl::StrCat("recompute ", microbatch.value, " [", layers.begin, ", ", layers.end, ")"));
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError("nothing was dropped");
+}
+
 absl::Status FakeStage::Backward(MicrobatchId microbatch) {
   SIPHON_RETURN_IF_ERROR(BackwardInput(microbatch));
   return BackwardWeight(microbatch);
@@ -108,6 +131,7 @@ absl::Status FakeStage::Backward(MicrobatchId microbatch) {
 absl::Status FakeStage::BackwardInput(MicrobatchId microbatch) {
   SIPHON_RETURN_IF_ERROR(MaybeFail());
   if (live_.erase(microbatch.value) == 0) return absl::FailedPreconditionError("no forward yet");
+  dropped_.erase(microbatch.value);  // what still is comes back with the backward
   absl::StatusOr<float> gradient = 1.0f;
   if (!last()) gradient = TakeValue(Boundary::kOutputGradient, microbatch);
   if (!gradient.ok()) return gradient.status();

@@ -33,6 +33,8 @@ class FakeStage : public StageCompute {
   absl::StatusOr<BoundarySpans> Buffers(Boundary boundary, MicrobatchId microbatch) override;
   absl::Status Release(Boundary boundary, MicrobatchId microbatch) override;
   absl::Status Forward(MicrobatchId microbatch) override;
+  absl::Status Drop(MicrobatchId microbatch, StageRange layers) override;
+  absl::Status Recompute(MicrobatchId microbatch, StageRange layers) override;
   absl::Status Backward(MicrobatchId microbatch) override;
   absl::Status BackwardInput(MicrobatchId microbatch) override;
   absl::Status BackwardWeight(MicrobatchId microbatch) override;
@@ -50,6 +52,8 @@ class FakeStage : public StageCompute {
   int buffers() const { return static_cast<int>(buffers_.size()); }
   float parameter() const { return parameter_; }
   const std::vector<UpdateSettings>& updates() const { return updates_; }
+  // "drop 2 [0, 1)", "recompute 2 [0, 1)": what was asked for, in order, of all steps.
+  const std::vector<std::string>& memory_calls() const { return memory_calls_; }
   // Microbatches of the last step in the order in which their gradients were added.
   const std::vector<int>& accumulated() const { return accumulated_; }
 
@@ -78,7 +82,9 @@ class FakeStage : public StageCompute {
   std::vector<Use> uses_;
   StepMode mode_ = StepMode::kTrain;
   std::map<Key, std::unique_ptr<Tensors>> buffers_;
-  std::map<int, float> live_;       // microbatches between F and B or I
+  std::map<int, float> live_;                        // microbatches between F and B or I
+  std::multimap<int, std::pair<int, int>> dropped_;  // microbatch -> first layer, behind the last
+  std::vector<std::string> memory_calls_;
   std::map<int, float> half_done_;  // between I and W: the gradient of the output
   std::vector<int> accumulated_;    // microbatches in the order of their B or W, of this step
   std::map<int, float> losses_;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -311,6 +312,33 @@ TEST_P(StageWorkerOn, HalvesCompoundCellsAndEarlyStepsGiveTheSameNumbers) {
   CheckTrainingStep(schedule, TiedEnds(2), tied, 1, /*clip_norm=*/2);
 }
 
+// Puts `action` right before `before`, on the worker whose program has that.
+void Insert(Schedule& schedule, const std::string& before, const std::string& action) {
+  for (std::vector<Action>& program : schedule.programs) {
+    const auto place = std::find(program.begin(), program.end(), ParseAction(before).value());
+    if (place != program.end()) program.insert(place, ParseAction(action).value());
+  }
+}
+
+TEST_P(StageWorkerOn, DroppedActivationsAreThoseOfTheGroup) {
+  const Schedule schedule = Parse("0F0 0F1 0B1 0B0\n1F0 1F1 1B1 1B0\n");
+  Schedule lowered = LowerForTraining(schedule, {});
+  Insert(lowered, "0F0", "0DROP0.0");
+  Insert(lowered, "0F0", "0DROP0.1");
+  Insert(lowered, "0F1", "0DROP1.1");
+  Insert(lowered, "0B1", "0RECOMPUTE1.1");
+  Insert(lowered, "1F1", "1DROP1.0");
+  FakeJob job(schedule, {}, GetParam());
+  for (const auto& result : job.Run(lowered, StepMode::kTrain, {.clip_norm = 2})) {
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->losses, (std::vector<float>{ExpectedLoss(2, 0), ExpectedLoss(2, 1)}));
+  }
+  EXPECT_EQ(job.stage(0).memory_calls(),
+            (std::vector<std::string>{"drop 0 [0, 1)", "drop 0 [1, 2)", "drop 1 [1, 2)",
+                                      "recompute 1 [1, 2)"}));
+  EXPECT_EQ(job.stage(1).memory_calls(), (std::vector<std::string>{"drop 1 [2, 3)"}));
+}
+
 struct BadProgram {
   std::string name;
   std::string programs;  // one worker and two stages, or two workers
@@ -340,8 +368,19 @@ TEST(StageWorker, NamesWhatIsWrongWithAProgram) {
        "worker 0 action 3 1UPDATE0: the program changes weights in the middle of a step, which "
        "needs weight versions; workers hold one version of their weights"},
       {"swapping", "0F0 0SWAP_OUT0",
-       "worker 0 action 1 0SWAP_OUT0: the program moves or drops activations; workers keep all of "
-       "them from forward to backward"},
+       "worker 0 action 1 0SWAP_OUT0: the program moves tensors; workers can drop activations and "
+       "compute them again, but not move anything"},
+      {"dropped late", "0F0 0DROP0.0", "worker 0 action 1 0DROP0.0: forward is done"},
+      {"a whole stage", "0F0 0DROP0",
+       "worker 0 action 1 0DROP0: workers drop and compute again the activations of a group, not "
+       "of a whole stage"},
+      {"computed again", "0F0 0RECOMPUTE0.1",
+       "worker 0 action 1 0RECOMPUTE0.1: nothing was dropped"},
+      {"unknown group", "0DROP0.3",
+       "worker 0 action 0 0DROP0.3: the memory plan has no group 3 of stage 0"},
+      {"parameters", "0DROP0.2",
+       "worker 0 action 0 0DROP0.2: group 2 of stage 0 holds parameters, which cannot be computed "
+       "again"},
       {"nothing shared", "0F0 1F0 1B0 0B0 0REDUCE_GRAD",
        "worker 0 action 4 0REDUCE_GRAD: stage 0 shares no parameter, or its shared gradients were "
        "added already"},

@@ -179,7 +179,7 @@ absl::StatusOr<PipelineResult> RunPipeline(const ModelOptions& options, const Tr
                 steps,
                 settings,
                 {plan.training.worker_of_stage, plan.shared_parameters,
-                 OwnedParameters(model.spec, plan.partition)}};
+                 OwnedParameters(model.spec, plan.partition), plan.memory}};
   const int workers = WorkerCount(plan.training);
   FirstError error;
   const RingLayout layout = LayOutRings(settings.rings);

@@ -1,5 +1,6 @@
 #include "tests/pipeline/torch/stage_harness.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -114,18 +115,28 @@ HandRunPipeline::HandRunPipeline(const Model& model, int stages, uint64_t seed,
                                  const OptimizerOptions& optimizer) {
   SetTorchThreads(1);
   const int layers = static_cast<int>(model.spec.layers.size());
-  const StagePartition partition = CutEvenly(layers, stages);
+  partition_ = CutEvenly(layers, stages);
   for (int stage = 0; stage < stages; ++stage) {
-    auto made = MakeTorchStage(model, partition, StageId(stage), seed, optimizer);
+    auto made = MakeTorchStage(model, partition_, StageId(stage), seed, optimizer);
     EXPECT_TRUE(made.ok()) << made.status();
     stages_.push_back(*std::move(made));
     own_uses_.emplace_back();
-    for (int layer = partition.stages[stage].begin; layer < partition.stages[stage].end; ++layer) {
+    for (int layer = partition_.stages[stage].begin; layer < partition_.stages[stage].end;
+         ++layer) {
       for (const ParameterSpec& parameter : model.spec.layers[layer].parameters) {
         own_uses_.back().push_back(absl::StrCat(parameter.name, "@", layer));
       }
     }
   }
+}
+
+std::vector<StageRange> HandRunPipeline::RunsOf(size_t stage) const {
+  std::vector<StageRange> runs;
+  const StageRange& layers = partition_.stages[stage];
+  for (int begin = layers.begin; run_ > 0 && begin < layers.end; begin += run_) {
+    runs.push_back({begin, std::min(begin + run_, layers.end)});
+  }
+  return runs;
 }
 
 void HandRunPipeline::ForwardAll(const StepInputs& inputs) {
@@ -138,6 +149,12 @@ void HandRunPipeline::ForwardAll(const StepInputs& inputs) {
     for (size_t stage = 0; stage < stages_.size(); ++stage) {
       if (stage > 0) {
         Move(*stages_[stage - 1], Boundary::kOutput, *stages_[stage], Boundary::kInput, microbatch);
+      }
+      if (inputs.mode == StepMode::kTrain) {
+        for (const StageRange& run : RunsOf(stage)) {
+          const absl::Status dropped = stages_[stage]->Drop(microbatch, run);
+          ASSERT_TRUE(dropped.ok()) << dropped;
+        }
       }
       const absl::Status done = stages_[stage]->Forward(microbatch);
       ASSERT_TRUE(done.ok()) << done;
@@ -152,6 +169,10 @@ void HandRunPipeline::BackwardAll(int microbatches, Backward backward) {
       if (stage + 1 < stages_.size()) {
         Move(*stages_[stage + 1], Boundary::kInputGradient, *stages_[stage],
              Boundary::kOutputGradient, microbatch);
+      }
+      if (const auto runs = RunsOf(stage); index % 2 == 1 && !runs.empty()) {
+        const absl::Status again = stages_[stage]->Recompute(microbatch, runs.front());
+        EXPECT_TRUE(again.ok()) << again;
       }
       const absl::Status done = backward == Backward::kWhole
                                     ? stages_[stage]->Backward(microbatch)

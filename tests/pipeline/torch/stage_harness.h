@@ -51,6 +51,9 @@ class HandRunPipeline {
 
   HandRunPipeline(const Model& model, int stages, uint64_t seed, const OptimizerOptions& optimizer);
 
+  // From now on every microbatch drops its activations, in runs of at most so many layers of a
+  // stage. Odd microbatches compute the first run of each stage again before their backward.
+  void DropInRunsOf(int layers) { run_ = layers; }
   // One step, all forwards before all backwards.
   Result Train(const StepInputs& inputs, const UpdateSettings& settings,
                Backward backward = Backward::kWhole);
@@ -64,8 +67,11 @@ class HandRunPipeline {
  private:
   void ForwardAll(const StepInputs& inputs);
   void BackwardAll(int microbatches, Backward backward);
+  std::vector<StageRange> RunsOf(size_t stage) const;
   std::map<std::string, std::string> CollectState(bool owned);
 
+  StagePartition partition_;
+  int run_ = 0;  // 0: nothing is dropped
   std::vector<std::unique_ptr<StageCompute>> stages_;
   std::vector<std::vector<std::string>> own_uses_;  // [stage], "<parameter>@<layer>"
 };

@@ -41,9 +41,11 @@ struct Trained {
 };
 
 Trained TrainThreeSteps(const ModelOptions& options, int stages,
-                        HandRunPipeline::Backward backward = HandRunPipeline::Backward::kWhole) {
+                        HandRunPipeline::Backward backward = HandRunPipeline::Backward::kWhole,
+                        int dropped_run = 0) {
   const Model model = MustBuild(options);
   HandRunPipeline pipeline(model, stages, kSeed, AdamWWithDecay());
+  pipeline.DropInRunsOf(dropped_run);
   Trained trained;
   for (int step = 0; step < 3; ++step) {
     const TokenBatch batch(model.spec, /*microbatches=*/4, /*samples=*/2, /*seed=*/100 + step);
@@ -110,6 +112,21 @@ TEST_P(StageCuts, BackwardInTwoHalvesChangesNoBitEither) {
         TrainThreeSteps(GetParam().options, stages, HandRunPipeline::Backward::kHalves);
     EXPECT_TRUE(halved.steps == whole.steps) << stages << " stages: losses or norms differ";
     EXPECT_TRUE(halved.state == whole.state) << stages << " stages: the state differs";
+  }
+}
+
+TEST_P(StageCuts, DroppingActivationsChangesNoBit) {
+  const Trained whole = TrainThreeSteps(GetParam().options, 1);
+  for (const int stages : {1, 2}) {
+    for (const int run : {1, 2, 4}) {
+      for (const auto backward :
+           {HandRunPipeline::Backward::kWhole, HandRunPipeline::Backward::kHalves}) {
+        const Trained dropped = TrainThreeSteps(GetParam().options, stages, backward, run);
+        EXPECT_TRUE(dropped.steps == whole.steps) << stages << " stages, runs of " << run;
+        EXPECT_TRUE(dropped.state == whole.state) << stages << " stages, runs of " << run;
+        EXPECT_EQ(dropped.evaluation, whole.evaluation);
+      }
+    }
   }
 }
 

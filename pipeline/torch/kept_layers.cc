@@ -1,0 +1,64 @@
+#include "pipeline/torch/kept_layers.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace siphon {
+namespace {
+
+bool Overlap(const StageRange& a, const StageRange& b) {
+  return a.begin < b.end && b.begin < a.end;
+}
+
+}  // namespace
+
+KeptLayers::KeptLayers(StageRange stage) : stage_(stage), graphs_(stage.end - stage.begin) {}
+
+absl::Status KeptLayers::Drop(StageRange layers) {
+  if (layers.begin < stage_.begin || layers.begin >= layers.end || layers.end > stage_.end) {
+    return absl::InvalidArgumentError(absl::StrCat("layers [", layers.begin, ", ", layers.end,
+                                                   ") are not of this stage, which has [",
+                                                   stage_.begin, ", ", stage_.end, ")"));
+  }
+  for (const DroppedLayers& dropped : dropped_) {
+    if (!Overlap(dropped.layers, layers)) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("layers [", layers.begin, ", ", layers.end, ") were dropped already"));
+  }
+  dropped_.push_back({.layers = layers});
+  return absl::OkStatus();
+}
+
+void KeptLayers::Keep(int layer, const std::vector<at::Tensor>& inputs, LayerGraph graph) {
+  for (DroppedLayers& dropped : dropped_) {
+    if (layer < dropped.layers.begin || layer >= dropped.layers.end) continue;
+    if (layer == dropped.layers.begin) dropped.input = inputs;
+    return;
+  }
+  graphs_[layer - stage_.begin] = std::move(graph);
+}
+
+const DroppedLayers* KeptLayers::FindDropped(int layer) const {
+  for (const DroppedLayers& dropped : dropped_) {
+    if (layer >= dropped.layers.begin && layer < dropped.layers.end) return &dropped;
+  }
+  return nullptr;
+}
+
+std::optional<DroppedLayers> KeptLayers::TakeDropped(StageRange layers) {
+  const auto found =
+      std::find_if(dropped_.begin(), dropped_.end(),
+                   [&](const DroppedLayers& dropped) { return dropped.layers == layers; });
+  if (found == dropped_.end()) return std::nullopt;
+  DroppedLayers taken = std::move(*found);
+  dropped_.erase(found);
+  return taken;
+}
+
+LayerGraph KeptLayers::TakeGraph(int layer) {
+  return std::exchange(graphs_[layer - stage_.begin], LayerGraph());
+}
+
+}  // namespace siphon
