@@ -54,7 +54,9 @@ class StagePlanWriter {
   }
 
   void Add(GroupKind kind, const StageRange& layers, Placement placement) {
-    PlannedGroup planned{.group = GroupOf(problem_.profile, stage_, kind, layers),
+    PlannedGroup planned{.group = placement == Placement::kRecompute
+                                      ? DroppedGroupOf(problem_.profile, stage_, layers)
+                                      : GroupOf(problem_.profile, stage_, kind, layers),
                          .choice = {.placement = placement}};
     if (planned.group.bytes == Bytes(0)) return;
     if (placement == Placement::kPeerSwap) {

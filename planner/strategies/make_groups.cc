@@ -45,6 +45,14 @@ TensorGroup GroupOf(const ModelProfile& profile, const StageRange& stage, GroupK
   return group;
 }
 
+TensorGroup DroppedGroupOf(const ModelProfile& profile, const StageRange& stage,
+                           const StageRange& layers) {
+  TensorGroup group = GroupOf(profile, stage, GroupKind::kActivations, layers);
+  if (layers.end == stage.end) return group;
+  group.input = std::min(group.bytes, group.input + SavedBefore(profile, stage, layers.end));
+  return group;
+}
+
 MemoryPlan KeepEverything(const ModelProfile& profile, const StagePartition& partition) {
   MemoryPlan plan;
   for (const StageRange& stage : partition.stages) {
