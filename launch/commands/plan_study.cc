@@ -93,6 +93,7 @@ absl::Status TakePlan(absl::StatusOr<PlannedStep> planned, StudiedPlan& studied)
   studied.plan.strategy = studied.strategy;
   studied.plan.predicted = PredictionOf(planned->simulated, studied.bound.step_time);
   studied.step = std::move(planned->simulated);
+  studied.map = planned->map;
   return absl::OkStatus();
 }
 

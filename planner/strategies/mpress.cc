@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "planner/memory/memory_kind.h"
 #include "planner/status.h"
 #include "planner/strategies/make_groups.h"
+#include "planner/strategies/map_draft.h"
 #include "planner/strategies/mpress_assign.h"
 #include "planner/strategies/mpress_emulator.h"
 #include "planner/strategies/mpress_give.h"
@@ -44,7 +46,8 @@ class MpressSearch {
     return PlannedStep{.memory = std::move(best.memory),
                        .mapping = emulator_.mapping(),
                        .schedule = std::move(best.schedule),
-                       .simulated = std::move(best.simulated)};
+                       .simulated = std::move(best.simulated),
+                       .map = map_};
   }
 
  private:
@@ -93,6 +96,7 @@ class MpressSearch {
         FoundMap found,
         MapDevices(problem_.topology,
                    {.demand = std::move(demand), .neighbours = PipelineNeighbours(workers, 1)}));
+    map_ = ProofOf(MappingScore::kSwapTime, found);
     emulator_.MapTo(std::move(found.mapping));
     return absl::OkStatus();
   }
@@ -249,6 +253,7 @@ class MpressSearch {
   MpressEmulator emulator_;
   const MemoryPlan keep_;
   MpressFacts facts_;
+  std::optional<MapProof> map_;
 };
 
 }  // namespace
