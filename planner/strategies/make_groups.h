@@ -24,8 +24,8 @@ TensorGroup GroupOf(const ModelProfile& profile, const StageRange& stage, GroupK
 TensorGroup DroppedGroupOf(const ModelProfile& profile, const StageRange& stage,
                            const StageRange& layers);
 
-// Everything kept, in a group a layer and kind (GroupKind's order, then layers). Layers that have
-// nothing of a kind have no group of it.
+// Everything kept, in a group a layer and kind (GroupKind's order, then layers), without weight
+// versions, which not every schedule has. Layers that have nothing of a kind have no group of it.
 MemoryPlan KeepEverything(const ModelProfile& profile, const StagePartition& partition);
 
 }  // namespace siphon

@@ -22,6 +22,7 @@ bool IsAway(const LayerWeights& layer, GroupKind kind) {
     case GroupKind::kOptimizerState:
       return layer.optimizer_state;
     case GroupKind::kActivations:
+    case GroupKind::kWeightVersions:
       break;
   }
   return false;

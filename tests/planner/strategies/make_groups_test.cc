@@ -98,7 +98,7 @@ TEST(KeepEverything, HasAGroupALayerAndKindThatIsNotEmpty) {
                                           GroupKind::kOptimizerState));
   EXPECT_EQ(plan.stages[1].groups.size(), 8u);
   EXPECT_EQ(plan.stages[1].groups[0].group.layers, (StageRange{2, 3}));
-  EXPECT_EQ(BytesWith(plan, Placement::kRecompute, {1, 1}), Bytes(0));
+  EXPECT_EQ(BytesWith(plan, Placement::kRecompute, {{1}, {1}}), Bytes(0));
 }
 
 TEST(GroupOf, CutsAStageIntoGroupsThatAddUpToIt) {
