@@ -51,6 +51,10 @@ std::vector<LiveCopies> PeakLiveCopies(const Schedule& schedule) {
   return live;
 }
 
+int CopiesAway(GroupKind kind, const LiveCopies& live) {
+  return CopiesOf(kind, live) + (kind == GroupKind::kWeightVersions ? 1 : 0);
+}
+
 std::vector<PlacementBytes> BytesByPlacement(const PlanText& plan) {
   const std::vector<LiveCopies> live = PeakLiveCopies(plan.training);
   std::vector<PlacementBytes> stages;

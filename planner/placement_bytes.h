@@ -17,6 +17,10 @@ std::vector<int> PeakLiveMicrobatches(const Schedule& schedule);
 // [stage]: the same, and the most weights at once that are older than the newest.
 std::vector<LiveCopies> PeakLiveCopies(const Schedule& schedule);
 
+// How many of a group's copies are away at once, at most: of weight versions one more than are
+// older, as they leave while they are the newest.
+int CopiesAway(GroupKind kind, const LiveCopies& live);
+
 // [placement]
 using PlacementBytes = std::array<Bytes, kPlacements>;
 

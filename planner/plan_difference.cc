@@ -110,7 +110,7 @@ std::map<DeviceId, Bytes> Lent(const PlanText& plan) {
   const std::vector<LiveCopies> live = PeakLiveCopies(plan.training);
   for (size_t stage = 0; stage < plan.memory.stages.size(); ++stage) {
     for (const auto& [group, choice] : plan.memory.stages[stage].groups) {
-      const int64_t copies = CopiesOf(group.kind, live[stage]);
+      const int64_t copies = CopiesAway(group.kind, live[stage]);
       for (const Stripe& stripe : choice.stripes) lent[stripe.lender] += stripe.bytes * copies;
     }
   }

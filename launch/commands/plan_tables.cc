@@ -126,7 +126,7 @@ std::vector<ParkedBytes> ParkedBytesOf(const PlanText& plan) {
   for (size_t stage = 0; stage < plan.memory.stages.size(); ++stage) {
     const int worker = plan.training.worker_of_stage[stage].value;
     for (const auto& [group, choice] : plan.memory.stages[stage].groups) {
-      const int times = CopiesOf(group.kind, live[stage]);
+      const int times = CopiesAway(group.kind, live[stage]);
       for (const Stripe& stripe : choice.stripes) {
         parked[{worker, stripe.lender.value}] += stripe.bytes * times;
       }

@@ -103,8 +103,18 @@ class Annealer {
         if (steps) ChangeStep(stage);
         return;
       default:
+        if (!stage.weight_versions.empty() && Roll(2) == 0) {
+          ChangeVersion(stage);
+          return;
+        }
         stage.activations[Roll(static_cast<int>(stage.activations.size()))] = RollPlacement();
     }
+  }
+
+  void ChangeVersion(StageDraft& stage) {
+    const Placement placement = RollPlacement();
+    if (placement == Placement::kRecompute) return;
+    stage.weight_versions[Roll(static_cast<int>(stage.weight_versions.size()))] = placement;
   }
 
   void ChangeStep(StageDraft& stage) {

@@ -45,7 +45,10 @@ class ChangeWriter {
       : problem_(problem),
         draft_(draft),
         stages_(std::move(stages)),
-        possible_(PossiblePlacements(problem, draft.mapping)) {
+        possible_(PossiblePlacements(problem, draft.mapping)),
+        stashes_(std::any_of(stages_.begin(), stages_.end(), [&](StageId stage) {
+          return !draft.stages[stage.value].weight_versions.empty();
+        })) {
     for (const std::vector<DraftMove>& moves : UpdateMoves(problem)) {
       for (const DraftMove& move : moves) steps_.push_back(StageId(move.stage));
     }
@@ -57,6 +60,7 @@ class ChangeWriter {
     for (const Placement from : {Placement::kRecompute, Placement::kNvmeSwap, Placement::kHostSwap,
                                  Placement::kPeerSwap, Placement::kKeep}) {
       Shifts(&StageDraft::optimizer_state, from);
+      if (stashes_) Shifts(&StageDraft::weight_versions, from);
       Shifts(&StageDraft::activations, from);
     }
     Runs();
@@ -79,8 +83,9 @@ class ChangeWriter {
 
   void Shifts(Layers layers, Placement from) {
     const bool state = layers == &StageDraft::optimizer_state;
+    const bool activations = layers == &StageDraft::activations;
     for (const Placement to : possible_) {
-      if (to == from || (state && to == Placement::kRecompute)) continue;
+      if (to == from || (!activations && to == Placement::kRecompute)) continue;
       for (const Part part : kParts) {
         Try([&](StageId stage, StageDraft& draft) {
           // Optimizer state that no STEP uses stays where it is.
@@ -104,6 +109,10 @@ class ChangeWriter {
     for (const int by : {1, -1}) {
       Step(&StageDraft::activations, &SwapTiming::actions_to_come_back, by);
       Step(&StageDraft::activations, &SwapTiming::forwards_to_leave, by);
+      if (stashes_) {
+        Step(&StageDraft::weight_versions, &SwapTiming::actions_to_come_back, by);
+        Step(&StageDraft::weight_versions, &SwapTiming::forwards_to_leave, by);
+      }
       Step(&StageDraft::optimizer_state, &SwapTiming::actions_before_step, 2 * by);
       Step(&StageDraft::optimizer_state, &SwapTiming::groups_ahead, by);
     }
@@ -142,6 +151,7 @@ class ChangeWriter {
   const DraftPlan& draft_;
   const std::vector<StageId> stages_;
   const std::vector<Placement> possible_;
+  const bool stashes_;          // weight versions
   std::vector<StageId> steps_;  // stages that step at their end
   std::vector<DraftPlan> changes_;
 };

@@ -26,6 +26,7 @@ class StagePlanWriter {
     } else {
       AddRuns(GroupKind::kOptimizerState, draft_.optimizer_state);
     }
+    AddRuns(GroupKind::kWeightVersions, draft_.weight_versions);
     return std::move(plan_);
   }
 
@@ -78,10 +79,14 @@ DraftPlan KeepingDraft(const PlanningProblem& problem) {
   const int workers = WorkerCount(problem.schedule);
   DraftPlan draft{
       .mapping = problem.mapping.value_or(IdentityMapping(workers * problem.schedule.replicas))};
+  const std::vector<int> versions = PeakWeightVersions(problem.schedule);
   for (const StageRange& stage : problem.partition.stages) {
     const auto layers = static_cast<size_t>(stage.end - stage.begin);
-    draft.stages.push_back({.activations = std::vector<Placement>(layers, Placement::kKeep),
-                            .optimizer_state = std::vector<Placement>(layers, Placement::kKeep)});
+    const bool stashes = versions[draft.stages.size()] > 1;
+    draft.stages.push_back(
+        {.activations = std::vector<Placement>(layers, Placement::kKeep),
+         .optimizer_state = std::vector<Placement>(layers, Placement::kKeep),
+         .weight_versions = std::vector<Placement>(stashes ? layers : 0, Placement::kKeep)});
   }
   draft.lenders.resize(static_cast<size_t>(workers));
   return draft;
@@ -116,6 +121,9 @@ void Apply(const DraftMove& move, DraftPlan& draft) {
     case DraftMove::What::kOptimizerState:
       stage.optimizer_state[move.layer] = move.to;
       break;
+    case DraftMove::What::kWeightVersions:
+      stage.weight_versions[move.layer] = move.to;
+      break;
     case DraftMove::What::kUpdateOnHost:
       stage.update = UpdatePlace::kHost;
       break;
@@ -127,6 +135,7 @@ DraftPlan Replace(DraftPlan draft, Placement from, Placement to) {
   for (StageDraft& stage : draft.stages) {
     std::replace(stage.activations.begin(), stage.activations.end(), from, to);
     std::replace(stage.optimizer_state.begin(), stage.optimizer_state.end(), from, state_to);
+    std::replace(stage.weight_versions.begin(), stage.weight_versions.end(), from, state_to);
   }
   return draft;
 }
@@ -136,7 +145,7 @@ bool Uses(const DraftPlan& draft, Placement placement) {
     return std::find(placements.begin(), placements.end(), placement) != placements.end();
   };
   return std::any_of(draft.stages.begin(), draft.stages.end(), [&](const StageDraft& stage) {
-    return has(stage.activations) || has(stage.optimizer_state);
+    return has(stage.activations) || has(stage.optimizer_state) || has(stage.weight_versions);
   });
 }
 

@@ -14,6 +14,9 @@ struct StageDraft {
   std::vector<Placement> activations;  // [layer of the stage]
   // Likewise; never kRecompute. Means nothing with an update on the host, which holds it then.
   std::vector<Placement> optimizer_state;
+  // Likewise, of each stashed version of the layer's weights; empty where the schedule stashes
+  // none.
+  std::vector<Placement> weight_versions;
   UpdatePlace update = UpdatePlace::kDevice;
   int recompute_run = 1;  // most neighbouring layers in one group; 0: all
   int swap_run = 1;       // likewise
@@ -42,7 +45,7 @@ LowerMemoryOptions LoweringOf(const DraftPlan& draft);
 
 // One layer's step away from keeping everything.
 struct DraftMove {
-  enum class What { kActivations, kOptimizerState, kUpdateOnHost };
+  enum class What { kActivations, kOptimizerState, kWeightVersions, kUpdateOnHost };
   int stage = 0;
   What what = What::kActivations;
   int layer = 0;                    // of the stage; kUpdateOnHost: none
@@ -51,8 +54,8 @@ struct DraftMove {
 };
 void Apply(const DraftMove& move, DraftPlan& draft);
 
-// The draft with all that has placement `from` placed at `to`; activations and optimizer state
-// alike, but that optimizer state is not recomputed and goes to the host instead.
+// The draft with all that has placement `from` placed at `to`; all kinds of tensors alike, but
+// that only activations are recomputed, and the others go to the host instead.
 DraftPlan Replace(DraftPlan draft, Placement from, Placement to);
 
 bool Uses(const DraftPlan& draft, Placement placement);

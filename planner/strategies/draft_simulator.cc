@@ -44,7 +44,9 @@ std::vector<int> MostAway(const Schedule& schedule) {
 bool Fits(const SimulatedDraft& simulated) { return simulated.score.excess == Bytes(0); }
 
 DraftSimulator::DraftSimulator(const PlanningProblem& problem)
-    : problem_(problem), away_(MostAway(problem.schedule)) {}
+    : problem_(problem), away_(MostAway(problem.schedule)) {
+  versions_ = PeakWeightVersions(problem.schedule);
+}
 
 Bytes DraftSimulator::CapacityOf(int worker) const {
   return problem_.capacity.empty() ? Bytes(0) : problem_.capacity[worker];
@@ -115,6 +117,10 @@ Bytes DraftSimulator::ParkedBy(const DraftPlan& draft, int worker) const {
       }
       if (decided.optimizer_state[layer - layers.begin] == Placement::kPeerSwap) {
         parked += bytes(GroupKind::kOptimizerState);
+      }
+      const std::vector<Placement>& versions = decided.weight_versions;
+      if (!versions.empty() && versions[layer - layers.begin] == Placement::kPeerSwap) {
+        parked += bytes(GroupKind::kWeightVersions) * versions_[stage.value];
       }
     }
   }

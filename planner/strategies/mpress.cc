@@ -30,13 +30,26 @@ constexpr int kAll = std::numeric_limits<int>::max();
 // What a worker gives up first when the first assignment is not enough.
 enum class First { kOptimizerState, kHostSwap };
 
+// Everything, and weight versions where there are any: a group a layer, as for all kinds.
+MemoryPlan KeepAll(const PlanningProblem& problem) {
+  MemoryPlan plan = KeepEverything(problem.profile, problem.partition);
+  const std::vector<int> versions = PeakWeightVersions(problem.schedule);
+  for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
+    if (versions[stage] == 1) continue;
+    const StageRange& layers = problem.partition.stages[stage];
+    for (int layer = layers.begin; layer < layers.end; ++layer) {
+      const TensorGroup group =
+          GroupOf(problem.profile, layers, GroupKind::kWeightVersions, {layer, layer + 1});
+      if (group.bytes > Bytes(0)) plan.stages[stage].groups.push_back({.group = group});
+    }
+  }
+  return plan;
+}
+
 class MpressSearch {
  public:
   MpressSearch(const PlanningProblem& problem, const MpressOptions& options)
-      : problem_(problem),
-        options_(options),
-        emulator_(problem),
-        keep_(KeepEverything(problem.profile, problem.partition)) {}
+      : problem_(problem), options_(options), emulator_(problem), keep_(KeepAll(problem)) {}
 
   absl::StatusOr<PlannedStep> Run() {
     SIPHON_ASSIGN_OR_RETURN(MpressCandidate best, emulator_.Run(keep_));
@@ -85,8 +98,9 @@ class MpressSearch {
     for (int worker = 0; worker < workers; ++worker) {
       const Bytes spare = emulator_.SpareOf(kept, worker);
       if (spare < Bytes(0) - average) {
-        const Bytes activations = kept.peak[worker][MemoryKind::kActivations];
-        demand.workers.push_back({.parked = std::min(Bytes(0) - spare, activations)});
+        const Bytes movable = kept.peak[worker][MemoryKind::kActivations] +
+                              kept.peak[worker][MemoryKind::kWeightVersions];
+        demand.workers.push_back({.parked = std::min(Bytes(0) - spare, movable)});
       } else {
         const Bytes lendable = std::max(spare, emulator_.SpareOf(saved.simulated, worker));
         demand.workers.push_back({.lendable = std::max(Bytes(0), lendable)});
