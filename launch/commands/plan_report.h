@@ -35,7 +35,8 @@ std::string PlanReportText(const PlanReport& report);
 // searched), reason (of a misfit), fixes[], what_if[] and explain[] by stage.
 std::string PlanReportJson(const PlanReport& report);
 
-// Bytes that a worker's device has parked with another one, activations of all live microbatches.
+// Bytes that a worker's device has parked with another one, what passes as often as it is away at
+// once.
 struct ParkedBytes {
   int worker = 0;
   DeviceId owner;
