@@ -40,7 +40,10 @@ absl::StatusOr<SimulatedDraft> BestSingle(DraftSimulator& simulator, const Simul
     best = Better(std::move(best), DraftPeerSwap(simulator));
   }
   if (!ReachesHost(problem, kept.draft.mapping)) return best;
-  best = Better(std::move(best), DraftHostSwap(simulator));
+  for (const auto& draft :
+       {DraftHostSwap, DraftVdnn, DraftCapacityBased, DraftWeightOffloading, DraftLayerToLayer}) {
+    best = Better(std::move(best), draft(simulator));
+  }
   if (problem.host_step > Nanos(0)) {
     best = Better(std::move(best), DraftOptimizerOffload(simulator));
   }
@@ -76,8 +79,9 @@ absl::StatusOr<SimulatedDraft> Search(DraftSimulator& simulator, SimulatedDraft 
 
 // Strategies that make no drafts, and so cannot be improved here.
 bool MakesDrafts(absl::string_view strategy) {
-  constexpr absl::string_view kNames[] = {"keep",      "recompute",         "host_swap", "d2d_swap",
-                                          "nvme_swap", "optimizer_offload", "auto"};
+  constexpr absl::string_view kNames[] = {
+      "keep", "recompute",      "host_swap",      "d2d_swap", "nvme_swap", "optimizer_offload",
+      "vdnn", "capacity_based", "weight_offload", "l2l",      "auto"};
   return std::find(std::begin(kNames), std::end(kNames), strategy) != std::end(kNames);
 }
 

@@ -92,7 +92,7 @@ absl::StatusOr<SimulatedDraft> DraftSimulator::Run(DraftPlan draft) {
 }
 
 absl::StatusOr<std::vector<Bytes>> DraftSimulator::OwnPeaks(const DraftPlan& draft) {
-  DraftPlan kept = Replace(draft, Placement::kPeerSwap, Placement::kKeep);
+  DraftPlan kept = Replace(draft, Placement::kPeerSwap, Placement::kKeep, Placement::kKeep);
   kept.lenders.assign(kept.lenders.size(), {});
   if (kept == kept_) return kept_peaks_;
   SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft alone, Simulated(kept));
@@ -106,15 +106,13 @@ Bytes DraftSimulator::ParkedBy(const DraftPlan& draft, int worker) const {
   for (const StageId stage : StagesOf(problem_.schedule, WorkerId(worker))) {
     const StageDraft& decided = draft.stages[stage.value];
     const StageRange& layers = problem_.partition.stages[stage.value];
-    for (int layer = layers.begin; layer < layers.end; ++layer) {
-      const auto bytes = [&](GroupKind kind) {
-        return GroupOf(problem_.profile, layers, kind, {layer, layer + 1}).bytes;
-      };
-      if (decided.activations[layer - layers.begin] == Placement::kPeerSwap) {
-        parked += bytes(GroupKind::kActivations) * away_[stage.value];
-      }
-      if (decided.optimizer_state[layer - layers.begin] == Placement::kPeerSwap) {
-        parked += bytes(GroupKind::kOptimizerState);
+    for (int index = 0; index < kGroupKinds; ++index) {
+      const auto kind = static_cast<GroupKind>(index);
+      const std::vector<Placement>& placements = PlacementsOf(decided, kind);
+      const int times = kind == GroupKind::kActivations ? away_[stage.value] : 1;
+      for (int layer = layers.begin; layer < layers.end; ++layer) {
+        if (placements[layer - layers.begin] != Placement::kPeerSwap) continue;
+        parked += GroupOf(problem_.profile, layers, kind, {layer, layer + 1}).bytes * times;
       }
     }
   }
