@@ -13,6 +13,7 @@
 #include "planner/strategies/second_choices.h"
 #include "planner/strategies/start_drafts.h"
 #include "planner/strategies/strategies.h"
+#include "planner/strategies/weight_starts.h"
 
 namespace siphon {
 namespace {
@@ -65,16 +66,36 @@ absl::StatusOr<SimulatedDraft> BestDraft(DraftSimulator& simulator, const Simula
 
 // Single changes first, as long as they help; then random ones, and once more single ones. Where
 // saving memory costs less than a thousandth of a step that keeps everything, there is no more.
+absl::StatusOr<SimulatedDraft> SearchWith(WeightSearch weights, int simulations,
+                                          DraftSimulator& simulator, SimulatedDraft draft,
+                                          Nanos good) {
+  const int most = simulator.simulations() + simulations;
+  SIPHON_ASSIGN_OR_RETURN(draft, ImproveDraft(simulator, std::move(draft), most, weights));
+  const int left = most - simulator.simulations();
+  if (left < kFewestImprovements || (Fits(draft) && draft.score.step <= good)) return draft;
+  SIPHON_ASSIGN_OR_RETURN(draft, AnnealDraft(simulator, std::move(draft), left * 3 / 4, weights));
+  return ImproveDraft(simulator, std::move(draft), most, weights);
+}
+
+bool SendsWeights(const DraftPlan& draft) {
+  return std::any_of(draft.stages.begin(), draft.stages.end(), [](const StageDraft& stage) {
+    return std::any_of(stage.parameters.begin(), stage.parameters.end(), IsSwap) ||
+           std::any_of(stage.gradients.begin(), stage.gradients.end(), IsSwap);
+  });
+}
+
+// Where the start keeps weights, first without sending them away.
 absl::StatusOr<SimulatedDraft> Search(DraftSimulator& simulator, SimulatedDraft draft,
                                       Nanos kept_step) {
-  const int most = simulator.simulations() + ImprovementsOf(simulator.problem());
-  SIPHON_ASSIGN_OR_RETURN(draft, ImproveDraft(simulator, std::move(draft), most));
-  const int left = most - simulator.simulations();
-  const bool is_good =
-      Fits(draft) && draft.score.step <= kept_step + Nanos(kept_step.value / 1'000);
-  if (left < kFewestImprovements || is_good) return draft;
-  SIPHON_ASSIGN_OR_RETURN(draft, AnnealDraft(simulator, std::move(draft), left * 3 / 4));
-  return ImproveDraft(simulator, std::move(draft), most);
+  const Nanos good = kept_step + Nanos(kept_step.value / 1'000);
+  const int simulations = ImprovementsOf(simulator.problem());
+  if (!SendsWeights(draft.draft)) {
+    SIPHON_ASSIGN_OR_RETURN(
+        draft, SearchWith(WeightSearch::kOnlyBack, simulations, simulator, std::move(draft), good));
+    if (Fits(draft) && draft.score.step <= good) return draft;
+    SIPHON_ASSIGN_OR_RETURN(draft, BestWithWeightsAway(simulator, std::move(draft)));
+  }
+  return SearchWith(WeightSearch::kAnywhere, simulations, simulator, std::move(draft), good);
 }
 
 // Strategies that make no drafts, and so cannot be improved here.

@@ -41,10 +41,12 @@ bool AnySwapped(const std::vector<Placement>& layers) {
 // Makes the same change to some stages at once.
 class ChangeWriter {
  public:
-  ChangeWriter(const PlanningProblem& problem, const DraftPlan& draft, std::vector<StageId> stages)
+  ChangeWriter(const PlanningProblem& problem, const DraftPlan& draft, std::vector<StageId> stages,
+               WeightSearch weights)
       : problem_(problem),
         draft_(draft),
         stages_(std::move(stages)),
+        weights_(weights),
         possible_(PossiblePlacements(problem, draft.mapping)) {
     for (const std::vector<DraftMove>& moves : UpdateMoves(problem)) {
       for (const DraftMove& move : moves) steps_.push_back(StageId(move.stage));
@@ -57,6 +59,10 @@ class ChangeWriter {
     for (const Placement from : {Placement::kRecompute, Placement::kNvmeSwap, Placement::kHostSwap,
                                  Placement::kPeerSwap, Placement::kKeep}) {
       Shifts(&StageDraft::optimizer_state, from);
+      if (IsSwap(from) || weights_ == WeightSearch::kAnywhere) {
+        Shifts(&StageDraft::gradients, from);
+        Shifts(&StageDraft::parameters, from);
+      }
       Shifts(&StageDraft::activations, from);
     }
     Runs();
@@ -78,13 +84,13 @@ class ChangeWriter {
   }
 
   void Shifts(Layers layers, Placement from) {
-    const bool state = layers == &StageDraft::optimizer_state;
+    const bool weights = layers != &StageDraft::activations;
     for (const Placement to : possible_) {
-      if (to == from || (state && to == Placement::kRecompute)) continue;
+      if (to == from || (weights && to == Placement::kRecompute)) continue;
       for (const Part part : kParts) {
         Try([&](StageId stage, StageDraft& draft) {
-          // Optimizer state that no STEP uses stays where it is.
-          if (state && !HasStep(stage)) return;
+          // Optimizer state that no STEP uses stays where it is; weights that an UPDATE may, too.
+          if (weights && !HasStep(stage)) return;
           Shift(draft.*layers, from, to, CountOf(draft.*layers, from, part));
         });
       }
@@ -141,6 +147,7 @@ class ChangeWriter {
   const PlanningProblem& problem_;
   const DraftPlan& draft_;
   const std::vector<StageId> stages_;
+  const WeightSearch weights_;
   const std::vector<Placement> possible_;
   std::vector<StageId> steps_;  // stages that step at their end
   std::vector<DraftPlan> changes_;
@@ -162,8 +169,8 @@ std::vector<Placement> PossiblePlacements(const PlanningProblem& problem,
 }
 
 std::vector<DraftPlan> ChangesOf(const PlanningProblem& problem, const DraftPlan& draft,
-                                 const std::vector<StageId>& stages) {
-  return ChangeWriter(problem, draft, stages).Write();
+                                 const std::vector<StageId>& stages, WeightSearch weights) {
+  return ChangeWriter(problem, draft, stages, weights).Write();
 }
 
 std::vector<DraftPlan> ChangesWithRoom(const PlanningProblem& problem, const DraftPlan& draft,
