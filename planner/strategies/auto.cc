@@ -95,7 +95,8 @@ absl::StatusOr<SimulatedDraft> Search(DraftSimulator& simulator, SimulatedDraft 
     if (Fits(draft) && draft.score.step <= good) return draft;
     SIPHON_ASSIGN_OR_RETURN(draft, BestWithWeightsAway(simulator, std::move(draft)));
   }
-  return SearchWith(WeightSearch::kAnywhere, simulations, simulator, std::move(draft), good);
+  const int again = simulations < 2 * kFewestImprovements ? simulations / 2 : simulations;
+  return SearchWith(WeightSearch::kAnywhere, again, simulator, std::move(draft), good);
 }
 
 // Strategies that make no drafts, and so cannot be improved here.

@@ -57,6 +57,7 @@ class Improver {
 
   absl::StatusOr<SimulatedDraft> Run() {
     bool improved = true;
+    if (weights_ == WeightSearch::kAnywhere) SIPHON_RETURN_IF_ERROR(TradeAll().status());
     while (improved && !IsSpent()) {
       SIPHON_ASSIGN_OR_RETURN(improved, ImproveAll());
       for (const WorkerId worker : WorkersByCost()) {
