@@ -13,6 +13,7 @@
 #include "planner/strategies/second_choices.h"
 #include "planner/strategies/start_drafts.h"
 #include "planner/strategies/strategies.h"
+#include "planner/strategies/tidy_draft.h"
 #include "planner/strategies/weight_starts.h"
 
 namespace siphon {
@@ -95,8 +96,11 @@ absl::StatusOr<SimulatedDraft> Search(DraftSimulator& simulator, SimulatedDraft 
     if (Fits(draft) && draft.score.step <= good) return draft;
     SIPHON_ASSIGN_OR_RETURN(draft, BestWithWeightsAway(simulator, std::move(draft)));
   }
-  const int again = simulations < 2 * kFewestImprovements ? simulations / 2 : simulations;
-  return SearchWith(WeightSearch::kAnywhere, again, simulator, std::move(draft), good);
+  const bool is_large = simulations < 2 * kFewestImprovements;
+  SIPHON_ASSIGN_OR_RETURN(
+      draft, SearchWith(WeightSearch::kAnywhere, is_large ? simulations / 2 : simulations,
+                        simulator, std::move(draft), good));
+  return is_large ? std::move(draft) : TidyDraft(simulator, std::move(draft));
 }
 
 // Strategies that make no drafts, and so cannot be improved here.

@@ -38,6 +38,10 @@ bool AnySwapped(const std::vector<Placement>& layers) {
   return std::any_of(layers.begin(), layers.end(), IsSwap);
 }
 
+bool SendsWeights(const StageDraft& draft) {
+  return AnySwapped(draft.parameters) || AnySwapped(draft.gradients);
+}
+
 // Makes the same change to some stages at once.
 class ChangeWriter {
  public:
@@ -71,6 +75,8 @@ class ChangeWriter {
   }
 
  private:
+  WorkerId WorkerOf(StageId stage) const { return problem_.schedule.worker_of_stage[stage.value]; }
+
   bool HasStep(StageId stage) const {
     return std::find(steps_.begin(), steps_.end(), stage) != steps_.end();
   }
@@ -97,11 +103,12 @@ class ChangeWriter {
     }
   }
 
-  // Changes the field where tensors of `layers` are swapped.
+  // Changes the field where what it is for is swapped: activations, or what comes in for a step.
   void Step(Layers layers, int SwapTiming::*field, int by) {
     constexpr int kMost = 6;
     Try([&](StageId, StageDraft& draft) {
-      if (!AnySwapped(draft.*layers)) return;
+      const bool steps = layers == &StageDraft::optimizer_state && SendsWeights(draft);
+      if (!steps && !AnySwapped(draft.*layers)) return;
       draft.timing.*field = std::clamp(draft.timing.*field + by, 0, kMost);
     });
   }
@@ -122,6 +129,19 @@ class ChangeWriter {
       });
       Try([&](StageId, StageDraft& draft) {
         if (Recomputes(draft)) draft.recompute_run = run;
+      });
+    }
+    for (const int run : {1, 2, 0}) {
+      Try([&](StageId, StageDraft& draft) {
+        if (SendsWeights(draft)) draft.weight_run = run;
+      });
+    }
+    for (const WeightResidence weights :
+         {WeightResidence::kLayerByLayer, WeightResidence::kWholeActions}) {
+      Try([&](StageId stage, StageDraft& draft) {
+        // With one stage, a worker uses it all the time.
+        const bool alone = StagesOf(problem_.schedule, WorkerOf(stage)).size() == 1;
+        if (SendsWeights(draft) && !alone) draft.weights = weights;
       });
     }
     for (const DirectBackward direct : {DirectBackward::kLeave, DirectBackward::kDrop}) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "planner/strategies/memory_strategy.h"
+#include "planner/strategies/tidy_draft.h"
 #include "planner/strategies/trade_changes.h"
 #include "planner/strategies/weight_starts.h"
 #include "planner/validate_schedule.h"
@@ -163,6 +164,28 @@ TEST(BestWithWeightsAway, AddsWeightsToWhatDoesNotFit) {
   EXPECT_TRUE(Fits(*best));
   EXPECT_EQ(best->draft.stages[0].activations, draft.stages[0].activations);
   EXPECT_THAT(best->draft.stages[0].parameters, testing::Contains(kToHost));
+}
+
+// Two layers computed again are enough. What goes to the host beside them, hidden or not, stays.
+TEST(TidyDraft, KeepsWhatLeavesForNothing) {
+  PlanningProblem problem = OneDevice(100);
+  SetCapacity(problem, Bytes(2560 - 150));
+  DraftSimulator simulator(problem);
+  DraftPlan needed = KeepingDraft(problem);
+  needed.stages[0].activations[6] = needed.stages[0].activations[7] = kAgain;
+  const auto alone = simulator.Run(needed);
+  ASSERT_TRUE(alone.ok() && Fits(*alone));
+  DraftPlan more = needed;
+  more.stages[0].activations[0] = kToHost;
+  more.stages[0].parameters[3] = kToHost;
+  auto start = simulator.Run(more);
+  ASSERT_TRUE(start.ok());
+  const Nanos before = start->score.step;
+  const auto tidy = TidyDraft(simulator, *std::move(start));
+  ASSERT_TRUE(tidy.ok()) << tidy.status();
+  EXPECT_TRUE(Fits(*tidy));
+  EXPECT_LE(tidy->score.step, before);
+  EXPECT_EQ(tidy->draft, needed);
 }
 
 // A layer's activations are 20 bytes, for there are two microbatches. All five layers' parameters
