@@ -26,6 +26,8 @@ constexpr int64_t kMostMaps = 12;
 constexpr int64_t kMostForwards = 300'000;
 constexpr int64_t kFewestImprovements = 70;
 constexpr int64_t kMostImprovements = 1'500;
+// Of them at most, once more for weights; of large problems half.
+constexpr int kMostForWeights = 500;
 
 int ImprovementsOf(const PlanningProblem& problem) {
   const int64_t forwards = static_cast<int64_t>(problem.profile.layers.size()) *
@@ -85,7 +87,7 @@ bool SendsWeights(const DraftPlan& draft) {
   });
 }
 
-// Where the start keeps weights, first without sending them away.
+// Where the start keeps weights, first without sending them away: then nothing is lost to trying.
 absl::StatusOr<SimulatedDraft> Search(DraftSimulator& simulator, SimulatedDraft draft,
                                       Nanos kept_step) {
   const Nanos good = kept_step + Nanos(kept_step.value / 1'000);
