@@ -26,7 +26,7 @@ constexpr int64_t kMostMaps = 12;
 constexpr int64_t kMostForwards = 300'000;
 constexpr int64_t kFewestImprovements = 70;
 constexpr int64_t kMostImprovements = 1'500;
-// Of them at most, once more for weights; of large problems half.
+// So many at most once more for weights; of large problems a quarter.
 constexpr int kMostForWeights = 500;
 
 int ImprovementsOf(const PlanningProblem& problem) {
@@ -99,9 +99,9 @@ absl::StatusOr<SimulatedDraft> Search(DraftSimulator& simulator, SimulatedDraft 
     SIPHON_ASSIGN_OR_RETURN(draft, BestWithWeightsAway(simulator, std::move(draft)));
   }
   const bool is_large = simulations < 2 * kFewestImprovements;
+  const int again = is_large ? simulations / 4 : std::min(simulations, kMostForWeights);
   SIPHON_ASSIGN_OR_RETURN(
-      draft, SearchWith(WeightSearch::kAnywhere, is_large ? simulations / 2 : simulations,
-                        simulator, std::move(draft), good));
+      draft, SearchWith(WeightSearch::kAnywhere, again, simulator, std::move(draft), good));
   return is_large ? std::move(draft) : TidyDraft(simulator, std::move(draft));
 }
 

@@ -120,8 +120,8 @@ TEST(MixedWeights, FitWhereNeitherWeightsNorActivationsDoAlone) {
   EXPECT_LE(Total(planned.simulated.peak[0]), problem.capacity[0]);
 }
 
-// The host takes some, the lender some, and neither would take all in time.
-TEST(MixedWeights, UseLendersAndTheHostAtOnce) {
+// A link to a lender that has little room, and a slower one to the host.
+TEST(MixedWeights, AreFasterThanWeightsOrActivationsAloneWithALender) {
   const PlanningProblem problem = FullAndLender(BytesPerSecond(500'000'000), 300, 65);
   const auto best = BestOfTheOthers(problem);
   ASSERT_TRUE(best.has_value());
@@ -129,13 +129,6 @@ TEST(MixedWeights, UseLendersAndTheHostAtOnce) {
   EXPECT_LT(planned.simulated.step_time.value * 100, best->value * 97);
   EXPECT_TRUE(Sends(planned, GroupKind::kParameters) || Sends(planned, GroupKind::kGradients));
   EXPECT_TRUE(SavesActivations(planned));
-  const std::vector<PlannedGroup>& groups = planned.memory.stages[0].groups;
-  for (const Placement place : {Placement::kPeerSwap, kToHost}) {
-    const auto goes = [place](const PlannedGroup& group) {
-      return group.choice.placement == place;
-    };
-    EXPECT_TRUE(std::any_of(groups.begin(), groups.end(), goes)) << PlacementName(place);
-  }
   for (size_t worker = 0; worker < problem.capacity.size(); ++worker) {
     EXPECT_LE(Total(planned.simulated.peak[worker]), problem.capacity[worker]);
   }
