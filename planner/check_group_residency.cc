@@ -9,6 +9,7 @@
 #include "planner/group_state.h"
 #include "planner/marked_grid.h"
 #include "planner/status.h"
+#include "planner/weight_stashes.h"
 
 namespace siphon {
 namespace {
@@ -36,6 +37,8 @@ struct StepsSeen {
   bool of_the_rest = false;
 };
 
+constexpr int kNone = WeightStashes::kNone;
+
 class WorkerGroups {
  public:
   WorkerGroups(const Schedule& schedule, const MemoryPlan& plan, int worker)
@@ -43,6 +46,7 @@ class WorkerGroups {
         plan_(plan),
         worker_(worker),
         program_(schedule.programs[worker]),
+        stashes_(FindWeightStashes(schedule, WorkerId(worker))),
         books_(schedule.worker_of_stage.size()),
         steps_(schedule.worker_of_stage.size()) {
     for (const StageId stage : StagesOf(schedule, WorkerId(worker))) Open(stage);
@@ -88,19 +92,25 @@ class WorkerGroups {
     return tensors.kind != GroupKind::kOptimizerState || !UpdatesOnHost(stage);
   }
 
-  // Activations have a book each microbatch, other groups one.
-  GroupBook& BookOf(const Action& action, int group) {
+  // Activations have a book each microbatch, weight versions one each UPDATE's, other groups one.
+  // Requires, for weight versions: a memory action, or one that goes by a stash or makes one.
+  GroupBook& BookOf(int place, int group) {
+    const Action& action = program_[place];
     const size_t groups = GroupsOf(action.stage).size();
-    const bool activations = GroupAt(action.stage, group).kind == GroupKind::kActivations;
-    const size_t row = activations ? static_cast<size_t>(action.microbatch.value) : 0;
-    return books_[action.stage.value][row * groups + static_cast<size_t>(group)];
+    const GroupKind kind = GroupAt(action.stage, group).kind;
+    MicrobatchId row(0);
+    if (IsPassing(kind)) row = action.microbatch;
+    const int stash = stashes_.At(place);
+    if (kind == GroupKind::kWeightVersions && stash != kNone) row = stashes_.stashes[stash].update;
+    return books_[action.stage.value]
+                 [static_cast<size_t>(row.value) * groups + static_cast<size_t>(group)];
   }
 
   void Open(StageId stage) {
     const std::vector<PlannedGroup>& groups = GroupsOf(stage);
     books_[stage.value].resize(groups.size() * static_cast<size_t>(schedule_.microbatches));
     for (size_t group = 0; group < groups.size(); ++group) {
-      if (groups[group].group.kind == GroupKind::kActivations) continue;
+      if (IsPassing(groups[group].group.kind)) continue;
       books_[stage.value][group].state = GroupState::kAway;
     }
     StepsSeen& seen = steps_[stage.value];
@@ -130,15 +140,24 @@ class WorkerGroups {
     }
     const auto& [group, choice] = groups[action.group.value];
     const auto but = [&](absl::string_view why) {
-      return Bad(place, absl::StrCat(", but ", Name(action, action.group.value), " ", why));
+      return Bad(place, absl::StrCat(", but ", Name(place, action.group.value), " ", why));
     };
     const bool activations = group.kind == GroupKind::kActivations;
+    const bool version = group.kind == GroupKind::kWeightVersions;
     if (action.kind == ActionKind::kStep) {
       if (group.kind == GroupKind::kOptimizerState) return absl::OkStatus();
       return but("has no step: name a group of optimizer state");
     }
-    if (activations != HasMicrobatch(action)) {
-      return but(activations ? "is there once a microbatch: name one" : "belongs to no microbatch");
+    if (IsPassing(group.kind) != HasMicrobatch(action)) {
+      return but(activations ? "is there once a microbatch: name one"
+                 : version   ? "is there once an UPDATE: name its microbatch"
+                             : "belongs to no microbatch");
+    }
+    if (version && stashes_.Find(action.stage, action.microbatch) == kNone) {
+      return but("is no stash: nothing goes by it behind an UPDATE of that microbatch");
+    }
+    if (version && action.kind == ActionKind::kDrop) {
+      return but("never changes and has to go by SWAP_OUT");
     }
     if (group.kind == GroupKind::kOptimizerState && UpdatesOnHost(action.stage)) {
       return but("stays on the host, where the plan has the stage's step");
@@ -154,30 +173,72 @@ class WorkerGroups {
   // A memory action.
   absl::Status Move(int place, int group) {
     const Action& action = program_[place];
-    GroupBook& book = BookOf(action, group);
+    GroupBook& book = BookOf(place, group);
     if (GroupAt(action.stage, group).kind == GroupKind::kActivations) {
       if (action.kind == ActionKind::kRecompute) {
         SIPHON_RETURN_IF_ERROR(UseParameters(place, GroupAt(action.stage, group).layers));
       }
       return Follow(place, group);
     }
+    if (GroupAt(action.stage, group).kind == GroupKind::kWeightVersions) {
+      SIPHON_RETURN_IF_ERROR(CheckVersion(place, group));
+      return Follow(place, group);
+    }
     if (action.kind == ActionKind::kDrop && book.state == GroupState::kResident && book.changed) {
-      return Bad(place, absl::StrCat(", but ", Name(action, group), " has changed since it came ",
+      return Bad(place, absl::StrCat(", but ", Name(place, group), " has changed since it came ",
                                      "in: it has to go by SWAP_OUT"));
     }
     if (action.kind == ActionKind::kSwapOut) book.changed = false;
     return Follow(place, group);
   }
 
+  // That a version leaves when it is made, and with the parameters there, and comes back when it is
+  // a stash.
+  absl::Status CheckVersion(int place, int group) {
+    const Action& action = program_[place];
+    const WeightStash& stash = stashes_.stashes[stashes_.Find(action.stage, action.microbatch)];
+    if (place < stash.born) {
+      return Bad(place, absl::StrCat(", but ", Name(place, group), " is made by ",
+                                     ToString(program_[stash.born])));
+    }
+    if (action.kind == ActionKind::kSwapIn && place < stash.begin) {
+      return Bad(place, absl::StrCat(", but ", Name(place, group), " is that of the parameters ",
+                                     "until ", ToString(program_[stash.begin])));
+    }
+    for (int other = 0; other < static_cast<int>(GroupsOf(action.stage).size()); ++other) {
+      const TensorGroup& tensors = GroupAt(action.stage, other);
+      if (tensors.kind != GroupKind::kParameters || !IsFollowed(action.stage, other)) continue;
+      if (!Overlap(tensors.layers, GroupAt(action.stage, group).layers)) continue;
+      return Bad(place, absl::StrCat(", but the memory plan sends ", Name(place, other),
+                                     " away, of which it is a version"));
+    }
+    return absl::OkStatus();
+  }
+
+  // An UPDATE that makes the group's version a stash, or an action that goes by it.
+  absl::Status UseVersion(int place, int group) {
+    const int stash = stashes_.At(place);
+    if (stash == kNone) return absl::OkStatus();
+    if (program_[place].kind == ActionKind::kUpdate) return Follow(place, group);
+    GroupBook& book = BookOf(place, group);
+    if (book.state != GroupState::kResident && book.state != GroupState::kArriving) {
+      return BadState(place, group, "resident or on its way in");
+    }
+    const bool last = place == stashes_.stashes[stash].last_use;
+    if (last || book.state == GroupState::kArriving) book.since = place;
+    book.state = last ? GroupState::kUsed : GroupState::kResident;
+    return absl::OkStatus();
+  }
+
   absl::Status Follow(int place, int group) {
     const Action& action = program_[place];
-    GroupBook& book = BookOf(action, group);
+    GroupBook& book = BookOf(place, group);
     std::string wanted;
     for (const GroupTransition& transition : TransitionsOf(GroupAt(action.stage, group).kind)) {
       if (transition.kind != action.kind) continue;
       if (transition.before == book.state) {
+        if (transition.after != book.state) book.since = place;
         book.state = transition.after;
-        book.since = place;
         return absl::OkStatus();
       }
       absl::StrAppend(&wanted, wanted.empty() ? "" : " or ", GroupStateText(transition.before));
@@ -195,6 +256,8 @@ class WorkerGroups {
       if (!IsFollowed(action.stage, group) || !UsesGroups(action.kind, tensors.kind)) continue;
       if (tensors.kind == GroupKind::kActivations) {
         SIPHON_RETURN_IF_ERROR(Follow(place, group));
+      } else if (tensors.kind == GroupKind::kWeightVersions) {
+        SIPHON_RETURN_IF_ERROR(UseVersion(place, group));
       } else if (action.kind != ActionKind::kStep || Steps(action, tensors)) {
         SIPHON_RETURN_IF_ERROR(UseStatic(place, group));
       }
@@ -202,13 +265,16 @@ class WorkerGroups {
     return absl::OkStatus();
   }
 
-  // What computes these layers again needs their parameters.
+  // What computes these layers again needs their parameters, of the version of the microbatch.
   absl::Status UseParameters(int place, const StageRange& layers) {
     const StageId stage = program_[place].stage;
     for (int group = 0; group < static_cast<int>(GroupsOf(stage).size()); ++group) {
       const TensorGroup& tensors = GroupAt(stage, group);
-      if (tensors.kind != GroupKind::kParameters || !IsFollowed(stage, group)) continue;
-      if (Overlap(tensors.layers, layers)) SIPHON_RETURN_IF_ERROR(UseStatic(place, group));
+      if (!IsFollowed(stage, group) || !Overlap(tensors.layers, layers)) continue;
+      if (tensors.kind == GroupKind::kParameters) SIPHON_RETURN_IF_ERROR(UseStatic(place, group));
+      if (tensors.kind == GroupKind::kWeightVersions) {
+        SIPHON_RETURN_IF_ERROR(UseVersion(place, group));
+      }
     }
     return absl::OkStatus();
   }
@@ -227,7 +293,7 @@ class WorkerGroups {
 
   absl::Status UseStatic(int place, int group) {
     const Action& action = program_[place];
-    GroupBook& book = BookOf(action, group);
+    GroupBook& book = BookOf(place, group);
     const bool step = action.kind == ActionKind::kStep || action.kind == ActionKind::kUpdate;
     const bool at_host = step && UpdatesOnHost(action.stage) &&
                          GroupsOf(action.stage)[group].choice.placement == Placement::kHostSwap;
@@ -250,7 +316,7 @@ class WorkerGroups {
 
   // The action has the group only while it is at its layers.
   absl::Status UseStreamed(int place, int group) {
-    GroupBook& book = BookOf(program_[place], group);
+    GroupBook& book = BookOf(place, group);
     const bool drops = book.state == GroupState::kToDrop;
     book = {drops ? GroupState::kAway : GroupState::kLeaving, false, place};
     return absl::OkStatus();
@@ -264,12 +330,11 @@ class WorkerGroups {
     for (int group = 0; group < static_cast<int>(GroupsOf(stage).size()); ++group) {
       const TensorGroup& tensors = GroupAt(stage, group);
       if (tensors.kind != GroupKind::kParameters || !IsFollowed(stage, group)) continue;
-      if (!IsStreamed(BookOf(program_[place], group).state)) continue;
+      if (!IsStreamed(BookOf(place, group).state)) continue;
       if (!Overlap(tensors.layers, layers)) continue;
       if (tensors.layers.begin <= layers.begin && layers.end <= tensors.layers.end) continue;
-      return Bad(place, absl::StrCat(", which computes ", Name(program_[place], dropped),
-                                     " again, but has ", Name(program_[place], group),
-                                     " only while it is at these layers"));
+      return Bad(place, absl::StrCat(", which computes ", Name(place, dropped), " again, but has ",
+                                     Name(place, group), " only while it is at these layers"));
     }
     return absl::OkStatus();
   }
@@ -281,7 +346,7 @@ class WorkerGroups {
     for (int group = 0; group < static_cast<int>(GroupsOf(action.stage).size()); ++group) {
       if (GroupAt(action.stage, group).kind != GroupKind::kActivations) continue;
       if (!IsFollowed(action.stage, group)) continue;
-      if (BookOf(action, group).state != GroupState::kDropped) continue;
+      if (BookOf(place, group).state != GroupState::kDropped) continue;
       SIPHON_RETURN_IF_ERROR(CheckRecomputed(place, group));
     }
     return absl::OkStatus();
@@ -291,19 +356,18 @@ class WorkerGroups {
     for (int place = static_cast<int>(program_.size()) - 1; place >= 0; --place) {
       const Action& action = program_[place];
       if (!IsMemory(action.kind) || action.group == kWholeStage) continue;
-      const GroupBook& book = BookOf(action, action.group.value);
-      const bool activations =
-          GroupAt(action.stage, action.group.value).kind == GroupKind::kActivations;
-      const bool settled = activations ? book.state == GroupState::kUsed ||
-                                             book.state == GroupState::kForWeights ||
-                                             book.state == GroupState::kResident
-                                       : book.state == GroupState::kAway;
+      const GroupBook& book = BookOf(place, action.group.value);
+      const bool passing = IsPassing(GroupAt(action.stage, action.group.value).kind);
+      const bool settled = passing ? book.state == GroupState::kUsed ||
+                                         book.state == GroupState::kForWeights ||
+                                         book.state == GroupState::kResident
+                                   : book.state == GroupState::kAway;
       if (settled) continue;
       return Bad(place,
-                 absl::StrCat(", but at the end of the program ", Name(action, action.group.value),
-                              " is ", GroupStateText(book.state),
-                              activations ? ", and nothing has used it"
-                                          : "; the next step looks for it away"));
+                 absl::StrCat(
+                     ", but at the end of the program ", Name(place, action.group.value), " is ",
+                     GroupStateText(book.state),
+                     passing ? ", and nothing has used it" : "; the next step looks for it away"));
     }
     return CheckSteps();
   }
@@ -321,14 +385,15 @@ class WorkerGroups {
           continue;
         }
         return Bad(place,
-                   absl::StrCat(", but nothing steps ", Name(step, static_cast<int>(group))));
+                   absl::StrCat(", but nothing steps ", Name(place, static_cast<int>(group))));
       }
     }
     return absl::OkStatus();
   }
 
   // "group 2 of stage 0 (activations of layers 3 to 5) of microbatch 1"
-  std::string Name(const Action& action, int group) const {
+  std::string Name(int place, int group) const {
+    const Action& action = program_[place];
     const TensorGroup& tensors = GroupAt(action.stage, group);
     const int last = tensors.layers.end - 1;
     std::string name = absl::StrCat("group ", group, " of stage ", action.stage.value, " (",
@@ -336,18 +401,21 @@ class WorkerGroups {
     absl::StrAppend(&name, last > tensors.layers.begin ? "s " : " ", tensors.layers.begin);
     if (last > tensors.layers.begin) absl::StrAppend(&name, " to ", last);
     absl::StrAppend(&name, ")");
-    if (tensors.kind == GroupKind::kActivations && HasMicrobatch(action)) {
-      absl::StrAppend(&name, " of microbatch ", action.microbatch.value);
+    if (!IsPassing(tensors.kind) || !HasMicrobatch(action)) return name;
+    if (tensors.kind == GroupKind::kActivations) {
+      return absl::StrCat(name, " of microbatch ", action.microbatch.value);
     }
+    const int stash = stashes_.At(place);
+    const MicrobatchId update = stash == kNone ? action.microbatch : stashes_.stashes[stash].update;
+    absl::StrAppend(&name, " before the UPDATE of microbatch ", update.value);
     return name;
   }
 
   absl::Status BadState(int place, int group, absl::string_view wanted) {
-    const Action& action = program_[place];
-    const GroupBook& book = BookOf(action, group);
+    const GroupBook& book = BookOf(place, group);
     std::string state(GroupStateText(book.state));
     if (book.since >= 0) absl::StrAppend(&state, " since ", ToString(program_[book.since]));
-    return Bad(place, absl::StrCat(", which needs ", Name(action, group), " ", wanted,
+    return Bad(place, absl::StrCat(", which needs ", Name(place, group), " ", wanted,
                                    ", but it is ", state));
   }
 
@@ -361,6 +429,7 @@ class WorkerGroups {
   const MemoryPlan& plan_;
   const int worker_;
   const std::vector<Action>& program_;
+  const WeightStashes stashes_;
   std::vector<std::vector<GroupBook>> books_;  // [stage][microbatch * groups + group]
   std::vector<StepsSeen> steps_;               // [stage]
 };

@@ -34,6 +34,19 @@ constexpr GroupTransition kActivationTransitions[] = {
     {ActionKind::kBackwardWeight, GroupState::kForWeights, GroupState::kUsed},
 };
 
+// UPDATE makes a version its own that until then was part of the parameters. Using it changes
+// nothing but that it has arrived; the last use ends it.
+constexpr GroupTransition kVersionTransitions[] = {
+    {ActionKind::kSwapOut, GroupState::kAbsent, GroupState::kLeaving},
+    {ActionKind::kSwapOut, GroupState::kResident, GroupState::kLeaving},
+    {ActionKind::kSwapOutEnd, GroupState::kLeaving, GroupState::kAway},
+    {ActionKind::kUpdate, GroupState::kAbsent, GroupState::kResident},
+    {ActionKind::kUpdate, GroupState::kLeaving, GroupState::kLeaving},
+    {ActionKind::kUpdate, GroupState::kAway, GroupState::kAway},
+    {ActionKind::kSwapIn, GroupState::kAway, GroupState::kArriving},
+    {ActionKind::kSwapInEnd, GroupState::kArriving, GroupState::kResident},
+};
+
 // Of what is there once. First those that parameters have beside the others, in front of an action
 // that then has them only while it is at their layers; last the same of gradients.
 constexpr GroupTransition kStaticTransitions[] = {
@@ -67,6 +80,8 @@ absl::Span<const GroupTransition> TransitionsOf(GroupKind kind) {
       return moves.subspan(kMovesOfOneKind);
     case GroupKind::kOptimizerState:
       return moves.subspan(kMovesOfOneKind, kMovesOfAll);
+    case GroupKind::kWeightVersions:
+      return kVersionTransitions;
   }
   return moves;
 }
@@ -82,6 +97,8 @@ bool UsesGroups(ActionKind action, GroupKind group) {
              action == ActionKind::kStep || action == ActionKind::kUpdate;
     case GroupKind::kOptimizerState:
       return action == ActionKind::kStep || action == ActionKind::kUpdate;
+    case GroupKind::kWeightVersions:
+      return IsCompute(action) || action == ActionKind::kUpdate;
   }
   return false;
 }

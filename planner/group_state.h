@@ -12,12 +12,12 @@ namespace siphon {
 
 // Where the tensors of a group are while a program runs.
 enum class GroupState : uint8_t {
-  kAbsent,  // activations before their F
+  kAbsent,  // activations before their F, a weight version before the UPDATE that replaces it
   kToDrop,
   kToSwap,
   kResident,
   kForWeights,  // activations between I and W
-  kUsed,        // activations behind their B or W
+  kUsed,        // activations behind their B or W, a weight version behind its last use
   kLeaving,
   kAway,
   kArriving,
@@ -35,7 +35,8 @@ struct GroupTransition {
 };
 
 // All that is allowed (planner/memory_plan.h says what it means). Of groups that are not
-// activations, only how they move: using them changes nothing but that they have arrived.
+// activations, only how they move and become: using them changes nothing but that they have
+// arrived.
 absl::Span<const GroupTransition> TransitionsOf(GroupKind kind);
 
 // That an action of this kind works with tensors of that kind.

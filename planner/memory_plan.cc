@@ -12,7 +12,7 @@ namespace siphon {
 namespace {
 
 constexpr std::array<absl::string_view, kGroupKinds> kGroupKindNames = {
-    "activations", "parameters", "gradients", "optimizer_state"};
+    "activations", "parameters", "gradients", "optimizer_state", "weight_versions"};
 constexpr std::array<absl::string_view, kPlacements> kPlacementNames = {
     "keep", "recompute", "d2d_swap", "host_swap", "nvme_swap"};
 
@@ -20,6 +20,10 @@ constexpr std::array<absl::string_view, kPlacements> kPlacementNames = {
 
 absl::string_view GroupKindName(GroupKind kind) {
   return kGroupKindNames[static_cast<size_t>(kind)];
+}
+
+bool IsPassing(GroupKind kind) {
+  return kind == GroupKind::kActivations || kind == GroupKind::kWeightVersions;
 }
 
 absl::string_view PlacementName(Placement placement) {
@@ -64,14 +68,16 @@ std::vector<Stripe> CutStripes(Bytes bytes, const std::vector<LenderWeight>& wei
   return stripes;
 }
 
-Bytes BytesWith(const MemoryPlan& plan, Placement placement,
-                const std::vector<int>& live_microbatches) {
+int CopiesOf(GroupKind kind, const LiveCopies& live) {
+  if (kind == GroupKind::kActivations) return live.microbatches;
+  return kind == GroupKind::kWeightVersions ? live.weight_versions : 1;
+}
+
+Bytes BytesWith(const MemoryPlan& plan, Placement placement, const std::vector<LiveCopies>& live) {
   Bytes total;
   for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
     for (const auto& [group, choice] : plan.stages[stage].groups) {
-      if (choice.placement != placement) continue;
-      const bool per_microbatch = group.kind == GroupKind::kActivations;
-      total += group.bytes * (per_microbatch ? live_microbatches[stage] : 1);
+      if (choice.placement == placement) total += group.bytes * CopiesOf(group.kind, live[stage]);
     }
   }
   return total;

@@ -14,13 +14,19 @@ namespace siphon {
 // What the tensors of a group are.
 enum class GroupKind {
   kActivations,  // saved from F until B; there once a microbatch
-  kParameters,   // the rest are there once, and belong to no microbatch
+  kParameters,   // these three are there once, and belong to no microbatch
   kGradients,
   kOptimizerState,
+  // Parameters as they were before an UPDATE, for the microbatches that still go by them
+  // (planner/weight_stashes.h); there once an UPDATE, whose microbatch names them.
+  kWeightVersions,
 };
-inline constexpr int kGroupKinds = static_cast<int>(GroupKind::kOptimizerState) + 1;
+inline constexpr int kGroupKinds = static_cast<int>(GroupKind::kWeightVersions) + 1;
 // "activations", "parameters", ...
 absl::string_view GroupKindName(GroupKind kind);
+// Made and used up within a step, so that its actions name a microbatch: activations and weight
+// versions. The others are there at the begin and at the end of each step.
+bool IsPassing(GroupKind kind);
 
 // Where the tensors of a group are while nobody needs them.
 enum class Placement {
@@ -46,7 +52,7 @@ struct Stripe {
 struct TensorGroup {
   GroupKind kind = GroupKind::kActivations;
   StageRange layers;  // of the model, within the stage
-  Bytes bytes;        // kActivations: of one microbatch
+  Bytes bytes;        // kActivations: of one microbatch; kWeightVersions: of one version
   // kActivations only: what stays when they are dropped (the input of the first layer), and how
   // long the layers take to compute them again.
   Bytes input;
@@ -96,11 +102,23 @@ struct StagePlan {
 //   way in waits for it when it reaches the group's last layer; sSWAP_IN_ENDm.g waits at once.
 // - With split backward, the group is needed from I until W.
 //
-// Other kinds, group g of stage s, choice other than kKeep: at the begin and at the end of each
-// step the group is away. sSWAP_IN.g takes the memory and starts the copy. Who needs it waits for
-// it when it comes to its layers: F, B, I and W for parameters, B and W for gradients, STEP for
-// all three. sSWAP_OUT.g and sSWAP_OUT_END.g send it away again; sDROP.g frees it at once, where
-// the copy that is away still holds: not for gradients, nor for what a STEP has changed.
+// Weight versions, group g of stage s as it was before sUPDATEm: part of the parameters until then;
+// if microbatches that go by it have an F, B, I or W behind sUPDATEm, a stash of its own from there
+// until the last of these. They find it on its way in, or there: no DROP, and with the stage's
+// parameters kept.
+// - sSWAP_OUTm.g starts the copy: behind the UPDATE before sUPDATEm, from the parameters; behind
+//   sUPDATEm, from the stash. sSWAP_OUT_ENDm.g waits for it. Where it stands before sUPDATEm, that
+//   overwrites the parameters where they are, and no memory is taken for the stash; else sUPDATEm
+//   takes it, and the END frees it.
+// - sSWAP_INm.g, behind sUPDATEm, takes the memory and starts the copy back. B, I and W wait for it
+//   at the group's last layer, F at its first; sSWAP_IN_ENDm.g waits at once.
+//
+// Parameters, gradients and optimizer state, group g of stage s, choice other than kKeep: at the
+// begin and at the end of each step the group is away. sSWAP_IN.g takes the memory and starts the
+// copy. Who needs it waits for it when it comes to its layers: F, B, I and W for parameters, B and
+// W for gradients, STEP for all three. sSWAP_OUT.g and sSWAP_OUT_END.g send it away again; sDROP.g
+// frees it at once, where the copy that is away still holds: not for gradients, nor for what a STEP
+// has changed.
 //
 // An F, B, I or W can also have parameters and gradients only while it is at their layers. sDROP.g
 // stands before it, for parameters that are away or on their way in; sSWAP_OUT.g likewise for
@@ -139,10 +157,18 @@ struct LenderWeight {
 std::vector<Stripe> CutStripes(Bytes bytes, const std::vector<LenderWeight>& weights,
                                Bytes granule);
 
-// Bytes of all groups with that choice, activations counted for `live_microbatches[stage]` of them.
+// How many times what passes is there at once, at most.
+struct LiveCopies {
+  int microbatches = 1;     // between their F and their B (or W)
+  int weight_versions = 0;  // older ones
+  friend bool operator==(const LiveCopies&, const LiveCopies&) = default;
+};
+// 1 for kinds that do not pass.
+int CopiesOf(GroupKind kind, const LiveCopies& live);
+
+// Bytes of all groups with that choice, what passes counted as often as it is live in its stage.
 // Requires: one entry a stage.
-Bytes BytesWith(const MemoryPlan& plan, Placement placement,
-                const std::vector<int>& live_microbatches);
+Bytes BytesWith(const MemoryPlan& plan, Placement placement, const std::vector<LiveCopies>& live);
 
 }  // namespace siphon
 

@@ -6,15 +6,16 @@
 namespace siphon {
 namespace {
 
-PlacementBytes BytesOf(const StageCost& cost, const StagePlan& plan, int live) {
+PlacementBytes BytesOf(const StageCost& cost, const StagePlan& plan, const LiveCopies& live) {
   constexpr auto kKept = static_cast<size_t>(Placement::kKeep);
   const bool host_steps = plan.update == UpdatePlace::kHost;
   PlacementBytes bytes{};
-  bytes[kKept] = cost.parameters + cost.gradients + cost.stash * live;
+  bytes[kKept] = cost.gradients + cost.stash * live.microbatches;
+  bytes[kKept] += cost.parameters * (1 + live.weight_versions);
   bytes[host_steps ? static_cast<size_t>(Placement::kHostSwap) : kKept] += cost.optimizer_state;
   for (const auto& [group, choice] : plan.groups) {
     if (host_steps && group.kind == GroupKind::kOptimizerState) continue;
-    const Bytes all = group.bytes * (group.kind == GroupKind::kActivations ? live : 1);
+    const Bytes all = group.bytes * CopiesOf(group.kind, live);
     bytes[kKept] -= all;
     bytes[static_cast<size_t>(choice.placement)] += all;
   }
@@ -38,8 +39,24 @@ std::vector<int> PeakLiveMicrobatches(const Schedule& schedule) {
   return most;
 }
 
+std::vector<LiveCopies> PeakLiveCopies(const Schedule& schedule) {
+  std::vector<LiveCopies> live;
+  for (const int microbatches : PeakLiveMicrobatches(schedule)) {
+    live.push_back({.microbatches = microbatches});
+  }
+  const std::vector<int> versions = PeakWeightVersions(schedule);
+  for (size_t stage = 0; stage < live.size(); ++stage) {
+    live[stage].weight_versions = versions[stage] - 1;
+  }
+  return live;
+}
+
+int CopiesAway(GroupKind kind, const LiveCopies& live) {
+  return CopiesOf(kind, live) + (kind == GroupKind::kWeightVersions ? 1 : 0);
+}
+
 std::vector<PlacementBytes> BytesByPlacement(const PlanText& plan) {
-  const std::vector<int> live = PeakLiveMicrobatches(plan.training);
+  const std::vector<LiveCopies> live = PeakLiveCopies(plan.training);
   std::vector<PlacementBytes> stages;
   for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
     const std::vector<StagePlan>& memory = plan.memory.stages;

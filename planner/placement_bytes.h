@@ -14,12 +14,20 @@ namespace siphon {
 // [stage]: the most microbatches between their F and their B (or W) at once.
 std::vector<int> PeakLiveMicrobatches(const Schedule& schedule);
 
+// [stage]: the same, and the most weights at once that are older than the newest.
+std::vector<LiveCopies> PeakLiveCopies(const Schedule& schedule);
+
+// How many of a group's copies are away at once, at most: of weight versions one more than are
+// older, as they leave while they are the newest.
+int CopiesAway(GroupKind kind, const LiveCopies& live);
+
 // [placement]
 using PlacementBytes = std::array<Bytes, kPlacements>;
 
-// [stage]: its parameters, gradients, optimizer state and saved activations by where they are while
-// nobody needs them, activations once for each of the most microbatches that are live at once.
-// Those of no group are kept; optimizer state of a stage that the host steps is with the host.
+// [stage]: its parameters, gradients, optimizer state, saved activations and weight versions by
+// where they are while nobody needs them, those that pass as often as they are live at once, at
+// most. Those of no group are kept; optimizer state of a stage that the host steps is with the
+// host.
 std::vector<PlacementBytes> BytesByPlacement(const PlanText& plan);
 
 PlacementBytes Sum(const std::vector<PlacementBytes>& stages);

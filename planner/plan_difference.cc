@@ -104,13 +104,13 @@ void AddPlacements(const PlanText& before, const PlanText& after, Rows& rows) {
   }
 }
 
-// What each device may hold of others' tensors, activations of all live microbatches.
+// What each device may hold of others' tensors, what passes as often as it is live.
 std::map<DeviceId, Bytes> Lent(const PlanText& plan) {
   std::map<DeviceId, Bytes> lent;
-  const std::vector<int> live = PeakLiveMicrobatches(plan.training);
+  const std::vector<LiveCopies> live = PeakLiveCopies(plan.training);
   for (size_t stage = 0; stage < plan.memory.stages.size(); ++stage) {
     for (const auto& [group, choice] : plan.memory.stages[stage].groups) {
-      const int64_t copies = group.kind == GroupKind::kActivations ? live[stage] : 1;
+      const int64_t copies = CopiesAway(group.kind, live[stage]);
       for (const Stripe& stripe : choice.stripes) lent[stripe.lender] += stripe.bytes * copies;
     }
   }

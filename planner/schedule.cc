@@ -227,6 +227,15 @@ std::vector<StageId> StagesOf(const Schedule& schedule, WorkerId worker) {
   return stages;
 }
 
+bool SplitsBackward(const Schedule& schedule) {
+  const auto is_input = [](const Action& action) {
+    return action.kind == ActionKind::kBackwardInput;
+  };
+  return std::any_of(schedule.programs.begin(), schedule.programs.end(), [&](const auto& program) {
+    return std::any_of(program.begin(), program.end(), is_input);
+  });
+}
+
 std::vector<std::string> CellTexts(const std::vector<Action>& program) {
   std::vector<std::string> cells;
   for (size_t place = 0; place < program.size(); ++place) {

@@ -63,6 +63,8 @@ int WorkerCount(const Schedule& schedule);  // of one replica
 int StageCount(const Schedule& schedule);
 // The stages of a worker, ascending.
 std::vector<StageId> StagesOf(const Schedule& schedule, WorkerId worker);
+// Whether any backward is split into I and W.
+bool SplitsBackward(const Schedule& schedule);
 
 // One line a worker, cells separated by blanks: "0F0 0F1 (0F2;0B0)OVERLAP_F_B\n1F0 ...\n".
 std::string ToString(const Schedule& schedule);

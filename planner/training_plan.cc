@@ -61,6 +61,7 @@ PlanText ToPlanText(const TrainingPlan& plan, const ModelSpec& model, std::vecto
                 .microbatch = plan.microbatch,
                 .global_batch = plan.global_batch,
                 .costs = NameForPlan(source),
+                .memory = plan.memory,
                 .training = plan.training,
                 .evaluation = plan.evaluation};
   text.workers.resize(plan.training.programs.size());

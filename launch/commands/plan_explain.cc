@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <utility>
 
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "planner/placement_bytes.h"
+#include "planner/weight_stashes.h"
 
 namespace siphon {
 namespace {
@@ -94,6 +96,26 @@ std::vector<Nanos> GapsOf(const WorkerTimeline& worker, StageId stage, int micro
   return gaps;
 }
 
+// The time between the UPDATE that replaces each stashed version of the stage and its next use.
+std::vector<Nanos> VersionGapsOf(const WorkerTimeline& worker, const Schedule& schedule,
+                                 StageId stage) {
+  std::map<Action, const Interval*> runs;
+  for (const Interval& interval : worker) {
+    if (interval.kind != IntervalKind::kWait) runs.try_emplace(interval.action, &interval);
+  }
+  const WorkerId holder = schedule.worker_of_stage[stage.value];
+  const std::vector<Action>& program = schedule.programs[holder.value];
+  std::vector<Nanos> gaps;
+  for (const WeightStash& stash : FindWeightStashes(schedule, holder).stashes) {
+    if (stash.stage != stage) continue;
+    const auto update = runs.find(program[stash.begin]);
+    const auto use = runs.find(program[stash.first_use]);
+    if (update == runs.end() || use == runs.end()) continue;  // takes no time
+    gaps.push_back(std::max(Nanos(0), use->second->begin - update->second->end));
+  }
+  return gaps;
+}
+
 // When the stage's optimizer step begins; the step's end where it has none.
 Nanos StepBegin(const WorkerTimeline& worker, StageId stage, Nanos step_time) {
   for (const Interval& interval : worker) {
@@ -177,7 +199,7 @@ class StageExplainer {
         device_(DeviceOf(studied.plan, worker_)),
         costs_(studied.problem, device_) {}
 
-  ExplainedStage Explain(int live) const {
+  ExplainedStage Explain(const LiveCopies& live) const {
     ExplainedStage explained{.stage = stage_, .worker = worker_, .device = device_};
     for (const PlannedGroup& planned : studied_.plan.memory.stages[stage_.value].groups) {
       explained.groups.push_back(Group(planned, live));
@@ -191,20 +213,26 @@ class StageExplainer {
     return devices.empty() ? DeviceId(worker.value) : devices[worker.value];
   }
 
-  ExplainedGroup Group(const PlannedGroup& planned, int live) const {
+  static void SetGaps(const std::vector<Nanos>& gaps, ExplainedGroup& group) {
+    if (gaps.empty()) return;
+    const auto [least, most] = std::minmax_element(gaps.begin(), gaps.end());
+    group.shortest_gap = *least;
+    group.longest_gap = *most;
+  }
+
+  ExplainedGroup Group(const PlannedGroup& planned, const LiveCopies& live) const {
     ExplainedGroup group{.planned = planned};
     const TensorGroup& tensors = planned.group;
     const WorkerTimeline& timeline = studied_.step->workers[worker_.value];
+    group.live = CopiesOf(tensors.kind, live);
     if (tensors.kind == GroupKind::kActivations) {
-      group.live = live;
       group.times = studied_.plan.training.microbatches;
       group.each.recompute = tensors.recompute;
-      const std::vector<Nanos> gaps = GapsOf(timeline, stage_, group.times);
-      if (!gaps.empty()) {
-        const auto [least, most] = std::minmax_element(gaps.begin(), gaps.end());
-        group.shortest_gap = *least;
-        group.longest_gap = *most;
-      }
+      SetGaps(GapsOf(timeline, stage_, group.times), group);
+    } else if (tensors.kind == GroupKind::kWeightVersions) {
+      const std::vector<Nanos> gaps = VersionGapsOf(timeline, studied_.plan.training, stage_);
+      group.times = static_cast<int>(gaps.size());
+      SetGaps(gaps, group);
     } else if (tensors.kind == GroupKind::kOptimizerState) {
       group.shortest_gap = StepBegin(timeline, stage_, studied_.step->step_time);
       group.longest_gap = group.shortest_gap;
@@ -268,7 +296,7 @@ PageTable StageTable(const ExplainedStage& stage, const StudiedPlan& studied) {
 std::vector<ExplainedStage> ExplainPlan(const StudiedPlan& studied) {
   std::vector<ExplainedStage> stages;
   if (!studied.step.has_value()) return stages;
-  const std::vector<int> live = PeakLiveMicrobatches(studied.plan.training);
+  const std::vector<LiveCopies> live = PeakLiveCopies(studied.plan.training);
   for (size_t stage = 0; stage < studied.plan.memory.stages.size(); ++stage) {
     const StageId id(static_cast<int>(stage));
     stages.push_back(StageExplainer(studied, id).Explain(live[stage]));

@@ -25,11 +25,13 @@ struct WayCosts {
 // A tensor group, how long nobody needs it, and what speaks for its choice.
 struct ExplainedGroup {
   PlannedGroup planned;
-  int live = 1;        // microbatches that keep it at once
-  int times = 1;       // that it can leave in a step
-  Nanos shortest_gap;  // between the end of a forward and the begin of its backward
-  Nanos longest_gap;   // optimizer state: until the optimizer step
-  WayCosts each;       // of one leave
+  int live = 1;   // microbatches that keep it at once, or older weights
+  int times = 1;  // that it can leave in a step
+  // Between the end of a forward and the begin of its backward; optimizer state: until the
+  // optimizer step; weight versions: between the UPDATE that replaces them and their next use.
+  Nanos shortest_gap;
+  Nanos longest_gap;
+  WayCosts each;  // of one leave
   std::string why;
 };
 

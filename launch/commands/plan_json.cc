@@ -6,6 +6,7 @@
 
 #include "launch/commands/plan_explain.h"
 #include "launch/commands/plan_limits.h"
+#include "launch/commands/plan_map.h"
 #include "launch/commands/plan_report.h"
 #include "planner/placement_bytes.h"
 
@@ -76,6 +77,19 @@ Json LimitJson(const StudiedPlan& studied) {
           {"memory_saving_seconds", Seconds(diagnosis.saving_memory)}};
 }
 
+Json MapJson(const std::optional<MapProof>& map) {
+  if (!map.has_value()) return {};
+  return {{"score", MapScoreName(map->score)},
+          {"proven", map->proven},
+          {"seconds", Seconds(map->time)},
+          {"bound_seconds", Seconds(map->least_time)},
+          {"missing_bytes", map->missing.value},
+          {"bound_missing_bytes", map->least_missing.value},
+          {"evaluated", map->evaluated},
+          {"bounded", map->bounded},
+          {"text", MapText(*map)}};
+}
+
 Json FixJson(const PlanFix& fix) {
   return {{"set", fix.settings},
           {"meaning", fix.meaning},
@@ -137,6 +151,7 @@ Json PlanJson(const StudiedPlan& studied) {
   json["gap"] = GapOf(studied);
   json["bound"] = BoundJson(studied.bound);
   json["limit"] = LimitJson(studied);
+  json["map_search"] = MapJson(studied.map);
   json["kept_step_seconds"] = Seconds(studied.kept.step_time);
   json["costs"] = studied.plan.costs;
   json["planning_seconds"] = Seconds(studied.planning_time);

@@ -4,6 +4,7 @@
 #include "absl/strings/str_format.h"
 #include "launch/commands/plan_explain.h"
 #include "launch/commands/plan_limits.h"
+#include "launch/commands/plan_map.h"
 #include "launch/commands/plan_tables.h"
 #include "launch/output/text_table.h"
 
@@ -51,7 +52,7 @@ std::string BoundText(const StudiedPlan& studied) {
   return text;
 }
 
-std::string StepText(const StudiedPlan& studied) {
+std::string StepText(const StudiedPlan& studied, PlanDetail detail) {
   const SimulatedStep& step = studied.shown();
   std::string text =
       Line("step time", absl::StrFormat("%s  (%.4g tokens/s)%s", FormatNanos(step.step_time),
@@ -67,6 +68,9 @@ std::string StepText(const StudiedPlan& studied) {
                                                      "  idle time of all workers")));
   if (studied.step.has_value()) {
     absl::StrAppend(&text, Line("limited by", DiagnosisText(Diagnose(step, studied.kept), step)));
+  }
+  if (detail == PlanDetail::kGroups && studied.map.has_value()) {
+    absl::StrAppend(&text, Line("device map", MapText(*studied.map)));
   }
   if (!studied.settings.empty()) {
     absl::StrAppend(&text, Line("changes the job", SettingsText(studied.settings)));
@@ -117,7 +121,7 @@ double TokensPerSecond(const StudiedPlan& plan) {
 std::string PlanReportText(const PlanReport& report) {
   const StudiedPlan& studied = report.plan;
   return absl::StrCat(Headline(studied), Verdict(studied), FixesText(report.fixes), "\n",
-                      StepText(studied), TableText(WorkerTable(studied)),
+                      StepText(studied, report.detail), TableText(WorkerTable(studied)),
                       TableText(ParkingTable(studied)), ExplainText(report),
                       TableText(WhatIfTable(report)));
 }

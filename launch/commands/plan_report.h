@@ -31,11 +31,12 @@ struct PlanReport {
 std::string PlanReportText(const PlanReport& report);
 
 // One object with the contract's fields (in a plan that does not fit, times and peaks are those of
-// keeping everything); besides strategy, costs, limit, reason (of a misfit), fixes[], what_if[] and
-// explain[] by stage.
+// keeping everything); besides strategy, costs, limit, map_search (null where no device map was
+// searched), reason (of a misfit), fixes[], what_if[] and explain[] by stage.
 std::string PlanReportJson(const PlanReport& report);
 
-// Bytes that a worker's device has parked with another one, activations of all live microbatches.
+// Bytes that a worker's device has parked with another one, what passes as often as it is away at
+// once.
 struct ParkedBytes {
   int worker = 0;
   DeviceId owner;

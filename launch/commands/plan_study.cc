@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "launch/commands/plan_costs.h"
 #include "launch/commands/study_job.h"
 #include "launch/profile/job_problem.h"
+#include "launch/profile/plan_costs.h"
 #include "launch/profile/predict_step.h"
 #include "pipeline/schedules/build_schedule.h"
 #include "planner/simulator/simulate.h"
@@ -93,6 +93,7 @@ absl::Status TakePlan(absl::StatusOr<PlannedStep> planned, StudiedPlan& studied)
   studied.plan.strategy = studied.strategy;
   studied.plan.predicted = PredictionOf(planned->simulated, studied.bound.step_time);
   studied.step = std::move(planned->simulated);
+  studied.map = planned->map;
   return absl::OkStatus();
 }
 
@@ -100,13 +101,14 @@ absl::Status TakePlan(absl::StatusOr<PlannedStep> planned, StudiedPlan& studied)
 absl::StatusOr<StudiedPlan> ProblemToPlan(const PlanRequest& request, const StudiedJob& job,
                                           absl::string_view strategy) {
   SIPHON_RETURN_IF_ERROR(CheckLinks(job.job, strategy, job));
+  const Topology* const topology = job.topology.has_value() ? &*job.topology : nullptr;
   SIPHON_ASSIGN_OR_RETURN(const PlanCosts costs,
-                          LoadPlanCosts(job, request.profile, request.device));
+                          LoadPlanCosts(job.job, topology, request.profile, request.device));
   const PlannedJob planned{job.job, job.model, job.plan, job.schedule_csv};
   SIPHON_ASSIGN_OR_RETURN(
       JobProblem made,
       ProblemOfJob(planned, {.costs = costs.source(),
-                             .topology = job.topology.has_value() ? &*job.topology : nullptr,
+                             .topology = topology,
                              .workers = WorkersOf(job.job, strategy)}));
   StudiedPlan studied{.job = job.job,
                       .strategy = std::string(strategy),

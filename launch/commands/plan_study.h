@@ -37,6 +37,7 @@ struct StudiedPlan {
   PlanText plan;       // as it would be written; where nothing fits, with everything kept
   SimulatedStep kept;  // with everything kept, whether it fits or not
   std::optional<SimulatedStep> step;  // as planned; none: nothing fits
+  std::optional<MapProof> map;        // of the plan, if its map was searched
   std::string misfit;                 // then this is why
   LowerBound bound;
   Nanos planning_time;

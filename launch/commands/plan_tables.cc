@@ -121,12 +121,12 @@ PageTable WhatIfTable(const PlanReport& report) {
 }
 
 std::vector<ParkedBytes> ParkedBytesOf(const PlanText& plan) {
-  const std::vector<int> live = PeakLiveMicrobatches(plan.training);
+  const std::vector<LiveCopies> live = PeakLiveCopies(plan.training);
   std::map<std::pair<int, int>, Bytes> parked;
   for (size_t stage = 0; stage < plan.memory.stages.size(); ++stage) {
     const int worker = plan.training.worker_of_stage[stage].value;
     for (const auto& [group, choice] : plan.memory.stages[stage].groups) {
-      const int times = group.kind == GroupKind::kActivations ? live[stage] : 1;
+      const int times = CopiesAway(group.kind, live[stage]);
       for (const Stripe& stripe : choice.stripes) {
         parked[{worker, stripe.lender.value}] += stripe.bytes * times;
       }

@@ -88,8 +88,9 @@ std::vector<std::string> PlacementRow(std::string name, const PlacementBytes& by
 
 // Where tensors are while nobody needs them.
 PageTable PlacementTable(const PlanText& plan) {
-  PageTable table{.title = "tensors by choice, activations of all live microbatches",
-                  .header = {"stage"}};
+  PageTable table{
+      .title = "tensors by choice, activations and older weights as often as they are live",
+      .header = {"stage"}};
   if (plan.memory.stages.empty()) return table;
   for (int index = 0; index < kPlacements; ++index) {
     table.header.emplace_back(PlacementName(static_cast<Placement>(index)));

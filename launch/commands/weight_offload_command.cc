@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "launch/commands/command.h"
@@ -11,6 +12,8 @@
 #include "launch/output/text_file.h"
 #include "launch/process/exit_codes.h"
 #include "planner/status.h"
+#include "planner/strategies/memory_strategy.h"
+#include "planner/strategies/one_device_problem.h"
 
 namespace siphon {
 namespace {
@@ -26,12 +29,25 @@ struct WeightOffloadArguments {
   OutputFormat format = OutputFormat::kText;
 };
 
+// What `auto` plans; nothing where no plan of it fits.
+absl::StatusOr<std::optional<Nanos>> AutomaticStep(const WeightOffloadProblem& problem) {
+  SIPHON_ASSIGN_OR_RETURN(const PlanningProblem one, OneDeviceProblem(problem));
+  SIPHON_ASSIGN_OR_RETURN(const MemoryStrategy strategy, FindMemoryStrategy("auto"));
+  const auto planned = strategy.plan(one);
+  if (absl::IsResourceExhausted(planned.status())) return std::nullopt;
+  SIPHON_RETURN_IF_ERROR(planned.status());
+  return planned->simulated.step_time;
+}
+
 int PrintTable(const WeightOffloadArguments& arguments) {
   std::vector<ComparedWeightOffloadRow> rows;
   for (const WeightOffloadRow& row : WeightOffloadTable1()) {
-    const auto times = CompareWeightOffload(PublishedWeightOffload(row, kTableRate));
+    const WeightOffloadProblem problem = PublishedWeightOffload(row, kTableRate);
+    const auto times = CompareWeightOffload(problem);
     if (!times.ok()) return ReportError(times.status());
-    rows.push_back({row, *times});
+    const auto automatic = AutomaticStep(problem);
+    if (!automatic.ok()) return ReportError(automatic.status());
+    rows.push_back({row, *times, *automatic});
   }
   const bool json = arguments.format == OutputFormat::kJson;
   const std::string text = json ? WeightOffloadTableJson(rows) : WeightOffloadTableText(rows);

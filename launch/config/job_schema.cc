@@ -197,10 +197,11 @@ std::vector<JobKey> MachineKeys() {
           "a worker silent for so long counts as lost"),
       KEY(launch, mpirun_options, AnyValue(), "more options for mpirun"),
       KEY(memory, strategy,
-          (OneOf{{"keep", "auto"},
-                 {"recompute", "host_swap", "d2d_swap", "mpress", "optimizer_offload",
-                  "weight_offload", "l2l", "vdnn", "capacity_based", "harmony", "nvme_swap"}}),
-          "what happens to activations between forward and backward; auto is keep today"),
+          (OneOf{{"keep", "recompute", "auto"},
+                 {"host_swap", "d2d_swap", "mpress", "optimizer_offload", "weight_offload", "l2l",
+                  "vdnn", "capacity_based", "harmony", "nvme_swap"}}),
+          "what happens to activations between forward and backward where memory.capacity is too "
+          "small for all; auto is recompute today"),
       KEY(memory, plan, NotBuiltYet<std::string>{}, "a plan file to follow instead"),
       KEY(memory, capacity, AnyValue(),
           "tensors and buffers a worker may hold: one size for all, or one each; default: no "

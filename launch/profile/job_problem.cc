@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "launch/profile/planning_profile.h"
 #include "planner/memory/published_formula.h"
+#include "planner/performance/host_adam.h"
 #include "planner/performance/profile_from_first_principles.h"
 #include "planner/status.h"
 
@@ -17,10 +17,6 @@ namespace {
 // Blocks that devices map memory in; on the CPU a cache line.
 constexpr Bytes kDeviceGranule{2 << 20};
 constexpr Bytes kHostGranule{64};
-
-// Adam on a host's cores: a billion parameters in 0.22 s (Ren et al., ZeRO-Offload, USENIX ATC
-// 2021, the latency of CPU-Adam); others ASSUMED alike.
-constexpr int64_t kHostPicosecondsPerParameter = 220;
 
 // Whether workers have memory of their own, with a host beside it.
 bool OnDevices(const JobConfig& job, const JobMachine& machine) {
@@ -100,16 +96,6 @@ Nanos DeviceStep(const ModelProfile& profile) {
   return step;
 }
 
-Nanos HostStep(const ModelProfile& profile, const ParameterBytes& bytes) {
-  absl::int128 parameters = 0;
-  for (const LayerProfile& layer : profile.layers) {
-    parameters += layer.parameters.value / bytes.weight;
-  }
-  constexpr int kPicosecondsPerNano = 1000;
-  return Nanos(
-      static_cast<int64_t>(parameters * kHostPicosecondsPerParameter / kPicosecondsPerNano));
-}
-
 void SetHeld(const PlanText& plan, PlanningProblem& problem) {
   for (const PlanWorker& worker : plan.workers) {
     MemoryByKind held;
@@ -156,7 +142,7 @@ absl::StatusOr<JobProblem> ProblemOfJob(const PlannedJob& planned, const JobMach
   problem.granule = on_devices ? kDeviceGranule : kHostGranule;
   // A worker on the CPU is on the host.
   problem.host_step =
-      on_devices ? HostStep(problem.profile, BytesOfParameter(inputs.precision, inputs.moments))
+      on_devices ? HostAdamTime(problem.profile, BytesOfParameter(inputs.precision, inputs.moments))
                  : DeviceStep(problem.profile);
   SetHeld(made.plan, problem);
   SIPHON_ASSIGN_OR_RETURN(problem.capacity, CapacitiesOf(job, machine, WorkerCount(plan.training)));

@@ -46,16 +46,6 @@ Bytes Beyond(const PassMoment& moment, Bytes counted) {
   return std::max(moment.total() - counted, Bytes(0));
 }
 
-// Whether any backward is split into I and W: I keeps more for itself than a whole backward.
-bool SplitsBackward(const Schedule& schedule) {
-  const auto is_input = [](const Action& action) {
-    return action.kind == ActionKind::kBackwardInput;
-  };
-  return std::any_of(schedule.programs.begin(), schedule.programs.end(), [&](const auto& program) {
-    return std::any_of(program.begin(), program.end(), is_input);
-  });
-}
-
 void SetBytes(const StagePasses& passes, const MemoryByKind& held, bool splits_backward,
               StageCost& cost) {
   cost.parameters = held[MemoryKind::kParameters];

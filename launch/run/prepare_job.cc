@@ -4,10 +4,10 @@
 
 #include "absl/strings/strip.h"
 #include "launch/config/read_schedule_file.h"
-#include "launch/plan_job/job_memory.h"
 #include "launch/plan_job/model_options.h"
 #include "launch/plan_job/plan_job.h"
 #include "launch/profile/plan_with_costs.h"
+#include "launch/run/fit_memory.h"
 #include "launch/topology/job_topology.h"
 #include "pipeline/torch/plugin.h"
 #include "planner/status.h"
@@ -81,8 +81,8 @@ absl::StatusOr<PreparedJob> PrepareJob(const JobConfig& job, const ModelFactory&
   SIPHON_ASSIGN_OR_RETURN(prepared.plan,
                           PlanJob(job, prepared.model.spec, prepared.data.validation_samples, csv));
   SIPHON_RETURN_IF_ERROR(CheckTrainable(job, prepared.plan));
-  SIPHON_RETURN_IF_ERROR(CheckFits({job, prepared.model.spec, prepared.plan, csv}));
   SIPHON_ASSIGN_OR_RETURN(prepared.plan_text, PlanTextOf(prepared));
+  SIPHON_RETURN_IF_ERROR(FitMemory(csv, prepared));
   return prepared;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "launch/output/metrics.h"
 #include "launch/output/progress.h"
 #include "launch/output/run_summary.h"
@@ -49,6 +50,24 @@ std::string Headline(const PreparedJob& prepared) {
       job.pipeline.schedule, ", ", prepared.plan.training.microbatches, " microbatches of ",
       job.train.microbatch, ", ", job.pipeline.threads_per_worker,
       job.pipeline.threads_per_worker == 1 ? " thread a worker" : " threads a worker");
+}
+
+// What the plan does so that the job fits; empty where everything is kept.
+std::string MemoryLine(const PreparedJob& prepared) {
+  std::vector<std::string> stages;
+  for (size_t stage = 0; stage < prepared.plan.memory.stages.size(); ++stage) {
+    int layers = 0;
+    for (const PlannedGroup& planned : prepared.plan.memory.stages[stage].groups) {
+      if (planned.choice.placement != Placement::kRecompute) continue;
+      layers += planned.group.layers.end - planned.group.layers.begin;
+    }
+    if (layers == 0) continue;
+    const StageRange& all = prepared.plan.partition.stages[stage];
+    stages.push_back(absl::StrCat(layers, " of ", all.end - all.begin, " layers of stage ", stage));
+  }
+  if (stages.empty()) return "";
+  return absl::StrCat("to fit into memory.capacity, activations are dropped and computed again: ",
+                      absl::StrJoin(stages, ", "));
 }
 
 }  // namespace
@@ -149,6 +168,9 @@ absl::StatusOr<std::unique_ptr<RunRecorder>> RunRecorder::Open(const PreparedJob
   }
   impl->WritePrediction();
   impl->progress.Say(Headline(prepared));
+  if (const std::string memory = MemoryLine(prepared); !memory.empty()) {
+    impl->progress.Say(memory);
+  }
   if (first_step > 0) impl->progress.Say(absl::StrCat("continuing after step ", first_step));
   return std::unique_ptr<RunRecorder>(new RunRecorder(std::move(impl)));
 }

@@ -10,6 +10,7 @@
 #include <c10/core/CPUAllocator.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/saved_variable_hooks.h>
 #include <torch/csrc/autograd/variable.h>
 #include <torch/version.h>
 

@@ -11,6 +11,7 @@
 #include "pipeline/torch/kept_layers.h"
 #include "pipeline/torch/layer_graph.h"
 #include "pipeline/torch/optimizers.h"
+#include "pipeline/torch/saved_tensors.h"
 #include "pipeline/torch/stage_layers.h"
 #include "pipeline/torch/stage_parameters.h"
 #include "pipeline/torch/tensor_bytes.h"
@@ -194,6 +195,8 @@ absl::Status TorchStage::Forward(MicrobatchId microbatch) {
     return absl::OkStatus();
   }));
   for (int layer = layers_.begin(); layer < layers_.end(); ++layer) {
+    std::optional<DiscardSavedTensors> discard;
+    if (state->layers.FindDropped(layer) != nullptr) discard.emplace();
     absl::StatusOr<LayerPass> pass =
         layers_.Forward(layer, microbatch, parameters_.OfLayer(layer), activations);
     if (!pass.ok()) return Annotate(pass.status(), LayerPlace(layer, microbatch));

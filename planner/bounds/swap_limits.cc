@@ -191,6 +191,10 @@ UplinkRates Better(const UplinkRates& a, const UplinkRates& b) {
           .in_both = std::max(a.in_both, b.in_both)};
 }
 
+bool Shares(const SharedUplinks& shared, int worker) {
+  return std::find(shared.workers.begin(), shared.workers.end(), worker) != shared.workers.end();
+}
+
 SwapLimits SwapLimitsOf(const PlanningProblem& problem) {
   const int workers = WorkerCount(problem.schedule) * problem.schedule.replicas;
   if (problem.topology.devices.empty()) return OfOneMachine(problem.transport, workers);

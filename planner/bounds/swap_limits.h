@@ -37,6 +37,8 @@ struct SharedUplinks {
   friend bool operator==(const SharedUplinks&, const SharedUplinks&) = default;
 };
 
+bool Shares(const SharedUplinks& shared, int worker);
+
 // How fast the fastest message of one byte or more can be: its bytes at `rate`, behind `latency`.
 struct MessageWay {
   Nanos latency;

@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "planner/bounds/program_rows.h"
+#include "planner/bounds/standing_terms.h"
+#include "planner/bounds/step_end_rows.h"
 
 namespace siphon {
 namespace {
@@ -32,45 +34,24 @@ struct WindowTerms {
   Terms uplink;
 };
 
-// What a worker has away for the whole step, but for its use.
-struct StandingTerms {
-  Terms away;
-  Terms on_lenders;
-  Terms link_out, link_in;
-  Terms uplink_out, uplink_in;
-  // Columns of optimizer state that is swapped, over links and over the uplink; kNone without.
-  static constexpr int kNone = -1;
-  int state_link = kNone;
-  int state_uplink = kNone;
-  // What moves only when the optimizer's step has begun, and what the host computes of it.
-  Terms step_link_out;
-  Terms step_uplink_out, step_uplink_in;
-  Terms step_on_host;
-};
-
-// Columns of one worker's time.
-struct TimeColumns {
-  std::vector<int> segments;
-  int step = -1;  // from its last backward to the end of the step; -1 without a STEP
-};
-
 class Builder {
  public:
   Builder(const BoundFacts& facts, LayerChoices choices)
       : facts_(facts),
         choices_(choices),
         made_{.unit = std::max(Nanos(1), facts.paths.step_time())},
-        rows_(made_, ByteUnit(facts)) {
+        rows_(made_, ByteUnit(facts)),
+        step_ends_(facts, standing_, made_, rows_) {
     made_.step_time = Program().AddColumn(rows_.Time(facts.paths.step_time()), kLongest, 1);
   }
 
   WindowProgram Build() {
     for (size_t worker = 0; worker < facts_.memory.size(); ++worker) {
-      standing_.push_back(AddStanding(static_cast<int>(worker)));
+      standing_.push_back(AddStandingTerms(facts_, static_cast<int>(worker), made_, rows_));
     }
     windows_.resize(facts_.memory.size());
     last_state_.resize(facts_.memory.size());
-    times_.resize(facts_.memory.size());
+    segments_.resize(facts_.memory.size());
     for (const WindowedWorker& windowed : facts_.windowed) AddWorker(windowed);
     for (size_t worker = 0; worker < facts_.memory.size(); ++worker) {
       AddStepTraffic(static_cast<int>(worker));
@@ -81,7 +62,7 @@ class Builder {
       const int cause = rows_.Cause(absl::StrCat(shared.name, " between backwards"));
       for (const StepSpan& span : facts_.joint.spans) AddSpan(span, shared, cause);
     }
-    AddJointSteps();
+    step_ends_.AddJoint();
     AddCores();
     return std::move(made_);
   }
@@ -99,103 +80,9 @@ class Builder {
     }
     return most;
   }
-  // Which ways a worker's bytes may go.
-  struct Ways {
-    bool links = false;
-    bool host = false;
-  };
-  Ways WaysOf(int worker) const {
-    return {.links = facts_.limits.link_out[worker].value > 0,
-            .host = FastestOut(facts_.limits.uplink[worker]).value > 0};
-  }
-
-  StandingTerms AddStanding(int worker) {
-    StandingTerms terms;
-    const WorkerMemory& memory = facts_.memory[worker];
-    const Ways ways = WaysOf(worker);
-    const bool host_steps = facts_.host_steps[worker].open;
-    // Where the host may make the new parameters, they need not leave; and what it has of them and
-    // of gradients anyway is not moved again, so that these crossings are counted with its steps'.
-    const Terms parameters = AddStanding(
-        memory.parameters, {.host_out = host_steps ? 0.0 : 1.0, .host_in = host_steps ? 0.0 : 1.0},
-        ways, terms);
-    const Terms gradients =
-        AddStanding(memory.gradients, {.host_out = host_steps ? 0.0 : 1.0}, ways, terms);
-    Terms state = AddStanding(memory.optimizer_state, {}, ways, terms);
-    if (!state.empty() && ways.links) terms.state_link = state.front().column;
-    if (!state.empty() && ways.host) terms.state_uplink = state.back().column;
-    // What the step has changed is not where it was kept: state, and parameters unless the host may
-    // have made them.
-    for (const Terms& changed : {state, host_steps ? Terms() : parameters}) {
-      if (!changed.empty() && ways.links) terms.step_link_out.push_back(changed.front());
-      if (!changed.empty() && ways.host) terms.step_uplink_out.push_back(changed.back());
-    }
-    if (host_steps) AddHostSteps(worker, parameters, gradients, std::move(state), terms);
-    return terms;
-  }
-
-  // Optimizer state that stays with the host; each of parameters in and gradients out is the larger
-  // of what was swapped to the host and what the host's steps move.
-  void AddHostSteps(int worker, const Terms& parameters, const Terms& gradients, Terms state,
-                    StandingTerms& terms) {
-    const WorkerMemory& memory = facts_.memory[worker];
-    const HostStep& host_step = facts_.host_steps[worker];
-    const LinearTerm stepped{rows_.Part(memory.optimizer_state), 1};
-    terms.away.push_back(stepped);
-    state.push_back(stepped);
-    rows_.AddAtMost(state, rows_.Size(memory.optimizer_state));
-    const auto larger = [&](const Terms& swapped, double moved) {
-      const int column = Program().AddColumn(0, kLongest);
-      Program().AddRow({{column, 1}, {stepped.column, -moved}}, 0);
-      if (!swapped.empty()) Program().AddRow({{column, 1}, {swapped.back().column, -1}}, 0);
-      return LinearTerm{column, 1};
-    };
-    // Replicas may share what comes in.
-    const double shared = facts_.replicas > 1 ? 0 : host_step.parameters;
-    terms.uplink_in.push_back(larger(parameters, shared));
-    terms.uplink_out.push_back(larger(gradients, host_step.gradients));
-    // Gradients are complete, and go, when the step begins; parameters come behind them.
-    const auto rest = [&](const Terms& swapped, double moved) {
-      const int column = Program().AddColumn(0, kLongest);
-      Terms row{{column, 1}, {stepped.column, -moved}};
-      if (!swapped.empty()) row.push_back({swapped.back().column, 1});
-      Program().AddRow(std::move(row), 0);
-      return LinearTerm{column, 1};
-    };
-    terms.step_uplink_in.push_back(rest(parameters, shared));
-    terms.step_uplink_out.push_back(rest(gradients, host_step.gradients));
-    const double time = rows_.TimeOfUnit(host_step.time);
-    terms.step_on_host.push_back({stepped.column, time});
-  }
-
-  // How often, at least, a byte that is away with the host crosses the uplink.
-  struct Crossings {
-    double host_out = 1;
-    double host_in = 1;
-  };
-  // Bytes of one kind, over links and over the uplink.
-  Terms AddStanding(Bytes bytes, Crossings crossings, Ways ways, StandingTerms& terms) {
-    Terms all;
-    if (bytes == Bytes(0)) return all;
-    if (ways.links) {
-      all.push_back({rows_.Part(bytes), 1});
-      Append(terms.on_lenders, {all.back()});
-      Append(terms.link_out, {all.back()});
-      Append(terms.link_in, {all.back()});
-    }
-    if (ways.host) {
-      all.push_back({rows_.Part(bytes), 1});
-      Append(terms.uplink_out, {all.back()}, crossings.host_out);
-      Append(terms.uplink_in, {all.back()}, crossings.host_in);
-    }
-    Append(terms.away, all);
-    rows_.AddAtMost(all, rows_.Size(bytes));
-    return all;
-  }
-
   void AddWorker(const WindowedWorker& windowed) {
     const WorkerMemory& memory = facts_.memory[windowed.worker];
-    std::vector<int>& segments = times_[windowed.worker].segments;
+    std::vector<int>& segments = segments_[windowed.worker];
     Terms path{{made_.step_time, 1}};
     for (const Segment& segment : windowed.segments) {
       segments.push_back(Program().AddColumn(rows_.Time(segment.least), kLongest));
@@ -237,7 +124,7 @@ class Builder {
       rows_.AddUplinks(segments[index], {limits.uplink[windowed.worker]},
                        behind != nullptr ? behind->uplink : none, uplink_in, uplink);
     }
-    AddStepPart(windowed);
+    step_ends_.AddWorker(windowed, segments.back(), windows.back().recompute);
   }
 
   // What is away at the worker's last window: state that is away then comes in behind it.
@@ -260,70 +147,6 @@ class Builder {
     return away;
   }
 
-  // The worker's step behind its last backward.
-  void AddStepPart(const WindowedWorker& windowed) {
-    if (!windowed.step.open) return;
-    const int worker = windowed.worker;
-    const int before = Program().AddColumn(rows_.Time(windowed.step.least), kLongest);
-    const int step = times_[worker].step = Program().AddColumn(0, kLongest);
-    Program().AddRow({{times_[worker].segments.back(), 1}, {before, -1}, {step, -1}}, 0);
-    Terms own{{before, 1}};
-    Append(own, windows_[worker].back().recompute, -1);
-    Program().AddRow(std::move(own), rows_.Time(windowed.step.least_with_recompute),
-                     rows_.Cause(absl::StrCat("recomputation on worker ", worker)));
-    const StandingTerms& standing = standing_[worker];
-    const int cause = rows_.Cause(absl::StrCat("the optimizer step of worker ", worker));
-    AddLinks(step, worker, standing.step_link_out, {}, cause);
-    rows_.AddUplinks(step, {facts_.limits.uplink[worker]}, standing.step_uplink_out,
-                     standing.step_uplink_in, cause);
-    AddHostTime({{step, 1}}, {worker}, 0, cause);
-  }
-
-  // The host takes one step after the other: those of `workers` need what `time` has at least
-  // beyond `least`.
-  void AddHostTime(Terms time, const std::vector<int>& workers, double least, int cause) {
-    const size_t before = time.size();
-    for (const int worker : workers) Append(time, standing_[worker].step_on_host, -1);
-    if (time.size() > before) Program().AddRow(std::move(time), least, cause);
-  }
-
-  // Steps that cannot begin before one worker's last backward, or before a time.
-  void AddJointSteps() {
-    const int cause = rows_.Cause("the optimizer steps of all workers");
-    for (const WindowedWorker& windowed : facts_.windowed) {
-      if (!windowed.step.open || facts_.joint.steps_behind.empty()) continue;
-      AddStepsWithin(times_[windowed.worker].step, facts_.joint.steps_behind[windowed.worker],
-                     cause);
-      std::vector<int> later;
-      for (const WindowedWorker& other : facts_.windowed) {
-        const bool behind = other.step.open && other.step.head >= windowed.step.head;
-        if (behind) later.push_back(other.worker);
-      }
-      const int time = Program().AddColumn(0, kLongest);
-      Program().AddRow({{made_.step_time, 1}, {time, -1}}, rows_.Time(windowed.step.head));
-      AddStepsWithin(time, later, cause);
-    }
-  }
-
-  void AddStepsWithin(int time, const std::vector<int>& workers, int cause) {
-    if (workers.size() < 2) return;
-    AddHostTime({{time, 1}}, workers, 0, cause);
-    for (const SharedUplinks& shared : facts_.limits.shared) {
-      Terms out;
-      Terms in;
-      for (const int worker : workers) {
-        if (!Shares(shared, worker)) continue;
-        Append(out, standing_[worker].step_uplink_out);
-        Append(in, standing_[worker].step_uplink_in);
-      }
-      rows_.AddUplinks(time, shared.uplinks, out, in, cause);
-    }
-  }
-
-  static bool Shares(const SharedUplinks& shared, int worker) {
-    return std::find(shared.workers.begin(), shared.workers.end(), worker) != shared.workers.end();
-  }
-
   // What several workers' windows move over shared uplinks within a span.
   void AddSpan(const StepSpan& span, const SharedUplinks& shared, int cause) {
     Terms out;
@@ -338,7 +161,7 @@ class Builder {
       if (last && span.to == StepSpan::kOpen) Append(in, last_state_[at.worker].uplink);
     }
     if (out.empty() && in.empty()) return;
-    const std::vector<int>& segments = times_[span.worker].segments;
+    const std::vector<int>& segments = segments_[span.worker];
     const int last = span.to == StepSpan::kOpen ? static_cast<int>(segments.size()) - 1 : span.to;
     const int time = Program().AddColumn(0, kLongest);
     Terms row;
@@ -367,7 +190,7 @@ class Builder {
     const Bytes all = window.stash + window.queued;
     rows_.AddAtMost(terms.dropped, rows_.Size(window.stash - window.own_last_layer));
     const Bytes movable = all - window.own_stash;
-    const Ways ways = WaysOf(worker);
+    const SwapWays ways = WaysOf(facts_, worker);
     if (ways.links) terms.link.push_back({rows_.Part(movable), 1});
     if (ways.host) terms.uplink.push_back({rows_.Part(movable), 1});
     Terms sum = terms.link;
@@ -383,7 +206,7 @@ class Builder {
   std::vector<int> AddWholeLayers(int worker) {
     std::vector<int> columns;
     if (choices_ != LayerChoices::kWhole) return columns;
-    const Ways ways = WaysOf(worker);
+    const SwapWays ways = WaysOf(facts_, worker);
     for (const LayerKind& kind : facts_.memory[worker].layers) {
       Terms all;
       for (const bool open : {true, ways.links, ways.host}) {
@@ -511,7 +334,8 @@ class Builder {
     Terms uplink;
   };
   std::vector<LastState> last_state_;
-  std::vector<TimeColumns> times_;  // [worker]
+  std::vector<std::vector<int>> segments_;  // [worker], columns of their lengths
+  StepEndRows step_ends_;
 };
 
 }  // namespace

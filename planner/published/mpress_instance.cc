@@ -8,11 +8,14 @@
 #include "planner/lower_schedule.h"
 #include "planner/memory/published_formula.h"
 #include "planner/performance/device_spec.h"
+#include "planner/performance/host_adam.h"
 #include "planner/performance/profile_from_first_principles.h"
 #include "planner/status.h"
 
 namespace siphon {
 namespace {
+
+constexpr int kAdamMoments = 2;
 
 // The model whose activations are the published formula's, not those that our layers list.
 ModelSpec WithoutSavedTensors(ModelSpec model) {
@@ -59,15 +62,6 @@ absl::StatusOr<std::vector<Bytes>> CapacitiesOf(const Topology& topology) {
 
 }  // namespace
 
-Nanos HostAdamTime(const ModelProfile& profile, Precision precision) {
-  constexpr int kMoments = 2;
-  constexpr int64_t kPicosecondsPerNano = 1'000;
-  const int64_t weight = BytesOfParameter(precision, kMoments).weight;
-  int64_t parameters = 0;
-  for (const LayerProfile& layer : profile.layers) parameters += layer.parameters.value / weight;
-  return Nanos(parameters * kMpressHostPicosecondsPerParameter / kPicosecondsPerNano);
-}
-
 absl::StatusOr<MpressInstance> MakeMpressInstance(const MpressRow& row, const Topology& topology,
                                                   const MpressTools& tools) {
   SIPHON_ASSIGN_OR_RETURN(const ModelOptions shape, ShapeOf(row, tools));
@@ -88,7 +82,7 @@ absl::StatusOr<MpressInstance> MakeShapedInstance(const MpressRow& row, const Mo
   SIPHON_ASSIGN_OR_RETURN(problem.partition, tools.partition(model, kMpressStages));
   SIPHON_ASSIGN_OR_RETURN(problem.schedule, LoweredSchedule(row, tools));
   problem.topology = topology;
-  problem.host_step = HostAdamTime(problem.profile, row.precision);
+  problem.host_step = HostAdamTime(problem.profile, BytesOfParameter(row.precision, kAdamMoments));
   problem.score = MappingScore::kSwapTime;
   instance.samples = row.microbatch * kMpressMicrobatches;
   double forward = 0;

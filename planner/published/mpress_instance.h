@@ -36,12 +36,6 @@ inline constexpr int kMpressMicrobatches = 4 * kMpressStages;
 // cuDNN, cuBLAS and NCCL holds.
 inline constexpr Bytes kMpressReserve{1'000'000'000};
 
-// Adam on the host's processors, a parameter: a billion in 0.22 s (Ren et al., "ZeRO-Offload",
-// USENIX ATC 2021, the latency of CPU-Adam); the servers here ASSUMED alike.
-inline constexpr int64_t kMpressHostPicosecondsPerParameter = 220;
-// A step of the optimizer of all the profile's parameters there.
-Nanos HostAdamTime(const ModelProfile& profile, Precision precision);
-
 // The row's model on `topology`, whose device_kind names a row of devices.def:
 // - shape: FittedShape, or ClosestShape where the paper gives no depth;
 // - bytes: 16 a parameter and the published activation formula, as in Table II's readings; Adam;
@@ -49,7 +43,7 @@ Nanos HostAdamTime(const ModelProfile& profile, Precision precision);
 // - cut: tools.partition (the paper balances computing time; Table II is met by CutAtFloor);
 // - schedule: DAPPLE's 1F1B with one optimizer step at the end, PipeDream with an update a
 //   minibatch; communication included;
-// - a step of the optimizer on the host takes HostAdamTime;
+// - a step of the optimizer on the host takes HostAdamTime (planner/performance/host_adam.h);
 // - score of device maps: MPress's (section III.C).
 // Errors: NotFound for an unknown device kind; InvalidArgument for a topology of fewer than eight
 // devices, or devices whose memory is not known; those of `tools`.

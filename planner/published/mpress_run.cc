@@ -13,8 +13,9 @@ namespace {
 constexpr double kNanosPerSecond = 1e9;
 constexpr double kTera = 1e12;
 
-// Of one stage; `live` microbatches keep activations at once.
-Bytes SavedInStage(Placement placement, const StagePlan& stage, const StageCost& cost, int live) {
+// Of one stage.
+Bytes SavedInStage(Placement placement, const StagePlan& stage, const StageCost& cost,
+                   const LiveCopies& live) {
   Bytes saved;
   const bool state_on_host =
       placement == Placement::kHostSwap && stage.update == UpdatePlace::kHost;
@@ -24,7 +25,7 @@ Bytes SavedInStage(Placement placement, const StagePlan& stage, const StageCost&
     if (state_on_host && group.kind == GroupKind::kOptimizerState) continue;  // counted above
     Bytes bytes = group.bytes;
     if (placement == Placement::kRecompute) bytes -= group.input;
-    saved += bytes * (group.kind == GroupKind::kActivations ? live : 1);
+    saved += bytes * CopiesOf(group.kind, live);
   }
   return saved;
 }
@@ -42,12 +43,14 @@ void SetSpeed(Nanos time, const MpressInstance& instance, double steps, MpressRu
 MemorySaved SavedBy(Placement placement, const PlanningProblem& problem,
                     const PlannedStep& planned) {
   const std::vector<int> live = PeakLiveActivations(problem.schedule);
+  const std::vector<int> versions = PeakWeightVersions(problem.schedule);
   const std::vector<StageCost> costs = StageCosts(problem.profile, problem.partition);
   MemorySaved saved;
   for (size_t stage = 0; stage < planned.memory.stages.size(); ++stage) {
     const int worker = problem.schedule.worker_of_stage[stage].value;
     const Bytes bytes =
-        SavedInStage(placement, planned.memory.stages[stage], costs[stage], live[worker]);
+        SavedInStage(placement, planned.memory.stages[stage], costs[stage],
+                     {.microbatches = live[worker], .weight_versions = versions[stage] - 1});
     if (bytes == Bytes(0)) continue;
     saved.bytes += bytes;
     saved.stages.emplace_back(static_cast<int>(stage));

@@ -22,9 +22,9 @@ struct MemorySaved {
   friend bool operator==(const MemorySaved&, const MemorySaved&) = default;
 };
 
-// Activations count for all microbatches that are alive at once; what is recomputed, without the
-// inputs that stay; an optimizer step on the host, with the state that is there then. Requires:
-// `planned` is a plan for `problem`.
+// Activations count for all microbatches that are alive at once, weights for all older versions;
+// what is recomputed, without the inputs that stay; an optimizer step on the host, with the state
+// that is there then. Requires: `planned` is a plan for `problem`.
 MemorySaved SavedBy(Placement placement, const PlanningProblem& problem,
                     const PlannedStep& planned);
 

@@ -75,9 +75,9 @@ class GroupChecker {
   absl::Status CheckSum() {
     const TensorGroup& group = Planned().group;
     const StageCost& cost = input_.stages[stage_];
-    const Bytes all = group.kind == GroupKind::kParameters  ? cost.parameters
-                      : group.kind == GroupKind::kGradients ? cost.gradients
-                                                            : cost.optimizer_state;
+    const Bytes all = group.kind == GroupKind::kGradients        ? cost.gradients
+                      : group.kind == GroupKind::kOptimizerState ? cost.optimizer_state
+                                                                 : cost.parameters;
     Bytes& sum = sums_[static_cast<size_t>(group.kind)];
     if (group.bytes <= all - sum) {
       sum += group.bytes;

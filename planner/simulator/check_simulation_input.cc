@@ -166,7 +166,7 @@ absl::Status CheckBelow(double figure, double limit, absl::string_view what) {
 struct StepSize {
   double actions = 0;
   double compute = 0;    // of these: go through layers and groups
-  double of_groups = 0;  // of these: move one group of a microbatch's activations
+  double of_groups = 0;  // of these: move one group of a microbatch's activations, or of a version
   double layers = 1;     // the most of a stage; also the next two
   double groups = 0;
   double stripes = 1;  // of a group

@@ -12,17 +12,17 @@ namespace {
 // Of which kinds such an action needs what is on its way in, in the order in which it waits.
 std::span<const GroupKind> NeedsOf(ActionKind kind) {
   static constexpr GroupKind kKinds[] = {GroupKind::kGradients, GroupKind::kParameters,
-                                         GroupKind::kActivations};
+                                         GroupKind::kWeightVersions, GroupKind::kActivations};
   const std::span<const GroupKind> kinds(kKinds);
   switch (kind) {
     case ActionKind::kForward:
-      return kinds.subspan(1, 1);
+      return kinds.subspan(1, 2);
     case ActionKind::kBackward:
       return kinds;
     case ActionKind::kBackwardInput:
       return kinds.subspan(1);
     case ActionKind::kBackwardWeight:
-      return kinds.first(2);
+      return kinds.first(3);
     default:
       return {};
   }
@@ -43,7 +43,7 @@ GroupResidence::GroupResidence(StepWriter& writer)
     books_[row].resize(static_cast<size_t>(groups.size()) *
                        static_cast<size_t>(schedule.microbatches));
     for (int group = 0; group < groups.size(); ++group) {
-      const bool away = groups[group].group->kind != GroupKind::kActivations &&
+      const bool away = !IsPassing(groups[group].group->kind) &&
                         groups[group].choice->placement != Placement::kKeep;
       if (away) books_[row][group].where = Where::kAway;
     }
@@ -53,15 +53,25 @@ GroupResidence::GroupResidence(StepWriter& writer)
 GroupResidence::Book& GroupResidence::BookOf(int group) {
   const Action& action = writer_.action();
   const size_t row = static_cast<size_t>(writer_.replica()) * stages_.size() + action.stage.value;
-  const bool activations = Groups()[group].group->kind == GroupKind::kActivations;
-  const size_t microbatch = activations ? static_cast<size_t>(action.microbatch.value) : 0;
-  return books_[row][microbatch * static_cast<size_t>(Groups().size()) + group];
+  const GroupKind kind = Groups()[group].group->kind;
+  MicrobatchId copy(0);
+  if (IsPassing(kind)) copy = action.microbatch;
+  if (kind == GroupKind::kWeightVersions && GoesByStash()) {
+    copy = stashes_.stashes[stashes_.At(writer_.place())].update;
+  }
+  const auto groups = static_cast<size_t>(Groups().size());
+  return books_[row][static_cast<size_t>(copy.value) * groups + static_cast<size_t>(group)];
+}
+
+void GroupResidence::BeginProgram(WorkerId worker) {
+  stashes_ = FindWeightStashes(writer_.input().schedule, worker);
 }
 
 absl::Status GroupResidence::Move() {
   const int group = writer_.action().group.value;
   const TensorGroup& tensors = *Groups()[group].group;
   const bool activations = tensors.kind == GroupKind::kActivations;
+  const bool version = tensors.kind == GroupKind::kWeightVersions;
   const MemoryKind kind = MemoryKindOf(tensors.kind);
   Book& book = BookOf(group);
   switch (writer_.action().kind) {
@@ -80,11 +90,14 @@ absl::Status GroupResidence::Move() {
     case ActionKind::kSwapOutEnd:
       book.where = Where::kAway;
       WaitForCopies(book);
-      if (book.streamed) return absl::OkStatus();
+      // A version that has been part of the parameters frees nothing.
+      if (book.streamed || (version && !book.made)) return absl::OkStatus();
+      if (version) book.made = false;
       writer_.Change(writer_.last(), TaskMoment::kEnd, kind, tensors.bytes * -1);
       return absl::OkStatus();
     case ActionKind::kSwapIn:
       book.where = Where::kArriving;
+      if (version) book.made = true;
       writer_.Change(writer_.last(), TaskMoment::kEnd, kind, tensors.bytes);
       return StartCopies(group, CopyDirection::kIn);
     case ActionKind::kSwapInEnd:
@@ -101,6 +114,7 @@ absl::Status GroupResidence::Move() {
 bool GroupResidence::IsArriving(int layer, GroupKind kind) {
   const int group = Groups().At(layer, kind);
   if (group == kNone) return false;
+  if (kind == GroupKind::kWeightVersions && !GoesByStash()) return false;
   const bool forward = writer_.action().kind == ActionKind::kForward;
   const StageGroup& placed = Groups()[group];
   if (layer != (forward ? placed.first : placed.last)) return false;
@@ -118,7 +132,7 @@ void GroupResidence::BeginCompute() {
   next_stream_ = 0;
   const bool forward = writer_.action().kind == ActionKind::kForward;
   for (const GroupKind kind : NeedsOf(writer_.action().kind)) {
-    if (kind == GroupKind::kActivations) continue;
+    if (IsPassing(kind)) continue;
     for (int group = 0; group < Groups().size(); ++group) {
       if (Groups()[group].group->kind != kind) continue;
       const Where where = BookOf(group).where;
@@ -174,7 +188,7 @@ absl::Status GroupResidence::Leave(int layer) {
   if (streams_.empty()) return absl::OkStatus();
   const bool forward = writer_.action().kind == ActionKind::kForward;
   for (const GroupKind kind : NeedsOf(writer_.action().kind)) {
-    if (kind == GroupKind::kActivations) continue;
+    if (IsPassing(kind)) continue;
     const int group = Groups().At(layer, kind);
     if (group == kNone) continue;
     if (layer != (forward ? Groups()[group].last : Groups()[group].first)) continue;
@@ -248,9 +262,30 @@ void GroupResidence::Arrive(int group) {
 void GroupResidence::PrepareStep(const StageRange& layers) {
   for (int group = 0; group < Groups().size(); ++group) {
     const TensorGroup& tensors = *Groups()[group].group;
-    if (tensors.kind == GroupKind::kActivations || !Overlap(tensors.layers, layers)) continue;
+    if (IsPassing(tensors.kind) || !Overlap(tensors.layers, layers)) continue;
     if (BookOf(group).where == Where::kArriving) Arrive(group);
   }
+}
+
+void GroupResidence::StashWeights(int update) {
+  if (!GoesByStash()) return;
+  Bytes bytes = writer_.CostOf(writer_.action().stage).parameters;
+  for (int group = 0; group < Groups().size(); ++group) {
+    const auto& [tensors, choice, first, last] = Groups()[group];
+    if (tensors->kind != GroupKind::kWeightVersions || !IsSwap(choice->placement)) continue;
+    Book& book = BookOf(group);
+    book.made = book.where != Where::kAway;
+    if (!book.made) bytes -= tensors->bytes;
+  }
+  writer_.Change(update, TaskMoment::kBegin, MemoryKind::kWeightVersions, bytes);
+}
+
+void GroupResidence::ReleaseWeights() {
+  if (!GoesByStash()) return;
+  const WeightStash& stash = stashes_.stashes[stashes_.At(writer_.place())];
+  if (stash.last_use != writer_.place()) return;
+  writer_.Change(writer_.last(), TaskMoment::kEnd, MemoryKind::kWeightVersions,
+                 writer_.CostOf(stash.stage).parameters * -1);
 }
 
 Bytes GroupResidence::OnHost(GroupKind kind, const StageRange& layers) {
@@ -300,6 +335,9 @@ void GroupResidence::Recompute(int group, Bytes workspace) {
   for (int layer = Groups()[group].first; layer <= Groups()[group].last; ++layer) {
     const int parameters = Groups().At(layer, GroupKind::kParameters);
     if (parameters != kNone && BookOf(parameters).where == Where::kArriving) Arrive(parameters);
+    const int version = Groups().At(layer, GroupKind::kWeightVersions);
+    if (version == kNone || !GoesByStash()) continue;
+    if (BookOf(version).where == Where::kArriving) Arrive(version);
   }
   const int task = writer_.AddRecompute(GroupId(group), tensors.recompute);
   // Less than the input where another group saves the rest of it.
@@ -341,10 +379,11 @@ void GroupResidence::AddGroupCopy(int group, CopyDirection direction, const Rout
     writer_.Change(copy, TaskMoment::kEnd, MemoryKindOf(Groups()[group].group->kind), bytes * -1);
   }
   // Of other kinds the place for what is away stays theirs for the whole step.
-  if (Groups()[group].group->kind != GroupKind::kActivations) return;
+  const GroupKind kind = Groups()[group].group->kind;
+  if (!IsPassing(kind)) return;
   const bool out = direction == CopyDirection::kOut;
-  writer_.ChangeAt(account, copy, out ? TaskMoment::kBegin : TaskMoment::kEnd,
-                   MemoryKind::kActivations, out ? bytes : bytes * -1);
+  writer_.ChangeAt(account, copy, out ? TaskMoment::kBegin : TaskMoment::kEnd, MemoryKindOf(kind),
+                   out ? bytes : bytes * -1);
 }
 
 void GroupResidence::WaitForCopies(const Book& book) {

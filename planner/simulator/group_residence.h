@@ -9,6 +9,7 @@
 #include "planner/simulator/stage_groups.h"
 #include "planner/simulator/step_accounts.h"
 #include "planner/simulator/step_writer.h"
+#include "planner/weight_stashes.h"
 
 namespace siphon {
 
@@ -23,6 +24,8 @@ class GroupResidence {
   GroupKind KindOf(const Action& action) const {
     return stages_[action.stage.value][action.group.value].group->kind;
   }
+  // The program of a worker begins.
+  void BeginProgram(WorkerId worker);
   // The memory action on a group that is being written. Errors: InvalidArgument when there is no
   // path to where the group goes.
   absl::Status Move();
@@ -42,6 +45,11 @@ class GroupResidence {
 
   // Waits for all that is on its way in for an optimizer step of these layers (of the model).
   void PrepareStep(const StageRange& layers);
+  // `update` is the task of the UPDATE that is being written: takes memory for the weights before
+  // it, where they become a stash and are not away; and the action that is being written, through
+  // with its stage, gives back the stash that it was the last one to go by.
+  void StashWeights(int update);
+  void ReleaseWeights();
   // Bytes of groups of that kind and these layers that are away on the host just now; of a group
   // with other layers as well, these layers' part.
   Bytes OnHost(GroupKind kind, const StageRange& layers);
@@ -57,10 +65,11 @@ class GroupResidence {
     std::vector<int> groups;
   };
 
-  // A group's activations of one microbatch, or another kind of group.
+  // A group's activations of one microbatch, weights of one version, or another kind of group.
   struct Book {
     Where where = Where::kThere;
-    bool made = false;       // activations: the F has been written
+    // Activations: the F has been written. Weight versions: a stash has memory of its own.
+    bool made = false;
     int swap_out = kNone;    // place of the SWAP_OUT before the F
     int first_copy = kNone;  // of the latest swap: tasks [first_copy, first_copy + copies)
     int copies = 0;
@@ -69,7 +78,10 @@ class GroupResidence {
   };
 
   const StageGroups& Groups() const { return stages_[writer_.action().stage.value]; }
+  // Requires, for weight versions: GoesByStash, or a memory action on them.
   Book& BookOf(int group);
+  // Whether the action goes by older weights than the newest, or makes such a stash.
+  bool GoesByStash() const { return stashes_.At(writer_.place()) != WeightStashes::kNone; }
   bool IsArriving(int layer, GroupKind kind);
   absl::Status Announce(Where where, Book& book);
   bool BeginsStream(int layer) const;
@@ -87,6 +99,7 @@ class GroupResidence {
   const std::vector<StageGroups> stages_;
   const StepAccounts accounts_;
   std::vector<std::vector<Book>> books_;  // [replica, stage][microbatch * groups + group]
+  WeightStashes stashes_;                 // of the program that is being written
   // Of the action that is being written, in the order in which it comes to them:
   std::vector<Stream> streams_;
   size_t next_stream_ = 0;  // to be waited for

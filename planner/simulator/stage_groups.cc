@@ -14,6 +14,8 @@ MemoryKind MemoryKindOf(GroupKind kind) {
       return MemoryKind::kGradients;
     case GroupKind::kOptimizerState:
       return MemoryKind::kOptimizer;
+    case GroupKind::kWeightVersions:
+      return MemoryKind::kWeightVersions;
   }
   return MemoryKind::kActivations;
 }

@@ -9,7 +9,6 @@
 #include "planner/simulator/step_boundaries.h"
 #include "planner/simulator/step_residence.h"
 #include "planner/simulator/step_writer.h"
-#include "planner/simulator/version_book.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -72,8 +71,8 @@ class StepGraphBuilder {
         last_reduction_ = static_cast<int>(place);
       }
     }
-    versions_ = OpenVersionBooks(schedule_, WorkerId(worker));
     writer_.BeginProgram(replica, worker);
+    groups_.BeginProgram(WorkerId(worker));
     steps_.BeginProgram();
     for (int place = 0; place < static_cast<int>(program.size()); ++place) {
       writer_.BeginAction(place);
@@ -176,7 +175,7 @@ class StepGraphBuilder {
   absl::Status WriteForward(const Action& action) {
     const int copy = boundaries_.CopyIn(BoundaryFlow::kForward);
     SIPHON_ASSIGN_OR_RETURN(const Span span, WriteForwardPieces(action.stage));
-    versions_[action.stage.value].Use(action.microbatch);
+    groups_.ReleaseWeights();
     return boundaries_.PassOn(BoundaryFlow::kForward, copy != kNone ? copy : span.first, span.last);
   }
 
@@ -200,11 +199,8 @@ class StepGraphBuilder {
     }
     writer_.Hold(span.first, span.last, MemoryKind::kWorkspace,
                  writer_.CostOf(action.stage).backward_workspace);
-    if (whole) {
-      ReleaseVersion(action);
-    } else {
-      residence_.KeepForWeightsOnly();
-    }
+    groups_.ReleaseWeights();
+    if (!whole) residence_.KeepForWeightsOnly();
     return boundaries_.PassOn(BoundaryFlow::kBackward, copy != kNone ? copy : span.first,
                               span.last);
   }
@@ -222,14 +218,8 @@ class StepGraphBuilder {
     }
     writer_.Hold(span.first, span.last, MemoryKind::kWorkspace,
                  writer_.CostOf(action.stage).backward_workspace);
-    ReleaseVersion(action);
+    groups_.ReleaseWeights();
     return absl::OkStatus();
-  }
-
-  void ReleaseVersion(const Action& action) {
-    if (!versions_[action.stage.value].Release(action.microbatch)) return;
-    writer_.Change(writer_.last(), TaskMoment::kEnd, MemoryKind::kWeightVersions,
-                   writer_.CostOf(action.stage).parameters * -1);
   }
 
   // Waits for all other workers that come to the same meeting: a message to one of them and back.
@@ -244,11 +234,7 @@ class StepGraphBuilder {
 
   void WriteUpdate(StageId stage) {
     groups_.PrepareStep({0, std::numeric_limits<int>::max()});
-    const int update = writer_.AddOnLane(TaskRole::kCompute, writer_.CostOf(stage).step);
-    if (versions_[stage.value].Update()) {
-      writer_.Change(update, TaskMoment::kBegin, MemoryKind::kWeightVersions,
-                     writer_.CostOf(stage).parameters);
-    }
+    groups_.StashWeights(writer_.AddOnLane(TaskRole::kCompute, writer_.CostOf(stage).step));
   }
 
   const Schedule& schedule_;
@@ -262,7 +248,6 @@ class StepGraphBuilder {
   int norm_ = kNone;
   // Of the program that is being written:
   int last_reduction_ = kNone;
-  std::vector<VersionBook> versions_;  // [stage]
 };
 
 }  // namespace

@@ -183,7 +183,7 @@ void HoldStage(const SimulationInput& input, const StepAccounts& accounts, int s
   memory[steps_on_host ? accounts.host() : worker][MemoryKind::kOptimizer] += cost.optimizer_state;
   for (const PlannedGroup& planned : plan.groups) {
     const GroupKind kind = planned.group.kind;
-    if (kind == GroupKind::kActivations || !IsSwap(planned.choice.placement)) continue;
+    if (IsPassing(kind) || !IsSwap(planned.choice.placement)) continue;
     if (kind == GroupKind::kOptimizerState && steps_on_host) continue;
     HoldAway(planned, accounts, worker, memory);
   }

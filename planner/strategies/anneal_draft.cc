@@ -107,6 +107,10 @@ class Annealer {
         if (steps) ChangeWeights(stage);
         return;
       default:
+        if (!stage.weight_versions.empty() && Roll(2) == 0) {
+          ChangeVersion(stage);
+          return;
+        }
         stage.activations[Roll(static_cast<int>(stage.activations.size()))] = RollPlacement();
     }
   }
@@ -116,6 +120,12 @@ class Annealer {
     Placement& layer = layers[Roll(static_cast<int>(layers.size()))];
     const Placement placement = RollPlacement();
     if (placement != Placement::kRecompute) layer = placement;
+  }
+
+  void ChangeVersion(StageDraft& stage) {
+    const Placement placement = RollPlacement();
+    if (placement == Placement::kRecompute) return;
+    stage.weight_versions[Roll(static_cast<int>(stage.weight_versions.size()))] = placement;
   }
 
   void ChangeStep(StageDraft& stage) {

@@ -126,6 +126,7 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
                           Search(simulator, std::move(mapped.draft), kept.score.step));
   SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, improved));
   absl::StatusOr<PlannedStep> best = PlannedOf(problem, std::move(improved), "auto");
+  if (best.ok() && mapped.found) best->map = ProofOf(problem.score, *mapped.found);
   for (const MemoryStrategy& strategy : MemoryStrategies()) {
     if (MakesDrafts(strategy.name)) continue;
     absl::StatusOr<PlannedStep> other = strategy.plan(problem);

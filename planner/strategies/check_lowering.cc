@@ -51,7 +51,7 @@ absl::Status CheckActions(const Schedule& schedule, const MemoryPlan& plan) {
       }
       if (action.kind != ActionKind::kUpdate) continue;
       for (const auto& [group, choice] : plan.stages[action.stage.value].groups) {
-        if (group.kind == GroupKind::kActivations || !IsSwap(choice.placement)) continue;
+        if (IsPassing(group.kind) || !IsSwap(choice.placement)) continue;
         return absl::FailedPreconditionError(absl::StrCat(
             GroupKindName(group.kind), " of stage ", action.stage.value, " cannot be away: worker ",
             worker, " has ", ToString(action), ", which needs them in the middle of the step"));

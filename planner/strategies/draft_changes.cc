@@ -51,7 +51,10 @@ class ChangeWriter {
         draft_(draft),
         stages_(std::move(stages)),
         weights_(weights),
-        possible_(PossiblePlacements(problem, draft.mapping)) {
+        possible_(PossiblePlacements(problem, draft.mapping)),
+        stashes_(std::any_of(stages_.begin(), stages_.end(), [&](StageId stage) {
+          return !draft.stages[stage.value].weight_versions.empty();
+        })) {
     for (const std::vector<DraftMove>& moves : UpdateMoves(problem)) {
       for (const DraftMove& move : moves) steps_.push_back(StageId(move.stage));
     }
@@ -67,6 +70,7 @@ class ChangeWriter {
         Shifts(&StageDraft::gradients, from);
         Shifts(&StageDraft::parameters, from);
       }
+      if (stashes_) Shifts(&StageDraft::weight_versions, from);
       Shifts(&StageDraft::activations, from);
     }
     Runs();
@@ -90,13 +94,15 @@ class ChangeWriter {
   }
 
   void Shifts(Layers layers, Placement from) {
-    const bool weights = layers != &StageDraft::activations;
+    const bool activations = layers == &StageDraft::activations;
+    // They go with an UPDATE, which the others do not; and a STEP has none of them.
+    const bool steps = !activations && layers != &StageDraft::weight_versions;
     for (const Placement to : possible_) {
-      if (to == from || (weights && to == Placement::kRecompute)) continue;
+      if (to == from || (!activations && to == Placement::kRecompute)) continue;
       for (const Part part : kParts) {
         Try([&](StageId stage, StageDraft& draft) {
           // Optimizer state that no STEP uses stays where it is; weights that an UPDATE may, too.
-          if (weights && !HasStep(stage)) return;
+          if (steps && !HasStep(stage)) return;
           Shift(draft.*layers, from, to, CountOf(draft.*layers, from, part));
         });
       }
@@ -117,6 +123,10 @@ class ChangeWriter {
     for (const int by : {1, -1}) {
       Step(&StageDraft::activations, &SwapTiming::actions_to_come_back, by);
       Step(&StageDraft::activations, &SwapTiming::forwards_to_leave, by);
+      if (stashes_) {
+        Step(&StageDraft::weight_versions, &SwapTiming::actions_to_come_back, by);
+        Step(&StageDraft::weight_versions, &SwapTiming::forwards_to_leave, by);
+      }
       Step(&StageDraft::optimizer_state, &SwapTiming::actions_before_step, 2 * by);
       Step(&StageDraft::optimizer_state, &SwapTiming::groups_ahead, by);
     }
@@ -169,6 +179,7 @@ class ChangeWriter {
   const std::vector<StageId> stages_;
   const WeightSearch weights_;
   const std::vector<Placement> possible_;
+  const bool stashes_;          // weight versions
   std::vector<StageId> steps_;  // stages that step at their end
   std::vector<DraftPlan> changes_;
 };

@@ -19,6 +19,8 @@ std::vector<Placement> StageDraft::*MemberOf(GroupKind kind) {
       return &StageDraft::gradients;
     case GroupKind::kOptimizerState:
       return &StageDraft::optimizer_state;
+    case GroupKind::kWeightVersions:
+      return &StageDraft::weight_versions;
   }
   return &StageDraft::activations;
 }
@@ -84,12 +86,14 @@ class StagePlanWriter {
         if (StepBlockOf(first) != StepBlockOf(next)) return false;
         if (StepBlockOf(first) != kNotStreamed) return true;
         return !IsSwap(placement) || within(draft_.swap_run);
+      case GroupKind::kWeightVersions:
+        return !IsSwap(placement) || within(draft_.swap_run);
     }
     return false;
   }
 
   void AddRuns(GroupKind kind) {
-    const int layers = stage_.end - stage_.begin;
+    const auto layers = static_cast<int>(PlacementsOf(draft_, kind).size());
     for (int begin = 0; begin < layers;) {
       int end = begin + 1;
       while (end < layers && GoTogether(kind, begin, end)) ++end;
@@ -101,7 +105,9 @@ class StagePlanWriter {
 
   // `steps`: by itself, so that even without bytes it needs a group.
   void Add(GroupKind kind, const StageRange& layers, Placement placement, bool steps) {
-    PlannedGroup planned{.group = GroupOf(problem_.profile, stage_, kind, layers),
+    PlannedGroup planned{.group = placement == Placement::kRecompute
+                                      ? DroppedGroupOf(problem_.profile, stage_, layers)
+                                      : GroupOf(problem_.profile, stage_, kind, layers),
                          .choice = {.placement = placement}};
     const bool empty = planned.group.bytes == Bytes(0);
     if (empty && !steps) return;
@@ -125,11 +131,16 @@ DraftPlan KeepingDraft(const PlanningProblem& problem) {
   const int workers = WorkerCount(problem.schedule);
   DraftPlan draft{
       .mapping = problem.mapping.value_or(IdentityMapping(workers * problem.schedule.replicas))};
+  const std::vector<int> versions = PeakWeightVersions(problem.schedule);
   for (const StageRange& stage : problem.partition.stages) {
     const auto layers = static_cast<size_t>(stage.end - stage.begin);
     const std::vector<Placement> kept(layers, Placement::kKeep);
-    draft.stages.push_back(
-        {.activations = kept, .parameters = kept, .gradients = kept, .optimizer_state = kept});
+    const bool stashes = versions[draft.stages.size()] > 1;
+    draft.stages.push_back({.activations = kept,
+                            .parameters = kept,
+                            .gradients = kept,
+                            .optimizer_state = kept,
+                            .weight_versions = stashes ? kept : std::vector<Placement>()});
   }
   draft.lenders.resize(static_cast<size_t>(workers));
   return draft;

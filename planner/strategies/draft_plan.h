@@ -17,6 +17,9 @@ struct StageDraft {
   std::vector<Placement> gradients;
   // Means nothing with an update on the host, which holds it then.
   std::vector<Placement> optimizer_state;
+  // Likewise, of each stashed version of the layer's weights; empty where the schedule stashes
+  // none.
+  std::vector<Placement> weight_versions;
   UpdatePlace update = UpdatePlace::kDevice;
   int recompute_run = 1;  // most neighbouring layers in one group; 0: all
   int swap_run = 1;       // likewise; of activations and optimizer state

@@ -44,7 +44,9 @@ std::vector<int> MostAway(const Schedule& schedule) {
 bool Fits(const SimulatedDraft& simulated) { return simulated.score.excess == Bytes(0); }
 
 DraftSimulator::DraftSimulator(const PlanningProblem& problem)
-    : problem_(problem), away_(MostAway(problem.schedule)) {}
+    : problem_(problem), away_(MostAway(problem.schedule)) {
+  versions_ = PeakWeightVersions(problem.schedule);
+}
 
 Bytes DraftSimulator::CapacityOf(int worker) const {
   return problem_.capacity.empty() ? Bytes(0) : problem_.capacity[worker];
@@ -109,9 +111,12 @@ Bytes DraftSimulator::ParkedBy(const DraftPlan& draft, int worker) const {
     for (int index = 0; index < kGroupKinds; ++index) {
       const auto kind = static_cast<GroupKind>(index);
       const std::vector<Placement>& placements = PlacementsOf(decided, kind);
-      const int times = kind == GroupKind::kActivations ? away_[stage.value] : 1;
-      for (int layer = layers.begin; layer < layers.end; ++layer) {
-        if (placements[layer - layers.begin] != Placement::kPeerSwap) continue;
+      const int times = kind == GroupKind::kActivations      ? away_[stage.value]
+                        : kind == GroupKind::kWeightVersions ? versions_[stage.value]
+                                                             : 1;
+      for (size_t place = 0; place < placements.size(); ++place) {
+        if (placements[place] != Placement::kPeerSwap) continue;
+        const int layer = layers.begin + static_cast<int>(place);
         parked += GroupOf(problem_.profile, layers, kind, {layer, layer + 1}).bytes * times;
       }
     }

@@ -58,6 +58,7 @@ class DraftSimulator {
 
   const PlanningProblem& problem_;
   std::vector<int> away_;
+  std::vector<int> versions_;  // [stage]: of the weights, at most, all of which may be away
   int simulations_ = 0;
   // The latest answer of OwnPeaks.
   DraftPlan kept_;

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <tuple>
 #include <utility>
 
 #include "planner/status.h"
 #include "planner/strategies/check_lowering.h"
+#include "planner/weight_stashes.h"
 
 namespace siphon {
 namespace {
@@ -41,6 +43,7 @@ class ProgramLowering {
       : microbatches_(schedule.microbatches),
         program_(schedule.programs[worker]),
         options_(options),
+        stashes_(FindWeightStashes(schedule, WorkerId(worker))),
         lives_(schedule.worker_of_stage.size() * static_cast<size_t>(schedule.microbatches)),
         ends_(schedule.worker_of_stage.size()) {
     FindSlots();
@@ -62,6 +65,7 @@ class ProgramLowering {
       for (int place = slots_[slot]; place < end; ++place) {
         const Action& action = program_[place];
         if (action.kind == ActionKind::kStep) WriteSteps(lowered, action.stage);
+        if (action.kind == ActionKind::kUpdate) WriteLeaving(lowered, place);
         lowered.push_back(action);
         if (action.kind != ActionKind::kStep) continue;
         for (const Action& out : ends_[action.stage.value].behind_step) lowered.push_back(out);
@@ -136,7 +140,9 @@ class ProgramLowering {
   void AddGroup(StageId stage, GroupId group, const PlannedGroup& planned) {
     if (planned.choice.placement == Placement::kKeep) return;
     if (planned.group.kind == GroupKind::kOptimizerState) return;  // AddStepUnits
-    if (planned.group.kind != GroupKind::kActivations) {
+    if (planned.group.kind == GroupKind::kWeightVersions) {
+      AddVersions(stage, group);
+    } else if (planned.group.kind != GroupKind::kActivations) {
       if (WeightsOf(stage) == WeightResidence::kLayerByLayer) {
         AddStreamed(stage, group, planned.group.kind);
       } else {
@@ -189,6 +195,52 @@ class ProgramLowering {
     before_[life.forward].forward.push_back(As(action, ActionKind::kSwapOut));
     before_[gone].leaving.push_back(As(action, ActionKind::kSwapOutEnd));
     before_[back].coming.push_back({life.backward, As(action, ActionKind::kSwapIn)});
+  }
+
+  // The last slot that is not behind the place.
+  int SlotOf(int place) const {
+    return static_cast<int>(std::upper_bound(slots_.begin(), slots_.end(), place) -
+                            slots_.begin()) -
+           1;
+  }
+
+  void AddVersions(StageId stage, GroupId group) {
+    for (const WeightStash& stash : stashes_.stashes) {
+      if (stash.stage != stage) continue;
+      AddVersion(stash, {.stage = stage, .microbatch = stash.update, .group = group});
+    }
+  }
+
+  // Leaves from behind the UPDATE that makes the version on, if its own one comes later than the
+  // next slot, and is gone before its own one, or before the forwards behind it.
+  void AddVersion(const WeightStash& stash, const Action& action) {
+    const SwapTiming timing = TimingOf(stash.stage);
+    const int update = SlotOf(stash.begin);
+    const int used = SlotOf(stash.first_use);
+    const int out = stash.born < 0 ? 0 : SlotOf(stash.born) + 1;
+    int gone = update + 1;
+    if (timing.forwards_to_leave > 1) {
+      const auto next = std::upper_bound(forwards_.begin(), forwards_.end(), update);
+      const auto waited =
+          std::min<std::ptrdiff_t>(timing.forwards_to_leave, forwards_.end() - next);
+      if (waited > 0) gone = *(next + waited - 1);
+    }
+    const int back = used - timing.actions_to_come_back;
+    if (out > update || back <= update + 1) return;
+    before_[out].leaving.push_back(As(action, ActionKind::kSwapOut));
+    if (gone > update + 1 && gone < back) {
+      before_[gone].leaving.push_back(As(action, ActionKind::kSwapOutEnd));
+    } else {
+      leaving_[stash.begin].push_back(As(action, ActionKind::kSwapOutEnd));
+    }
+    before_[back].coming.push_back({used, As(action, ActionKind::kSwapIn)});
+  }
+
+  // What has to be gone before the UPDATE at that place.
+  void WriteLeaving(std::vector<Action>& lowered, int place) const {
+    const auto found = leaving_.find(place);
+    if (found == leaving_.end()) return;
+    lowered.insert(lowered.end(), found->second.begin(), found->second.end());
   }
 
   // Slots of all actions that need such a group of the stage.
@@ -393,6 +445,8 @@ class ProgramLowering {
   const int microbatches_;
   const std::vector<Action>& program_;
   const LowerMemoryOptions& options_;
+  const WeightStashes stashes_;
+  std::map<int, std::vector<Action>> leaving_;  // [place of an UPDATE]
   std::vector<int> slots_;     // places, ascending; the last is the end of the program
   std::vector<int> forwards_;  // slots with a forward
   std::vector<Life> lives_;    // [stage, microbatch]

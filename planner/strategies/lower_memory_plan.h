@@ -14,6 +14,8 @@ namespace siphon {
 struct SwapTiming {
   // SWAP_OUT_END stands before so many of the worker's forwards behind the F. 0: right behind the
   // F, so that what comes in for the next backward finds room.
+  // Of weight versions, behind the UPDATE that replaces them; 0 and 1: right before that, so that
+  // it overwrites them and no memory is taken.
   int forwards_to_leave = 1;
   // SWAP_IN stands so many compute actions before the one that needs the tensors. 0: right before
   // it, so that only the backward of the layers behind hides the copy.
@@ -52,6 +54,9 @@ struct LowerMemoryOptions {
 // - activations leave behind their F and are back for their B or I; those of a microbatch whose
 //   backward follows its forward directly stay, and where copies out have until the next forward,
 //   those without one in between, since nothing would use the room;
+// - a weight version goes as soon as it is made, and is back for the first action that goes by it
+//   behind the UPDATE which replaces it; it stays where that follows too soon for it to be away
+//   in between;
 // - parameters, gradients and optimizer state are in from their first use to their last, and away
 //   in between where the worker does other things for long enough; or parameters and gradients are
 //   in layer by layer (a compound cell with several actions of the stage has all of them);

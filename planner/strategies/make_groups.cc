@@ -38,10 +38,18 @@ TensorGroup GroupOf(const ModelProfile& profile, const StageRange& stage, GroupK
   TensorGroup group{.kind = kind, .layers = layers};
   for (int index = layers.begin; index < layers.end; ++index) {
     const LayerProfile& layer = profile.layers[index];
-    group.bytes += kind == GroupKind::kParameters  ? layer.parameters
-                   : kind == GroupKind::kGradients ? layer.gradients
-                                                   : layer.optimizer_state;
+    group.bytes += kind == GroupKind::kGradients        ? layer.gradients
+                   : kind == GroupKind::kOptimizerState ? layer.optimizer_state
+                                                        : layer.parameters;
   }
+  return group;
+}
+
+TensorGroup DroppedGroupOf(const ModelProfile& profile, const StageRange& stage,
+                           const StageRange& layers) {
+  TensorGroup group = GroupOf(profile, stage, GroupKind::kActivations, layers);
+  if (layers.end == stage.end) return group;
+  group.input = std::min(group.bytes, group.input + SavedBefore(profile, stage, layers.end));
   return group;
 }
 
@@ -50,6 +58,7 @@ MemoryPlan KeepEverything(const ModelProfile& profile, const StagePartition& par
   for (const StageRange& stage : partition.stages) {
     StagePlan& planned = plan.stages.emplace_back();
     for (int kind = 0; kind < kGroupKinds; ++kind) {
+      if (static_cast<GroupKind>(kind) == GroupKind::kWeightVersions) continue;
       for (int layer = stage.begin; layer < stage.end; ++layer) {
         const TensorGroup group =
             GroupOf(profile, stage, static_cast<GroupKind>(kind), {layer, layer + 1});

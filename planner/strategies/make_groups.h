@@ -18,8 +18,14 @@ namespace siphon {
 TensorGroup GroupOf(const ModelProfile& profile, const StageRange& stage, GroupKind kind,
                     const StageRange& layers);
 
-// Everything kept, in a group a layer and kind (GroupKind's order, then layers). Layers that have
-// nothing of a kind have no group of it.
+// The activations of layers that are dropped together, while what is behind them in the stage is
+// not dropped with them: a tensor that the layer behind saves too, or is computed from again,
+// stays. So it counts as input.
+TensorGroup DroppedGroupOf(const ModelProfile& profile, const StageRange& stage,
+                           const StageRange& layers);
+
+// Everything kept, in a group a layer and kind (GroupKind's order, then layers), without weight
+// versions, which not every schedule has. Layers that have nothing of a kind have no group of it.
 MemoryPlan KeepEverything(const ModelProfile& profile, const StagePartition& partition);
 
 }  // namespace siphon

@@ -199,6 +199,20 @@ absl::StatusOr<DraftPlan> MapToLenders(const PlanningProblem& problem,
   return draft;
 }
 
+MapProof ProofOf(MappingScore score, const FoundMap& found) {
+  // Maps that are as good but for the links between neighbours are no better for a reader.
+  const bool least =
+      found.bound.missing == found.cost.missing && found.bound.time == found.cost.time;
+  return {.score = score,
+          .missing = found.cost.missing,
+          .time = found.cost.time,
+          .least_missing = found.bound.missing,
+          .least_time = found.bound.time,
+          .proven = found.proven || least,
+          .evaluated = found.evaluations,
+          .bounded = found.parts};
+}
+
 absl::StatusOr<MappedDraft> MapByStepTime(DraftSimulator& simulator, SimulatedDraft draft,
                                           int64_t most_evaluations) {
   const PlanningProblem& problem = simulator.problem();

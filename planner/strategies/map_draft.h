@@ -23,6 +23,9 @@ struct MappedDraft {
   std::optional<FoundMap> found;  // none: not searched
 };
 
+// For a plan's reader.
+MapProof ProofOf(MappingScore score, const FoundMap& found);
+
 // Searches the map on which the draft's step is the shortest (MappingScore::kStepTime): what does
 // not fit first, then the simulated step with lenders assigned anew on every map, then neighbours
 // that are linked. Begins with the draft's own map; simulates `most_evaluations` maps at most, each

@@ -63,6 +63,26 @@ MoveLists OptimizerStateMoves(const PlanningProblem& problem, Placement to) {
   return lists;
 }
 
+MoveLists WeightVersionMoves(const PlanningProblem& problem, Placement to) {
+  MoveLists lists;
+  const std::vector<int> versions = PeakWeightVersions(problem.schedule);
+  for (const std::vector<StageId>& stages : StagesOfWorkers(problem)) {
+    std::vector<DraftMove>& moves = lists.emplace_back();
+    for (const StageId stage : stages) {
+      if (versions[stage.value] == 1) continue;
+      const StageRange& layers = problem.partition.stages[stage.value];
+      for (int layer = layers.begin; layer < layers.end; ++layer) {
+        if (problem.profile.layers[layer].parameters == Bytes(0)) continue;
+        moves.push_back({.stage = stage.value,
+                         .kind = GroupKind::kWeightVersions,
+                         .layer = layer - layers.begin,
+                         .to = to});
+      }
+    }
+  }
+  return lists;
+}
+
 MoveLists UpdateMoves(const PlanningProblem& problem) {
   MoveLists lists;
   for (const std::vector<StageId>& stages : StagesOfWorkers(problem)) {

@@ -21,7 +21,11 @@ MoveLists ActivationMoves(const PlanningProblem& problem, Placement to, LayerOrd
 // (UPDATE) or never.
 MoveLists OptimizerStateMoves(const PlanningProblem& problem, Placement to);
 
-// Each stage's optimizer step to the host; as above.
+// Each layer's stashed weight versions, the first layers first, which a backward comes to last.
+// None of stages that stash none.
+MoveLists WeightVersionMoves(const PlanningProblem& problem, Placement to);
+
+// Each stage's optimizer step to the host; none of stages that step in the middle or never.
 MoveLists UpdateMoves(const PlanningProblem& problem);
 
 // First those of `first`, then those of `then`. Requires: of the same workers.

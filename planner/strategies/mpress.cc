@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "planner/memory/memory_kind.h"
 #include "planner/status.h"
 #include "planner/strategies/make_groups.h"
+#include "planner/strategies/map_draft.h"
 #include "planner/strategies/mpress_assign.h"
 #include "planner/strategies/mpress_emulator.h"
 #include "planner/strategies/mpress_give.h"
@@ -28,13 +30,26 @@ constexpr int kAll = std::numeric_limits<int>::max();
 // What a worker gives up first when the first assignment is not enough.
 enum class First { kOptimizerState, kHostSwap };
 
+// Everything, and weight versions where there are any: a group a layer, as for all kinds.
+MemoryPlan KeepAll(const PlanningProblem& problem) {
+  MemoryPlan plan = KeepEverything(problem.profile, problem.partition);
+  const std::vector<int> versions = PeakWeightVersions(problem.schedule);
+  for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
+    if (versions[stage] == 1) continue;
+    const StageRange& layers = problem.partition.stages[stage];
+    for (int layer = layers.begin; layer < layers.end; ++layer) {
+      const TensorGroup group =
+          GroupOf(problem.profile, layers, GroupKind::kWeightVersions, {layer, layer + 1});
+      if (group.bytes > Bytes(0)) plan.stages[stage].groups.push_back({.group = group});
+    }
+  }
+  return plan;
+}
+
 class MpressSearch {
  public:
   MpressSearch(const PlanningProblem& problem, const MpressOptions& options)
-      : problem_(problem),
-        options_(options),
-        emulator_(problem),
-        keep_(KeepEverything(problem.profile, problem.partition)) {}
+      : problem_(problem), options_(options), emulator_(problem), keep_(KeepAll(problem)) {}
 
   absl::StatusOr<PlannedStep> Run() {
     SIPHON_ASSIGN_OR_RETURN(MpressCandidate best, emulator_.Run(keep_));
@@ -44,7 +59,8 @@ class MpressSearch {
     return PlannedStep{.memory = std::move(best.memory),
                        .mapping = emulator_.mapping(),
                        .schedule = std::move(best.schedule),
-                       .simulated = std::move(best.simulated)};
+                       .simulated = std::move(best.simulated),
+                       .map = map_};
   }
 
  private:
@@ -82,8 +98,9 @@ class MpressSearch {
     for (int worker = 0; worker < workers; ++worker) {
       const Bytes spare = emulator_.SpareOf(kept, worker);
       if (spare < Bytes(0) - average) {
-        const Bytes activations = kept.peak[worker][MemoryKind::kActivations];
-        demand.workers.push_back({.parked = std::min(Bytes(0) - spare, activations)});
+        const Bytes movable = kept.peak[worker][MemoryKind::kActivations] +
+                              kept.peak[worker][MemoryKind::kWeightVersions];
+        demand.workers.push_back({.parked = std::min(Bytes(0) - spare, movable)});
       } else {
         const Bytes lendable = std::max(spare, emulator_.SpareOf(saved.simulated, worker));
         demand.workers.push_back({.lendable = std::max(Bytes(0), lendable)});
@@ -93,6 +110,7 @@ class MpressSearch {
         FoundMap found,
         MapDevices(problem_.topology,
                    {.demand = std::move(demand), .neighbours = PipelineNeighbours(workers, 1)}));
+    map_ = ProofOf(MappingScore::kSwapTime, found);
     emulator_.MapTo(std::move(found.mapping));
     return absl::OkStatus();
   }
@@ -249,6 +267,7 @@ class MpressSearch {
   MpressEmulator emulator_;
   const MemoryPlan keep_;
   MpressFacts facts_;
+  std::optional<MapProof> map_;
 };
 
 }  // namespace

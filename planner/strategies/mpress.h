@@ -22,7 +22,8 @@ struct MpressOptions {
 // The plan of MPress (Zhou et al., HPCA 2023, section III.D), as published:
 // 1. Live intervals, from a step that keeps everything (footnote 1).
 // 2. The activations of the workers that are too full go to the host or are recomputed, each group
-//    (a layer) by its own times; optimizer state goes to the host as far as that is not enough.
+//    (a layer) by its own times, and the weights that they stash to the host; optimizer state goes
+//    to the host as far as that is not enough.
 // 3. The worker whose groups add most time gives those that add most to lenders, as far as these
 //    have spare memory, or recomputes what it swaps to the host, and the simulator keeps the change
 //    if the step is faster: until nothing is.

@@ -29,7 +29,7 @@ std::vector<Candidate> CandidatesOf(const PlanningProblem& problem, const Device
     if (!saves[worker]) continue;
     const std::vector<PlannedGroup>& groups = plan.stages[stage].groups;
     for (int group = 0; group < static_cast<int>(groups.size()); ++group) {
-      if (groups[group].group.kind != GroupKind::kActivations) continue;
+      if (!IsPassing(groups[group].group.kind)) continue;
       candidates.push_back(
           {stage, group, mapping.device_of_worker[worker], facts.live_intervals[stage][group]});
     }
@@ -50,7 +50,8 @@ MemoryPlan AssignWithoutPeers(const PlanningProblem& problem, const DeviceMappin
   std::map<int, Nanos> uplink_use;
   for (const Candidate& candidate : CandidatesOf(problem, mapping, plan, facts, saves)) {
     auto& [group, choice] = plan.stages[candidate.stage].groups[candidate.group];
-    TensorTimes times{.live_interval = candidate.live_interval, .recompute = group.recompute};
+    TensorTimes times{.live_interval = candidate.live_interval};
+    if (group.kind == GroupKind::kActivations) times.recompute = group.recompute;
     Nanos* use = nullptr;
     Nanos one_way;
     if (const std::optional<HostPaths> host = HostPathsOf(problem, candidate.device)) {

@@ -16,7 +16,8 @@ struct MpressFacts {
 };
 
 // MPress's first assignment (section III.D): all activations of the workers that `saves[worker]`
-// names go to the host or are recomputed, whichever adds less by MpressChoice; lenders come later.
+// names go to the host or are recomputed, whichever adds less by MpressChoice, and their stashed
+// weight versions, which nothing computes again, to the host; lenders come later.
 // The longest live intervals are served first. Devices of one PCIe switch share its uplink: what
 // they swap for one microbatch must pass within one slot, and copies that no longer do are not
 // hidden at all. (The paper compares each tensor alone and lets its emulator find out; ours would

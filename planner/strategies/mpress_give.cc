@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "planner/placement_bytes.h"
 #include "planner/strategies/mpress_rule.h"
 #include "planner/strategies/mpress_times.h"
 
@@ -30,9 +31,9 @@ std::vector<Movable> MovableOf(const MpressEmulator& emulator, const MemoryPlan&
       const TensorGroup& facts = groups[group].group;
       const Placement placement = groups[group].choice.placement;
       const bool moves = placement == Placement::kRecompute || placement == Placement::kHostSwap;
-      if (facts.kind != GroupKind::kActivations || !moves) continue;
-      TensorTimes times{.live_interval = live_intervals[stage.value][group],
-                        .recompute = facts.recompute};
+      if (!IsPassing(facts.kind) || !moves) continue;
+      TensorTimes times{.live_interval = live_intervals[stage.value][group]};
+      if (facts.kind == GroupKind::kActivations) times.recompute = facts.recompute;
       if (host) times.host_swap = RoundTrip(facts.bytes, host->out, host->in);
       movable.push_back({MpressOverhead(times, placement), stage.value, group});
     }
@@ -43,16 +44,27 @@ std::vector<Movable> MovableOf(const MpressEmulator& emulator, const MemoryPlan&
   return movable;
 }
 
-// What a device without a worker has left; `live` is [worker].
+// [stage]: how often tensors are there at once: activations as often as the worker's are.
+std::vector<LiveCopies> CopiesAtOnce(const Schedule& schedule) {
+  const std::vector<int> live = PeakLiveActivations(schedule);
+  const std::vector<int> versions = PeakWeightVersions(schedule);
+  std::vector<LiveCopies> copies;
+  for (size_t stage = 0; stage < versions.size(); ++stage) {
+    copies.push_back({.microbatches = live[schedule.worker_of_stage[stage].value],
+                      .weight_versions = versions[stage] - 1});
+  }
+  return copies;
+}
+
+// What a device without a worker has left; `live` is [stage].
 Bytes SpareOfIdleDevice(const PlanningProblem& problem, DeviceId device, const MemoryPlan& memory,
-                        const std::vector<int>& live) {
+                        const std::vector<LiveCopies>& live) {
   const Bytes all = problem.topology.devices[device.value].memory;
   Bytes spare = all == Bytes(0) ? kPlenty : all;
   for (size_t stage = 0; stage < memory.stages.size(); ++stage) {
-    const int worker = problem.schedule.worker_of_stage[stage].value;
     for (const auto& [group, choice] : memory.stages[stage].groups) {
       for (const Stripe& stripe : choice.stripes) {
-        if (stripe.lender == device) spare -= stripe.bytes * live[worker];
+        if (stripe.lender == device) spare -= stripe.bytes * CopiesAway(group.kind, live[stage]);
       }
     }
   }
@@ -60,7 +72,7 @@ Bytes SpareOfIdleDevice(const PlanningProblem& problem, DeviceId device, const M
 }
 
 std::vector<Lender> LendersOf(const MpressEmulator& emulator, const MpressCandidate& current,
-                              int worker, const std::vector<int>& live) {
+                              int worker, const std::vector<LiveCopies>& live) {
   std::vector<Lender> lenders;
   const std::vector<DeviceId>& devices = emulator.mapping().device_of_worker;
   for (const PeerPath& path : PeerPathsOf(emulator.problem(), devices[worker])) {
@@ -88,16 +100,17 @@ GivenToLenders GiveToLenders(const MpressEmulator& emulator, const MpressCandida
                              const std::vector<std::vector<Nanos>>& live_intervals, int worker,
                              int most, MpressStriping striping) {
   const PlanningProblem& problem = emulator.problem();
-  const std::vector<int> live = PeakLiveActivations(problem.schedule);
+  const std::vector<LiveCopies> live = CopiesAtOnce(problem.schedule);
   std::vector<Lender> lenders = LendersOf(emulator, current, worker, live);
   GivenToLenders given{.memory = current.memory};
   for (const Movable& movable : MovableOf(emulator, current.memory, live_intervals, worker)) {
     if (given.groups == most) break;
     auto& [group, choice] = given.memory.stages[movable.stage].groups[movable.group];
-    auto stripes = StripesWithin({group.bytes, live[worker]}, lenders,
-                                 problem.topology.copy_engines, striping, problem.granule);
+    const int copies = CopiesAway(group.kind, live[movable.stage]);
+    auto stripes = StripesWithin({group.bytes, copies}, lenders, problem.topology.copy_engines,
+                                 striping, problem.granule);
     if (!stripes) continue;
-    TakeRoom(*stripes, live[worker], lenders);
+    TakeRoom(*stripes, copies, lenders);
     choice = {.placement = Placement::kPeerSwap, .stripes = *std::move(stripes)};
     ++given.groups;
   }

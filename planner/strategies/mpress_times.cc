@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 
 #include "absl/numeric/int128.h"
 #include "planner/layer_cost.h"
+#include "planner/weight_stashes.h"
 
 namespace siphon {
 namespace {
@@ -62,6 +64,76 @@ Nanos BehindGroup(const std::vector<LayerCost>& layers, const StageRange& stage,
   return time;
 }
 
+// The last action before the stash's UPDATE that has gone by its version; kNone: none has.
+int LastUseAsNewest(const std::vector<Action>& program, const WeightStashes& stashes,
+                    const WeightStash& stash) {
+  for (int place = stash.begin - 1; place > stash.born; --place) {
+    const Action& action = program[place];
+    const bool uses = action.stage == stash.stage && IsCompute(action.kind) &&
+                      stashes.At(place) == WeightStashes::kNone;
+    if (uses) return place;
+  }
+  return WeightStashes::kNone;
+}
+
+// From the end of what goes by weights while they are the newest, or of the UPDATE that replaces
+// them, until the begin of what goes by them next.
+struct StashGap {
+  ActionKind last = ActionKind::kUpdate;
+  Nanos time;
+};
+
+// [stage], one of each stash.
+std::vector<std::vector<StashGap>> StashGaps(const Schedule& schedule, const SimulatedStep& step) {
+  std::vector<std::vector<StashGap>> gaps(schedule.worker_of_stage.size());
+  for (int worker = 0; worker < WorkerCount(schedule); ++worker) {
+    const WeightStashes stashes = FindWeightStashes(schedule, WorkerId(worker));
+    if (stashes.stashes.empty()) continue;
+    std::map<Action, Nanos> begins;
+    std::map<Action, Nanos> ends;
+    for (const Interval& interval : step.workers[worker]) {
+      if (interval.kind != IntervalKind::kBusy) continue;
+      begins.try_emplace(interval.action, interval.begin);
+      ends[interval.action] = interval.end;
+    }
+    const std::vector<Action>& program = schedule.programs[worker];
+    for (const WeightStash& stash : stashes.stashes) {
+      const int newest = LastUseAsNewest(program, stashes, stash);
+      const Action& last = program[newest == WeightStashes::kNone ? stash.begin : newest];
+      const auto from = ends.find(last);
+      const auto to = begins.find(program[stash.first_use]);
+      if (from == ends.end() || to == begins.end()) continue;  // takes no time
+      gaps[stash.stage.value].push_back({last.kind, to->second - from->second});
+    }
+  }
+  return gaps;
+}
+
+// The shortest of the gaps at the group's layers; the whole step without any. What comes next is a
+// backward, which comes to the last layers first; if the last was one, too, it has left these long
+// before its end.
+Nanos ShortestGap(const std::vector<StashGap>& gaps, const std::vector<LayerCost>& layers,
+                  const StageRange& stage, const TensorGroup& group, Nanos whole_step) {
+  Nanos backward_before;
+  Nanos forward_behind;
+  Nanos backward_behind;
+  for (int layer = stage.begin; layer < group.layers.begin; ++layer) {
+    backward_before += WholeBackward(layers[layer - stage.begin]);
+  }
+  for (int layer = group.layers.end; layer < stage.end; ++layer) {
+    forward_behind += layers[layer - stage.begin].forward;
+    backward_behind += WholeBackward(layers[layer - stage.begin]);
+  }
+  Nanos shortest = whole_step;
+  for (const StashGap& gap : gaps) {
+    const Nanos before = gap.last == ActionKind::kUpdate    ? Nanos(0)
+                         : gap.last == ActionKind::kForward ? forward_behind
+                                                            : backward_before;
+    shortest = std::min(shortest, before + gap.time + backward_behind);
+  }
+  return shortest;
+}
+
 }  // namespace
 
 Nanos RoundTrip(Bytes bytes, const SwapPath& out, const SwapPath& in) {
@@ -111,6 +183,7 @@ std::vector<std::vector<Nanos>> LiveIntervals(const PlanningProblem& problem,
                                               const MemoryPlan& plan, const SimulatedStep& step) {
   const std::vector<std::vector<Life>> lives = LivesOf(problem.schedule, step);
   const std::vector<std::vector<LayerCost>> layers = LayerCosts(problem.profile, problem.partition);
+  const std::vector<std::vector<StashGap>> gaps = StashGaps(problem.schedule, step);
   std::vector<std::vector<Nanos>> intervals;
   for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
     Nanos shortest(std::numeric_limits<int64_t>::max());
@@ -120,12 +193,14 @@ std::vector<std::vector<Nanos>> LiveIntervals(const PlanningProblem& problem,
     }
     std::vector<Nanos>& of_stage = intervals.emplace_back();
     for (const auto& [group, choice] : plan.stages[stage].groups) {
+      const StageRange& range = problem.partition.stages[stage];
       const bool lives_by_microbatch =
           group.kind == GroupKind::kActivations && shortest <= step.step_time;
-      of_stage.push_back(
-          lives_by_microbatch
-              ? shortest + BehindGroup(layers[stage], problem.partition.stages[stage], group)
-              : step.step_time);
+      Nanos& interval = of_stage.emplace_back(step.step_time);
+      if (lives_by_microbatch) interval = shortest + BehindGroup(layers[stage], range, group);
+      if (group.kind == GroupKind::kWeightVersions) {
+        interval = ShortestGap(gaps[stage], layers[stage], range, group, step.step_time);
+      }
     }
   }
   return intervals;

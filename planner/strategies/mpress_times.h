@@ -42,7 +42,8 @@ std::vector<PeerPath> PeerPathsOf(const PlanningProblem& problem, DeviceId devic
 
 // [stage][group]: the shortest time in `step`, over all microbatches, from the moment when F is
 // through the group's last layer until the moment when B or I comes to it (MPress, section III.D,
-// footnote 1). Of groups other than activations: the whole step. `step` is of the problem's
+// footnote 1). Of weight versions likewise, from their last use as the newest until their first use
+// behind the UPDATE that replaces them. Of other groups: the whole step. `step` is of the problem's
 // schedule, whatever its memory actions.
 std::vector<std::vector<Nanos>> LiveIntervals(const PlanningProblem& problem,
                                               const MemoryPlan& plan, const SimulatedStep& step);

@@ -1,6 +1,7 @@
 #ifndef SIPHON_PLANNER_STRATEGIES_PLANNING_PROBLEM_H_
 #define SIPHON_PLANNER_STRATEGIES_PLANNING_PROBLEM_H_
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -40,12 +41,28 @@ struct PlanningProblem {
   MappingScore score = MappingScore::kStepTime;
 };
 
+// What a search for the device map knows of the maps that it did not take.
+struct MapProof {
+  MappingScore score = MappingScore::kStepTime;
+  // By `score`, of the plan as it was when its map was chosen: what there was no room for, and the
+  // time; and below which no map is.
+  Bytes missing;
+  Nanos time;
+  Bytes least_missing;
+  Nanos least_time;       // of maps that have no more missing than least_missing
+  bool proven = false;    // no map is better
+  int64_t evaluated = 0;  // maps whose score was calculated
+  int64_t bounded = 0;    // maps of some workers of which all completions were bounded at once
+  friend bool operator==(const MapProof&, const MapProof&) = default;
+};
+
 // A memory plan, what it makes of the schedule, and what the simulator says of it.
 struct PlannedStep {
   MemoryPlan memory;
   DeviceMapping mapping;
   Schedule schedule;  // with memory actions
   SimulatedStep simulated;
+  std::optional<MapProof> map;  // none: the map was given, or not searched
 };
 
 // Errors: InvalidArgument naming what does not belong together.

@@ -41,6 +41,8 @@ Bytes BytesIn(Nanos slot, BytesPerSecond rate, int sharers) {
 
 // What a worker does after another.
 enum class Segment {
+  kVersionsToHost,
+  kVersionsToLenders,  // of the first layers, as many as lenders have room for
   kStateToHost,
   kHiddenToHost,  // activations of the next layers, as many as pass in a slot
   kToLenders,     // of the next layers, as many as lenders have room for
@@ -70,6 +72,24 @@ std::vector<Recipe> Recipes() {
   };
 }
 
+// Also with stashed weight versions sent away first.
+std::vector<Recipe> RecipesWithVersions() {
+  std::vector<Recipe> recipes = Recipes();
+  for (const Segment first : {Segment::kVersionsToHost, Segment::kVersionsToLenders}) {
+    for (Recipe recipe : Recipes()) {
+      recipe.segments.insert(recipe.segments.begin(), first);
+      recipes.push_back(std::move(recipe));
+    }
+  }
+  return recipes;
+}
+
+// What a backward that computes layers again may hold of them.
+enum class BackwardRoom {
+  kSome,   // a few layers at a time, and all of a microbatch whose forward was just before
+  kLeast,  // one layer
+};
+
 class RecipeCook {
  public:
   RecipeCook(DraftSimulator& simulator, const SimulatedDraft& kept)
@@ -78,14 +98,24 @@ class RecipeCook {
         kept_(kept),
         slot_(kept.simulated.step_time.value / problem_.schedule.microbatches) {
     hidden_ = HiddenHostBytes(problem_, kept.draft.mapping, slot_);
+    most_versions_ = PeakWeightVersions(problem_.schedule);
     state_ = OptimizerStateMoves(problem_, Placement::kHostSwap);
+    versions_ = WeightVersionMoves(problem_, Placement::kHostSwap);
     layers_ = ActivationMoves(problem_, Placement::kHostSwap, LayerOrder::kFirstLayersFirst);
   }
 
-  absl::StatusOr<SimulatedDraft> Cook(const Recipe& recipe, const SwapTiming& timing) {
+  bool HasVersions() const {
+    return std::any_of(versions_.begin(), versions_.end(),
+                       [](const std::vector<DraftMove>& moves) { return !moves.empty(); });
+  }
+
+  absl::StatusOr<SimulatedDraft> Cook(const Recipe& recipe, const SwapTiming& timing,
+                                      BackwardRoom room) {
     DraftPlan draft = kept_.draft;
+    const bool least = room == BackwardRoom::kLeast;
     for (StageDraft& stage : draft.stages) {
-      stage.recompute_run = kRecomputeRun;
+      stage.recompute_run = least ? 1 : kRecomputeRun;
+      stage.direct = least ? DirectBackward::kDrop : DirectBackward::kLeave;
       stage.timing = timing;
     }
     SimulatedDraft base = kept_;
@@ -156,6 +186,12 @@ class RecipeCook {
     };
     for (const Segment segment : segments) {
       switch (segment) {
+        case Segment::kVersionsToHost:
+          moves.insert(moves.end(), versions_[worker].begin(), versions_[worker].end());
+          break;
+        case Segment::kVersionsToLenders:
+          AddParkedVersions(worker, parkable, moves);
+          break;
         case Segment::kStateToHost:
           moves.insert(moves.end(), state_[worker].begin(), state_[worker].end());
           break;
@@ -180,6 +216,19 @@ class RecipeCook {
     return moves;
   }
 
+  // Takes what they take of `parkable`.
+  void AddParkedVersions(size_t worker, Bytes& parkable, std::vector<DraftMove>& moves) const {
+    for (DraftMove move : versions_[worker]) {
+      const StageRange& stage = problem_.partition.stages[move.stage];
+      const Bytes bytes =
+          problem_.profile.layers[stage.begin + move.layer].parameters * most_versions_[move.stage];
+      if (bytes > parkable) return;
+      parkable -= bytes;
+      move.to = Placement::kPeerSwap;
+      moves.push_back(move);
+    }
+  }
+
   size_t ParkableLayers(size_t worker, size_t first, Bytes parkable) const {
     Bytes bytes;
     size_t layer = first;
@@ -197,13 +246,16 @@ class RecipeCook {
   const Nanos slot_;
   std::vector<Bytes> hidden_;
   MoveLists state_;
-  MoveLists layers_;  // activations, from the first layers on
+  MoveLists versions_;
+  std::vector<int> most_versions_;  // [stage]: at once, the newest too
+  MoveLists layers_;                // activations, from the first layers on
 };
 
 bool NeedsHost(const Recipe& recipe) {
   return recipe.saves == Saves::kAllWorkers ||
          std::any_of(recipe.segments.begin(), recipe.segments.end(), [](Segment segment) {
-           return segment != Segment::kToLenders && segment != Segment::kRecompute;
+           return segment != Segment::kToLenders && segment != Segment::kVersionsToLenders &&
+                  segment != Segment::kRecompute;
          });
 }
 
@@ -246,11 +298,15 @@ absl::StatusOr<SimulatedDraft> BestStart(DraftSimulator& simulator, const Simula
   RecipeCook cook(simulator, kept);
   const bool host = ReachesHost(simulator.problem(), kept.draft.mapping);
   absl::StatusOr<SimulatedDraft> best = kept;
-  for (const Recipe& recipe : Recipes()) {
-    if (NeedsHost(recipe) && !host) continue;
-    for (const SwapTiming& timing : kTimings) {
-      best = Better(std::move(best), cook.Cook(recipe, timing));
+  const std::vector<Recipe> recipes = cook.HasVersions() ? RecipesWithVersions() : Recipes();
+  for (const BackwardRoom room : {BackwardRoom::kSome, BackwardRoom::kLeast}) {
+    for (const Recipe& recipe : recipes) {
+      if (NeedsHost(recipe) && !host) continue;
+      for (const SwapTiming& timing : kTimings) {
+        best = Better(std::move(best), cook.Cook(recipe, timing, room));
+      }
     }
+    if (!cook.HasVersions() || (best.ok() && Fits(*best))) break;
   }
   return best;
 }

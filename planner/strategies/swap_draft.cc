@@ -17,8 +17,10 @@ absl::StatusOr<SimulatedDraft> SwapToOnePlace(DraftSimulator& simulator, const D
   const PlanningProblem& problem = simulator.problem();
   const MoveLists activations = ActivationMoves(problem, place, LayerOrder::kFirstLayersFirst);
   const MoveLists state = OptimizerStateMoves(problem, place);
+  const MoveLists versions = WeightVersionMoves(problem, place);
   absl::StatusOr<SimulatedDraft> best = absl::ResourceExhaustedError("nothing tried");
-  for (const MoveLists& moves : {Chain(state, activations), Chain(activations, state)}) {
+  for (const MoveLists& moves :
+       {Chain(Chain(versions, state), activations), Chain(activations, Chain(versions, state))}) {
     for (const SwapTiming& timing : kTimings) {
       DraftPlan timed = draft;
       for (StageDraft& stage : timed.stages) stage.timing = timing;

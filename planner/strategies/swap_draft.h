@@ -7,9 +7,9 @@
 namespace siphon {
 
 // The fastest step of those that swap as little as needed to one kind of place, on top of `draft`:
-// optimizer state or activations first, the latter from the first layers on, which are away
-// longest; with copies back that begin right before they are needed, or one or two actions earlier.
-// Errors: as DraftSimulator::Run.
+// weight versions and optimizer state or activations first, the latter from the first layers on,
+// which are away longest; with copies back that begin right before they are needed, or one or two
+// actions earlier. Errors: as DraftSimulator::Run.
 absl::StatusOr<SimulatedDraft> SwapToOnePlace(DraftSimulator& simulator, const DraftPlan& draft,
                                               Placement place);
 

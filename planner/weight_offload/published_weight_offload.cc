@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -59,6 +60,20 @@ double Ratio(Nanos a, Nanos b) {
   return static_cast<double>(a.value) / static_cast<double>(b.value);
 }
 
+// Beyond, the relaxation of the paper's program takes minutes.
+constexpr size_t kMostProgramLayers = 100;
+
+// Errors: none for lack of a solver.
+absl::StatusOr<std::optional<OffloadProgramBound>> ProgramBound(const WeightOffloadProblem& problem,
+                                                                Nanos known) {
+  const bool idles = known > ComputeTime(problem);
+  if (idles && problem.layers.size() > kMostProgramLayers) return std::nullopt;
+  const auto bound = SolveOffloadProgram(problem, {.most_nodes = 1, .known = known});
+  if (absl::IsUnavailable(bound.status())) return std::nullopt;
+  SIPHON_RETURN_IF_ERROR(bound.status());
+  return *bound;
+}
+
 struct SeriesOfTimes {
   const char* name;
   Nanos WeightOffloadTimes::*time;
@@ -69,12 +84,15 @@ constexpr SeriesOfTimes kSeries[] = {{"lower bound", &WeightOffloadTimes::bound}
                                      {"greedy*, no discount", &WeightOffloadTimes::greedy_star},
                                      {"L2L", &WeightOffloadTimes::layer_to_layer}};
 
+// Of a step, with the computation.
+constexpr double kAlmostNoIdle = 1.01;
+
 // The smallest rate from which on the algorithm idles for less than one percent of the step.
 std::string AlmostNoIdle(const Figure& figure, const std::vector<WeightOffloadTimes>& times,
                          const SeriesOfTimes& series) {
   std::optional<double> from;
   for (size_t point = times.size(); point > 0; --point) {
-    if (Ratio(times[point - 1].*series.time, times[point - 1].compute) > 1.01) break;
+    if (Ratio(times[point - 1].*series.time, times[point - 1].compute) > kAlmostNoIdle) break;
     from = figure.x[point - 1];
   }
   if (!from) return absl::StrCat(series.name, ": idle at every rate.");
@@ -99,6 +117,36 @@ std::string WorthOfTheDiscount(const Figure& figure, const std::vector<WeightOff
       "and at least %.2f times (at %g GB/s); the paper: up to 5 times, never "
       "less.",
       most, most_at, least, least_at);
+}
+
+// The paper's curve "ILP".
+void AddProgram(const std::vector<WeightOffloadTimes>& times, Figure& figure) {
+  FigureSeries series{"integer program, section 6", {}};
+  int exact = 0;
+  int solved = 0;
+  size_t idle_end = 0;  // points from this one on have almost no idle
+  for (size_t point = 0; point < times.size(); ++point) {
+    const std::optional<OffloadProgramBound>& program = times[point].program;
+    if (!program) {
+      series.values.push_back(std::nullopt);
+      idle_end = point + 1;
+      continue;
+    }
+    ++solved;
+    exact += program->search == OffloadSearch::kWhole ? 1 : 0;
+    const double ratio = Ratio(program->step_time, times[point].compute);
+    series.values.push_back(ratio);
+    if (ratio > kAlmostNoIdle) idle_end = point + 1;
+  }
+  figure.series.push_back(std::move(series));
+  figure.findings.push_back(absl::StrFormat(
+      "The integer program of section 6: its minimum at %d of %d rates, that of its relaxation at "
+      "%d, not solved at %d (no solver, or more than %d layers).%s",
+      exact, static_cast<int>(times.size()), solved - exact,
+      static_cast<int>(times.size()) - solved, static_cast<int>(kMostProgramLayers),
+      idle_end < times.size()
+          ? absl::StrFormat(" Less than 1 %% idle from %g GB/s on.", figure.x[idle_end])
+          : ""));
 }
 
 }  // namespace
@@ -176,6 +224,8 @@ absl::StatusOr<WeightOffloadTimes> CompareWeightOffload(const WeightOffloadProbl
                           SimulatedTime(problem, trimmed.scheduled.plan, "trimmed greedy"));
   SIPHON_ASSIGN_OR_RETURN(times.layer_to_layer,
                           SimulatedTime(problem, LayerToLayerPlan(problem), "L2L"));
+  SIPHON_ASSIGN_OR_RETURN(times.program, ProgramBound(problem, times.trimmed));
+  if (times.program) times.bound = std::max(times.bound, times.program->step_time);
   return times;
 }
 
@@ -200,6 +250,7 @@ absl::StatusOr<Figure> WeightOffloadFigure4(const WeightOffloadRow& row) {
     }
     figure.findings.push_back(AlmostNoIdle(figure, times, series));
   }
+  AddProgram(times, figure);
   figure.findings.push_back(WorthOfTheDiscount(figure, times));
   for (const std::string& assumption : WeightOffloadAssumptions()) {
     figure.findings.push_back(assumption);

@@ -1,6 +1,7 @@
 #ifndef SIPHON_PLANNER_WEIGHT_OFFLOAD_PUBLISHED_WEIGHT_OFFLOAD_H_
 #define SIPHON_PLANNER_WEIGHT_OFFLOAD_PUBLISHED_WEIGHT_OFFLOAD_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "planner/performance/published_figures.h"
 #include "planner/units.h"
+#include "planner/weight_offload/offload_program_bound.h"
 #include "planner/weight_offload/weight_offload_problem.h"
 
 namespace siphon {
@@ -47,14 +49,18 @@ std::vector<std::string> WeightOffloadAssumptions();
 // Step times of one problem.
 struct WeightOffloadTimes {
   Nanos compute;
-  Nanos bound;
+  Nanos bound;  // the greater of counting's and the program's
+  // Of the paper's integer program; nothing without a solver, or where its relaxation would take
+  // minutes: from 100 layers on, if the trimmed greedy idles.
+  std::optional<OffloadProgramBound> program;
   Nanos trimmed;  // ours
   Nanos greedy;
   Nanos greedy_star;
   Nanos layer_to_layer;
   friend bool operator==(const WeightOffloadTimes&, const WeightOffloadTimes&) = default;
 };
-// All as the plans' simulations give them. Errors: as for CheckWeightOffloadProblem.
+// All as the plans' simulations give them; the program relaxed, unless a plan proves its minimum.
+// Errors: as for CheckWeightOffloadProblem.
 absl::StatusOr<WeightOffloadTimes> CompareWeightOffload(const WeightOffloadProblem& problem);
 
 // Figure 4: step time against the rate of the link, 0.5 to 12 GB/s, for a row of Table 1.

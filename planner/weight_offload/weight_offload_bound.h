@@ -15,8 +15,9 @@ Bytes LeastFetchedBytes(const WeightOffloadProblem& problem);
 // No plan has a shorter step, with or without discount, also one whose transfers cross from one
 // step into the next. The greatest of: all operations; the least bytes over the link, each way; and
 // for each two operations a, b with too little computation between them, all operations and the
-// wait for what must be fetched after a and before b, or sent. (The paper's linear program, section
-// 6, is stronger where transfers compete, and 0 idle in all of Table 1, as is this bound.) O(L^2).
+// wait for what must be fetched after a and before b, or sent. (The paper's integer program,
+// offload_program_bound.h, is stronger where transfers compete, and weaker where memory is full
+// until an operation ends. Both are 0 idle in all of Table 1.) O(L^2).
 // Requires: a problem that passes CheckWeightOffloadProblem.
 Nanos WeightOffloadBound(const WeightOffloadProblem& problem);
 

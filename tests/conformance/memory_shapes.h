@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "launch/config/job_config.h"
 #include "planner/model_spec.h"
 #include "planner/training_plan.h"
 #include "swap/memory_ledger.h"
@@ -27,6 +28,9 @@ struct MemoryShape {
 
 // Weights weigh most in some, activations in others, logits or attention scores in yet others.
 std::vector<MemoryShape> MemoryShapes();
+
+// The shape as a job on one worker, with one microbatch a step.
+JobConfig JobOf(const MemoryShape& shape);
 
 struct MemoryCase {
   MemoryShape shape;

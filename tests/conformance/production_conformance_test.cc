@@ -2,6 +2,7 @@
 // checkpoints; as threads of one process, and under mpirun as users run it; also across a save and
 // a resume with other stages and another schedule.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -97,6 +98,37 @@ TEST(ProgramConformance, MlpOnEightWorkersUnderMpirunTrainsLikeOneProcess) {
   const absl::Status trained = TrainWithProgram(job, folder);
   ASSERT_TRUE(trained.ok()) << trained;
   ExpectSame(*expected, job, 0);
+}
+
+// With too little memory to keep all activations, which is refused; and on from the middle with
+// enough of it.
+TEST(ProgramConformance, ActivationsComputedAgainUnderMpirunTrainLikeOneProcess) {
+  const ScratchFolder folder;
+  JobConfig job = SmallTextJob(folder, "gpt", "gpt");
+  job.pipeline.stages = 2;
+  const auto expected = ReferenceResult(job);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  JobConfig kept = job;
+  kept.output.directory += "-kept";
+  ASSERT_TRUE(TrainWithProgram(kept, folder).ok());
+  const auto ample = ReadResult(kept);
+  ASSERT_TRUE(ample.ok()) << ample.status();
+  job.memory.capacity = {Bytes(ample->largest_peak.value / 100 * 92)};
+  job.memory.strategy = "keep";
+  EXPECT_THAT(std::string(TrainWithProgram(job, folder).message()),
+              testing::HasSubstr("or --set memory.strategy=recompute"));
+  job.memory.strategy = "recompute";
+  const absl::Status trained = TrainWithProgram(job, folder);
+  ASSERT_TRUE(trained.ok()) << trained;
+  ExpectSame(*expected, job, 0);
+  EXPECT_LE(ReadResult(job)->largest_peak, job.memory.capacity[0]);
+
+  JobConfig resumed = kept;
+  resumed.checkpoint.resume = SavedCheckpoint(job);
+  resumed.output.directory += "-resumed";
+  const absl::Status went_on = TrainWithProgram(resumed, folder);
+  ASSERT_TRUE(went_on.ok()) << went_on;
+  ExpectSame(*expected, resumed, kSavedStep);
 }
 
 TEST(ProgramConformance, ASingleWorkerTrainsLikeOneProcess) {

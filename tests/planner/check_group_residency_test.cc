@@ -105,6 +105,101 @@ TEST(CheckGroupResidency, FollowsGroupsThatBelongToNoMicrobatch) {
             "worker 0: 0SWAP_IN.3 <-- here 0F0");
 }
 
+// Two versions of one stage's weights are needed behind their UPDATEs: microbatches 1 and 2 have
+// gone forward before UPDATE0. Group 0 is on the host, group 1 kept.
+MemoryPlan Versions() {
+  MemoryPlan plan;
+  plan.stages = {{.groups = {Group(GroupKind::kWeightVersions, {0, 1}, Placement::kHostSwap),
+                             Group(GroupKind::kWeightVersions, {1, 2}, Placement::kKeep)}}};
+  return plan;
+}
+
+TEST(CheckGroupResidency, FollowsWeightVersionsFromBeforeTheirUpdateToTheirLastUse) {
+  const MemoryPlan plan = Versions();
+  EXPECT_EQ(Residency(plan, "0F0 0F1 0B0 0UPDATE0 0B1 0UPDATE1"), "resident");
+  EXPECT_EQ(
+      Residency(plan,
+                "0SWAP_OUT0.0 0F0 0F1 0SWAP_OUT_END0.0 0B0 0UPDATE0 0SWAP_IN0.0 0B1 0UPDATE1"),
+      "resident");
+  EXPECT_EQ(Residency(plan,
+                      "0F0 0SWAP_OUT0.0 0F1 0B0 0UPDATE0 0SWAP_OUT_END0.0 0F2 0SWAP_IN0.0 "
+                      "0SWAP_IN_END0.0 0B1 0UPDATE1 0B2 0UPDATE2"),
+            "resident");
+  EXPECT_EQ(Residency(plan, "0F0 0F1 0B0 0UPDATE0 0SWAP_OUT0.0 0SWAP_OUT_END0.0 0SWAP_IN0.0 0B1"),
+            "resident");
+}
+
+TEST(CheckGroupResidency, NamesTheUseOfAWeightVersionThatIsAway) {
+  EXPECT_EQ(Residency(Versions(), "0SWAP_OUT0.0 0F0 0F1 0SWAP_OUT_END0.0 0B0 0UPDATE0 0B1"),
+            "worker 0 has 0B1, which needs group 0 of stage 0 (weight_versions of layer 0) before "
+            "the UPDATE of microbatch 0 resident or on its way in, but it is away since "
+            "0SWAP_OUT_END0.0\n"
+            "worker 0: 0SWAP_OUT0.0 0F0 0F1 0SWAP_OUT_END0.0 0B0 0UPDATE0 0B1 <-- here");
+  // The parameters are that version until the UPDATE.
+  EXPECT_EQ(
+      Residency(Versions(), "0SWAP_OUT0.0 0F0 0F1 0SWAP_OUT_END0.0 0SWAP_IN0.0 0B0 0UPDATE0 0B1"),
+      "worker 0 has 0SWAP_IN0.0, but group 0 of stage 0 (weight_versions of layer 0) before "
+      "the UPDATE of microbatch 0 is that of the parameters until 0UPDATE0\n"
+      "worker 0: 0SWAP_OUT0.0 0F0 0F1 0SWAP_OUT_END0.0 0SWAP_IN0.0 <-- here 0B0 0UPDATE0 0B1");
+}
+
+TEST(CheckGroupResidency, NamesMovesOfVersionsThatAreNotThere) {
+  const MemoryPlan plan = Versions();
+  EXPECT_EQ(Residency(plan, "0F0 0B0 0SWAP_OUT0.0 0UPDATE0 0F1 0B1"),
+            "worker 0 has 0SWAP_OUT0.0, but group 0 of stage 0 (weight_versions of layer 0) before "
+            "the UPDATE of microbatch 0 is no stash: nothing goes by it behind an UPDATE of that "
+            "microbatch\n"
+            "worker 0: 0F0 0B0 0SWAP_OUT0.0 <-- here 0UPDATE0 0F1 0B1");
+  EXPECT_EQ(Residency(plan, "0F0 0F1 0B0 0SWAP_OUT1.0 0UPDATE0 0F2 0B1 0UPDATE1 0B2"),
+            "worker 0 has 0SWAP_OUT1.0, but group 0 of stage 0 (weight_versions of layer 0) before "
+            "the UPDATE of microbatch 1 is made by 0UPDATE0\n"
+            "worker 0: 0F0 0F1 0B0 0SWAP_OUT1.0 <-- here 0UPDATE0 0F2 0B1 0UPDATE1 0B2");
+  EXPECT_EQ(Residency(plan, "0F0 0F1 0B0 0UPDATE0 0B1 0SWAP_OUT0.0"),
+            "worker 0 has 0SWAP_OUT0.0, which needs group 0 of stage 0 (weight_versions of layer "
+            "0) before the UPDATE of microbatch 0 not made yet or resident, but it is used up "
+            "since 0B1\n"
+            "worker 0: 0F0 0F1 0B0 0UPDATE0 0B1 0SWAP_OUT0.0 <-- here");
+  EXPECT_EQ(Residency(plan, "0F0 0F1 0B0 0UPDATE0 0DROP0.0 0B1"),
+            "worker 0 has 0DROP0.0, but group 0 of stage 0 (weight_versions of layer 0) before the "
+            "UPDATE of microbatch 0 never changes and has to go by SWAP_OUT\n"
+            "worker 0: 0F0 0F1 0B0 0UPDATE0 0DROP0.0 <-- here 0B1");
+  EXPECT_EQ(Residency(plan, "0F0 0F1 0SWAP_OUT.0 0B0 0UPDATE0 0B1"),
+            "worker 0 has 0SWAP_OUT.0, but group 0 of stage 0 (weight_versions of layer 0) is "
+            "there once an UPDATE: name its microbatch\n"
+            "worker 0: 0F0 0F1 0SWAP_OUT.0 <-- here 0B0 0UPDATE0 0B1");
+  EXPECT_EQ(Residency(plan, "0F0 0F1 0SWAP_OUT0.1 0B0 0UPDATE0 0B1"),
+            "worker 0 has 0SWAP_OUT0.1, but group 1 of stage 0 (weight_versions of layer 1) before "
+            "the UPDATE of microbatch 0 is planned as keep\n"
+            "worker 0: 0F0 0F1 0SWAP_OUT0.1 <-- here 0B0 0UPDATE0 0B1");
+}
+
+TEST(CheckGroupResidency, RefusesVersionsOfParametersThatMove) {
+  MemoryPlan plan = Versions();
+  plan.stages[0].groups[1] = Group(GroupKind::kParameters, {0, 2}, Placement::kHostSwap);
+  EXPECT_EQ(Residency(plan, "0SWAP_IN.1 0SWAP_OUT0.0 0F0 0F1 0B0 0UPDATE0 0B1"),
+            "worker 0 has 0SWAP_OUT0.0, but the memory plan sends group 1 of stage 0 (parameters "
+            "of layers 0 to 1) away, of which it is a version\n"
+            "worker 0: 0SWAP_IN.1 0SWAP_OUT0.0 <-- here 0F0 0F1 0B0 0UPDATE0 0B1");
+}
+
+// Computing activations again needs the weights that they were computed with.
+TEST(CheckGroupResidency, ComputesAgainByTheVersionOfTheMicrobatch) {
+  MemoryPlan plan = Versions();
+  plan.stages[0].groups[1] = Group(GroupKind::kActivations, {0, 1}, Placement::kRecompute);
+  EXPECT_EQ(Residency(plan,
+                      "0SWAP_OUT0.0 0F0 0DROP1.1 0F1 0SWAP_OUT_END0.0 0B0 0UPDATE0 0SWAP_IN0.0 "
+                      "0RECOMPUTE1.1 0B1"),
+            "resident");
+  EXPECT_EQ(Residency(plan,
+                      "0SWAP_OUT0.0 0F0 0DROP1.1 0F1 0SWAP_OUT_END0.0 0B0 0UPDATE0 0RECOMPUTE1.1 "
+                      "0SWAP_IN0.0 0B1"),
+            "worker 0 has 0RECOMPUTE1.1, which needs group 0 of stage 0 (weight_versions of layer "
+            "0) before the UPDATE of microbatch 0 resident or on its way in, but it is away since "
+            "0SWAP_OUT_END0.0\n"
+            "worker 0: 0SWAP_OUT0.0 0F0 0DROP1.1 0F1 0SWAP_OUT_END0.0 0B0 0UPDATE0 0RECOMPUTE1.1 "
+            "<-- here 0SWAP_IN0.0 0B1");
+}
+
 // Parameters and gradients of each of two layers: groups 0, 1 and 2, 3; activations of both (4).
 MemoryPlan LayerByLayer(Placement activations) {
   MemoryPlan plan;

@@ -48,9 +48,9 @@ TEST(BytesWith, CountsActivationsOnceALiveMicrobatchAndTheRestOnce) {
                            {{.kind = GroupKind::kOptimizerState, .bytes = Bytes(7)},
                             {.placement = Placement::kHostSwap}}};
   plan.stages[1].groups = {{{.bytes = Bytes(100)}, {.placement = Placement::kRecompute}}};
-  EXPECT_EQ(BytesWith(plan, Placement::kHostSwap, {3, 2}), Bytes(37));
-  EXPECT_EQ(BytesWith(plan, Placement::kRecompute, {3, 2}), Bytes(200));
-  EXPECT_EQ(BytesWith(plan, Placement::kNvmeSwap, {3, 2}), Bytes(0));
+  EXPECT_EQ(BytesWith(plan, Placement::kHostSwap, {{3}, {2}}), Bytes(37));
+  EXPECT_EQ(BytesWith(plan, Placement::kRecompute, {{3}, {2}}), Bytes(200));
+  EXPECT_EQ(BytesWith(plan, Placement::kNvmeSwap, {{3}, {2}}), Bytes(0));
 }
 
 }  // namespace

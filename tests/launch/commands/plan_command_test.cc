@@ -246,6 +246,22 @@ TEST_F(PlanCommand, ExplainsTheChoiceForEachTensorGroup) {
               HasSubstr("there only while a pass is at these layers"));
 }
 
+TEST_F(PlanCommand, SaysHowFarTheDeviceMapIsFromTheBestOne) {
+  EXPECT_EQ(Json({Write(kSmallJob)}, kExitDone)["map_search"], json());
+  const std::vector<std::string> flags = {Write(kServerJob), "--set", "memory.capacity=16GB",
+                                          "--strategy", "mpress"};
+  const json map = Json(flags, kExitDone)["map_search"];
+  EXPECT_EQ(map["score"], "swap_time");
+  EXPECT_LE(map["bound_seconds"], map["seconds"]);
+  EXPECT_GE(map["evaluated"], 1);
+  EXPECT_EQ(map["proven"], true) << map;
+  EXPECT_THAT(Run(flags).out, Not(HasSubstr("device map")));
+  std::vector<std::string> explained = flags;
+  explained.emplace_back("--explain");
+  EXPECT_THAT(Run(explained).out, HasSubstr(absl::StrCat("\ndevice map        ",
+                                                         map["text"].get<std::string>(), "\n")));
+}
+
 TEST_F(PlanCommand, WritesAPageThatLoadsNothing) {
   const std::string job = Write(kSmallJob);
   const CommandEnd end =

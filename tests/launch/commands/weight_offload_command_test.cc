@@ -27,17 +27,18 @@ TEST_F(WeightOffloadCommand, PrintsTable1) {
       StartsWith(
           R"(Table 1 of the weight offloading paper (hal-03580767): ms a step, 12 GB/s each way; ours simulated, "paper" as published
 
-network  depth  batch  compute  bound  trimmed  greedy  paper  greedy*  paper    L2L  paper
-GPT-2       74     64    47421  47421    47421   47421  47493    47421  47493  52707  52707
-GPT-2       56     64    35553  35553    35553   35553  35625    35553  35625  39543  39542
-GPT-2       38     64    23694  23694    23694   23694  23838    23694  23838  26387  26387
-GPT-2       74     32    23697  23697    23697   23697  23769    23697  23769  28983  28983
-GPT-2       56     32    17762  17762    17762   17762  17834    17762  17834  21752  21751
-GPT-2       38     32    11840  11840    11840   11840  11948    11840  11948  14533  14533
-GPT-2       74     16    11612  11612    11612   11612  11684    11612  11715  16898  16898
-GPT-2       56     16     8697   8697     8697    8697   8769     8697   8800  12687  12686
-GPT-2       38     16     5794   5794     5794    5866   5902     5794   5934   8487   8487
+network  depth  batch  compute    ILP  paper  bound  trimmed  gap %   auto  gap %  greedy  paper  greedy*  paper    L2L  paper
+GPT-2       74     64    47421  47421  47421  47421    47421    0.0      -      -   47421  47493    47421  47493  52707  52707
+GPT-2       56     64    35553  35553  35553  35553    35553    0.0  35797    0.7   35553  35625    35553  35625  39543  39542
+GPT-2       38     64    23694  23694  23694  23694    23694    0.0  23938    1.0   23694  23838    23694  23838  26387  26387
+GPT-2       74     32    23697  23697  23697  23697    23697    0.0  23941    1.0   23697  23769    23697  23769  28983  28983
+GPT-2       56     32    17762  17762  17762  17762    17762    0.0  18006    1.4   17762  17834    17762  17834  21752  21751
+GPT-2       38     32    11840  11840  11840  11840    11840    0.0  12084    2.1   11840  11948    11840  11948  14533  14533
+GPT-2       74     16    11612  11612  11612  11612    11612    0.0  11856    2.1   11612  11684    11612  11715  16898  16898
+GPT-2       56     16     8697   8697   8697   8697     8697    0.0   8941    2.8    8697   8769     8697   8800  12687  12686
+GPT-2       38     16     5794   5794   5794   5794     5794    0.0   6038    4.2    5866   5902     5794   5934   8487   8487
 )"));
+  EXPECT_THAT(end.out, HasSubstr("\nAuto: siphon's planner of pipelines on the row as one stage"));
   EXPECT_THAT(end.out, HasSubstr("\nASSUMED: blocks share the compute time equally"));
 }
 
@@ -46,13 +47,19 @@ TEST(WeightOffloadTableJson, HasPublishedAndCalculatedSecondsOfARow) {
   ASSERT_TRUE(row.ok()) << row.status();
   const auto times = CompareWeightOffload(PublishedWeightOffload(*row, 12));
   ASSERT_TRUE(times.ok()) << times.status();
-  const auto json = nlohmann::json::parse(WeightOffloadTableJson({{*row, *times}}));
+  const auto json =
+      nlohmann::json::parse(WeightOffloadTableJson({{*row, *times, Nanos(6'000'000'000)}}));
   ASSERT_EQ(json["rows"].size(), 1u);
   const auto& printed = json["rows"][0];
   EXPECT_EQ(printed["network"], "GPT-2");
   EXPECT_NEAR(printed["layer_to_layer_seconds"].get<double>(), 8.487, 0.001);
   EXPECT_NEAR(printed["greedy_seconds"].get<double>(), 5.866, 0.001);
   EXPECT_NEAR(printed["trimmed_greedy_seconds"].get<double>(), 5.794, 0.001);
+  EXPECT_NEAR(printed["integer_program"]["seconds"].get<double>(), 5.794, 1e-6);
+  EXPECT_EQ(printed["integer_program"]["search"], "whole");
+  EXPECT_EQ(printed["gap"], 0);
+  EXPECT_EQ(printed["auto_seconds"], 6.0);
+  EXPECT_NEAR(printed["auto_gap"].get<double>(), 6 / 5.794 - 1, 1e-6);
   EXPECT_EQ(printed["published"]["greedy_seconds"], 5.902);
   EXPECT_EQ(printed["published"]["greedy_without_discount_seconds"], 5.934);
   EXPECT_EQ(json["assumptions"].size(), 3u);
@@ -61,11 +68,12 @@ TEST(WeightOffloadTableJson, HasPublishedAndCalculatedSecondsOfARow) {
 TEST_F(WeightOffloadCommand, PrintsAndDrawsFigure4) {
   const std::string path = directory_ + "/figure.svg";
   const CommandEnd end = RunRegisteredCommand(
-      "weight_offload", {"--figure", "4", "--svg", path, "--depth", "38", "--batch", "32"});
+      "weight_offload", {"--figure", "4", "--svg", path, "--depth", "38", "--batch", "64"});
   ASSERT_EQ(end.code, kExitDone) << end.err;
   EXPECT_THAT(end.out, StartsWith("Figure 4: Weight offloading against link throughput\n"
-                                  "GPT-2 depth 38 batch 32, V100 16 GB, calculated\n"));
-  EXPECT_THAT(end.out, HasSubstr("greedy: less than 1 % idle from 4 GB/s on."));
+                                  "GPT-2 depth 38 batch 64, V100 16 GB, calculated\n"));
+  EXPECT_THAT(end.out, HasSubstr("greedy: less than 1 % idle from 2 GB/s on."));
+  EXPECT_THAT(end.out, HasSubstr("The integer program of section 6: its minimum at "));
   std::ifstream stream(path);
   const std::string svg{std::istreambuf_iterator<char>(stream), {}};
   EXPECT_THAT(svg, HasSubstr("Weight offloading against link throughput"));

@@ -239,9 +239,9 @@ TEST(LoadJobConfig, KnowsWhatIsPublishedButNotBuilt) {
             "job.yaml:2:12: pipeline.backend: 'cuda' is known, but not built yet; today: cpu");
   EXPECT_EQ(Refusal("pipeline:\n  replicas: 2\n"),
             "job.yaml:2:13: pipeline.replicas: '2' is known, but not built yet; today: 1");
-  EXPECT_EQ(
-      Refusal("memory:\n  strategy: d2d_swap\n"),
-      "job.yaml:2:13: memory.strategy: 'd2d_swap' is known, but not built yet; today: keep, auto");
+  EXPECT_EQ(Refusal("memory:\n  strategy: d2d_swap\n"),
+            "job.yaml:2:13: memory.strategy: 'd2d_swap' is known, but not built yet; today: keep, "
+            "recompute, auto");
   EXPECT_EQ(Refusal("memory:\n  plan: plan.txt\n"),
             "job.yaml:2:9: memory.plan: 'plan.txt' is known, but not built yet; today: leave the "
             "key out");

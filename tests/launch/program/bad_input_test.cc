@@ -258,7 +258,8 @@ TEST_F(BadInput, CapacityTooSmallIsRefusedBeforeAnyWorkerStartsWithTheSmallestCh
               MatchesRegex("siphon: the job does not fit: worker [0-3] needs [0-9.]+ MiB at its "
                            "peak, memory.capacity is 1.34 MiB, [0-9.]+ [KM]iB short\n  smallest "
                            "change that fits: --set [A-Za-z0-9._=]+ \\([^\n]+ on the fullest "
-                           "worker\\)\n  siphon memory shows the bytes of each stage\n"));
+                           "worker\\)\n  siphon memory shows the bytes of each stage\n(  or --set "
+                           "memory.strategy=recompute: [^\n]+\n)?"));
   EXPECT_FALSE(fs::exists(PathOf("run")));
   ExpectNothingLeft();
 }

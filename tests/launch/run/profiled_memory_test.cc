@@ -22,27 +22,6 @@ namespace {
 
 constexpr double kPercent = 3;
 
-// The shape as a job on one worker.
-JobConfig JobOf(const MemoryShape& shape) {
-  JobConfig job;
-  job.model.kind = shape.model.kind;
-  job.model.layers = shape.model.layers;
-  job.model.hidden = shape.model.hidden;
-  job.model.heads = shape.model.heads;
-  job.model.vocabulary = shape.model.vocabulary;
-  job.model.dropout = shape.model.dropout;
-  job.model.tie_embeddings = shape.model.tie_embeddings;
-  job.model.flash_attention = shape.model.flash_attention;
-  job.model.activation = shape.model.activation;
-  job.data.kind = "synthetic";
-  job.data.sequence_length = shape.model.sequence_length;
-  job.data.samples = 64;
-  job.train.global_batch = shape.microbatch;
-  job.train.microbatch = shape.microbatch;
-  job.train.optimizer = shape.optimizer;
-  return job;
-}
-
 // Bytes alone are looked at, which are the same in every round: one with each kind of backward.
 absl::StatusOr<ModelProfile> Measure(const MemoryShape& shape) {
   SIPHON_ASSIGN_OR_RETURN(const PreparedJob job, PrepareJob(JobOf(shape), {}));

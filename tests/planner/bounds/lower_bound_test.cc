@@ -150,6 +150,30 @@ TEST(LowerBound, LetsWeightsComeInLayerByLayer) {
   EXPECT_LE(bound.step_time, plan->simulated.step_time);
 }
 
+// PipeDream on four workers, 100,000 bytes of weights a layer. Its first worker would keep four
+// versions of two layers, but the older ones may be away: they count for nothing that must be
+// there.
+TEST(LowerBound, LetsStashedWeightVersionsLeave) {
+  LayerProfile layer = PlainLayer();
+  layer.parameters = Bytes(100'000);
+  layer.saved = {{"saved", Bytes(1'000)}};
+  PlanningProblem problem = ProblemOf(ScheduleOf("pipedream", 4, 12), layer, Bytes(0),
+                                      /*layers_per_stage=*/2);
+  const BytesPerSecond fast = kBytePerNano * 100;
+  problem.topology =
+      WithHost(NvswitchTopology(4, fast, Nanos(0)), 4, {.to_host = fast, .from_host = fast});
+  const Nanos kept = BoundOf(problem).step_time;
+  for (const int64_t capacity : {850'000, 700'000, 600'000, 450'000}) {
+    problem.capacity.assign(4, Bytes(capacity));
+    const absl::StatusOr<PlannedStep> plan = PlanHostSwap(problem);
+    ASSERT_TRUE(plan.ok()) << capacity << ": " << plan.status();
+    const LowerBound bound = BoundOf(problem);
+    EXPECT_EQ(bound.cannot_fit, std::nullopt) << capacity;
+    EXPECT_GE(bound.step_time, kept) << capacity;
+    EXPECT_LE(bound.step_time, plan->simulated.step_time) << capacity;
+  }
+}
+
 TEST(LowerBound, SaysThatNothingFits) {
   PlanningProblem problem = OneWorker();
   problem.profile.layers[0].parameters = Bytes(200'000);

@@ -35,6 +35,13 @@ TEST(GroupText, SaysWhatTheGroupIsAndWhereItGoes) {
   EXPECT_EQ(*Parsed("optimizer_state  of layers 3 ,5 B,  host_swap"), state);
 }
 
+TEST(GroupText, NamesOlderWeights) {
+  const PlannedGroup versions = {.group = {GroupKind::kWeightVersions, {0, 2}, Bytes(64)},
+                                 .choice = {Placement::kPeerSwap, {{DeviceId(3), Bytes(64)}}}};
+  EXPECT_EQ(GroupText(versions), "weight_versions of layers 0 to 1, 64B, d2d_swap to device 3 64B");
+  EXPECT_EQ(*Parsed(GroupText(versions)), versions);
+}
+
 TEST(GroupText, IsReadBackWhateverTheChoice) {
   std::mt19937 random(7);
   for (int round = 0; round < 500; ++round) {
@@ -67,7 +74,7 @@ TEST(GroupText, NamesThePlaceOfWhatIsWrong) {
             "1:1: 'activations of layer 1, 3B, input 2B'" + is_no_group);
   EXPECT_EQ(Refusal("gradient of layer 1, 3B, keep"),
             "1:1: 'gradient' is no kind of tensors; known: activations, parameters, gradients, "
-            "optimizer_state");
+            "optimizer_state, weight_versions");
   EXPECT_EQ(Refusal("activations of layers 7 to 4, 3B, keep"),
             "1:23: '7 to 4' are no layers; write the first and the last: '0 to 2'");
   EXPECT_EQ(Refusal("activations of layer 1, 3, keep").substr(0, 24), "1:25: '3' has no unit; k");

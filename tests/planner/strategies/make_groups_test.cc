@@ -63,6 +63,19 @@ TEST(GroupOf, NeverKeepsMoreForARecomputationThanItHas) {
   EXPECT_EQ(GroupOf(profile, kAll, GroupKind::kActivations, {2, 3}).input, Bytes(40));
 }
 
+// Layers 0 and 1 share 6 bytes, 2 and 3 share 5; boundaries are 6, 7 and 5.
+TEST(DroppedGroupOf, LeavesWhatTheLayerBehindNeeds) {
+  const auto dropped = [](const StageRange& layers, const StageRange& stage = kAll) {
+    return DroppedGroupOf(FourLayers(), stage, layers);
+  };
+  EXPECT_EQ(dropped({0, 1}).bytes, Bytes(20));
+  EXPECT_EQ(dropped({0, 1}).input, Bytes(6));
+  EXPECT_EQ(dropped({1, 2}).input, Bytes(0)) << "0 has its input, and it shares nothing with 2";
+  EXPECT_EQ(dropped({2, 3}).input, Bytes(7 + 5));
+  EXPECT_EQ(dropped({2, 4}).input, Bytes(7));
+  EXPECT_EQ(dropped({2, 3}, {2, 3}).input, Bytes(7)) << "nothing is shared across stages";
+}
+
 TEST(GroupOf, AddsUpWhatBelongsToNoMicrobatch) {
   const ModelProfile profile = FourLayers();
   EXPECT_EQ(GroupOf(profile, kAll, GroupKind::kParameters, {0, 3}).bytes, Bytes(12));
@@ -85,7 +98,7 @@ TEST(KeepEverything, HasAGroupALayerAndKindThatIsNotEmpty) {
                                           GroupKind::kOptimizerState));
   EXPECT_EQ(plan.stages[1].groups.size(), 8u);
   EXPECT_EQ(plan.stages[1].groups[0].group.layers, (StageRange{2, 3}));
-  EXPECT_EQ(BytesWith(plan, Placement::kRecompute, {1, 1}), Bytes(0));
+  EXPECT_EQ(BytesWith(plan, Placement::kRecompute, {{1}, {1}}), Bytes(0));
 }
 
 TEST(GroupOf, CutsAStageIntoGroupsThatAddUpToIt) {

@@ -88,6 +88,11 @@ TEST(MapByStepTime, FindsWhatTryingEveryMapFindsAndBoundsItWhereItStopsEarly) {
     EXPECT_TRUE(best->found->proven);
     EXPECT_EQ(best->found->cost.time, least.step);
     EXPECT_EQ(best->found->cost.missing, least.excess);
+    const MapProof proof = ProofOf(MappingScore::kStepTime, *best->found);
+    EXPECT_TRUE(proof.proven);
+    EXPECT_EQ(proof.time, least.step);
+    EXPECT_EQ(proof.least_time, least.step);
+    EXPECT_EQ(proof.evaluated, best->found->evaluations);
     for (const int64_t most : {1, 5}) {
       const auto mapped = MapByStepTime(simulator, first, most);
       ASSERT_TRUE(mapped.ok()) << mapped.status();
@@ -98,6 +103,19 @@ TEST(MapByStepTime, FindsWhatTryingEveryMapFindsAndBoundsItWhereItStopsEarly) {
       EXPECT_GE(mapped->found->bound.time, Nanos(4 * 2 * 3000));
     }
   }
+}
+
+// One that differs from a better map only in how neighbours are linked is no worse for a reader.
+TEST(ProofOf, IsAboutRoomAndTime) {
+  FoundMap found{.cost = {.missing = Bytes(1), .time = Nanos(7), .unlinked = 2},
+                 .bound = {.missing = Bytes(1), .time = Nanos(7), .unlinked = 1}};
+  EXPECT_TRUE(ProofOf(MappingScore::kStepTime, found).proven);
+  found.bound.time = Nanos(6);
+  EXPECT_FALSE(ProofOf(MappingScore::kStepTime, found).proven);
+  found.bound = {.missing = Bytes(0), .time = Nanos(7)};
+  EXPECT_FALSE(ProofOf(MappingScore::kStepTime, found).proven);
+  found.proven = true;
+  EXPECT_TRUE(ProofOf(MappingScore::kSwapTime, found).proven);
 }
 
 TEST(MapByStepTime, LeavesOtherScoresAndGivenMapsAlone) {

@@ -1,4 +1,4 @@
-#include "launch/commands/plan_costs.h"
+#include "launch/profile/plan_costs.h"
 
 #include <cstdint>
 
@@ -25,24 +25,21 @@ absl::StatusOr<DeviceSpec> AssumedCores(int64_t threads) {
                         .operation_overhead = kCoreOverhead});
 }
 
-absl::StatusOr<DeviceSpec> DeviceOfTopology(const StudiedJob& studied) {
-  const Topology& topology = *studied.topology;
+absl::StatusOr<DeviceSpec> DeviceOfTopology(const JobConfig& job, const Topology& topology) {
   absl::StatusOr<DeviceSpec> device = FindDeviceSpec(topology.device_kind);
   if (device.ok()) return device;
   return ConfigError(
-      studied.job, "topology.name",
+      job, "topology.name",
       absl::StrCat(topology.name, " has devices of kind '", topology.device_kind,
                    "', whose speed is not known; name another one's with --device (",
                    absl::StrJoin(KnownDeviceSpecs(), ", "), "), or give a --profile"));
 }
 
-absl::StatusOr<DeviceSpec> DefaultDevice(const StudiedJob& studied) {
-  if (studied.topology.has_value()) return DeviceOfTopology(studied);
-  if (studied.job.pipeline.backend == "cpu") {
-    return AssumedCores(studied.job.pipeline.threads_per_worker);
-  }
-  return ConfigError(studied.job, "pipeline.backend",
-                     absl::StrCat(studied.job.pipeline.backend,
+absl::StatusOr<DeviceSpec> DefaultDevice(const JobConfig& job, const Topology* topology) {
+  if (topology != nullptr) return DeviceOfTopology(job, *topology);
+  if (job.pipeline.backend == "cpu") return AssumedCores(job.pipeline.threads_per_worker);
+  return ConfigError(job, "pipeline.backend",
+                     absl::StrCat(job.pipeline.backend,
                                   ", but nothing says which devices; write topology.name, or give "
                                   "--device (",
                                   absl::StrJoin(KnownDeviceSpecs(), ", "), ") or --profile"));
@@ -55,17 +52,17 @@ CostSource PlanCosts::source() const {
           .device = device.has_value() ? &*device : nullptr};
 }
 
-absl::StatusOr<PlanCosts> LoadPlanCosts(const StudiedJob& studied, const std::string& profile,
-                                        const std::string& device) {
+absl::StatusOr<PlanCosts> LoadPlanCosts(const JobConfig& job, const Topology* topology,
+                                        const std::string& profile, const std::string& device) {
   PlanCosts costs;
   std::string path = profile;
-  if (path.empty() && device.empty()) path = studied.job.pipeline.profile;
+  if (path.empty() && device.empty()) path = job.pipeline.profile;
   if (!path.empty()) {
     SIPHON_ASSIGN_OR_RETURN(costs.profile, LoadProfile(path));
   } else if (!device.empty()) {
     SIPHON_ASSIGN_OR_RETURN(costs.device, LoadDevice(device));
   } else {
-    SIPHON_ASSIGN_OR_RETURN(costs.device, DefaultDevice(studied));
+    SIPHON_ASSIGN_OR_RETURN(costs.device, DefaultDevice(job, topology));
   }
   return costs;
 }

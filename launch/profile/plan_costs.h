@@ -1,14 +1,15 @@
-#ifndef SIPHON_LAUNCH_COMMANDS_PLAN_COSTS_H_
-#define SIPHON_LAUNCH_COMMANDS_PLAN_COSTS_H_
+#ifndef SIPHON_LAUNCH_PROFILE_PLAN_COSTS_H_
+#define SIPHON_LAUNCH_PROFILE_PLAN_COSTS_H_
 
 #include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "launch/commands/study_job.h"
+#include "launch/config/job_config.h"
 #include "launch/profile/plan_with_costs.h"
 #include "launch/profile/profile_file.h"
 #include "planner/performance/device_spec.h"
+#include "planner/topology.h"
 
 namespace siphon {
 
@@ -22,11 +23,11 @@ struct PlanCosts {
 };
 
 // Where costs come from, best first: `profile`, `device`, the job's pipeline.profile, the devices
-// of its topology, a core as most have it (for a CPU backend). Errors: as LoadProfile and
-// LoadDevice; InvalidArgument for devices whose speed is not known.
-absl::StatusOr<PlanCosts> LoadPlanCosts(const StudiedJob& studied, const std::string& profile,
-                                        const std::string& device);
+// of its topology (none: null), a core as most have it (for a CPU backend). Errors: as LoadProfile
+// and LoadDevice; InvalidArgument for devices whose speed is not known.
+absl::StatusOr<PlanCosts> LoadPlanCosts(const JobConfig& job, const Topology* topology,
+                                        const std::string& profile, const std::string& device);
 
 }  // namespace siphon
 
-#endif  // SIPHON_LAUNCH_COMMANDS_PLAN_COSTS_H_
+#endif  // SIPHON_LAUNCH_PROFILE_PLAN_COSTS_H_

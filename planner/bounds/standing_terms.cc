@@ -1,0 +1,117 @@
+#include "planner/bounds/standing_terms.h"
+
+#include <utility>
+
+namespace siphon {
+namespace {
+
+constexpr double kLongest = ProgramRows::kLongest;
+
+using Terms = LinearTerms;
+
+// How often, at least, a byte that is away with the host crosses the uplink.
+struct Crossings {
+  double host_out = 1;
+  double host_in = 1;
+};
+
+class Standing {
+ public:
+  Standing(const BoundFacts& facts, int worker, WindowProgram& made, ProgramRows& rows)
+      : facts_(facts), worker_(worker), program_(made.program), rows_(rows) {}
+
+  StandingTerms Add() {
+    const WorkerMemory& memory = facts_.memory[worker_];
+    const bool host_steps = facts_.host_steps[worker_].open;
+    // Where the host may make the new parameters, they need not leave; and what it has of them and
+    // of gradients anyway is not moved again, so that these crossings are counted with its steps'.
+    const Terms parameters = AddKind(
+        memory.parameters, {.host_out = host_steps ? 0.0 : 1.0, .host_in = host_steps ? 0.0 : 1.0});
+    const Terms gradients = AddKind(memory.gradients, {.host_out = host_steps ? 0.0 : 1.0});
+    Terms state = AddKind(memory.optimizer_state, {});
+    if (!state.empty() && ways_.links) terms_.state_link = state.front().column;
+    if (!state.empty() && ways_.host) terms_.state_uplink = state.back().column;
+    // What the step has changed is not where it was kept: state, and parameters unless the host may
+    // have made them.
+    for (const Terms& changed : {state, host_steps ? Terms() : parameters}) {
+      if (!changed.empty() && ways_.links) terms_.step_link_out.push_back(changed.front());
+      if (!changed.empty() && ways_.host) terms_.step_uplink_out.push_back(changed.back());
+    }
+    if (host_steps) AddHostSteps(parameters, gradients, std::move(state));
+    return std::move(terms_);
+  }
+
+ private:
+  // Bytes of one kind, over links and over the uplink.
+  Terms AddKind(Bytes bytes, Crossings crossings) {
+    Terms all;
+    if (bytes == Bytes(0)) return all;
+    if (ways_.links) {
+      all.push_back({rows_.Part(bytes), 1});
+      Append(terms_.on_lenders, {all.back()});
+      Append(terms_.link_out, {all.back()});
+      Append(terms_.link_in, {all.back()});
+    }
+    if (ways_.host) {
+      all.push_back({rows_.Part(bytes), 1});
+      Append(terms_.uplink_out, {all.back()}, crossings.host_out);
+      Append(terms_.uplink_in, {all.back()}, crossings.host_in);
+    }
+    Append(terms_.away, all);
+    rows_.AddAtMost(all, rows_.Size(bytes));
+    return all;
+  }
+
+  // Optimizer state that stays with the host; each of parameters in and gradients out is the larger
+  // of what was swapped to the host and what the host's steps move.
+  void AddHostSteps(const Terms& parameters, const Terms& gradients, Terms state) {
+    const WorkerMemory& memory = facts_.memory[worker_];
+    const HostStep& host_step = facts_.host_steps[worker_];
+    const LinearTerm stepped{rows_.Part(memory.optimizer_state), 1};
+    terms_.away.push_back(stepped);
+    state.push_back(stepped);
+    rows_.AddAtMost(state, rows_.Size(memory.optimizer_state));
+    const auto larger = [&](const Terms& swapped, double moved) {
+      const int column = program_.AddColumn(0, kLongest);
+      program_.AddRow({{column, 1}, {stepped.column, -moved}}, 0);
+      if (!swapped.empty()) program_.AddRow({{column, 1}, {swapped.back().column, -1}}, 0);
+      return LinearTerm{column, 1};
+    };
+    // Replicas may share what comes in.
+    const double shared = facts_.replicas > 1 ? 0 : host_step.parameters;
+    terms_.uplink_in.push_back(larger(parameters, shared));
+    terms_.uplink_out.push_back(larger(gradients, host_step.gradients));
+    // Gradients are complete, and go, when the step begins; parameters come behind them.
+    const auto rest = [&](const Terms& swapped, double moved) {
+      const int column = program_.AddColumn(0, kLongest);
+      Terms row{{column, 1}, {stepped.column, -moved}};
+      if (!swapped.empty()) row.push_back({swapped.back().column, 1});
+      program_.AddRow(std::move(row), 0);
+      return LinearTerm{column, 1};
+    };
+    terms_.step_uplink_in.push_back(rest(parameters, shared));
+    terms_.step_uplink_out.push_back(rest(gradients, host_step.gradients));
+    terms_.step_on_host.push_back({stepped.column, rows_.TimeOfUnit(host_step.time)});
+  }
+
+  const BoundFacts& facts_;
+  const int worker_;
+  const SwapWays ways_ = WaysOf(facts_, worker_);
+  LinearProgram& program_;
+  ProgramRows& rows_;
+  StandingTerms terms_;
+};
+
+}  // namespace
+
+SwapWays WaysOf(const BoundFacts& facts, int worker) {
+  return {.links = facts.limits.link_out[worker].value > 0,
+          .host = FastestOut(facts.limits.uplink[worker]).value > 0};
+}
+
+StandingTerms AddStandingTerms(const BoundFacts& facts, int worker, WindowProgram& made,
+                               ProgramRows& rows) {
+  return Standing(facts, worker, made, rows).Add();
+}
+
+}  // namespace siphon

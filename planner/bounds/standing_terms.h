@@ -1,0 +1,40 @@
+#ifndef SIPHON_PLANNER_BOUNDS_STANDING_TERMS_H_
+#define SIPHON_PLANNER_BOUNDS_STANDING_TERMS_H_
+
+#include "planner/bounds/bound_facts.h"
+#include "planner/bounds/program_rows.h"
+#include "planner/bounds/window_program.h"
+
+namespace siphon {
+
+// What a worker has away for the whole step, but for its use: parameters, gradients, optimizer
+// state.
+struct StandingTerms {
+  LinearTerms away;
+  LinearTerms on_lenders;
+  LinearTerms link_out, link_in;
+  LinearTerms uplink_out, uplink_in;
+  // Columns of optimizer state that is swapped, over links and over the uplink; kNone without.
+  static constexpr int kNone = -1;
+  int state_link = kNone;
+  int state_uplink = kNone;
+  // What moves only when the optimizer's step has begun, and what the host computes of it.
+  LinearTerms step_link_out;
+  LinearTerms step_uplink_out, step_uplink_in;
+  LinearTerms step_on_host;
+};
+
+// Which ways a worker's bytes may go.
+struct SwapWays {
+  bool links = false;
+  bool host = false;
+};
+SwapWays WaysOf(const BoundFacts& facts, int worker);
+
+// Adds the worker's columns, and the rows that hold among them.
+StandingTerms AddStandingTerms(const BoundFacts& facts, int worker, WindowProgram& made,
+                               ProgramRows& rows);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_BOUNDS_STANDING_TERMS_H_

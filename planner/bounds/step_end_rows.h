@@ -1,0 +1,44 @@
+#ifndef SIPHON_PLANNER_BOUNDS_STEP_END_ROWS_H_
+#define SIPHON_PLANNER_BOUNDS_STEP_END_ROWS_H_
+
+#include <vector>
+
+#include "planner/bounds/bound_facts.h"
+#include "planner/bounds/program_rows.h"
+#include "planner/bounds/standing_terms.h"
+#include "planner/bounds/window_program.h"
+
+namespace siphon {
+
+// The rows of the step's end: what may move, and what the host may step, only behind a worker's
+// last backward.
+class StepEndRows {
+ public:
+  // All must outlive this. `standing` [worker] is read when rows are added.
+  StepEndRows(const BoundFacts& facts, const std::vector<StandingTerms>& standing,
+              WindowProgram& made, ProgramRows& rows);
+
+  // The worker's step behind its last backward. `last_segment` is the column of its last segment's
+  // length, `last_recompute` what is computed again of its last window, in time.
+  void AddWorker(const WindowedWorker& windowed, int last_segment,
+                 const LinearTerms& last_recompute);
+  // Steps that cannot begin before one worker's last backward, or before a time. Behind AddWorker
+  // for all workers.
+  void AddJoint();
+
+ private:
+  // The host takes one step after the other: those of `workers` need what `time` has.
+  void AddHostTime(int time, const std::vector<int>& workers, int cause);
+  void AddStepsWithin(int time, const std::vector<int>& workers, int cause);
+
+  const BoundFacts& facts_;
+  const std::vector<StandingTerms>& standing_;
+  WindowProgram& made_;
+  ProgramRows& rows_;
+  static constexpr int kNoStep = -1;
+  std::vector<int> steps_;  // [worker], columns: from its last backward to the end of the step
+};
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_BOUNDS_STEP_END_ROWS_H_

@@ -1,0 +1,87 @@
+#include "planner/strategies/one_device_problem.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "planner/strategies/memory_strategy.h"
+#include "planner/weight_offload/weight_offload_bound.h"
+#include "tests/planner/dice.h"
+
+namespace siphon {
+namespace {
+
+WeightOffloadProblem Equal(int layers, int64_t time, int64_t weight, int64_t capacity) {
+  WeightOffloadProblem problem;
+  for (int layer = 0; layer < layers; ++layer) {
+    problem.layers.push_back({.name = "block",
+                              .forward = Nanos(time),
+                              .backward = Nanos(2 * time),
+                              .weight = Bytes(weight)});
+  }
+  problem.out = problem.in = BytesPerSecond(1'000'000'000);
+  problem.capacity = Bytes(capacity);
+  return problem;
+}
+
+absl::StatusOr<PlannedStep> Auto(const PlanningProblem& problem) {
+  return FindMemoryStrategy("auto").value().plan(problem);
+}
+
+// Where all fits, the step is the computation and the host's update.
+TEST(OneDeviceProblem, TakesAsLongAsItsOperations) {
+  const auto problem = OneDeviceProblem(Equal(3, 20, 10, 60));
+  ASSERT_TRUE(problem.ok()) << problem.status();
+  ASSERT_TRUE(CheckPlanningProblem(*problem).ok());
+  const auto planned = Auto(*problem);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  EXPECT_EQ(planned->simulated.step_time, Nanos(3 * (20 + 40)));
+}
+
+// Three weights, with room for two and the gradients of a layer that leaves, of one that runs and
+// of one that comes in to be added to. F waits 10 for its first layer, B 20 for the weight and the
+// gradient of its first one, and the host's update 10 for the last gradient.
+TEST(OneDeviceProblem, WaitsForTheFirstAndTheLastTransfers) {
+  const auto problem = OneDeviceProblem(Equal(3, 20, 10, 50));
+  ASSERT_TRUE(problem.ok()) << problem.status();
+  const auto planned = Auto(*problem);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  EXPECT_EQ(planned->simulated.step_time, Nanos(180 + 10 + 20 + 10));
+}
+
+// Plans of the pipeline's planner are none that the paper's bound forbids.
+TEST(OneDeviceProblem, NoPlanIsBelowTheBoundOfWeightOffloading) {
+  int fit = 0;
+  int full = 0;
+  for (int seed = 0; seed < 60; ++seed) {
+    Dice dice(seed);
+    WeightOffloadProblem problem = Equal(dice.Roll(2, 6), 1, 0, 0);
+    Bytes weights;
+    Bytes activations;
+    Bytes most;
+    for (WeightOffloadLayer& layer : problem.layers) {
+      layer.forward = Nanos(dice.Roll(1, 40));
+      layer.backward = Nanos(dice.Roll(1, 80));
+      layer.weight = Bytes(dice.Roll(1, 40));
+      layer.activation = Bytes(dice.Roll(0, 10));
+      weights += layer.weight;
+      activations += layer.activation;
+      most = std::max(most, layer.weight);
+    }
+    problem.capacity = activations + most * 3 + Bytes(dice.Roll(0, 40));
+    ASSERT_TRUE(CheckWeightOffloadProblem(problem).ok());
+    const auto one = OneDeviceProblem(problem);
+    ASSERT_TRUE(one.ok()) << one.status();
+    const auto planned = Auto(*one);
+    if (!planned.ok()) continue;
+    ++fit;
+    full += weights * 2 + activations > problem.capacity ? 1 : 0;
+    EXPECT_GE(planned->simulated.step_time, WeightOffloadBound(problem)) << "seed " << seed;
+  }
+  EXPECT_GT(fit, 30);
+  EXPECT_GT(full, 20);
+}
+
+}  // namespace
+}  // namespace siphon
