@@ -24,13 +24,14 @@ constexpr double kExcessWeight = 3;
 
 class Annealer {
  public:
-  Annealer(DraftSimulator& simulator, SimulatedDraft start, int simulations)
+  Annealer(DraftSimulator& simulator, SimulatedDraft start, int simulations, WeightSearch weights)
       : simulator_(simulator),
         problem_(simulator.problem()),
         possible_(PossiblePlacements(problem_, start.draft.mapping)),
         host_steps_(problem_.host_step > Nanos(0) && ReachesHost(problem_, start.draft.mapping)),
         first_(simulator.simulations()),
         most_(simulations),
+        decisions_(weights == WeightSearch::kAnywhere ? 10 : 8),
         best_(std::move(start)) {
     for (const std::vector<DraftMove>& moves : UpdateMoves(problem_)) {
       for (const DraftMove& move : moves) steps_.push_back(move.stage);
@@ -80,12 +81,11 @@ class Annealer {
   Placement RollPlacement() { return possible_[Roll(static_cast<int>(possible_.size()))]; }
 
   void Change(DraftPlan& draft) {
-    constexpr int kDecisions = 8;
     constexpr int kMostActions = 6;
     const int index = Roll(static_cast<int>(draft.stages.size()));
     StageDraft& stage = draft.stages[index];
     const bool steps = std::find(steps_.begin(), steps_.end(), index) != steps_.end();
-    switch (Roll(kDecisions)) {
+    switch (Roll(decisions_)) {
       case 0:
         stage.timing.forwards_to_leave = Roll(kMostActions);
         return;
@@ -102,6 +102,10 @@ class Annealer {
       case 3:
         if (steps) ChangeStep(stage);
         return;
+      case 8:
+      case 9:
+        if (steps) ChangeWeights(stage);
+        return;
       default:
         if (!stage.weight_versions.empty() && Roll(2) == 0) {
           ChangeVersion(stage);
@@ -109,6 +113,13 @@ class Annealer {
         }
         stage.activations[Roll(static_cast<int>(stage.activations.size()))] = RollPlacement();
     }
+  }
+
+  void ChangeWeights(StageDraft& stage) {
+    std::vector<Placement>& layers = Roll(2) == 0 ? stage.parameters : stage.gradients;
+    Placement& layer = layers[Roll(static_cast<int>(layers.size()))];
+    const Placement placement = RollPlacement();
+    if (placement != Placement::kRecompute) layer = placement;
   }
 
   void ChangeVersion(StageDraft& stage) {
@@ -144,6 +155,7 @@ class Annealer {
   const bool host_steps_;
   const int first_;
   const int most_;
+  const int decisions_;
   std::vector<int> steps_;  // stages that step at their end
   Bytes largest_;           // capacity
   SimulatedDraft best_;
@@ -154,8 +166,8 @@ class Annealer {
 }  // namespace
 
 absl::StatusOr<SimulatedDraft> AnnealDraft(DraftSimulator& simulator, SimulatedDraft start,
-                                           int simulations) {
-  return Annealer(simulator, std::move(start), simulations).Run();
+                                           int simulations, WeightSearch weights) {
+  return Annealer(simulator, std::move(start), simulations, weights).Run();
 }
 
 }  // namespace siphon

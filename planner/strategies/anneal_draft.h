@@ -2,6 +2,7 @@
 #define SIPHON_PLANNER_STRATEGIES_ANNEAL_DRAFT_H_
 
 #include "absl/status/statusor.h"
+#include "planner/strategies/draft_changes.h"
 #include "planner/strategies/draft_simulator.h"
 
 namespace siphon {
@@ -15,7 +16,7 @@ namespace siphon {
 // The result is the best draft seen, never worse than `start`. Deterministic: the dice have a fixed
 // seed. Errors: as DraftSimulator::Run, but for ResourceExhausted.
 absl::StatusOr<SimulatedDraft> AnnealDraft(DraftSimulator& simulator, SimulatedDraft start,
-                                           int simulations);
+                                           int simulations, WeightSearch weights);
 
 }  // namespace siphon
 

@@ -13,6 +13,8 @@
 #include "planner/strategies/second_choices.h"
 #include "planner/strategies/start_drafts.h"
 #include "planner/strategies/strategies.h"
+#include "planner/strategies/tidy_draft.h"
+#include "planner/strategies/weight_starts.h"
 
 namespace siphon {
 namespace {
@@ -24,6 +26,8 @@ constexpr int64_t kMostMaps = 12;
 constexpr int64_t kMostForwards = 300'000;
 constexpr int64_t kFewestImprovements = 70;
 constexpr int64_t kMostImprovements = 1'500;
+// So many at most once more for weights; of large problems a quarter.
+constexpr int kMostForWeights = 500;
 
 int ImprovementsOf(const PlanningProblem& problem) {
   const int64_t forwards = static_cast<int64_t>(problem.profile.layers.size()) *
@@ -40,7 +44,10 @@ absl::StatusOr<SimulatedDraft> BestSingle(DraftSimulator& simulator, const Simul
     best = Better(std::move(best), DraftPeerSwap(simulator));
   }
   if (!ReachesHost(problem, kept.draft.mapping)) return best;
-  best = Better(std::move(best), DraftHostSwap(simulator));
+  for (const auto& draft :
+       {DraftHostSwap, DraftVdnn, DraftCapacityBased, DraftWeightOffloading, DraftLayerToLayer}) {
+    best = Better(std::move(best), draft(simulator));
+  }
   if (problem.host_step > Nanos(0)) {
     best = Better(std::move(best), DraftOptimizerOffload(simulator));
   }
@@ -62,22 +69,47 @@ absl::StatusOr<SimulatedDraft> BestDraft(DraftSimulator& simulator, const Simula
 
 // Single changes first, as long as they help; then random ones, and once more single ones. Where
 // saving memory costs less than a thousandth of a step that keeps everything, there is no more.
+absl::StatusOr<SimulatedDraft> SearchWith(WeightSearch weights, int simulations,
+                                          DraftSimulator& simulator, SimulatedDraft draft,
+                                          Nanos good) {
+  const int most = simulator.simulations() + simulations;
+  SIPHON_ASSIGN_OR_RETURN(draft, ImproveDraft(simulator, std::move(draft), most, weights));
+  const int left = most - simulator.simulations();
+  if (left < kFewestImprovements || (Fits(draft) && draft.score.step <= good)) return draft;
+  SIPHON_ASSIGN_OR_RETURN(draft, AnnealDraft(simulator, std::move(draft), left * 3 / 4, weights));
+  return ImproveDraft(simulator, std::move(draft), most, weights);
+}
+
+bool SendsWeights(const DraftPlan& draft) {
+  return std::any_of(draft.stages.begin(), draft.stages.end(), [](const StageDraft& stage) {
+    return std::any_of(stage.parameters.begin(), stage.parameters.end(), IsSwap) ||
+           std::any_of(stage.gradients.begin(), stage.gradients.end(), IsSwap);
+  });
+}
+
+// Where the start keeps weights, first without sending them away: then nothing is lost to trying.
 absl::StatusOr<SimulatedDraft> Search(DraftSimulator& simulator, SimulatedDraft draft,
                                       Nanos kept_step) {
-  const int most = simulator.simulations() + ImprovementsOf(simulator.problem());
-  SIPHON_ASSIGN_OR_RETURN(draft, ImproveDraft(simulator, std::move(draft), most));
-  const int left = most - simulator.simulations();
-  const bool is_good =
-      Fits(draft) && draft.score.step <= kept_step + Nanos(kept_step.value / 1'000);
-  if (left < kFewestImprovements || is_good) return draft;
-  SIPHON_ASSIGN_OR_RETURN(draft, AnnealDraft(simulator, std::move(draft), left * 3 / 4));
-  return ImproveDraft(simulator, std::move(draft), most);
+  const Nanos good = kept_step + Nanos(kept_step.value / 1'000);
+  const int simulations = ImprovementsOf(simulator.problem());
+  if (!SendsWeights(draft.draft)) {
+    SIPHON_ASSIGN_OR_RETURN(
+        draft, SearchWith(WeightSearch::kOnlyBack, simulations, simulator, std::move(draft), good));
+    if (Fits(draft) && draft.score.step <= good) return draft;
+    SIPHON_ASSIGN_OR_RETURN(draft, BestWithWeightsAway(simulator, std::move(draft)));
+  }
+  const bool is_large = simulations < 2 * kFewestImprovements;
+  const int again = is_large ? simulations / 4 : std::min(simulations, kMostForWeights);
+  SIPHON_ASSIGN_OR_RETURN(
+      draft, SearchWith(WeightSearch::kAnywhere, again, simulator, std::move(draft), good));
+  return is_large ? std::move(draft) : TidyDraft(simulator, std::move(draft));
 }
 
 // Strategies that make no drafts, and so cannot be improved here.
 bool MakesDrafts(absl::string_view strategy) {
-  constexpr absl::string_view kNames[] = {"keep",      "recompute",         "host_swap", "d2d_swap",
-                                          "nvme_swap", "optimizer_offload", "auto"};
+  constexpr absl::string_view kNames[] = {
+      "keep", "recompute",      "host_swap",      "d2d_swap", "nvme_swap", "optimizer_offload",
+      "vdnn", "capacity_based", "weight_offload", "l2l",      "auto"};
   return std::find(std::begin(kNames), std::end(kNames), strategy) != std::end(kNames);
 }
 

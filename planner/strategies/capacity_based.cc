@@ -5,6 +5,7 @@
 #include "planner/status.h"
 #include "planner/strategies/fit_moves.h"
 #include "planner/strategies/move_lists.h"
+#include "planner/strategies/second_choices.h"
 #include "planner/strategies/strategies.h"
 
 namespace siphon {
@@ -48,9 +49,8 @@ absl::StatusOr<SimulatedDraft> GiveCopiesTime(DraftSimulator& simulator, Simulat
 // "An out-of-core performance model", section 3.5 and Figure 4: activations are swapped only as far
 // as capacity demands, those of the earliest layers first, which are needed last; the others are
 // there when the backward begins. What is away comes in as soon as there is room.
-absl::StatusOr<PlannedStep> PlanCapacityBased(const PlanningProblem& problem) {
-  SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
-  DraftSimulator simulator(problem);
+absl::StatusOr<SimulatedDraft> DraftCapacityBased(DraftSimulator& simulator) {
+  const PlanningProblem& problem = simulator.problem();
   DraftPlan draft = KeepingDraft(problem);
   for (StageDraft& stage : draft.stages) {
     stage.timing = {.forwards_to_leave = 0, .actions_to_come_back = 0};
@@ -60,10 +60,14 @@ absl::StatusOr<PlannedStep> PlanCapacityBased(const PlanningProblem& problem) {
       FitMoves(simulator, draft,
                ActivationMoves(problem, Placement::kHostSwap, LayerOrder::kFirstLayersFirst)));
   const bool swaps = Uses(fitted.draft, Placement::kHostSwap);
-  if (Fits(fitted) && swaps) {
-    SIPHON_ASSIGN_OR_RETURN(fitted, GiveCopiesTime(simulator, std::move(fitted)));
-  }
-  return PlannedOf(problem, std::move(fitted), "capacity_based");
+  return Fits(fitted) && swaps ? GiveCopiesTime(simulator, std::move(fitted)) : std::move(fitted);
+}
+
+absl::StatusOr<PlannedStep> PlanCapacityBased(const PlanningProblem& problem) {
+  SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
+  DraftSimulator simulator(problem);
+  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, DraftCapacityBased(simulator));
+  return PlannedWithSecondChoices(simulator, std::move(draft), "capacity_based");
 }
 
 }  // namespace siphon

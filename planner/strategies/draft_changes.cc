@@ -38,13 +38,19 @@ bool AnySwapped(const std::vector<Placement>& layers) {
   return std::any_of(layers.begin(), layers.end(), IsSwap);
 }
 
+bool SendsWeights(const StageDraft& draft) {
+  return AnySwapped(draft.parameters) || AnySwapped(draft.gradients);
+}
+
 // Makes the same change to some stages at once.
 class ChangeWriter {
  public:
-  ChangeWriter(const PlanningProblem& problem, const DraftPlan& draft, std::vector<StageId> stages)
+  ChangeWriter(const PlanningProblem& problem, const DraftPlan& draft, std::vector<StageId> stages,
+               WeightSearch weights)
       : problem_(problem),
         draft_(draft),
         stages_(std::move(stages)),
+        weights_(weights),
         possible_(PossiblePlacements(problem, draft.mapping)),
         stashes_(std::any_of(stages_.begin(), stages_.end(), [&](StageId stage) {
           return !draft.stages[stage.value].weight_versions.empty();
@@ -60,6 +66,10 @@ class ChangeWriter {
     for (const Placement from : {Placement::kRecompute, Placement::kNvmeSwap, Placement::kHostSwap,
                                  Placement::kPeerSwap, Placement::kKeep}) {
       Shifts(&StageDraft::optimizer_state, from);
+      if (IsSwap(from) || weights_ == WeightSearch::kAnywhere) {
+        Shifts(&StageDraft::gradients, from);
+        Shifts(&StageDraft::parameters, from);
+      }
       if (stashes_) Shifts(&StageDraft::weight_versions, from);
       Shifts(&StageDraft::activations, from);
     }
@@ -69,6 +79,8 @@ class ChangeWriter {
   }
 
  private:
+  WorkerId WorkerOf(StageId stage) const { return problem_.schedule.worker_of_stage[stage.value]; }
+
   bool HasStep(StageId stage) const {
     return std::find(steps_.begin(), steps_.end(), stage) != steps_.end();
   }
@@ -82,25 +94,27 @@ class ChangeWriter {
   }
 
   void Shifts(Layers layers, Placement from) {
-    const bool state = layers == &StageDraft::optimizer_state;
     const bool activations = layers == &StageDraft::activations;
+    // They go with an UPDATE, which the others do not; and a STEP has none of them.
+    const bool steps = !activations && layers != &StageDraft::weight_versions;
     for (const Placement to : possible_) {
       if (to == from || (!activations && to == Placement::kRecompute)) continue;
       for (const Part part : kParts) {
         Try([&](StageId stage, StageDraft& draft) {
-          // Optimizer state that no STEP uses stays where it is.
-          if (state && !HasStep(stage)) return;
+          // Optimizer state that no STEP uses stays where it is; weights that an UPDATE may, too.
+          if (steps && !HasStep(stage)) return;
           Shift(draft.*layers, from, to, CountOf(draft.*layers, from, part));
         });
       }
     }
   }
 
-  // Changes the field where tensors of `layers` are swapped.
+  // Changes the field where what it is for is swapped: activations, or what comes in for a step.
   void Step(Layers layers, int SwapTiming::*field, int by) {
     constexpr int kMost = 6;
     Try([&](StageId, StageDraft& draft) {
-      if (!AnySwapped(draft.*layers)) return;
+      const bool steps = layers == &StageDraft::optimizer_state && SendsWeights(draft);
+      if (!steps && !AnySwapped(draft.*layers)) return;
       draft.timing.*field = std::clamp(draft.timing.*field + by, 0, kMost);
     });
   }
@@ -127,6 +141,19 @@ class ChangeWriter {
         if (Recomputes(draft)) draft.recompute_run = run;
       });
     }
+    for (const int run : {1, 2, 0}) {
+      Try([&](StageId, StageDraft& draft) {
+        if (SendsWeights(draft)) draft.weight_run = run;
+      });
+    }
+    for (const WeightResidence weights :
+         {WeightResidence::kLayerByLayer, WeightResidence::kWholeActions}) {
+      Try([&](StageId stage, StageDraft& draft) {
+        // With one stage, a worker uses it all the time.
+        const bool alone = StagesOf(problem_.schedule, WorkerOf(stage)).size() == 1;
+        if (SendsWeights(draft) && !alone) draft.weights = weights;
+      });
+    }
     for (const DirectBackward direct : {DirectBackward::kLeave, DirectBackward::kDrop}) {
       Try([&](StageId, StageDraft& draft) {
         if (Recomputes(draft)) draft.direct = direct;
@@ -150,6 +177,7 @@ class ChangeWriter {
   const PlanningProblem& problem_;
   const DraftPlan& draft_;
   const std::vector<StageId> stages_;
+  const WeightSearch weights_;
   const std::vector<Placement> possible_;
   const bool stashes_;          // weight versions
   std::vector<StageId> steps_;  // stages that step at their end
@@ -172,8 +200,8 @@ std::vector<Placement> PossiblePlacements(const PlanningProblem& problem,
 }
 
 std::vector<DraftPlan> ChangesOf(const PlanningProblem& problem, const DraftPlan& draft,
-                                 const std::vector<StageId>& stages) {
-  return ChangeWriter(problem, draft, stages).Write();
+                                 const std::vector<StageId>& stages, WeightSearch weights) {
+  return ChangeWriter(problem, draft, stages, weights).Write();
 }
 
 std::vector<DraftPlan> ChangesWithRoom(const PlanningProblem& problem, const DraftPlan& draft,

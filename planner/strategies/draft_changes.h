@@ -12,12 +12,16 @@ namespace siphon {
 std::vector<Placement> PossiblePlacements(const PlanningProblem& problem,
                                           const DeviceMapping& mapping);
 
+// Whether a search sends parameters and gradients away that its draft keeps. It rarely pays where
+// others than them fill the memory, and there are many ways to do it.
+enum class WeightSearch { kOnlyBack, kAnywhere };
+
 // Drafts that differ from `draft` in one decision for all of `stages` at once, those first that
 // promise most: how long copies have, layers from one place to another (all of a place, half of
 // them, one), how many layers go together, who computes the optimizer step. `draft` itself is not
 // among them.
 std::vector<DraftPlan> ChangesOf(const PlanningProblem& problem, const DraftPlan& draft,
-                                 const std::vector<StageId>& stages);
+                                 const std::vector<StageId>& stages, WeightSearch weights);
 
 // Drafts in which another worker sends more to the host, and so has room to lend to `worker`, whose
 // tensors that are recomputed or on the host go to lenders instead.

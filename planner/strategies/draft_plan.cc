@@ -9,6 +9,22 @@
 namespace siphon {
 namespace {
 
+std::vector<Placement> StageDraft::*MemberOf(GroupKind kind) {
+  switch (kind) {
+    case GroupKind::kActivations:
+      break;
+    case GroupKind::kParameters:
+      return &StageDraft::parameters;
+    case GroupKind::kGradients:
+      return &StageDraft::gradients;
+    case GroupKind::kOptimizerState:
+      return &StageDraft::optimizer_state;
+    case GroupKind::kWeightVersions:
+      return &StageDraft::weight_versions;
+  }
+  return &StageDraft::activations;
+}
+
 // Writes the groups of one stage.
 class StagePlanWriter {
  public:
@@ -18,49 +34,85 @@ class StagePlanWriter {
 
   StagePlan Write() {
     plan_.update = draft_.update;
-    AddRuns(GroupKind::kActivations, draft_.activations);
-    Add(GroupKind::kParameters, stage_, Placement::kKeep);
-    Add(GroupKind::kGradients, stage_, Placement::kKeep);
-    if (draft_.update == UpdatePlace::kHost) {
-      Add(GroupKind::kOptimizerState, stage_, Placement::kKeep);
-    } else {
-      AddRuns(GroupKind::kOptimizerState, draft_.optimizer_state);
-    }
-    AddRuns(GroupKind::kWeightVersions, draft_.weight_versions);
+    for (int kind = 0; kind < kGroupKinds; ++kind) AddRuns(static_cast<GroupKind>(kind));
     return std::move(plan_);
   }
 
  private:
-  Placement PlacementOf(Placement wanted) const {
+  static constexpr int kNotStreamed = -1;
+
+  Placement PlacementOf(GroupKind kind, int layer) const {
+    const bool on_host = draft_.update == UpdatePlace::kHost;
+    if (kind == GroupKind::kOptimizerState && on_host) return Placement::kKeep;
+    const Placement wanted = PlacementsOf(draft_, kind)[layer];
     return wanted == Placement::kPeerSwap && lenders_.empty() ? Placement::kKeep : wanted;
   }
 
-  int MostLayers(Placement placement) const {
-    const int run = placement == Placement::kKeep        ? 0
-                    : placement == Placement::kRecompute ? draft_.recompute_run
-                                                         : draft_.swap_run;
-    return run > 0 ? run : stage_.end - stage_.begin;
+  int BlockOf(int layer) const { return draft_.weight_run > 0 ? layer / draft_.weight_run : 0; }
+
+  bool IsStreamed(GroupKind kind, int layer) const {
+    return draft_.weights == WeightResidence::kLayerByLayer && IsSwap(PlacementOf(kind, layer));
   }
 
-  void AddRuns(GroupKind kind, const std::vector<Placement>& placements) {
-    const auto layers = static_cast<int>(placements.size());
+  // The block in which the layer's optimizer step is taken.
+  int StepBlockOf(int layer) const {
+    const bool streams =
+        draft_.update == UpdatePlace::kDevice &&
+        (IsStreamed(GroupKind::kParameters, layer) || IsStreamed(GroupKind::kGradients, layer));
+    return streams ? BlockOf(layer) : kNotStreamed;
+  }
+
+  // Which parameters the layer is computed again with.
+  std::pair<int, Placement> ParametersOf(int layer) const {
+    if (!IsStreamed(GroupKind::kParameters, layer)) return {kNotStreamed, Placement::kKeep};
+    return {BlockOf(layer), PlacementOf(GroupKind::kParameters, layer)};
+  }
+
+  // Whether a group of that kind which begins with layer `first` can have layer `next`, too, when
+  // it has all between them.
+  bool GoTogether(GroupKind kind, int first, int next) const {
+    const Placement placement = PlacementOf(kind, first);
+    if (PlacementOf(kind, next) != placement) return false;
+    const auto within = [&](int run) { return run == 0 || next - first < run; };
+    switch (kind) {
+      case GroupKind::kActivations:
+        if (placement != Placement::kRecompute)
+          return !IsSwap(placement) || within(draft_.swap_run);
+        return within(draft_.recompute_run) && ParametersOf(first) == ParametersOf(next);
+      case GroupKind::kParameters:
+      case GroupKind::kGradients:
+        return !IsSwap(placement) || BlockOf(first) == BlockOf(next);
+      case GroupKind::kOptimizerState:
+        if (StepBlockOf(first) != StepBlockOf(next)) return false;
+        if (StepBlockOf(first) != kNotStreamed) return true;
+        return !IsSwap(placement) || within(draft_.swap_run);
+      case GroupKind::kWeightVersions:
+        return !IsSwap(placement) || within(draft_.swap_run);
+    }
+    return false;
+  }
+
+  void AddRuns(GroupKind kind) {
+    const auto layers = static_cast<int>(PlacementsOf(draft_, kind).size());
     for (int begin = 0; begin < layers;) {
-      const Placement placement = PlacementOf(placements[begin]);
-      const int limit = std::min(layers, begin + MostLayers(placement));
       int end = begin + 1;
-      while (end < limit && PlacementOf(placements[end]) == placement) ++end;
-      Add(kind, {stage_.begin + begin, stage_.begin + end}, placement);
+      while (end < layers && GoTogether(kind, begin, end)) ++end;
+      const bool steps = kind == GroupKind::kOptimizerState && StepBlockOf(begin) != kNotStreamed;
+      Add(kind, {stage_.begin + begin, stage_.begin + end}, PlacementOf(kind, begin), steps);
       begin = end;
     }
   }
 
-  void Add(GroupKind kind, const StageRange& layers, Placement placement) {
+  // `steps`: by itself, so that even without bytes it needs a group.
+  void Add(GroupKind kind, const StageRange& layers, Placement placement, bool steps) {
     PlannedGroup planned{.group = placement == Placement::kRecompute
                                       ? DroppedGroupOf(problem_.profile, stage_, layers)
                                       : GroupOf(problem_.profile, stage_, kind, layers),
                          .choice = {.placement = placement}};
-    if (planned.group.bytes == Bytes(0)) return;
-    if (placement == Placement::kPeerSwap) {
+    const bool empty = planned.group.bytes == Bytes(0);
+    if (empty && !steps) return;
+    if (empty) planned.choice.placement = Placement::kKeep;
+    if (planned.choice.placement == Placement::kPeerSwap) {
       planned.choice.stripes = CutStripes(planned.group.bytes, lenders_, problem_.granule);
     }
     plan_.groups.push_back(std::move(planned));
@@ -82,14 +134,32 @@ DraftPlan KeepingDraft(const PlanningProblem& problem) {
   const std::vector<int> versions = PeakWeightVersions(problem.schedule);
   for (const StageRange& stage : problem.partition.stages) {
     const auto layers = static_cast<size_t>(stage.end - stage.begin);
+    const std::vector<Placement> kept(layers, Placement::kKeep);
     const bool stashes = versions[draft.stages.size()] > 1;
-    draft.stages.push_back(
-        {.activations = std::vector<Placement>(layers, Placement::kKeep),
-         .optimizer_state = std::vector<Placement>(layers, Placement::kKeep),
-         .weight_versions = std::vector<Placement>(stashes ? layers : 0, Placement::kKeep)});
+    draft.stages.push_back({.activations = kept,
+                            .parameters = kept,
+                            .gradients = kept,
+                            .optimizer_state = kept,
+                            .weight_versions = stashes ? kept : std::vector<Placement>()});
   }
   draft.lenders.resize(static_cast<size_t>(workers));
   return draft;
+}
+
+std::vector<Placement>& PlacementsOf(StageDraft& stage, GroupKind kind) {
+  return stage.*MemberOf(kind);
+}
+
+const std::vector<Placement>& PlacementsOf(const StageDraft& stage, GroupKind kind) {
+  return stage.*MemberOf(kind);
+}
+
+bool CanStream(const PlanningProblem& problem, StageId stage) {
+  const int worker = problem.schedule.worker_of_stage[stage.value].value;
+  const std::vector<Action>& program = problem.schedule.programs[worker];
+  return std::none_of(program.begin(), program.end(), [stage](const Action& action) {
+    return action.kind == ActionKind::kUpdate && action.stage == stage;
+  });
 }
 
 MemoryPlan PlanOf(const PlanningProblem& problem, const DraftPlan& draft) {
@@ -108,6 +178,7 @@ LowerMemoryOptions LoweringOf(const DraftPlan& draft) {
   for (const StageDraft& stage : draft.stages) {
     options.timing.push_back(stage.timing);
     options.direct.push_back(stage.direct);
+    options.weights.push_back(stage.weights);
   }
   return options;
 }
@@ -115,14 +186,8 @@ LowerMemoryOptions LoweringOf(const DraftPlan& draft) {
 void Apply(const DraftMove& move, DraftPlan& draft) {
   StageDraft& stage = draft.stages[move.stage];
   switch (move.what) {
-    case DraftMove::What::kActivations:
-      stage.activations[move.layer] = move.to;
-      break;
-    case DraftMove::What::kOptimizerState:
-      stage.optimizer_state[move.layer] = move.to;
-      break;
-    case DraftMove::What::kWeightVersions:
-      stage.weight_versions[move.layer] = move.to;
+    case DraftMove::What::kTensors:
+      PlacementsOf(stage, move.kind)[move.layer] = move.to;
       break;
     case DraftMove::What::kUpdateOnHost:
       stage.update = UpdatePlace::kHost;
@@ -130,23 +195,26 @@ void Apply(const DraftMove& move, DraftPlan& draft) {
   }
 }
 
-DraftPlan Replace(DraftPlan draft, Placement from, Placement to) {
-  const Placement state_to = to == Placement::kRecompute ? Placement::kHostSwap : to;
+DraftPlan Replace(DraftPlan draft, Placement from, Placement activations_to, Placement rest_to) {
   for (StageDraft& stage : draft.stages) {
-    std::replace(stage.activations.begin(), stage.activations.end(), from, to);
-    std::replace(stage.optimizer_state.begin(), stage.optimizer_state.end(), from, state_to);
-    std::replace(stage.weight_versions.begin(), stage.weight_versions.end(), from, state_to);
+    for (int index = 0; index < kGroupKinds; ++index) {
+      const auto kind = static_cast<GroupKind>(index);
+      std::vector<Placement>& layers = PlacementsOf(stage, kind);
+      std::replace(layers.begin(), layers.end(), from,
+                   kind == GroupKind::kActivations ? activations_to : rest_to);
+    }
   }
   return draft;
 }
 
 bool Uses(const DraftPlan& draft, Placement placement) {
-  const auto has = [placement](const std::vector<Placement>& placements) {
-    return std::find(placements.begin(), placements.end(), placement) != placements.end();
-  };
-  return std::any_of(draft.stages.begin(), draft.stages.end(), [&](const StageDraft& stage) {
-    return has(stage.activations) || has(stage.optimizer_state) || has(stage.weight_versions);
-  });
+  for (const StageDraft& stage : draft.stages) {
+    for (int kind = 0; kind < kGroupKinds; ++kind) {
+      const std::vector<Placement>& layers = PlacementsOf(stage, static_cast<GroupKind>(kind));
+      if (std::find(layers.begin(), layers.end(), placement) != layers.end()) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace siphon

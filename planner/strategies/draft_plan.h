@@ -11,15 +11,22 @@ namespace siphon {
 
 // What a search decides for one stage: layer by layer, and how neighbouring layers go together.
 struct StageDraft {
-  std::vector<Placement> activations;  // [layer of the stage]
-  // Likewise; never kRecompute. Means nothing with an update on the host, which holds it then.
+  // [layer of the stage], while nobody needs them; all but activations never kRecompute.
+  std::vector<Placement> activations;
+  std::vector<Placement> parameters;  // swapped only where CanStream says so, as are gradients
+  std::vector<Placement> gradients;
+  // Means nothing with an update on the host, which holds it then.
   std::vector<Placement> optimizer_state;
   // Likewise, of each stashed version of the layer's weights; empty where the schedule stashes
   // none.
   std::vector<Placement> weight_versions;
   UpdatePlace update = UpdatePlace::kDevice;
   int recompute_run = 1;  // most neighbouring layers in one group; 0: all
-  int swap_run = 1;       // likewise
+  int swap_run = 1;       // likewise; of activations and optimizer state
+  // Parameters and gradients that are away go by blocks of so many layers, counted from the
+  // stage's first one; 0: all. The step of a block's layers is one.
+  int weight_run = 1;
+  WeightResidence weights = WeightResidence::kLayerByLayer;
   SwapTiming timing;
   DirectBackward direct = DirectBackward::kLeave;
   friend bool operator==(const StageDraft&, const StageDraft&) = default;
@@ -37,26 +44,37 @@ struct DraftPlan {
 // Everything kept. Workers are where the problem wants them, or else in order.
 DraftPlan KeepingDraft(const PlanningProblem& problem);
 
-// Groups of neighbouring layers with one placement. Those without bytes are left out. What shall
-// go to lenders is kept where the worker has none.
+// The stage's placements of that kind.
+std::vector<Placement>& PlacementsOf(StageDraft& stage, GroupKind kind);
+const std::vector<Placement>& PlacementsOf(const StageDraft& stage, GroupKind kind);
+
+// Whether the stage's parameters, gradients and optimizer state can be away: not with updates in
+// the middle of the step.
+bool CanStream(const PlanningProblem& problem, StageId stage);
+
+// Groups of neighbouring layers with one placement. Those without bytes are left out, but for
+// optimizer state that steps with parameters or gradients which come in layer by layer. What shall
+// go to lenders is kept where the worker has none. Layers that are computed again together have
+// their parameters together, too.
 MemoryPlan PlanOf(const PlanningProblem& problem, const DraftPlan& draft);
 
 LowerMemoryOptions LoweringOf(const DraftPlan& draft);
 
 // One layer's step away from keeping everything.
 struct DraftMove {
-  enum class What { kActivations, kOptimizerState, kWeightVersions, kUpdateOnHost };
+  enum class What { kTensors, kUpdateOnHost };
   int stage = 0;
-  What what = What::kActivations;
-  int layer = 0;                    // of the stage; kUpdateOnHost: none
-  Placement to = Placement::kKeep;  // kUpdateOnHost: none
+  What what = What::kTensors;
+  GroupKind kind = GroupKind::kActivations;  // this and the others: of kTensors
+  int layer = 0;                             // of the stage
+  Placement to = Placement::kKeep;
   friend bool operator==(const DraftMove&, const DraftMove&) = default;
 };
 void Apply(const DraftMove& move, DraftPlan& draft);
 
-// The draft with all that has placement `from` placed at `to`; all kinds of tensors alike, but
-// that only activations are recomputed, and the others go to the host instead.
-DraftPlan Replace(DraftPlan draft, Placement from, Placement to);
+// The draft with all that has placement `from` placed elsewhere: activations, and the rest, which
+// is never recomputed.
+DraftPlan Replace(DraftPlan draft, Placement from, Placement activations_to, Placement rest_to);
 
 bool Uses(const DraftPlan& draft, Placement placement);
 

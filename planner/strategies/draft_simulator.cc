@@ -94,7 +94,7 @@ absl::StatusOr<SimulatedDraft> DraftSimulator::Run(DraftPlan draft) {
 }
 
 absl::StatusOr<std::vector<Bytes>> DraftSimulator::OwnPeaks(const DraftPlan& draft) {
-  DraftPlan kept = Replace(draft, Placement::kPeerSwap, Placement::kKeep);
+  DraftPlan kept = Replace(draft, Placement::kPeerSwap, Placement::kKeep, Placement::kKeep);
   kept.lenders.assign(kept.lenders.size(), {});
   if (kept == kept_) return kept_peaks_;
   SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft alone, Simulated(kept));
@@ -108,19 +108,16 @@ Bytes DraftSimulator::ParkedBy(const DraftPlan& draft, int worker) const {
   for (const StageId stage : StagesOf(problem_.schedule, WorkerId(worker))) {
     const StageDraft& decided = draft.stages[stage.value];
     const StageRange& layers = problem_.partition.stages[stage.value];
-    for (int layer = layers.begin; layer < layers.end; ++layer) {
-      const auto bytes = [&](GroupKind kind) {
-        return GroupOf(problem_.profile, layers, kind, {layer, layer + 1}).bytes;
-      };
-      if (decided.activations[layer - layers.begin] == Placement::kPeerSwap) {
-        parked += bytes(GroupKind::kActivations) * away_[stage.value];
-      }
-      if (decided.optimizer_state[layer - layers.begin] == Placement::kPeerSwap) {
-        parked += bytes(GroupKind::kOptimizerState);
-      }
-      const std::vector<Placement>& versions = decided.weight_versions;
-      if (!versions.empty() && versions[layer - layers.begin] == Placement::kPeerSwap) {
-        parked += bytes(GroupKind::kWeightVersions) * versions_[stage.value];
+    for (int index = 0; index < kGroupKinds; ++index) {
+      const auto kind = static_cast<GroupKind>(index);
+      const std::vector<Placement>& placements = PlacementsOf(decided, kind);
+      const int times = kind == GroupKind::kActivations      ? away_[stage.value]
+                        : kind == GroupKind::kWeightVersions ? versions_[stage.value]
+                                                             : 1;
+      for (size_t place = 0; place < placements.size(); ++place) {
+        if (placements[place] != Placement::kPeerSwap) continue;
+        const int layer = layers.begin + static_cast<int>(place);
+        parked += GroupOf(problem_.profile, layers, kind, {layer, layer + 1}).bytes * times;
       }
     }
   }

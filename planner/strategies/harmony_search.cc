@@ -10,10 +10,10 @@
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "planner/lower_schedule.h"
-#include "planner/simulator/simulate.h"
 #include "planner/status.h"
+#include "planner/strategies/draft_simulator.h"
 #include "planner/strategies/lower_memory_plan.h"
-#include "planner/strategies/make_groups.h"
+#include "planner/strategies/second_choices.h"
 
 namespace siphon {
 namespace {
@@ -67,43 +67,35 @@ int64_t BytesOf(const LayerProfile& layer) {
   return (layer.parameters + layer.gradients + layer.optimizer_state + SavedBytes(layer)).value;
 }
 
-MemoryPlan PlanOf(const PlanningProblem& problem, const HarmonyChoice& choice) {
-  MemoryPlan plan;
-  for (const StageRange& stage : problem.partition.stages) {
-    StagePlan& planned = plan.stages.emplace_back();
-    const auto add = [&](GroupKind kind, Placement placement) {
-      const TensorGroup group = GroupOf(problem.profile, stage, kind, stage);
-      if (group.bytes > Bytes(0)) planned.groups.push_back({group, {.placement = placement}});
-    };
-    const auto place = [&](HarmonyAway from) {
-      return choice.away >= from ? Placement::kHostSwap : Placement::kKeep;
-    };
-    add(GroupKind::kActivations, choice.activations);
-    add(GroupKind::kParameters, place(HarmonyAway::kParameters));
-    add(GroupKind::kGradients, place(HarmonyAway::kGradients));
-    add(GroupKind::kOptimizerState, place(HarmonyAway::kOptimizerState));
-  }
-  return plan;
-}
-
-// Copies out until the next forward, copies in right before their use or one action earlier; what a
-// pack needs stays while a group of microbatches goes through it.
-LowerMemoryOptions LoweringOf(const HarmonyChoice& choice) {
+// Whole stages at once. Copies out until the next forward, copies in right before their use or one
+// action earlier; what a pack needs stays while a group of microbatches goes through it.
+DraftPlan DraftOf(const PlanningProblem& problem, const HarmonyChoice& choice) {
   const ScheduleOptions& options = choice.shape.options;
-  LowerMemoryOptions lowering;
-  lowering.timing.assign(
-      choice.partition.stages.size(),
-      {.forwards_to_leave = 1,
-       .actions_to_come_back = choice.actions_ahead,
-       .actions_before_step = choice.actions_ahead,
-       .actions_to_stay = std::max(options.forward_pack, options.backward_pack)});
-  lowering.direct.assign(choice.partition.stages.size(), DirectBackward::kDrop);
-  return lowering;
+  DraftPlan draft = KeepingDraft(problem);
+  for (StageDraft& stage : draft.stages) {
+    const auto place = [&](std::vector<Placement>& layers, Placement placement) {
+      std::fill(layers.begin(), layers.end(), placement);
+    };
+    const auto send = [&](std::vector<Placement>& layers, HarmonyAway from) {
+      place(layers, choice.away >= from ? Placement::kHostSwap : Placement::kKeep);
+    };
+    place(stage.activations, choice.activations);
+    send(stage.parameters, HarmonyAway::kParameters);
+    send(stage.gradients, HarmonyAway::kGradients);
+    send(stage.optimizer_state, HarmonyAway::kOptimizerState);
+    stage.recompute_run = stage.swap_run = stage.weight_run = 0;
+    stage.weights = WeightResidence::kWholeActions;
+    stage.timing = {.forwards_to_leave = 1,
+                    .actions_to_come_back = choice.actions_ahead,
+                    .actions_before_step = choice.actions_ahead,
+                    .actions_to_stay = std::max(options.forward_pack, options.backward_pack)};
+    stage.direct = DirectBackward::kDrop;
+  }
+  return draft;
 }
 
-DeviceMapping MappingOf(const PlanningProblem& problem) {
-  return problem.mapping.value_or(
-      IdentityMapping(WorkerCount(problem.schedule) * problem.schedule.replicas));
+Bytes MostExcess(const SimulatedDraft& simulated) {
+  return *std::max_element(simulated.excess.begin(), simulated.excess.end());
 }
 
 class HarmonySearcher {
@@ -121,6 +113,8 @@ class HarmonySearcher {
       SIPHON_RETURN_IF_ERROR(TryShape(shape));
     }
     if (!best_) return NothingFits();
+    // Once more with all limits.
+    SIPHON_ASSIGN_OR_RETURN(best_->planned, PlanHarmony(best_->problem, best_->choice));
     best_->simulations = simulations_;
     return *std::move(best_);
   }
@@ -131,13 +125,6 @@ class HarmonySearcher {
     PlanningProblem problem;
     Nanos kept;  // the step without limits
   };
-  struct Tried {
-    MemoryPlan memory;
-    Schedule schedule;
-    SimulatedStep step;  // without limits
-    Bytes excess;        // of the worker that has most
-  };
-
   absl::Status ListShapes() {
     const int workers = WorkerCount(problem_.schedule);
     const auto layers = static_cast<int>(problem_.profile.layers.size());
@@ -189,9 +176,9 @@ class HarmonySearcher {
     SIPHON_ASSIGN_OR_RETURN(shape.problem.schedule, InsertCommunication(std::move(built)));
     shape.problem.partition = choice.partition;
     SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(shape.problem));
-    SIPHON_ASSIGN_OR_RETURN(const Tried kept, Try(shape, choice));
-    shape.kept = kept.step.step_time;
-    if (kept.excess == Bytes(0)) SIPHON_RETURN_IF_ERROR(Offer(shape, choice, kept));
+    SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft kept, Try(shape, choice));
+    shape.kept = kept.score.step;
+    if (Fits(kept)) Offer(shape, choice, kept);
     shapes_.push_back(std::move(shape));
     return absl::OkStatus();
   }
@@ -222,54 +209,30 @@ class HarmonySearcher {
     bool fits = false;
     for (int ahead = 0; ahead <= kMostActionsAhead; ++ahead) {
       choice.actions_ahead = ahead;
-      const absl::StatusOr<Tried> tried = Try(shape, choice);
+      const absl::StatusOr<SimulatedDraft> tried = Try(shape, choice);
       if (absl::IsResourceExhausted(tried.status())) continue;  // the host's memory
       if (!tried.ok()) return tried.status();
-      if (tried->excess > Bytes(0)) {
-        least_excess_ = least_excess_ ? std::min(*least_excess_, tried->excess) : tried->excess;
+      if (!Fits(*tried)) {
+        const Bytes excess = MostExcess(*tried);
+        least_excess_ = least_excess_ ? std::min(*least_excess_, excess) : excess;
         break;  // earlier copies do not take less
       }
       fits = true;
-      SIPHON_RETURN_IF_ERROR(Offer(shape, choice, *tried));
+      Offer(shape, choice, *tried);
     }
     return fits;
   }
 
-  absl::StatusOr<Tried> Try(const Shape& shape, const HarmonyChoice& choice) {
+  absl::StatusOr<SimulatedDraft> Try(const Shape& shape, const HarmonyChoice& choice) {
     ++simulations_;
-    Tried tried;
-    tried.memory = PlanOf(shape.problem, choice);
-    SIPHON_ASSIGN_OR_RETURN(
-        tried.schedule, LowerMemoryPlan(shape.problem.schedule, tried.memory, LoweringOf(choice)));
-    SimulationInput input =
-        SimulationOf(shape.problem, MappingOf(shape.problem), tried.memory, tried.schedule);
-    input.capacity.clear();
-    SIPHON_ASSIGN_OR_RETURN(tried.step, Simulate(input));
-    const size_t workers = problem_.capacity.size();
-    for (size_t account = 0; workers > 0 && account < tried.step.peak.size(); ++account) {
-      const Bytes capacity = problem_.capacity[account % workers];
-      if (capacity == Bytes(0)) continue;
-      tried.excess = std::max(tried.excess, Total(tried.step.peak[account]) - capacity);
-    }
-    return tried;
+    return DraftSimulator(shape.problem).Run(DraftOf(shape.problem, choice));
   }
 
-  // Keeps the choice if it is the fastest; simulated once more with all limits.
-  absl::Status Offer(const Shape& shape, const HarmonyChoice& choice, const Tried& tried) {
-    if (best_ && best_->planned.simulated.step_time <= tried.step.step_time) {
-      return absl::OkStatus();
-    }
-    DeviceMapping mapping = MappingOf(shape.problem);
-    SIPHON_ASSIGN_OR_RETURN(
-        SimulatedStep step,
-        Simulate(SimulationOf(shape.problem, mapping, tried.memory, tried.schedule)));
-    best_ = HarmonyPlan{.choice = choice,
-                        .problem = shape.problem,
-                        .planned = {.memory = tried.memory,
-                                    .mapping = std::move(mapping),
-                                    .schedule = tried.schedule,
-                                    .simulated = std::move(step)}};
-    return absl::OkStatus();
+  // Keeps the choice if it is the fastest.
+  void Offer(const Shape& shape, const HarmonyChoice& choice, const SimulatedDraft& tried) {
+    if (best_ && best_->planned.simulated.step_time <= tried.score.step) return;
+    best_ = HarmonyPlan{.choice = choice, .problem = shape.problem};
+    best_->planned.simulated.step_time = tried.score.step;
   }
 
   absl::Status NothingFits() const {
@@ -297,13 +260,9 @@ absl::StatusOr<HarmonyPlan> SearchHarmony(const PlanningProblem& problem,
 
 absl::StatusOr<PlannedStep> PlanHarmony(const PlanningProblem& problem,
                                         const HarmonyChoice& choice) {
-  PlannedStep planned{.memory = PlanOf(problem, choice), .mapping = MappingOf(problem)};
-  SIPHON_ASSIGN_OR_RETURN(planned.schedule,
-                          LowerMemoryPlan(problem.schedule, planned.memory, LoweringOf(choice)));
-  SIPHON_ASSIGN_OR_RETURN(
-      planned.simulated,
-      Simulate(SimulationOf(problem, planned.mapping, planned.memory, planned.schedule)));
-  return planned;
+  DraftSimulator simulator(problem);
+  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, simulator.Run(DraftOf(problem, choice)));
+  return PlannedWithSecondChoices(simulator, std::move(draft), "harmony");
 }
 
 Bytes BytesMoved(const Schedule& schedule, const MemoryPlan& plan, GroupKind kind) {

@@ -51,8 +51,8 @@ struct HarmonyPlan {
 absl::StatusOr<HarmonyPlan> SearchHarmony(const PlanningProblem& problem,
                                           const HarmonyTools& tools);
 
-// The plan of one point of the search for a problem that has its partition and its schedule.
-// Errors: as LowerMemoryPlan and Simulate: ResourceExhausted when it does not fit.
+// The plan of one point of the search for a problem that has its partition and its schedule, with
+// second choices. Errors: as LowerMemoryPlan and Simulate: ResourceExhausted when it does not fit.
 absl::StatusOr<PlannedStep> PlanHarmony(const PlanningProblem& problem,
                                         const HarmonyChoice& choice);
 

@@ -16,10 +16,7 @@ absl::StatusOr<PlannedStep> PlanHostSwap(const PlanningProblem& problem) {
   SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
   DraftSimulator simulator(problem);
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, DraftHostSwap(simulator));
-  if (Fits(draft)) {
-    SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, draft));
-  }
-  return PlannedOf(problem, std::move(draft), "host_swap");
+  return PlannedWithSecondChoices(simulator, std::move(draft), "host_swap");
 }
 
 }  // namespace siphon

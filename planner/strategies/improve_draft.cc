@@ -7,6 +7,7 @@
 
 #include "planner/status.h"
 #include "planner/strategies/draft_changes.h"
+#include "planner/strategies/trade_changes.h"
 
 namespace siphon {
 namespace {
@@ -47,11 +48,16 @@ DraftPlan RecomputeMore(const PlanningProblem& problem, const SimulatedDraft& si
 
 class Improver {
  public:
-  Improver(DraftSimulator& simulator, SimulatedDraft start, int most_simulations)
-      : simulator_(simulator), best_(std::move(start)), most_simulations_(most_simulations) {}
+  Improver(DraftSimulator& simulator, SimulatedDraft start, int most_simulations,
+           WeightSearch weights)
+      : simulator_(simulator),
+        best_(std::move(start)),
+        most_simulations_(most_simulations),
+        weights_(weights) {}
 
   absl::StatusOr<SimulatedDraft> Run() {
     bool improved = true;
+    if (weights_ == WeightSearch::kAnywhere) SIPHON_RETURN_IF_ERROR(TradeAll().status());
     while (improved && !IsSpent()) {
       SIPHON_ASSIGN_OR_RETURN(improved, ImproveAll());
       for (const WorkerId worker : WorkersByCost()) {
@@ -59,6 +65,10 @@ class Improver {
         improved = improved || changed;
       }
       if (improved) continue;
+      if (weights_ == WeightSearch::kAnywhere) {
+        SIPHON_ASSIGN_OR_RETURN(improved, TradeAll());
+        if (improved) continue;
+      }
       SIPHON_ASSIGN_OR_RETURN(
           improved, TakeAll([&] { return ExchangesOf(simulator_.problem(), best_.draft); }));
     }
@@ -80,24 +90,44 @@ class Improver {
     return workers;
   }
 
-  // One change of all stages: where many workers limit the step, one alone gains nothing.
-  absl::StatusOr<bool> ImproveAll() {
-    const std::vector<WorkerId> workers = WorkersByCost();
-    if (workers.size() < 2) return false;
+  std::vector<StageId> StagesByCost() const {
     std::vector<StageId> stages;
-    for (const WorkerId worker : workers) {
+    for (const WorkerId worker : WorkersByCost()) {
       for (const StageId stage : StagesOf(simulator_.problem().schedule, worker)) {
         stages.push_back(stage);
       }
     }
-    return TakeAll([&] { return ChangesOf(simulator_.problem(), best_.draft, stages); });
+    return stages;
+  }
+
+  // One change of all stages: where many workers limit the step, one alone gains nothing.
+  absl::StatusOr<bool> ImproveAll() {
+    if (WorkersByCost().size() < 2) return false;
+    const std::vector<StageId> stages = StagesByCost();
+    return TakeAll([&] { return ChangesOf(simulator_.problem(), best_.draft, stages, weights_); });
+  }
+
+  // Weights that leave for activations that stay: all stages, then one worker's after another's.
+  absl::StatusOr<bool> TradeAll() {
+    const std::vector<StageId> all = StagesByCost();
+    SIPHON_ASSIGN_OR_RETURN(bool improved,
+                            TakeAll([&] { return TradesOf(simulator_, best_.draft, all); }));
+    for (const WorkerId worker : WorkersByCost()) {
+      const std::vector<StageId> stages = StagesOf(simulator_.problem().schedule, worker);
+      if (stages.size() == all.size()) break;
+      SIPHON_ASSIGN_OR_RETURN(const bool traded,
+                              TakeAll([&] { return TradesOf(simulator_, best_.draft, stages); }));
+      improved = improved || traded;
+    }
+    return improved;
   }
 
   absl::StatusOr<bool> ImproveWorker(WorkerId worker) {
     const PlanningProblem& problem = simulator_.problem();
     const std::vector<StageId> stages = StagesOf(problem.schedule, worker);
-    SIPHON_ASSIGN_OR_RETURN(const bool changed,
-                            TakeAll([&] { return ChangesOf(problem, best_.draft, stages); }));
+    SIPHON_ASSIGN_OR_RETURN(const bool changed, TakeAll([&] {
+                              return ChangesOf(problem, best_.draft, stages, weights_);
+                            }));
     SIPHON_ASSIGN_OR_RETURN(const bool with_room,
                             TakeAll([&] { return ChangesWithRoom(problem, best_.draft, worker); }));
     return changed || with_room;
@@ -146,13 +176,14 @@ class Improver {
   DraftSimulator& simulator_;
   SimulatedDraft best_;
   const int most_simulations_;
+  const WeightSearch weights_;
 };
 
 }  // namespace
 
 absl::StatusOr<SimulatedDraft> ImproveDraft(DraftSimulator& simulator, SimulatedDraft start,
-                                            int most_simulations) {
-  return Improver(simulator, std::move(start), most_simulations).Run();
+                                            int most_simulations, WeightSearch weights) {
+  return Improver(simulator, std::move(start), most_simulations, weights).Run();
 }
 
 }  // namespace siphon

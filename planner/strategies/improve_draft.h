@@ -2,6 +2,7 @@
 #define SIPHON_PLANNER_STRATEGIES_IMPROVE_DRAFT_H_
 
 #include "absl/status/statusor.h"
+#include "planner/strategies/draft_changes.h"
 #include "planner/strategies/draft_simulator.h"
 
 namespace siphon {
@@ -11,13 +12,14 @@ namespace siphon {
 // order of what saving memory costs them (recomputation and exposed waits for copies), and takes
 // the first change that helps: layers from one place to another, how long copies have, how many
 // layers go together, room on lenders by what these send to the host themselves, two workers'
-// devices exchanged. A change that would be faster but takes too much memory is tried with a few
+// devices exchanged, and, where weights may go anywhere, weights away for activations that stay. A
+// change that would be faster but takes too much memory is tried with a few
 // more layers recomputed.
 //
 // The result is never worse than `start`. Deterministic. Errors: as DraftSimulator::Run, but for
 // ResourceExhausted.
 absl::StatusOr<SimulatedDraft> ImproveDraft(DraftSimulator& simulator, SimulatedDraft start,
-                                            int most_simulations);
+                                            int most_simulations, WeightSearch weights);
 
 }  // namespace siphon
 

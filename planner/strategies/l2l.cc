@@ -1,32 +1,31 @@
+#include <algorithm>
 #include <utility>
 
 #include "planner/status.h"
+#include "planner/strategies/fit_moves.h"
+#include "planner/strategies/second_choices.h"
 #include "planner/strategies/strategies.h"
-#include "planner/strategies/weight_draft.h"
+#include "planner/strategies/weight_moves.h"
 
 namespace siphon {
 namespace {
 
 // All weights with the host, each layer's on the device only while that layer computes.
-WeightDraft LayerToLayer(const PlanningProblem& problem, UpdatePlace update) {
-  WeightDraft draft = KeepingWeights(problem);
-  for (size_t stage = 0; stage < draft.size(); ++stage) {
-    if (!CanStream(problem, StageId(static_cast<int>(stage)))) continue;
-    draft[stage].update = update;
-    const bool state = update == UpdatePlace::kDevice;
-    for (LayerWeights& layer : draft[stage].layers) {
-      layer = {.parameters = true, .gradients = true, .optimizer_state = state};
+DraftPlan LayerToLayer(const PlanningProblem& problem, UpdatePlace update) {
+  DraftPlan draft = StreamingDraft(problem);
+  for (size_t index = 0; index < draft.stages.size(); ++index) {
+    if (!CanStream(problem, StageId(static_cast<int>(index)))) continue;
+    StageDraft& stage = draft.stages[index];
+    stage.update = update;
+    for (const GroupKind kind :
+         {GroupKind::kParameters, GroupKind::kGradients, GroupKind::kOptimizerState}) {
+      // The host that steps has the state anyway.
+      if (kind == GroupKind::kOptimizerState && update == UpdatePlace::kHost) continue;
+      std::vector<Placement>& layers = PlacementsOf(stage, kind);
+      std::fill(layers.begin(), layers.end(), Placement::kHostSwap);
     }
   }
   return draft;
-}
-
-absl::StatusOr<SimulatedWeights> Faster(absl::StatusOr<SimulatedWeights> a,
-                                        absl::StatusOr<SimulatedWeights> b) {
-  if (!a.ok()) return b;
-  if (!b.ok()) return a;
-  if (Fits(*a) != Fits(*b)) return Fits(*a) ? std::move(a) : std::move(b);
-  return b->simulated.step_time < a->simulated.step_time ? std::move(b) : std::move(a);
 }
 
 }  // namespace
@@ -37,16 +36,18 @@ absl::StatusOr<SimulatedWeights> Faster(absl::StatusOr<SimulatedWeights> a,
 // the optimizer step where its time is known and that is faster. Activations stay.
 //
 // The paper's L2L lets computation and copies take turns; here the next layer comes in meanwhile.
+absl::StatusOr<SimulatedDraft> DraftLayerToLayer(DraftSimulator& simulator) {
+  const PlanningProblem& problem = simulator.problem();
+  absl::StatusOr<SimulatedDraft> best = simulator.Run(LayerToLayer(problem, UpdatePlace::kDevice));
+  if (problem.host_step == Nanos(0)) return best;
+  return Better(std::move(best), simulator.Run(LayerToLayer(problem, UpdatePlace::kHost)));
+}
+
 absl::StatusOr<PlannedStep> PlanLayerToLayer(const PlanningProblem& problem) {
   SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
-  absl::StatusOr<SimulatedWeights> best =
-      SimulateWeights(problem, LayerToLayer(problem, UpdatePlace::kDevice));
-  if (problem.host_step > Nanos(0)) {
-    best = Faster(std::move(best),
-                  SimulateWeights(problem, LayerToLayer(problem, UpdatePlace::kHost)));
-  }
-  if (!best.ok()) return best.status();
-  return PlannedOf(problem, *std::move(best), "l2l");
+  DraftSimulator simulator(problem);
+  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, DraftLayerToLayer(simulator));
+  return PlannedWithSecondChoices(simulator, std::move(draft), "l2l");
 }
 
 }  // namespace siphon

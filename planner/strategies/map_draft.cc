@@ -80,7 +80,7 @@ Topology FastestServer(const PlanningProblem& problem) {
 // makes it shorter.
 absl::StatusOr<Nanos> ComputingTime(const PlanningProblem& problem, DraftPlan draft) {
   for (const Placement swap : {Placement::kPeerSwap, Placement::kHostSwap, Placement::kNvmeSwap}) {
-    draft = Replace(std::move(draft), swap, Placement::kKeep);
+    draft = Replace(std::move(draft), swap, Placement::kKeep, Placement::kKeep);
   }
   PlanningProblem free = problem;
   free.topology = FastestServer(problem);

@@ -53,7 +53,7 @@ MoveLists OptimizerStateMoves(const PlanningProblem& problem, Placement to) {
       for (int layer = layers.begin; layer < layers.end; ++layer) {
         if (problem.profile.layers[layer].optimizer_state == Bytes(0)) continue;
         moves.push_back({.stage = stage.value,
-                         .what = DraftMove::What::kOptimizerState,
+                         .kind = GroupKind::kOptimizerState,
                          .layer = layer - layers.begin,
                          .to = to});
       }
@@ -74,7 +74,7 @@ MoveLists WeightVersionMoves(const PlanningProblem& problem, Placement to) {
       for (int layer = layers.begin; layer < layers.end; ++layer) {
         if (problem.profile.layers[layer].parameters == Bytes(0)) continue;
         moves.push_back({.stage = stage.value,
-                         .what = DraftMove::What::kWeightVersions,
+                         .kind = GroupKind::kWeightVersions,
                          .layer = layer - layers.begin,
                          .to = to});
       }

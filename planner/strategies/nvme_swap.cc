@@ -19,10 +19,7 @@ absl::StatusOr<PlannedStep> PlanNvmeSwap(const PlanningProblem& problem) {
   SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
   DraftSimulator simulator(problem);
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, DraftNvmeSwap(simulator));
-  if (Fits(draft)) {
-    SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, draft));
-  }
-  return PlannedOf(problem, std::move(draft), "nvme_swap");
+  return PlannedWithSecondChoices(simulator, std::move(draft), "nvme_swap");
 }
 
 }  // namespace siphon

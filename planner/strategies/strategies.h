@@ -21,6 +21,10 @@ absl::StatusOr<SimulatedDraft> DraftHostSwap(DraftSimulator& simulator);
 absl::StatusOr<SimulatedDraft> DraftPeerSwap(DraftSimulator& simulator);
 absl::StatusOr<SimulatedDraft> DraftNvmeSwap(DraftSimulator& simulator);
 absl::StatusOr<SimulatedDraft> DraftOptimizerOffload(DraftSimulator& simulator);
+absl::StatusOr<SimulatedDraft> DraftVdnn(DraftSimulator& simulator);
+absl::StatusOr<SimulatedDraft> DraftCapacityBased(DraftSimulator& simulator);
+absl::StatusOr<SimulatedDraft> DraftWeightOffloading(DraftSimulator& simulator);
+absl::StatusOr<SimulatedDraft> DraftLayerToLayer(DraftSimulator& simulator);
 
 }  // namespace siphon
 

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "planner/status.h"
-#include "planner/strategies/fit_moves.h"
+#include "planner/strategies/second_choices.h"
 #include "planner/strategies/strategies.h"
 
 namespace siphon {
@@ -27,11 +27,15 @@ DraftPlan SwapEveryLayer(const PlanningProblem& problem) {
 
 }  // namespace
 
+absl::StatusOr<SimulatedDraft> DraftVdnn(DraftSimulator& simulator) {
+  return simulator.Run(SwapEveryLayer(simulator.problem()));
+}
+
 absl::StatusOr<PlannedStep> PlanVdnn(const PlanningProblem& problem) {
   SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
   DraftSimulator simulator(problem);
-  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, simulator.Run(SwapEveryLayer(problem)));
-  return PlannedOf(problem, std::move(draft), "vdnn");
+  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, DraftVdnn(simulator));
+  return PlannedWithSecondChoices(simulator, std::move(draft), "vdnn");
 }
 
 }  // namespace siphon

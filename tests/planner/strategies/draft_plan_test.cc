@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "planner/strategies/draft_simulator.h"
+#include "planner/validate_schedule.h"
+#include "tests/planner/dice.h"
 #include "tests/planner/strategies/planning_testing.h"
 
 namespace siphon {
@@ -54,6 +58,132 @@ TEST(PlanOf, JoinsNeighboursWithOnePlacement) {
   EXPECT_EQ(plan.stages[0].groups[3].group.input, Bytes(2)) << "one input for both layers";
 }
 
+// A layer's parameters come in for it alone: its step is one of its own, and what is computed again
+// has them together.
+TEST(PlanOf, HasAGroupALayerWhereWeightsComeInLayerByLayer) {
+  PlanningProblem problem = FiveLayers();
+  DraftPlan draft = KeepingDraft(problem);
+  StageDraft& stage = draft.stages[0];
+  stage.activations.assign(5, kAgain);
+  stage.recompute_run = 0;
+  stage.parameters = {kToHost, kToHost, kKept, kKept, kKept};
+  stage.gradients = {kKept, kKept, kKept, kKept, kToHost};
+  EXPECT_THAT(GroupTexts(PlanOf(problem, draft).stages[0]),
+              testing::ElementsAre("activations 0-0 recompute", "activations 1-1 recompute",
+                                   "activations 2-4 recompute", "parameters 0-0 host_swap",
+                                   "parameters 1-1 host_swap", "parameters 2-4 keep",
+                                   "gradients 0-3 keep", "gradients 4-4 host_swap",
+                                   "optimizer_state 0-0 keep", "optimizer_state 1-1 keep",
+                                   "optimizer_state 2-3 keep", "optimizer_state 4-4 keep"));
+  stage.weight_run = 2;
+  EXPECT_THAT(
+      GroupTexts(PlanOf(problem, draft).stages[0]),
+      testing::ElementsAre("activations 0-1 recompute", "activations 2-4 recompute",
+                           "parameters 0-1 host_swap", "parameters 2-4 keep", "gradients 0-3 keep",
+                           "gradients 4-4 host_swap", "optimizer_state 0-1 keep",
+                           "optimizer_state 2-3 keep", "optimizer_state 4-4 keep"));
+  stage.weights = WeightResidence::kWholeActions;
+  EXPECT_THAT(GroupTexts(PlanOf(problem, draft).stages[0]),
+              testing::ElementsAre("activations 0-4 recompute", "parameters 0-1 host_swap",
+                                   "parameters 2-4 keep", "gradients 0-3 keep",
+                                   "gradients 4-4 host_swap", "optimizer_state 0-4 keep"));
+}
+
+TEST(PlanOf, HasAStepOfItsOwnForWeightsWithoutState) {
+  PlanningProblem problem = FiveLayers();
+  for (LayerProfile& layer : problem.profile.layers) layer.optimizer_state = Bytes(0);
+  DraftPlan draft = KeepingDraft(problem);
+  draft.stages[0].parameters[3] = kToHost;
+  const StagePlan plan = PlanOf(problem, draft).stages[0];
+  EXPECT_EQ(GroupTexts(plan).back(), "optimizer_state 3-3 keep");
+  EXPECT_EQ(plan.groups.back().group.bytes, Bytes(0));
+}
+
+// Any placements of all kinds on two linked devices with a host and a drive.
+DraftPlan RollDraft(const PlanningProblem& problem, Dice& dice) {
+  constexpr Placement kPlaces[] = {Placement::kKeep, Placement::kPeerSwap, Placement::kHostSwap,
+                                   Placement::kNvmeSwap, Placement::kRecompute};
+  DraftPlan draft = KeepingDraft(problem);
+  for (StageDraft& stage : draft.stages) {
+    for (int index = 0; index < kGroupKinds; ++index) {
+      const auto kind = static_cast<GroupKind>(index);
+      for (Placement& layer : PlacementsOf(stage, kind)) {
+        layer = kPlaces[dice.Roll(0, kind == GroupKind::kActivations ? 4 : 3)];
+      }
+    }
+    stage.update = dice.Roll(0, 3) == 0 ? UpdatePlace::kHost : UpdatePlace::kDevice;
+    if (stage.update == UpdatePlace::kHost) {
+      std::fill(stage.optimizer_state.begin(), stage.optimizer_state.end(), kKept);
+    }
+    stage.recompute_run = dice.Roll(0, 3);
+    stage.swap_run = dice.Roll(0, 3);
+    stage.weight_run = dice.Roll(0, 3);
+    stage.weights =
+        dice.Roll(0, 3) == 0 ? WeightResidence::kWholeActions : WeightResidence::kLayerByLayer;
+    stage.timing = {.forwards_to_leave = dice.Roll(0, 2),
+                    .actions_to_come_back = dice.Roll(0, 2),
+                    .actions_before_step = dice.Roll(0, 2),
+                    .groups_ahead = dice.Roll(0, 2)};
+  }
+  return draft;
+}
+
+// Weights that are there at the end of the step: what stays, and what others have parked.
+void ExpectWeightsAsPlanned(const PlanningProblem& problem, const SimulatedDraft& simulated,
+                            int seed) {
+  std::vector<Bytes> there(problem.schedule.programs.size());  // [worker], which is its device
+  for (size_t stage = 0; stage < simulated.memory.stages.size(); ++stage) {
+    const StagePlan& plan = simulated.memory.stages[stage];
+    for (const auto& [group, choice] : plan.groups) {
+      const bool on_host =
+          group.kind == GroupKind::kOptimizerState && plan.update == UpdatePlace::kHost;
+      if (group.kind == GroupKind::kActivations || on_host) continue;
+      const int worker = problem.schedule.worker_of_stage[stage].value;
+      if (choice.placement == Placement::kKeep) there[worker] += group.bytes;
+      for (const Stripe& stripe : choice.stripes) there[stripe.lender.value] += stripe.bytes;
+    }
+  }
+  for (size_t worker = 0; worker < there.size(); ++worker) {
+    const MemoryByKind& end = simulated.simulated.memory[worker].back().bytes;
+    EXPECT_EQ(
+        end[MemoryKind::kParameters] + end[MemoryKind::kGradients] + end[MemoryKind::kOptimizer],
+        there[worker])
+        << seed;
+  }
+}
+
+TEST(DraftPlan, IsAPlanWhateverItsDecisions) {
+  constexpr const char* kSchedules[] = {"1f1b", "gpipe", "zb_h1", "interleaved_1f1b", "dualpipev"};
+  for (int seed = 0; seed < 150; ++seed) {
+    Dice dice(seed);
+    Topology topology = TwoLinkedDevices();
+    topology.drives.push_back({.read = kByteANano, .write = kByteANano});
+    const Schedule schedule = LoweredSchedule(kSchedules[seed % 5], 2, 2 * dice.Roll(2, 3));
+    PlanningProblem problem = ProblemOf({.forward = Nanos(20),
+                                         .input_backward = Nanos(20),
+                                         .weight_backward = Nanos(20),
+                                         .optimizer = Nanos(5),
+                                         .boundary = Bytes(2)},
+                                        dice.Roll(1, 4) * StageCount(schedule), schedule, topology);
+    for (LayerProfile& layer : problem.profile.layers) {
+      layer.saved = {{"all", Bytes(dice.Roll(0, 9))}};
+      layer.parameters = Bytes(dice.Roll(0, 40));
+      layer.gradients = Bytes(dice.Roll(0, 1) * layer.parameters.value);
+      layer.optimizer_state = Bytes(dice.Roll(0, 3) * layer.parameters.value);
+    }
+    problem.granule = Bytes(1);
+    problem.host_step = Nanos(50);
+    SetCapacity(problem, Bytes(100'000));
+    DraftSimulator simulator(problem);
+    const auto simulated = simulator.Run(RollDraft(problem, dice));
+    ASSERT_TRUE(simulated.ok()) << seed << " " << simulated.status();
+    EXPECT_EQ(ValidateSchedule(simulated->schedule, SchedulePurpose::kTraining, simulated->memory),
+              absl::OkStatus())
+        << seed;
+    ExpectWeightsAsPlanned(problem, *simulated, seed);
+  }
+}
+
 TEST(PlanOf, CutsStripesByWhatEachLenderTakes) {
   PlanningProblem problem = FiveLayers();
   problem.granule = Bytes(1);
@@ -72,15 +202,18 @@ TEST(PlanOf, KeepsWhatNoLenderTakes) {
   EXPECT_EQ(PlanOf(problem, draft), kept);
 }
 
-TEST(Replace, SendsOptimizerStateToTheHostWhereActivationsAreRecomputed) {
+TEST(Replace, SendsActivationsAndTheRestWhereTheyShall) {
   DraftPlan draft = KeepingDraft(FiveLayers());
   draft.stages[0].activations[1] = kToPeers;
   draft.stages[0].optimizer_state[2] = kToPeers;
+  draft.stages[0].gradients[3] = kToPeers;
   EXPECT_TRUE(Uses(draft, kToPeers));
-  const DraftPlan replaced = Replace(draft, kToPeers, kAgain);
+  const DraftPlan replaced = Replace(draft, kToPeers, kAgain, kToHost);
   EXPECT_FALSE(Uses(replaced, kToPeers));
   EXPECT_EQ(replaced.stages[0].activations[1], kAgain);
   EXPECT_EQ(replaced.stages[0].optimizer_state[2], kToHost);
+  EXPECT_EQ(replaced.stages[0].gradients[3], kToHost);
+  EXPECT_EQ(replaced.stages[0].parameters, std::vector<Placement>(5, kKept));
 }
 
 }  // namespace

@@ -117,6 +117,22 @@ TEST(HarmonySearch, SendsAwayAsMuchAsItMust) {
 }
 
 // No shape of packs and groups that one names is faster than what the search finds.
+TEST(HarmonySearch, GivesWhatIsAwayASecondChoice) {
+  PlanningProblem problem = TwoDevices(8, 4);
+  problem.topology.drives.push_back({.read = kByteANano, .write = kByteANano});
+  SetCapacity(problem, Bytes(500));  // of 800 bytes of weights
+  int swapped = 0;
+  for (const StagePlan& stage : Searched(problem).planned.memory.stages) {
+    for (const auto& [group, choice] : stage.groups) {
+      if (!IsSwap(choice.placement)) continue;
+      ++swapped;
+      EXPECT_EQ(choice.second_choice, group.kind == GroupKind::kActivations ? Placement::kRecompute
+                                                                            : Placement::kNvmeSwap);
+    }
+  }
+  EXPECT_GT(swapped, 0);
+}
+
 TEST(HarmonySearch, IsNoSlowerThanAnyShapeWithEverythingKept) {
   const PlanningProblem problem = TwoDevices(4, 4);
   const HarmonyPlan plan = Searched(problem);

@@ -21,14 +21,14 @@ Lender LenderOf(int device, int64_t rate, int64_t spare) {
 
 // Device 0 of a DGX-1: one link to 1 and 2, two to 3 and 4 (MPress, Figure 3).
 TEST(MpressStripes, FollowTheLinksOnAMesh) {
-  const auto stripes =
-      StripesWithin({Bytes(60)},
-                    {LenderOf(1, 25, 900), LenderOf(2, 25, 900), LenderOf(3, 50, 900),
-                     LenderOf(4, 50, 900)},
-                    kMesh, kStriped, Bytes(1));
+  const auto stripes = StripesWithin(
+      {Bytes(60)},
+      {LenderOf(1, 25, 900), LenderOf(2, 25, 900), LenderOf(3, 50, 900), LenderOf(4, 50, 900)},
+      kMesh, kStriped, Bytes(1));
   ASSERT_TRUE(stripes.has_value());
-  EXPECT_THAT(*stripes, ElementsAre(Stripe{DeviceId(1), Bytes(10)}, Stripe{DeviceId(2), Bytes(10)},
-                                    Stripe{DeviceId(3), Bytes(20)}, Stripe{DeviceId(4), Bytes(20)}));
+  EXPECT_THAT(*stripes,
+              ElementsAre(Stripe{DeviceId(1), Bytes(10)}, Stripe{DeviceId(2), Bytes(10)},
+                          Stripe{DeviceId(3), Bytes(20)}, Stripe{DeviceId(4), Bytes(20)}));
 }
 
 TEST(MpressStripes, AreEqualOnASwitch) {
@@ -41,9 +41,8 @@ TEST(MpressStripes, AreEqualOnASwitch) {
 
 // Device 3's share of two copies would be 80 bytes.
 TEST(MpressStripes, GiveToOthersWhatALenderHasNoRoomFor) {
-  const auto stripes =
-      StripesWithin({Bytes(60), 2}, {LenderOf(1, 25, 900), LenderOf(3, 50, 30)}, kMesh, kStriped,
-                    Bytes(1));
+  const auto stripes = StripesWithin({Bytes(60), 2}, {LenderOf(1, 25, 900), LenderOf(3, 50, 30)},
+                                     kMesh, kStriped, Bytes(1));
   ASSERT_TRUE(stripes.has_value());
   EXPECT_THAT(*stripes,
               ElementsAre(Stripe{DeviceId(1), Bytes(45)}, Stripe{DeviceId(3), Bytes(15)}));

@@ -74,6 +74,20 @@ TEST(Vdnn, KeepsUpWithLayersThatComputeLongerThanTheyCopy) {
   }
 }
 
+TEST(OutOfCore, ComputesAgainWhatTheHostDoesNotTake) {
+  for (const char* strategy : {"vdnn", "capacity_based"}) {
+    PlanningProblem problem = FourLayers();
+    SetCapacity(problem, Bytes(60));
+    const auto planned = PlanWith(strategy, problem);
+    ASSERT_TRUE(planned.ok()) << planned.status();
+    EXPECT_FALSE(SwappedLayers(*planned).empty());
+    for (const auto& [group, choice] : planned->memory.stages[0].groups) {
+      const bool away = choice.placement == Placement::kHostSwap;
+      EXPECT_EQ(choice.second_choice, away ? Placement::kRecompute : Placement::kKeep) << strategy;
+    }
+  }
+}
+
 TEST(Vdnn, SwapsEvenWhereEverythingFits) {
   PlanningProblem problem = FourLayers();
   problem.capacity.clear();

@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "planner/strategies/memory_strategy.h"
-#include "planner/strategies/weight_draft.h"
 #include "planner/validate_schedule.h"
 #include "tests/planner/strategies/planning_testing.h"
 
@@ -202,6 +201,37 @@ TEST(WeightStrategies, LeaveStagesWithAsynchronousUpdatesAlone) {
   }
   for (const char* strategy : {"l2l", "weight_offload"}) {
     EXPECT_THAT(Away(Planned(strategy, problem)), testing::IsEmpty()) << strategy;
+  }
+}
+
+// [group of stage 0 that the strategy swaps]: its second choice.
+std::vector<Placement> SecondChoices(const PlannedStep& planned) {
+  std::vector<Placement> choices;
+  for (const auto& [group, choice] : planned.memory.stages[0].groups) {
+    if (IsSwap(choice.placement)) choices.push_back(choice.second_choice);
+  }
+  return choices;
+}
+
+TEST(WeightStrategies, HaveDrivesAsTheirSecondChoice) {
+  PlanningProblem problem = FourLayers();
+  SetCapacity(problem, Bytes(30));
+  const auto all_are = [](Placement second) {
+    return testing::AllOf(testing::Not(testing::IsEmpty()), testing::Each(second));
+  };
+  for (const char* strategy : {"l2l", "weight_offload"}) {
+    EXPECT_THAT(SecondChoices(Planned(strategy, problem)), all_are(Placement::kKeep))
+        << strategy << ": there is nothing but the host";
+  }
+  problem.topology.drives.push_back({.read = kByteANano, .write = kByteANano});
+  for (const char* strategy : {"l2l", "weight_offload"}) {
+    EXPECT_THAT(SecondChoices(Planned(strategy, problem)), all_are(Placement::kNvmeSwap))
+        << strategy;
+  }
+  problem.topology.drives[0].capacity = Bytes(29);  // of 30 that are away at least
+  for (const char* strategy : {"l2l", "weight_offload"}) {
+    EXPECT_THAT(SecondChoices(Planned(strategy, problem)), all_are(Placement::kKeep))
+        << strategy << ": the drive is too small";
   }
 }
 

@@ -136,7 +136,8 @@ TEST(WeightVersionStrategies, DraftsHaveThemWhereTheScheduleStashesSome) {
   EXPECT_TRUE(draft.stages[2].weight_versions.empty());
   draft.stages[0].weight_versions[1] = Placement::kPeerSwap;
   EXPECT_TRUE(Uses(draft, Placement::kPeerSwap));
-  draft = Replace(std::move(draft), Placement::kPeerSwap, Placement::kRecompute);
+  draft =
+      Replace(std::move(draft), Placement::kPeerSwap, Placement::kRecompute, Placement::kHostSwap);
   EXPECT_EQ(draft.stages[0].weight_versions[1], Placement::kHostSwap);
   PlanningProblem synchronous = problem;
   synchronous.schedule = LoweredSchedule("1f1b", 3, 12);

@@ -1,0 +1,78 @@
+#include "planner/strategies/weight_starts.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "planner/status.h"
+#include "planner/strategies/draft_changes.h"
+#include "planner/strategies/fit_moves.h"
+#include "planner/strategies/move_lists.h"
+#include "planner/strategies/start_drafts.h"
+#include "planner/strategies/weight_moves.h"
+
+namespace siphon {
+namespace {
+
+// Of each worker's layers, as many as can come in for a forward and a backward in each slot.
+MoveLists HiddenParameters(const DraftSimulator& simulator, const SimulatedDraft& start,
+                           MoveLists parameters) {
+  const PlanningProblem& problem = simulator.problem();
+  const Nanos slot(start.simulated.step_time.value / problem.schedule.microbatches);
+  const std::vector<Bytes> hidden = HiddenHostBytes(problem, start.draft.mapping, slot);
+  for (size_t worker = 0; worker < parameters.size(); ++worker) {
+    std::vector<DraftMove>& moves = parameters[worker];
+    Bytes bytes;
+    size_t layers = 0;
+    for (; layers < moves.size(); ++layers) {
+      const StageRange& stage = problem.partition.stages[moves[layers].stage];
+      bytes += problem.profile.layers[stage.begin + moves[layers].layer].parameters * 2;
+      if (bytes > hidden[worker]) break;
+    }
+    moves.resize(layers);
+  }
+  return parameters;
+}
+
+// The layers that the draft recomputes, the last ones first.
+MoveLists RecomputedAgain(const PlanningProblem& problem, const DraftPlan& draft) {
+  MoveLists lists = ActivationMoves(problem, Placement::kRecompute, LayerOrder::kLastLayersFirst);
+  for (std::vector<DraftMove>& moves : lists) {
+    std::erase_if(moves, [&](const DraftMove& move) {
+      return draft.stages[move.stage].activations[move.layer] != Placement::kRecompute;
+    });
+  }
+  return lists;
+}
+
+}  // namespace
+
+absl::StatusOr<SimulatedDraft> BestWithWeightsAway(DraftSimulator& simulator,
+                                                   SimulatedDraft start) {
+  const PlanningProblem& problem = simulator.problem();
+  const DraftPlan draft = start.draft;
+  const DraftPlan without =
+      Replace(draft, Placement::kRecompute, Placement::kKeep, Placement::kKeep);
+  const MoveLists again = RecomputedAgain(problem, draft);
+  const std::vector<std::vector<WorkerLayer>> spread = SpreadLayers(problem);
+  absl::StatusOr<SimulatedDraft> best = start;
+  for (const Placement place : PossiblePlacements(problem, draft.mapping)) {
+    if (place != Placement::kHostSwap && place != Placement::kPeerSwap) continue;
+    const MoveLists parameters = MovesOf(spread, GroupKind::kParameters, place);
+    const MoveLists all = Chain(parameters, MovesOf(spread, GroupKind::kGradients, place));
+    if (!Fits(start)) {
+      best = Better(std::move(best), FitMoves(simulator, draft, all));
+      continue;
+    }
+    if (draft == without) continue;
+    if (place == Placement::kHostSwap) {
+      const MoveLists hidden = HiddenParameters(simulator, start, parameters);
+      best = Better(std::move(best), FitMoves(simulator, without, Chain(hidden, again)));
+    }
+    best = Better(std::move(best), FitMoves(simulator, without, Chain(all, again)));
+  }
+  return best;
+}
+
+}  // namespace siphon

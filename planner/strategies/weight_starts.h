@@ -1,0 +1,19 @@
+#ifndef SIPHON_PLANNER_STRATEGIES_WEIGHT_STARTS_H_
+#define SIPHON_PLANNER_STRATEGIES_WEIGHT_STARTS_H_
+
+#include "absl/status/statusor.h"
+#include "planner/strategies/draft_simulator.h"
+
+namespace siphon {
+
+// The best of `start` and of drafts that send parameters and gradients away, too: instead of layers
+// that it recomputes, of which as few as needed are recomputed again, or, where it does not fit,
+// beside all that it does. To the host and to lenders; parameters of as many layers as the steady
+// state hides, then of all, then gradients, each as far as a worker must.
+//
+// Errors: as DraftSimulator::Run, but for ResourceExhausted. About ten simulations a draft.
+absl::StatusOr<SimulatedDraft> BestWithWeightsAway(DraftSimulator& simulator, SimulatedDraft start);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_STRATEGIES_WEIGHT_STARTS_H_
