@@ -40,7 +40,7 @@ class MomentSearch {
  public:
   MomentSearch(const Schedule& schedule, const StepPaths& paths,
                const std::vector<WorkerMemory>& memory)
-      : schedule_(schedule), paths_(paths), memory_(memory) {
+      : paths_(paths), memory_(memory) {
     for (size_t worker = 0; worker < memory.size(); ++worker) {
       pairs_.push_back(StagePairsOf(schedule.programs[worker], memory[worker].stages));
       std::vector<Bytes>& stash = stash_.emplace_back(memory[worker].stages.size());
@@ -109,7 +109,6 @@ class MomentSearch {
     return then;
   }
 
-  const Schedule& schedule_;
   const StepPaths& paths_;
   const std::vector<WorkerMemory>& memory_;
   std::vector<std::vector<StagePair>> pairs_;  // [worker]
