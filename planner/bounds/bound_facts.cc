@@ -176,6 +176,11 @@ absl::StatusOr<BoundFacts> BoundFactsOf(const PlanningProblem& problem) {
   }
   facts.joint = JointFactsOf(problem.schedule, facts.paths, facts.memory);
   facts.moments = FullMomentsOf(problem.schedule, facts.paths, facts.memory);
+  for (const std::vector<Action>& program : problem.schedule.programs) {
+    facts.updates_within |= std::any_of(program.begin(), program.end(), [](const Action& action) {
+      return action.kind == ActionKind::kUpdate;
+    });
+  }
   SegmentMaker maker(facts.paths, problem.schedule, kMostVisits);
   for (int worker = 0; worker < WorkerCount(problem.schedule); ++worker) {
     const int size = static_cast<int>(problem.schedule.programs[worker].size());

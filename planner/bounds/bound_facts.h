@@ -75,6 +75,8 @@ struct BoundFacts {
   std::vector<WindowedWorker> windowed;  // workers that have windows
   JointFacts joint;
   std::vector<FullMoment> moments;
+  // Weights change within the step, so that a backward may use older ones than those that are away.
+  bool updates_within = false;
   Nanos work;  // of all workers and replicas, without recomputation
   // What they get done together at most, in thousandths of one core; 0: each has its own.
   int64_t most_together = 0;

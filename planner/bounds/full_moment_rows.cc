@@ -70,8 +70,9 @@ class MomentRows {
 
   WeightsAway AddWeights(const LiveThen& then) {
     const StandingTerms& standing = standing_[then.worker];
-    const bool uses_all = std::all_of(then.live.begin(), then.live.end(),
-                                      [](int microbatches) { return microbatches > 0; });
+    const bool uses_all =
+        !facts_.updates_within && std::all_of(then.live.begin(), then.live.end(),
+                                              [](int microbatches) { return microbatches > 0; });
     const SwapWays ways = WaysOf(facts_, then.worker);
     return uses_all ? AddWeightsAway(standing, ways, made_) : WeightsEverAway(standing, ways);
   }

@@ -172,9 +172,9 @@ class Builder {
   }
 
   // Whether the window's backwards use weights of all the worker's stages.
-  static bool UsesAll(const MemoryWindow& window) {
-    return std::all_of(window.waiting.begin(), window.waiting.end(),
-                       [](int microbatches) { return microbatches > 0; });
+  bool UsesAll(const MemoryWindow& window) const {
+    return !facts_.updates_within && std::all_of(window.waiting.begin(), window.waiting.end(),
+                                                 [](int microbatches) { return microbatches > 0; });
   }
 
   // State that is away at the worker's last window comes in behind it.
