@@ -37,15 +37,20 @@ void AddSteps(const PlanningProblem& problem, const SwapLimits& limits, StepPath
   }
 }
 
-// The fewest bytes a byte of optimizer state, among the worker's stages.
+// The fewest and the most bytes a byte of optimizer state, among the worker's stages; any number
+// where one has none of it.
 HostStep HostStepOf(const std::vector<StageId>& stages, const std::vector<StageCost>& costs) {
   HostStep step{.open = true, .parameters = 1, .gradients = 1};
   for (const StageId stage : stages) {
     const StageCost& cost = costs[stage.value];
     const auto state = static_cast<double>(cost.optimizer_state.value);
+    const auto parameters = static_cast<double>(cost.parameters.value);
+    const auto gradients = static_cast<double>(cost.gradients.value);
+    step.most_parameters = std::max(step.most_parameters, parameters / state);
+    step.most_gradients = std::max(step.most_gradients, gradients / state);
     if (state == 0) continue;
-    step.parameters = std::min(step.parameters, static_cast<double>(cost.parameters.value) / state);
-    step.gradients = std::min(step.gradients, static_cast<double>(cost.gradients.value) / state);
+    step.parameters = std::min(step.parameters, parameters / state);
+    step.gradients = std::min(step.gradients, gradients / state);
   }
   return step;
 }
@@ -170,6 +175,12 @@ absl::StatusOr<BoundFacts> BoundFactsOf(const PlanningProblem& problem) {
     step.time = static_cast<double>(problem.host_step.value) / static_cast<double>(state.value);
   }
   facts.joint = JointFactsOf(problem.schedule, facts.paths, facts.memory);
+  facts.moments = FullMomentsOf(problem.schedule, facts.paths, facts.memory);
+  for (const std::vector<Action>& program : problem.schedule.programs) {
+    facts.updates_within |= std::any_of(program.begin(), program.end(), [](const Action& action) {
+      return action.kind == ActionKind::kUpdate;
+    });
+  }
   SegmentMaker maker(facts.paths, problem.schedule, kMostVisits);
   for (int worker = 0; worker < WorkerCount(problem.schedule); ++worker) {
     const int size = static_cast<int>(problem.schedule.programs[worker].size());

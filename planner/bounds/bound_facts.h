@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "planner/bounds/full_moments.h"
 #include "planner/bounds/joint_facts.h"
 #include "planner/bounds/memory_windows.h"
 #include "planner/bounds/step_paths.h"
@@ -57,6 +58,9 @@ struct HostStep {
   // that stays with the host; those that were swapped to the host anyway count for both.
   double parameters = 0;
   double gradients = 0;
+  // And at most so many bytes of the stages that step there.
+  double most_parameters = 0;
+  double most_gradients = 0;
   // Nanoseconds of the host a byte of optimizer state.
   double time = 0;
 };
@@ -70,6 +74,9 @@ struct BoundFacts {
   std::vector<HostStep> host_steps;      // [worker of one replica]
   std::vector<WindowedWorker> windowed;  // workers that have windows
   JointFacts joint;
+  std::vector<FullMoment> moments;
+  // Weights change within the step, so that a backward may use older ones than those that are away.
+  bool updates_within = false;
   Nanos work;  // of all workers and replicas, without recomputation
   // What they get done together at most, in thousandths of one core; 0: each has its own.
   int64_t most_together = 0;

@@ -8,9 +8,6 @@
 namespace siphon {
 namespace {
 
-// Of all workers together. Beyond it rows of many windows would take the solver seconds.
-constexpr size_t kMostActions = 6'000;
-
 // The activations of one (stage, microbatch).
 struct LivePair {
   int forward = kNoPlace;
@@ -167,7 +164,7 @@ StepPlaces StepPlacesOf(const std::vector<Action>& program) {
 
 JointFacts JointFactsOf(const Schedule& schedule, const StepPaths& paths,
                         const std::vector<WorkerMemory>& memory) {
-  if (schedule.replicas > 1 || paths.nodes() > kMostActions) return {};
+  if (schedule.replicas > 1 || paths.nodes() > kMostJointActions) return {};
   return JointSearch(schedule, paths, memory).Run();
 }
 

@@ -1,6 +1,7 @@
 #ifndef SIPHON_PLANNER_BOUNDS_JOINT_FACTS_H_
 #define SIPHON_PLANNER_BOUNDS_JOINT_FACTS_H_
 
+#include <cstddef>
 #include <vector>
 
 #include "planner/bounds/memory_windows.h"
@@ -29,6 +30,9 @@ struct StepSpan {
   std::vector<WindowPlace> returning;  // and is back, if it was swapped
   friend bool operator==(const StepSpan&, const StepSpan&) = default;
 };
+
+// Of all workers together. Beyond it rows of many windows would take the solver seconds.
+inline constexpr size_t kMostJointActions = 6'000;
 
 // What the windows of several workers mean together, from the order of the schedule's actions
 // alone. Empty for replicas, and for schedules of too many actions: whether it is there does not

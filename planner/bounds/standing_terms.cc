@@ -29,6 +29,9 @@ class Standing {
         memory.parameters, {.host_out = host_steps ? 0.0 : 1.0, .host_in = host_steps ? 0.0 : 1.0});
     const Terms gradients = AddKind(memory.gradients, {.host_out = host_steps ? 0.0 : 1.0});
     Terms state = AddKind(memory.optimizer_state, {});
+    terms_.parameters = parameters;
+    terms_.gradients = gradients;
+    terms_.state = state;
     if (!state.empty() && ways_.links) terms_.state_link = state.front().column;
     if (!state.empty() && ways_.host) terms_.state_uplink = state.back().column;
     // What the step has changed is not where it was kept: state, and parameters unless the host may
@@ -69,6 +72,8 @@ class Standing {
     const HostStep& host_step = facts_.host_steps[worker_];
     const LinearTerm stepped{rows_.Part(memory.optimizer_state), 1};
     terms_.away.push_back(stepped);
+    terms_.state.push_back(stepped);
+    terms_.stepped = stepped.column;
     state.push_back(stepped);
     rows_.AddAtMost(state, rows_.Size(memory.optimizer_state));
     const auto larger = [&](const Terms& swapped, double moved) {
@@ -107,6 +112,35 @@ class Standing {
 SwapWays WaysOf(const BoundFacts& facts, int worker) {
   return {.links = facts.limits.link_out[worker].value > 0,
           .host = FastestOut(facts.limits.uplink[worker]).value > 0};
+}
+
+WeightsAway AddWeightsAway(const StandingTerms& standing, const SwapWays& ways,
+                           WindowProgram& made) {
+  WeightsAway away;
+  for (const Terms* kind : {&standing.parameters, &standing.gradients}) {
+    for (const LinearTerm& term : *kind) {
+      const int column = made.program.AddColumn(0, made.program.columns[term.column].upper);
+      made.program.AddRow({{term.column, 1}, {column, -1}}, 0);
+      const bool link = ways.links && &term == &kind->front();
+      away.all.push_back({column, 1});
+      if (!link) away.host.push_back({column, 1});
+      (link ? away.link_in : away.uplink_in).push_back({column, 1});
+      // The host has parameters as they are until the step changes them.
+      if (kind == &standing.gradients) {
+        (link ? away.link_out : away.uplink_out).push_back({column, 1});
+      }
+    }
+  }
+  return away;
+}
+
+WeightsAway WeightsEverAway(const StandingTerms& standing, const SwapWays& ways) {
+  WeightsAway away;
+  for (const Terms* kind : {&standing.parameters, &standing.gradients}) {
+    Append(away.all, *kind);
+    if (ways.host && !kind->empty()) away.host.push_back(kind->back());
+  }
+  return away;
 }
 
 StandingTerms AddStandingTerms(const BoundFacts& facts, int worker, WindowProgram& made,

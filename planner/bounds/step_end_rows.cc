@@ -1,5 +1,6 @@
 #include "planner/bounds/step_end_rows.h"
 
+#include <cmath>
 #include <cstddef>
 #include <utility>
 
@@ -18,6 +19,7 @@ StepEndRows::StepEndRows(const BoundFacts& facts, const std::vector<StandingTerm
       standing_(standing),
       made_(made),
       rows_(rows),
+      begins_(facts.memory.size()),
       steps_(facts.memory.size(), kNoStep) {}
 
 void StepEndRows::AddWorker(const WindowedWorker& windowed, int last_segment,
@@ -28,19 +30,98 @@ void StepEndRows::AddWorker(const WindowedWorker& windowed, int last_segment,
   const int before = program.AddColumn(rows_.Time(windowed.step.least), kLongest);
   const int step = steps_[worker] = program.AddColumn(0, kLongest);
   program.AddRow({{last_segment, 1}, {before, -1}, {step, -1}}, 0);
+  program.AddRow({{made_.step_time, 1}, {step, -1}}, rows_.Time(windowed.step.head));
   LinearTerms own{{before, 1}};
   Append(own, last_recompute, -1);
   program.AddRow(std::move(own), rows_.Time(windowed.step.least_with_recompute),
                  rows_.Cause(absl::StrCat("recomputation on worker ", worker)));
+  AddBegin(worker);
   const StandingTerms& standing = standing_[worker];
+  const Begin& begin = begins_[worker];
   const int cause = rows_.Cause(absl::StrCat("the optimizer step of worker ", worker));
   rows_.AddCarried(step, facts_.limits.link_out[worker], standing.step_link_out, cause);
-  rows_.AddUplinks(step, {facts_.limits.uplink[worker]}, standing.step_uplink_out,
-                   standing.step_uplink_in, cause);
+  rows_.AddCarried(step, facts_.limits.link_in[worker], begin.link_in, cause);
+  LinearTerms uplink_in = standing.step_uplink_in;
+  Append(uplink_in, begin.uplink_in);
+  rows_.AddUplinks(step, {facts_.limits.uplink[worker]}, standing.step_uplink_out, uplink_in,
+                   cause);
   AddHostTime(step, {worker}, cause);
 }
 
+void StepEndRows::AddBegin(int worker) {
+  const StandingTerms& standing = standing_[worker];
+  const SwapWays ways = WaysOf(facts_, worker);
+  LinearProgram& program = made_.program;
+  Begin& begin = begins_[worker];
+  const auto add = [&](const LinearTerm& term, bool link) {
+    const int column = program.AddColumn(0, program.columns[term.column].upper);
+    program.AddRow({{term.column, 1}, {column, -1}}, 0);
+    begin.away.push_back({column, 1});
+    if (!link) begin.host.push_back({column, 1});
+    return LinearTerm{column, 1};
+  };
+  for (const LinearTerm& term : standing.state) {
+    const bool link = term.column == standing.state_link;
+    const LinearTerm away = add(term, link);
+    if (term.column != standing.stepped) (link ? begin.link_in : begin.uplink_in).push_back(away);
+  }
+  const HostStep& host = facts_.host_steps[worker];
+  for (const LinearTerms* kind : {&standing.parameters, &standing.gradients}) {
+    LinearTerms away;
+    for (const LinearTerm& term : *kind) {
+      away.push_back(add(term, ways.links && &term == &kind->front()));
+    }
+    const double most = kind == &standing.parameters ? host.most_parameters : host.most_gradients;
+    const LinearTerms in = ComingIn(away, most, standing.stepped);
+    for (size_t way = 0; way < in.size(); ++way) {
+      (ways.links && way == 0 ? begin.link_in : begin.uplink_in).push_back(in[way]);
+    }
+  }
+  const Bytes spare = facts_.memory[worker].spare;
+  if (spare < Bytes(0)) program.AddRow(begin.away, rows_.Size(Bytes(0) - spare));
+}
+
+LinearTerms StepEndRows::ComingIn(const LinearTerms& away, double most, int stepped) {
+  if (away.empty() || stepped == StandingTerms::kNone) return away;
+  if (!std::isfinite(most)) return {};
+  LinearTerms in;
+  LinearTerms row{{stepped, most}};
+  LinearProgram& program = made_.program;
+  for (const LinearTerm& term : away) {
+    const double upper = program.columns[term.column].upper;
+    in.push_back({program.AddColumn(0, upper), 1});
+    row.push_back({program.AddColumn(0, upper), -1});  // stays
+    program.AddRow({{in.back().column, 1}, {row.back().column, 1}, {term.column, -1}}, 0);
+  }
+  program.AddRow(std::move(row), 0);
+  return in;
+}
+
+void StepEndRows::AddBeginOfAll() {
+  Bytes room = facts_.limits.idle_memory;
+  if (facts_.joint.steps_behind.empty() || room >= kUnlimitedBytes) return;
+  LinearTerms host;
+  for (size_t worker = 0; worker < facts_.memory.size(); ++worker) {
+    const Bytes spare = facts_.memory[worker].spare;
+    const bool together = facts_.joint.steps_behind[worker].size() == facts_.memory.size();
+    if (!together || spare == kUnlimitedBytes) return;
+    room += spare;
+    if (steps_[worker] != kNoStep) {
+      Append(host, begins_[worker].host);
+      continue;
+    }
+    const StandingTerms& standing = standing_[worker];
+    const SwapWays ways = WaysOf(facts_, static_cast<int>(worker));
+    Append(host, WeightsEverAway(standing, ways).host);
+    for (const LinearTerm& term : standing.state) {
+      if (term.column != standing.state_link) host.push_back(term);
+    }
+  }
+  if (room < Bytes(0)) made_.program.AddRow(std::move(host), rows_.Size(Bytes(0) - room));
+}
+
 void StepEndRows::AddJoint() {
+  AddBeginOfAll();
   const int cause = rows_.Cause("the optimizer steps of all workers");
   for (const WindowedWorker& windowed : facts_.windowed) {
     if (!windowed.step.open || facts_.joint.steps_behind.empty()) continue;
@@ -72,6 +153,7 @@ void StepEndRows::AddStepsWithin(int time, const std::vector<int>& workers, int 
       if (!Shares(shared, worker)) continue;
       Append(out, standing_[worker].step_uplink_out);
       Append(in, standing_[worker].step_uplink_in);
+      Append(in, begins_[worker].uplink_in);
     }
     rows_.AddUplinks(time, shared.uplinks, out, in, cause);
   }

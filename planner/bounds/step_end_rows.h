@@ -27,6 +27,16 @@ class StepEndRows {
   void AddJoint();
 
  private:
+  // What is away when all the worker's backwards are through and nothing has stepped yet: the
+  // worker holds all its weights and state but for that. State that is away then, and was not left
+  // to the host, comes in behind it, and so do parameters and gradients, but for those that the
+  // host steps with.
+  void AddBegin(int worker);
+  // All workers at once, where no STEP begins before the last backward of any: what is with lenders
+  // then is in the devices' memory, too.
+  void AddBeginOfAll();
+  // Columns of `away` that come in: all of it but `most` bytes a byte that the host steps.
+  LinearTerms ComingIn(const LinearTerms& away, double most, int stepped);
   // The host takes one step after the other: those of `workers` need what `time` has.
   void AddHostTime(int time, const std::vector<int>& workers, int cause);
   void AddStepsWithin(int time, const std::vector<int>& workers, int cause);
@@ -35,6 +45,12 @@ class StepEndRows {
   const std::vector<StandingTerms>& standing_;
   WindowProgram& made_;
   ProgramRows& rows_;
+  struct Begin {
+    LinearTerms away;
+    LinearTerms host;  // of it, with the host
+    LinearTerms link_in, uplink_in;
+  };
+  std::vector<Begin> begins_;  // [worker]
   static constexpr int kNoStep = -1;
   std::vector<int> steps_;  // [worker], columns: from its last backward to the end of the step
 };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "planner/bounds/full_moment_rows.h"
 #include "planner/bounds/program_rows.h"
 #include "planner/bounds/standing_terms.h"
 #include "planner/bounds/step_end_rows.h"
@@ -26,14 +27,6 @@ Terms Merged(const Terms& terms) {
   return merged;
 }
 
-// What becomes of the activations of one window, in bytes and in time.
-struct WindowTerms {
-  Terms dropped;
-  Terms recompute;
-  Terms link;
-  Terms uplink;
-};
-
 class Builder {
  public:
   Builder(const BoundFacts& facts, LayerChoices choices)
@@ -50,6 +43,7 @@ class Builder {
       standing_.push_back(AddStandingTerms(facts_, static_cast<int>(worker), made_, rows_));
     }
     windows_.resize(facts_.memory.size());
+    weights_.resize(facts_.memory.size());
     last_state_.resize(facts_.memory.size());
     segments_.resize(facts_.memory.size());
     for (const WindowedWorker& windowed : facts_.windowed) AddWorker(windowed);
@@ -63,6 +57,14 @@ class Builder {
       for (const StepSpan& span : facts_.joint.spans) AddSpan(span, shared, cause);
     }
     step_ends_.AddJoint();
+    for (const FullMoment& moment : facts_.moments) {
+      const std::vector<int>& segments = segments_[moment.worker];
+      const MomentColumns columns{
+          .window = windows_[moment.worker][moment.window],
+          .weights = weights_[moment.worker][moment.window],
+          .segments_behind = {segments.begin() + moment.window + 1, segments.end()}};
+      AddFullMoment(facts_, moment, columns, standing_, made_, rows_);
+    }
     AddCores();
     return std::move(made_);
   }
@@ -95,10 +97,16 @@ class Builder {
       windows.push_back(choices_ == LayerChoices::kWhole
                             ? WholeWindow(windowed.worker, window, whole)
                             : FractionalWindow(windowed.worker, window));
+      const StandingTerms& standing = standing_[windowed.worker];
+      const SwapWays ways = WaysOf(facts_, windowed.worker);
+      weights_[windowed.worker].push_back(UsesAll(window) ? AddWeightsAway(standing, ways, made_)
+                                                          : WeightsEverAway(standing, ways));
       const bool last = &window == &memory.windows.back();
-      AddCover(windowed.worker, window, windows.back(),
-               last ? AwayAtLast(windowed) : standing_[windowed.worker].away);
+      Terms away = weights_[windowed.worker].back().all;
+      Append(away, last ? StateAtLast(windowed) : standing.state);
+      AddCover(windowed.worker, window, windows.back(), away);
     }
+    AddFirstUse(windowed);
     const int recompute = rows_.Cause(absl::StrCat("recomputation on worker ", windowed.worker));
     const int links = rows_.Cause(absl::StrCat("links of worker ", windowed.worker));
     const int uplink = rows_.Cause(absl::StrCat("the uplink of worker ", windowed.worker));
@@ -111,28 +119,70 @@ class Builder {
         Program().AddRow(std::move(own), rows_.Time(windowed.segments[index].least_with_recompute),
                          recompute);
       }
-      const Terms none;
-      const auto& limits = facts_.limits;
-      Terms link_in = before != nullptr ? before->link : none;
-      Terms uplink_in = before != nullptr ? before->uplink : none;
-      if (behind == nullptr) {
+      Terms link_in, link_out, uplink_in, uplink_out;
+      if (before != nullptr) {
+        const WeightsAway& weights = weights_[windowed.worker][index - 1];
+        link_in = before->link;
+        uplink_in = before->uplink;
+        Append(link_in, weights.link_in);
+        Append(uplink_in, weights.uplink_in);
+      }
+      if (behind != nullptr) {
+        link_out = behind->link;
+        uplink_out = behind->uplink;
+        if (before != nullptr && UsesAll(memory.windows[index - 1])) {
+          const WeightsAway& weights = weights_[windowed.worker][index];
+          Append(link_out, weights.link_out);
+          Append(uplink_out, weights.uplink_out);
+        }
+      } else {
         Append(link_in, last_state_[windowed.worker].link);
         Append(uplink_in, last_state_[windowed.worker].uplink);
       }
-      AddLinks(segments[index], windowed.worker, behind != nullptr ? behind->link : none, link_in,
-               links);
-      rows_.AddUplinks(segments[index], {limits.uplink[windowed.worker]},
-                       behind != nullptr ? behind->uplink : none, uplink_in, uplink);
+      AddLinks(segments[index], windowed.worker, link_out, link_in, links);
+      rows_.AddUplinks(segments[index], {facts_.limits.uplink[windowed.worker]}, uplink_out,
+                       uplink_in, uplink);
     }
     step_ends_.AddWorker(windowed, segments.back(), windows.back().recompute);
   }
 
-  // What is away at the worker's last window: state that is away then comes in behind it.
-  Terms AwayAtLast(const WindowedWorker& windowed) {
+  // Weights that are ever away are away when the step begins, and in before the first window, whose
+  // microbatches have used them in their forwards.
+  void AddFirstUse(const WindowedWorker& windowed) {
+    const int worker = windowed.worker;
+    if (!UsesAll(facts_.memory[worker].windows.front())) return;
+    const int time = Program().AddColumn(0, kLongest);
+    Terms before{{made_.step_time, 1}, {time, -1}};
+    for (size_t index = 1; index < segments_[worker].size(); ++index) {
+      before.push_back({segments_[worker][index], -1});
+    }
+    Program().AddRow(std::move(before), 0);
+    const Terms& parameters = standing_[worker].parameters;
+    if (parameters.empty()) return;
+    const SwapWays ways = WaysOf(facts_, worker);
+    if (ways.links) {
+      rows_.AddCarried(time, facts_.limits.link_in[worker], {parameters.front()},
+                       rows_.Cause(absl::StrCat("links of worker ", worker)));
+    }
+    if (ways.host) {
+      rows_.AddUplinks(time, {facts_.limits.uplink[worker]}, windows_[worker].front().uplink,
+                       {parameters.back()},
+                       rows_.Cause(absl::StrCat("the uplink of worker ", worker)));
+    }
+  }
+
+  // Whether the window's backwards use weights of all the worker's stages.
+  bool UsesAll(const MemoryWindow& window) const {
+    return !facts_.updates_within && std::all_of(window.waiting.begin(), window.waiting.end(),
+                                                 [](int microbatches) { return microbatches > 0; });
+  }
+
+  // State that is away at the worker's last window comes in behind it.
+  Terms StateAtLast(const WindowedWorker& windowed) {
     const StandingTerms& standing = standing_[windowed.worker];
-    if (!windowed.step.open) return standing.away;
+    if (!windowed.step.open) return standing.state;
     Terms away;
-    for (const LinearTerm& term : standing.away) {
+    for (const LinearTerm& term : standing.state) {
       const bool link = term.column == standing.state_link;
       if (!link && term.column != standing.state_uplink) {
         away.push_back(term);
@@ -157,6 +207,7 @@ class Builder {
     for (const WindowPlace& at : span.returning) {
       if (!Shares(shared, at.worker)) continue;
       Append(in, windows_[at.worker][at.window].uplink);
+      Append(in, weights_[at.worker][at.window].uplink_in);
       const bool last = at.window + 1 == static_cast<int>(windows_[at.worker].size());
       if (last && span.to == StepSpan::kOpen) Append(in, last_state_[at.worker].uplink);
     }
@@ -328,6 +379,7 @@ class Builder {
   ProgramRows rows_;
   std::vector<StandingTerms> standing_;            // [worker]
   std::vector<std::vector<WindowTerms>> windows_;  // [worker][window]
+  std::vector<std::vector<WeightsAway>> weights_;  // likewise
   // [worker]: optimizer state that is swapped and away at its last window.
   struct LastState {
     Terms link;

@@ -18,7 +18,12 @@ namespace {
 
 constexpr uint64_t kSeed = 1;
 // Of the step time: how much slower changes are taken one time in e at the begin; 0 at the end.
-constexpr double kHottest = 0.01;
+// Where there are simulations enough it is hotter, and begins anew from where it ended: what grew
+// cold may have been the wrong valley.
+constexpr double kHot = 0.01;
+constexpr double kHottest = 0.1;
+constexpr int kManySimulations = 2'000;
+constexpr int kRounds = 3;
 // A draft that needs all of one capacity more counts as so many times as slow.
 constexpr double kExcessWeight = 3;
 
@@ -42,10 +47,10 @@ class Annealer {
   absl::StatusOr<SimulatedDraft> Run() {
     DraftPlan now = best_.draft;
     double cost = CostOf(best_);
-    const double hottest = kHottest * static_cast<double>(best_.score.step.value);
+    const double hottest =
+        (most_ < kManySimulations ? kHot : kHottest) * static_cast<double>(best_.score.step.value);
     while (simulator_.simulations() - first_ < most_) {
-      const double heat =
-          hottest * (1 - static_cast<double>(simulator_.simulations() - first_) / most_);
+      const double heat = hottest * Heat();
       DraftPlan changed = now;
       for (int changes = 1 + Roll(2); changes > 0; --changes) Change(changed);
       if (changed == now) {
@@ -69,6 +74,13 @@ class Annealer {
  private:
   static constexpr int kMostIdle = 1'000;
 
+  // From 1 down to 0, once or kRounds times.
+  double Heat() const {
+    const double rounds = (most_ < kManySimulations ? 1 : kRounds) *
+                          static_cast<double>(simulator_.simulations() - first_) / most_;
+    return 1 - (rounds - std::floor(rounds));
+  }
+
   int Roll(int sides) { return static_cast<int>(dice_.Below(static_cast<uint64_t>(sides))); }
 
   double CostOf(const SimulatedDraft& simulated) const {
@@ -82,6 +94,7 @@ class Annealer {
 
   void Change(DraftPlan& draft) {
     constexpr int kMostActions = 6;
+    constexpr int kFewActions = 2;
     const int index = Roll(static_cast<int>(draft.stages.size()));
     StageDraft& stage = draft.stages[index];
     const bool steps = std::find(steps_.begin(), steps_.end(), index) != steps_.end();
@@ -112,6 +125,10 @@ class Annealer {
           return;
         }
         stage.activations[Roll(static_cast<int>(stage.activations.size()))] = RollPlacement();
+        if (Roll(3) > 0) return;
+        // What goes elsewhere, and when: where memory is scarce, only both together fit.
+        stage.timing.forwards_to_leave = Roll(kFewActions);
+        stage.timing.actions_to_come_back = Roll(kFewActions);
     }
   }
 
@@ -130,6 +147,7 @@ class Annealer {
 
   void ChangeStep(StageDraft& stage) {
     constexpr int kMostAhead = 5;
+    constexpr int kFewAhead = 2;
     switch (Roll(host_steps_ ? 4 : 3)) {
       case 0:
         stage.timing.actions_before_step = Roll(kMostAhead);
@@ -141,6 +159,9 @@ class Annealer {
         const Placement placement = RollPlacement();
         if (placement == Placement::kRecompute) return;
         stage.optimizer_state[Roll(static_cast<int>(stage.optimizer_state.size()))] = placement;
+        if (Roll(2) == 0) return;
+        stage.timing.actions_before_step = Roll(kFewAhead);
+        stage.timing.groups_ahead = Roll(kFewAhead);
         return;
       }
       default:

@@ -26,14 +26,21 @@ constexpr int64_t kMostMaps = 12;
 constexpr int64_t kMostForwards = 300'000;
 constexpr int64_t kFewestImprovements = 70;
 constexpr int64_t kMostImprovements = 1'500;
+// Problems of a few layers and microbatches get more: some of their best drafts differ in many
+// decisions at once from all that are nearly as good (tests/bench/plan_gaps --tiny).
+constexpr int64_t kTinyForwards = 60'000;
+constexpr int64_t kMostTinyImprovements = 4'000;
 // So many at most once more for weights; of large problems a quarter.
 constexpr int kMostForWeights = 500;
 
 int ImprovementsOf(const PlanningProblem& problem) {
-  const int64_t forwards = static_cast<int64_t>(problem.profile.layers.size()) *
-                           problem.schedule.microbatches * problem.schedule.replicas;
-  return static_cast<int>(std::clamp(kMostForwards / std::max<int64_t>(1, forwards),
-                                     kFewestImprovements, kMostImprovements));
+  const int64_t forwards =
+      std::max<int64_t>(1, static_cast<int64_t>(problem.profile.layers.size()) *
+                               problem.schedule.microbatches * problem.schedule.replicas);
+  const int64_t improvements =
+      std::clamp(kMostForwards / forwards, kFewestImprovements, kMostImprovements);
+  return static_cast<int>(
+      std::max(improvements, std::min(kTinyForwards / forwards, kMostTinyImprovements)));
 }
 
 // The best of the strategies with one kind of place each.

@@ -75,6 +75,11 @@ class ChangeWriter {
     }
     Runs();
     UpdateElsewhere();
+    for (const Placement from :
+         {Placement::kRecompute, Placement::kKeep, Placement::kHostSwap, Placement::kPeerSwap}) {
+      TightSwaps(&StageDraft::activations, from);
+      TightSwaps(&StageDraft::optimizer_state, from);
+    }
     return std::move(changes_);
   }
 
@@ -104,6 +109,29 @@ class ChangeWriter {
           // Optimizer state that no STEP uses stays where it is; weights that an UPDATE may, too.
           if (steps && !HasStep(stage)) return;
           Shift(draft.*layers, from, to, CountOf(draft.*layers, from, part));
+        });
+      }
+    }
+  }
+
+  // Layers to a swap, and at once its copies right behind and before what uses the tensors: where
+  // memory is scarce, only both together fit.
+  void TightSwaps(Layers layers, Placement from) {
+    const bool state = layers == &StageDraft::optimizer_state;
+    for (const Placement to : possible_) {
+      if (to == from || !IsSwap(to)) continue;
+      for (const Part part : {Part::kAll, Part::kOne}) {
+        Try([&](StageId stage, StageDraft& draft) {
+          const size_t count = CountOf(draft.*layers, from, part);
+          if (count == 0 || (state && !HasStep(stage))) return;
+          Shift(draft.*layers, from, to, count);
+          if (state) {
+            draft.timing.actions_before_step = 0;
+            draft.timing.groups_ahead = 0;
+          } else {
+            draft.timing.forwards_to_leave = 0;
+            draft.timing.actions_to_come_back = 0;
+          }
         });
       }
     }

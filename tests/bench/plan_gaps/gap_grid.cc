@@ -116,11 +116,11 @@ ModelProfile UnevenProfile() {
   return profile;
 }
 
-absl::StatusOr<Schedule> LoweredStep(absl::string_view name, int workers) {
+absl::StatusOr<Schedule> LoweredStep(absl::string_view name, int workers, int microbatches) {
   SIPHON_ASSIGN_OR_RETURN(Schedule schedule,
                           BuildSchedule(name, {.workers = workers,
                                                .chunks = FindSchedule(name)->chunks,
-                                               .microbatches = kMicrobatchesAWorker * workers}));
+                                               .microbatches = microbatches}));
   SIPHON_ASSIGN_OR_RETURN(schedule, InsertCommunication(std::move(schedule)));
   return AppendOptimizerStep(std::move(schedule), {});
 }
@@ -197,7 +197,8 @@ void SetUnevenModel(PlanningProblem& problem) {
 absl::StatusOr<GapInstance> InstanceOf(const GapCell& cell) {
   PlanningProblem problem{.topology = cell.server->topology, .granule = Bytes(2 << 20)};
   SIPHON_ASSIGN_OR_RETURN(problem.schedule,
-                          LoweredStep(cell.schedule, DeviceCount(problem.topology)));
+                          LoweredStep(cell.schedule, DeviceCount(problem.topology),
+                                      kMicrobatchesAWorker * DeviceCount(problem.topology)));
   if (cell.model != nullptr) {
     SIPHON_RETURN_IF_ERROR(SetModel(*cell.model, *cell.server, problem));
   } else {
@@ -244,7 +245,8 @@ absl::StatusOr<GapInstance> SmallGapInstance(uint32_t seed) {
   const auto workers = static_cast<int>(dice.Roll(2, 3));
   const char* name = kSchedules[dice.Roll(0, 3)];
   PlanningProblem problem{.granule = Bytes(1)};
-  SIPHON_ASSIGN_OR_RETURN(problem.schedule, LoweredStep(name, workers));
+  SIPHON_ASSIGN_OR_RETURN(problem.schedule,
+                          LoweredStep(name, workers, kMicrobatchesAWorker * workers));
   const Nanos forward(dice.Roll(50'000, 200'000));
   const LayerProfile layer{.forward = forward,
                            .input_backward = forward,
@@ -272,6 +274,50 @@ absl::StatusOr<GapInstance> SmallGapInstance(uint32_t seed) {
   const int64_t percent = dice.Roll(10, 90);
   SIPHON_RETURN_IF_ERROR(LimitMemory(problem, percent));
   return GapInstance{absl::StrCat("small ", seed, " ", name, " ", percent, "%"), problem};
+}
+
+absl::StatusOr<GapInstance> TinyGapInstance(uint32_t seed) {
+  GapDice dice(seed);
+  // Two workers with state or more layers, or three workers without.
+  const bool state = dice.Roll(0, 1) == 0;
+  const int workers = !state && dice.Roll(0, 3) == 0 ? 3 : 2;
+  const char* name = kSchedules[dice.Roll(0, 3)];
+  const int microbatches =
+      FindSchedule(name)->chunks > 1 ? workers : static_cast<int>(dice.Roll(2, 4));
+  PlanningProblem problem{.granule = Bytes(1)};
+  SIPHON_ASSIGN_OR_RETURN(problem.schedule, LoweredStep(name, workers, microbatches));
+  const bool one = state || workers == 3 || StageCount(problem.schedule) > workers;
+  for (int stage = 0; stage < StageCount(problem.schedule); ++stage) {
+    const auto begin = static_cast<int>(problem.profile.layers.size());
+    const int layers = one ? 1 : static_cast<int>(dice.Roll(1, 2));
+    problem.partition.stages.push_back({begin, begin + layers});
+    for (int layer = 0; layer < layers; ++layer) {
+      const Nanos forward(dice.Roll(50'000, 200'000));
+      problem.profile.layers.push_back(
+          {.forward = forward,
+           .input_backward = forward,
+           .weight_backward = Nanos(dice.Roll(50'000, 200'000)),
+           .optimizer = Nanos(20'000),
+           .parameters = Bytes(20'000),
+           .gradients = Bytes(20'000),
+           .optimizer_state = Bytes(state ? dice.Roll(20'000, 120'000) : 0),
+           .boundary = Bytes(10'000),
+           .saved = {{"saved", Bytes(dice.Roll(50'000, 150'000))}}});
+    }
+  }
+  if (state && dice.Roll(0, 1) == 0) problem.host_step = Nanos(dice.Roll(50'000, 400'000));
+  const auto rate = [&](int64_t low, int64_t high) {
+    return BytesPerSecond(dice.Roll(low, high) * 100'000'000);
+  };
+  problem.topology = UniformTopology(workers, rate(5, 40), Nanos(500));
+  for (TopologyLink& link : problem.topology.links) link.wires = 1;
+  for (TopologyDevice& device : problem.topology.devices) device.memory = Bytes(int64_t{1} << 40);
+  const BytesPerSecond host = rate(2, 20);
+  problem.topology =
+      WithHost(problem.topology, 2, {.to_host = host, .from_host = host, .latency = Nanos(1'000)});
+  const int64_t percent = dice.Roll(10, 90);
+  SIPHON_RETURN_IF_ERROR(LimitMemory(problem, percent));
+  return GapInstance{absl::StrCat("tiny ", seed, " ", name, " ", percent, "%"), problem};
 }
 
 }  // namespace siphon

@@ -31,6 +31,10 @@ int GapGridSize();
 // by the seed: small enough for an exact optimum.
 absl::StatusOr<GapInstance> SmallGapInstance(uint32_t seed);
 
+// Two or three workers, two to four microbatches, one or two layers a stage, all unlike: so small
+// that all drafts of it can be simulated (BestOfEveryDraft).
+absl::StatusOr<GapInstance> TinyGapInstance(uint32_t seed);
+
 }  // namespace siphon
 
 #endif  // SIPHON_TESTS_BENCH_PLAN_GAPS_GAP_GRID_H_

@@ -1,7 +1,8 @@
 // How far from the best possible plan `auto` is, at most: plans a grid of instances with every
 // strategy, bounds each from below, and prints the distribution of the gaps; then small instances
-// beside the optimum of whole layers. Fails when auto loses to another strategy, or beats a bound.
-//   plan_gaps_bench [--instances N] [--seed S] [--small N] [--each]
+// beside the optimum of whole layers; then tiny ones, beside the best of all their drafts. Fails
+// when auto loses to another strategy, or beats a bound.
+//   plan_gaps_bench [--instances N] [--seed S] [--small N] [--tiny N] [--each]
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -12,6 +13,7 @@
 #include "planner/bounds/solve_linear_program.h"
 #include "planner/strategies/memory_strategy.h"
 #include "tests/bench/plan_gaps/gap_report.h"
+#include "tests/bench/plan_gaps/measure_tiny.h"
 
 namespace siphon {
 namespace {
@@ -20,12 +22,13 @@ struct GapArguments {
   int instances = 1'000'000;  // all
   int seed = 1;
   int small = 60;
+  int tiny = 200;  // those with too many drafts to try are left out
   bool each = false;
 };
 
 [[noreturn]] void RefuseArguments(const std::string& argument) {
   std::cerr << "plan_gaps_bench: do not understand " << argument
-            << "; known: --instances N, --seed S, --small N, --each\n";
+            << "; known: --instances N, --seed S, --small N, --tiny N, --each\n";
   std::exit(2);
 }
 
@@ -40,6 +43,7 @@ GapArguments ArgumentsOf(const std::vector<std::string>& words) {
     int* number = word == "--instances" ? &arguments.instances
                   : word == "--seed"    ? &arguments.seed
                   : word == "--small"   ? &arguments.small
+                  : word == "--tiny"    ? &arguments.tiny
                                         : nullptr;
     const bool good = number != nullptr && place + 1 < words.size() &&
                       absl::SimpleAtoi(words[place + 1], number) && *number >= 0;
@@ -86,6 +90,12 @@ bool AllKept(const std::vector<GapOutcome>& outcomes) {
   return kept;
 }
 
+std::string QuantilesOf(const std::vector<double>& percents) {
+  return absl::StrFormat("median %.2f %%, 90 %% below %.2f %%, worst %.2f %%, least %.2f %%",
+                         Quantile(percents, 0.5), Quantile(percents, 0.9), Quantile(percents, 1),
+                         Quantile(percents, 0));
+}
+
 // auto's step times above the optimum of the same model with whole layers, in percent.
 void ReportOptima(const std::vector<GapInstance>& instances,
                   const std::vector<GapOutcome>& outcomes) {
@@ -99,11 +109,40 @@ void ReportOptima(const std::vector<GapInstance>& instances,
     above.push_back(100 * (step / static_cast<double>(optimum->value) - 1));
   }
   if (above.empty()) return;
+  std::cout << absl::StreamFormat("above the whole-layer optimum, %d instances: %s\n", above.size(),
+                                  QuantilesOf(above));
+}
+
+// auto's steps above the best of all drafts, and that above the bound. Whether no bound is beaten.
+bool ReportTiny(const GapArguments& arguments) {
+  std::vector<double> above;
+  std::vector<double> open;
+  int64_t drafts = 0;
+  int optimal = 0;
+  for (int index = 0; index < arguments.tiny; ++index) {
+    const GapInstance instance =
+        OrExit(TinyGapInstance(static_cast<uint32_t>(arguments.seed + index)), "a tiny instance");
+    const auto measured = MeasureTiny(instance);
+    if (absl::IsResourceExhausted(measured.status())) continue;
+    const TinyOutcome outcome = OrExit(measured, instance.name);
+    if (arguments.each) {
+      std::cout << absl::StreamFormat("%-32s %6d drafts, best %s, auto %s, bound %s\n",
+                                      instance.name, outcome.drafts, FormatNanos(outcome.best),
+                                      FormatNanos(outcome.planned), FormatNanos(outcome.bound));
+    }
+    drafts += outcome.drafts;
+    const auto best = static_cast<double>(outcome.best.value);
+    above.push_back(100 * (static_cast<double>(outcome.planned.value) / best - 1));
+    open.push_back(100 * (best / static_cast<double>(outcome.bound.value) - 1));
+    optimal += outcome.planned <= outcome.best ? 1 : 0;
+  }
+  if (above.empty()) return true;
   std::cout << absl::StreamFormat(
-      "above the whole-layer optimum, %d instances: median %.2f %%, 90 %% below %.2f %%, worst "
-      "%.2f %%, least %.2f %%\n",
-      above.size(), Quantile(above, 0.5), Quantile(above, 0.9), Quantile(above, 1),
-      Quantile(above, 0));
+      "\ntiny: %d instances, all their %d drafts simulated; auto has the best of them, or better, "
+      "in "
+      "%d\n  auto above the best draft: %s\n  the best draft above the bound: %s\n",
+      above.size(), drafts, optimal, QuantilesOf(above), QuantilesOf(open));
+  return Quantile(open, 0) >= 0;
 }
 
 int Main(const std::vector<std::string>& words) {
@@ -111,7 +150,7 @@ int Main(const std::vector<std::string>& words) {
   const auto grid =
       OrExit(GapGrid(arguments.instances, static_cast<uint32_t>(arguments.seed)), "the grid");
   const std::vector<GapOutcome> outcomes = Measure(grid, arguments.each);
-  std::cout << GapReport(outcomes);
+  if (!outcomes.empty()) std::cout << GapReport(outcomes);
   std::vector<GapInstance> small;
   for (int index = 0; index < arguments.small; ++index) {
     small.push_back(OrExit(SmallGapInstance(static_cast<uint32_t>(arguments.seed + index)),
@@ -122,7 +161,8 @@ int Main(const std::vector<std::string>& words) {
     std::cout << "\nsmall: " << GapReport(small_outcomes);
     if (HasLinearSolver()) ReportOptima(small, small_outcomes);
   }
-  const bool kept = AllKept(outcomes) && AllKept(small_outcomes);
+  const bool sound = ReportTiny(arguments);
+  const bool kept = sound && AllKept(outcomes) && AllKept(small_outcomes);
   std::cout << (kept ? "auto never lost, no bound was beaten\n"
                      : "NOT KEPT: auto lost, or a bound was beaten\n");
   return kept ? 0 : 1;

@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "planner/strategies/memory_strategy.h"
+#include "tests/bench/plan_gaps/every_draft.h"
 #include "tests/bench/plan_gaps/gap_report.h"
+#include "tests/bench/plan_gaps/measure_tiny.h"
 
 namespace siphon {
 namespace {
@@ -27,6 +29,45 @@ TEST_P(PlanGaps, AutoIsAtMostTheOthersAndAtLeastTheBound) {
 }
 
 INSTANTIATE_TEST_SUITE_P(SmallInstances, PlanGaps, testing::Range(1u, 13u));
+
+TEST(EveryDraft, IsAtMostWhatStrategiesOfOnePlaceFind) {
+  const auto instance = TinyGapInstance(19);
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  const auto all = BestOfEveryDraft(instance->problem, 1'000);
+  ASSERT_TRUE(all.ok()) << all.status();
+  ASSERT_TRUE(all->best.has_value());
+  EXPECT_TRUE(Fits(*all->best));
+  for (const MemoryStrategy& strategy : MemoryStrategies()) {
+    const bool drafts =
+        strategy.name == "recompute" || strategy.name == "host_swap" || strategy.name == "d2d_swap";
+    if (!drafts) continue;
+    const auto planned = strategy.plan(instance->problem);
+    if (!planned.ok()) continue;
+    EXPECT_LE(all->best->score.step, planned->simulated.step_time) << strategy.name;
+  }
+}
+
+TEST(EveryDraft, SaysWhenThereAreTooMany) {
+  const auto instance = TinyGapInstance(3);
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  EXPECT_EQ(BestOfEveryDraft(instance->problem, 1'000).status().code(),
+            absl::StatusCode::kResourceExhausted);
+}
+
+class TinyGaps : public testing::TestWithParam<uint32_t> {};
+
+TEST_P(TinyGaps, AutoFindsTheBestOfAllDraftsAndNoneBeatsTheBound) {
+  const auto instance = TinyGapInstance(GetParam());
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  const auto outcome = MeasureTiny(*instance, 1'000);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_GT(outcome->drafts, 20);
+  EXPECT_LE(outcome->planned, outcome->best) << instance->name;
+  EXPECT_LE(outcome->bound, outcome->best) << instance->name;
+}
+
+// Among them 16 and 52, in which single changes stop 4 and 10 % above the best draft.
+INSTANTIATE_TEST_SUITE_P(TinyInstances, TinyGaps, testing::Values(5u, 8u, 16u, 21u, 22u, 52u, 82u));
 
 TEST(GapGrid, DrawsTheSameDifferentInstancesEachTime) {
   EXPECT_GE(GapGridSize(), 200);
