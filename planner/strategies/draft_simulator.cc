@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "planner/mapping/assign_parking.h"
-#include "planner/simulator/simulate.h"
 #include "planner/status.h"
 #include "planner/strategies/make_groups.h"
 
@@ -44,7 +43,7 @@ std::vector<int> MostAway(const Schedule& schedule) {
 bool Fits(const SimulatedDraft& simulated) { return simulated.score.excess == Bytes(0); }
 
 DraftSimulator::DraftSimulator(const PlanningProblem& problem)
-    : problem_(problem), away_(MostAway(problem.schedule)) {}
+    : problem_(problem), away_(MostAway(problem.schedule)), known_(problem) {}
 
 Bytes DraftSimulator::CapacityOf(int worker) const {
   return problem_.capacity.empty() ? Bytes(0) : problem_.capacity[worker];
@@ -66,10 +65,9 @@ absl::StatusOr<SimulatedDraft> DraftSimulator::Simulated(DraftPlan draft) {
   result.memory = PlanOf(problem_, result.draft);
   SIPHON_ASSIGN_OR_RETURN(
       result.schedule, LowerMemoryPlan(problem_.schedule, result.memory, LoweringOf(result.draft)));
-  SimulationInput input =
-      SimulationOf(problem_, result.draft.mapping, result.memory, result.schedule);
-  input.capacity.clear();
-  SIPHON_ASSIGN_OR_RETURN(result.simulated, Simulate(input));
+  SIPHON_ASSIGN_OR_RETURN(StepTimes times,
+                          known_.Run(result.draft.mapping, result.memory, result.schedule));
+  result.simulated = std::move(times.step);
   return result;
 }
 

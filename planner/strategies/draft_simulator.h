@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "planner/strategies/draft_plan.h"
+#include "planner/strategies/known_steps.h"
 #include "planner/strategies/planning_problem.h"
 
 namespace siphon {
@@ -21,7 +22,9 @@ struct SimulatedDraft {
   DraftPlan draft;  // with its lenders
   MemoryPlan memory;
   Schedule schedule;
-  SimulatedStep simulated;    // without limits, so that one sees by how much it does not fit
+  // Without limits, so that one sees by how much it does not fit; without lanes and curves of
+  // memory.
+  SimulatedStep simulated;
   std::vector<Bytes> excess;  // [worker], what no lender has room for included
   DraftScore score;
 };
@@ -58,6 +61,7 @@ class DraftSimulator {
 
   const PlanningProblem& problem_;
   std::vector<int> away_;
+  KnownSteps known_;
   int simulations_ = 0;
   // The latest answer of OwnPeaks.
   DraftPlan kept_;
