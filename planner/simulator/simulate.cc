@@ -52,7 +52,7 @@ absl::Status Deadlock(const SimulationInput& input, const ScheduleIndex& index,
 }
 
 struct Details {
-  MemoryDetail memory = MemoryDetail::kCurves;
+  BooksDetail memory = BooksDetail::kCurves;
   LaneDetail lanes = LaneDetail::kWithLanes;
 };
 
@@ -103,7 +103,7 @@ absl::StatusOr<StepTimes> SimulateTimes(const SimulationInput& input, LendingDet
   SIPHON_RETURN_IF_ERROR(CheckSimulationInput(input));
   SIPHON_ASSIGN_OR_RETURN(const ScheduleIndex index, ScheduleIndex::Build(input.schedule));
   const Details details{
-      .memory = lending == LendingDetail::kLent ? MemoryDetail::kLent : MemoryDetail::kPeaks,
+      .memory = lending == LendingDetail::kLent ? BooksDetail::kLent : BooksDetail::kPeaks,
       .lanes = LaneDetail::kWithoutLanes};
   if (!input.device_of_worker.empty()) return SimulateChecked(input, index, details);
   return SimulateChecked(Placed(input), index, details);

@@ -74,9 +74,9 @@ StaticLoans LoansOf(const SimulationInput& input, const StepAccounts& accounts) 
 class MemoryBooks {
  public:
   MemoryBooks(const SimulationInput& input, const StepGraph& step, Nanos step_time,
-              MemoryDetail detail)
+              BooksDetail detail)
       : input_(input), step_(step), detail_(detail), holders_(input) {
-    memory_.curves.resize(detail == MemoryDetail::kCurves ? step.workers : 0);
+    memory_.curves.resize(detail == BooksDetail::kCurves ? step.workers : 0);
     for (const MemoryByKind& held : StaticMemory(input, holders_)) {
       const auto account = static_cast<int>(accounts_.size());
       const Bytes total = Total(held);
@@ -87,7 +87,7 @@ class MemoryBooks {
                            .capacity = CapacityOf(account)});
       if (account < Curves()) memory_.curves[account].push_back({Nanos(0), held});
     }
-    if (detail != MemoryDetail::kLent) return;
+    if (detail != BooksDetail::kLent) return;
     const StaticLoans loans = LoansOf(input, holders_);
     for (int worker = 0; worker < step.workers; ++worker) {
       own_.emplace_back(accounts_[worker].total - loans.lent[worker], step_time);
@@ -120,7 +120,7 @@ class MemoryBooks {
       account.peak_total = account.total;
       account.peak = account.held;
     }
-    if (detail_ == MemoryDetail::kLent) Lend(change, now);
+    if (detail_ == BooksDetail::kLent) Lend(change, now);
     if (change.account >= Curves()) return absl::OkStatus();
     MemoryCurve& curve = memory_.curves[change.account];
     if (curve.back().time != now) curve.push_back({now, {}});
@@ -193,7 +193,7 @@ class MemoryBooks {
 
   const SimulationInput& input_;
   const StepGraph& step_;
-  const MemoryDetail detail_;
+  const BooksDetail detail_;
   const StepAccounts holders_;
   std::vector<Account> accounts_;
   std::vector<MomentCurve> own_;     // [worker]; kLent
@@ -255,7 +255,7 @@ std::vector<MemoryByKind> StaticMemory(const SimulationInput& input, const StepA
 }
 
 absl::StatusOr<StepMemory> KeepMemoryBooks(const SimulationInput& input, const StepGraph& step,
-                                           const TaskRun& run, MemoryDetail detail) {
+                                           const TaskRun& run, BooksDetail detail) {
   MemoryBooks books(input, step, run.end_time, detail);
   SIPHON_RETURN_IF_ERROR(books.CheckStatic());
   const ChangeIndex index(step.changes, step.graph.tasks().size());

@@ -14,7 +14,7 @@
 namespace siphon {
 
 // What is written down of memory beside peaks.
-enum class MemoryDetail {
+enum class BooksDetail {
   kPeaks,   // nothing
   kCurves,  // all that each worker holds over time
   kLent,    // who holds what of whose; takes one replica
@@ -39,7 +39,7 @@ std::vector<MemoryByKind> StaticMemory(const SimulationInput& input, const StepA
 // Errors: ResourceExhausted, with the grid, for the first action that asks for more than is free.
 absl::StatusOr<StepMemory> KeepMemoryBooks(const SimulationInput& input, const StepGraph& step,
                                            const TaskRun& run,
-                                           MemoryDetail detail = MemoryDetail::kCurves);
+                                           BooksDetail detail = BooksDetail::kCurves);
 
 }  // namespace siphon
 

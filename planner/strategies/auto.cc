@@ -60,17 +60,37 @@ absl::StatusOr<SimulatedDraft> BestDraft(DraftSimulator& simulator, const Simula
   return Better(std::move(single), BestStart(simulator, placed));
 }
 
-// Single changes first, as long as they help; then random ones, and once more single ones. Where
-// saving memory costs less than a thousandth of a step that keeps everything, there is no more.
+// Saving memory costs less than a thousandth of a step that keeps everything.
+bool IsGood(const SimulatedDraft& draft, const SimulatedDraft& kept) {
+  const Nanos step = kept.score.step;
+  return Fits(draft) && draft.score.step <= step + Nanos(step.value / 1'000);
+}
+
+// Single changes first, as long as they help; then random ones, and once more single ones, unless
+// it is good before.
 absl::StatusOr<SimulatedDraft> Search(DraftSimulator& simulator, SimulatedDraft draft,
-                                      Nanos kept_step) {
+                                      const SimulatedDraft& kept) {
   const int most = simulator.simulations() + ImprovementsOf(simulator.problem());
   SIPHON_ASSIGN_OR_RETURN(draft, ImproveDraft(simulator, std::move(draft), most));
   const int left = most - simulator.simulations();
-  const bool is_good =
-      Fits(draft) && draft.score.step <= kept_step + Nanos(kept_step.value / 1'000);
-  if (left < kFewestImprovements || is_good) return draft;
+  if (left < kFewestImprovements || IsGood(draft, kept)) return draft;
   SIPHON_ASSIGN_OR_RETURN(draft, AnnealDraft(simulator, std::move(draft), left * 3 / 4));
+  return ImproveDraft(simulator, std::move(draft), most);
+}
+
+// What lenders have moment by moment, where what they have at their fullest was too little; from
+// the draft that was found without, so that this is never worse.
+absl::StatusOr<SimulatedDraft> SearchOverTime(DraftSimulator& simulator, SimulatedDraft draft,
+                                              const SimulatedDraft& kept) {
+  if (!simulator.MayLend() || simulator.problem().topology.links.empty()) return draft;
+  if (IsGood(draft, kept)) return draft;
+  simulator.LendBy(LendingRule::kOverTime);
+  const bool fits = Fits(draft);
+  SIPHON_ASSIGN_OR_RETURN(draft, Better(std::move(draft), DraftPeerSwap(simulator)));
+  if (!fits) {
+    SIPHON_ASSIGN_OR_RETURN(draft, Better(std::move(draft), BestStart(simulator, kept)));
+  }
+  const int most = simulator.simulations() + ImprovementsOf(simulator.problem());
   return ImproveDraft(simulator, std::move(draft), most);
 }
 
@@ -91,7 +111,8 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   SIPHON_ASSIGN_OR_RETURN(MappedDraft mapped,
                           MapByStepTime(simulator, std::move(draft), kMostMaps));
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft improved,
-                          Search(simulator, std::move(mapped.draft), kept.score.step));
+                          Search(simulator, std::move(mapped.draft), kept));
+  SIPHON_ASSIGN_OR_RETURN(improved, SearchOverTime(simulator, std::move(improved), kept));
   SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, improved));
   absl::StatusOr<PlannedStep> best = PlannedOf(problem, std::move(improved), "auto");
   for (const MemoryStrategy& strategy : MemoryStrategies()) {
