@@ -58,9 +58,10 @@ struct Details {
 
 // Requires: CheckResidency.
 absl::StatusOr<StepTimes> SimulateChecked(const SimulationInput& input, const ScheduleIndex& index,
-                                          const Details& details) {
-  SIPHON_ASSIGN_OR_RETURN(const StepGraph step, BuildStepGraph(input, index));
-  const TaskRun run = RunTaskGraph(step.graph);
+                                          const Details& details, SimulationSpace& space) {
+  SIPHON_ASSIGN_OR_RETURN(space.graph, BuildStepGraph(input, index, std::move(space.graph)));
+  const StepGraph& step = space.graph;
+  const TaskRun& run = RunTaskGraph(step.graph, space.run);
   if (!run.stuck.empty()) return Deadlock(input, index, step, run);
   SIPHON_ASSIGN_OR_RETURN(StepMemory memory, KeepMemoryBooks(input, step, run, details.memory));
   SimulatedStep result = StepTimelines(input.schedule, step, run, details.lanes);
@@ -79,7 +80,8 @@ absl::StatusOr<StepTimes> SimulateChecked(const SimulationInput& input, const Sc
 absl::StatusOr<SimulatedStep> SimulateOnDevices(const SimulationInput& input) {
   SIPHON_ASSIGN_OR_RETURN(const ScheduleIndex index, ScheduleIndex::Build(input.schedule));
   SIPHON_RETURN_IF_ERROR(CheckResidency(input.schedule, input.memory));
-  SIPHON_ASSIGN_OR_RETURN(StepTimes simulated, SimulateChecked(input, index, {}));
+  SimulationSpace space;
+  SIPHON_ASSIGN_OR_RETURN(StepTimes simulated, SimulateChecked(input, index, {}, space));
   return std::move(simulated.step);
 }
 
@@ -100,13 +102,19 @@ absl::StatusOr<SimulatedStep> Simulate(const SimulationInput& input) {
 }
 
 absl::StatusOr<StepTimes> SimulateTimes(const SimulationInput& input, LendingDetail lending) {
+  SimulationSpace space;
+  return SimulateTimes(input, lending, space);
+}
+
+absl::StatusOr<StepTimes> SimulateTimes(const SimulationInput& input, LendingDetail lending,
+                                        SimulationSpace& space) {
   SIPHON_RETURN_IF_ERROR(CheckSimulationInput(input));
   SIPHON_ASSIGN_OR_RETURN(const ScheduleIndex index, ScheduleIndex::Build(input.schedule));
   const Details details{
       .memory = lending == LendingDetail::kLent ? BooksDetail::kLent : BooksDetail::kPeaks,
       .lanes = LaneDetail::kWithoutLanes};
-  if (!input.device_of_worker.empty()) return SimulateChecked(input, index, details);
-  return SimulateChecked(Placed(input), index, details);
+  if (!input.device_of_worker.empty()) return SimulateChecked(input, index, details, space);
+  return SimulateChecked(Placed(input), index, details, space);
 }
 
 SimulationInput EqualStages(Schedule schedule, const StageCost& cost) {

@@ -3,8 +3,10 @@
 
 #include "absl/status/statusor.h"
 #include "planner/simulator/lent_memory.h"
+#include "planner/simulator/run_task_graph.h"
 #include "planner/simulator/simulate.h"
 #include "planner/simulator/simulated_step.h"
+#include "planner/simulator/step_graph.h"
 
 namespace siphon {
 
@@ -15,12 +17,21 @@ struct StepTimes {
   friend bool operator==(const StepTimes&, const StepTimes&) = default;
 };
 
+// Memory that simulations of one problem use one after the other. Nothing in it has a meaning
+// between two of them.
+struct SimulationSpace {
+  StepGraph graph;
+  TaskRunSpace run;
+};
+
 enum class LendingDetail { kNone, kLent };
 
 // Simulate for those who simulate often and look at little of it. What a schedule proves by its
 // making is not checked again: that actions find activations and groups where they need them.
 //
 // Requires: CheckResidency of schedule and plan; kLent: one replica. Errors: as Simulate.
+absl::StatusOr<StepTimes> SimulateTimes(const SimulationInput& input, LendingDetail lending,
+                                        SimulationSpace& space);
 absl::StatusOr<StepTimes> SimulateTimes(const SimulationInput& input,
                                         LendingDetail lending = LendingDetail::kNone);
 

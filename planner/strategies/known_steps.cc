@@ -86,7 +86,7 @@ absl::StatusOr<StepTimes> KnownSteps::Run(const DeviceMapping& mapping, const Me
   input_.device_of_worker = mapping.device_of_worker;
   input_.memory = memory;
   input_.schedule = schedule;
-  absl::StatusOr<StepTimes> times = SimulateTimes(input_, lending);
+  absl::StatusOr<StepTimes> times = SimulateTimes(input_, lending, space_);
   Remember({.key = key,
             .mapping = mapping,
             .memory = memory,

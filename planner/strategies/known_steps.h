@@ -47,6 +47,7 @@ class KnownSteps {
   void Remember(Step step);
 
   SimulationInput input_;
+  SimulationSpace space_;
   std::list<Step> steps_;  // those used last come first
   size_t bytes_ = 0;
   int simulations_ = 0;
