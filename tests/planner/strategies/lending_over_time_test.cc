@@ -106,8 +106,8 @@ std::vector<Bytes> OwnPeaks(PlanningProblem& problem, const DraftPlan& draft) {
 // checked with all limits there.
 int64_t LeastRoom(PlanningProblem& problem, const std::vector<Bytes>& own, const DraftPlan& draft,
                   LendingRule rule) {
-  int64_t least = 512;
-  for (int64_t step = 256; step > 0; step /= 2) {
+  int64_t least = 128;
+  for (int64_t step = 64; step > 0; step /= 2) {
     for (size_t worker = 0; worker < own.size(); ++worker) {
       problem.capacity[worker] = own[worker] + Bytes((least - step) * kGiB / 10);
     }
@@ -132,7 +132,7 @@ TEST(LendingOverTime, NeverLosesAndNeverOverLends) {
                   LoweredSchedule(shape.schedule, shape.workers, 2 * shape.workers),
                   AllLinked(shape.workers));
     KeyedGenerator dice(shape.seed);
-    for (int trial = 0; trial < 6; ++trial) {
+    for (int trial = 0; trial < 3; ++trial) {
       SCOPED_TRACE(absl::StrCat(shape.schedule, ", trial ", trial));
       const DraftPlan draft = RandomDraft(problem, dice);
       const std::vector<Bytes> own = OwnPeaks(problem, draft);
@@ -142,7 +142,7 @@ TEST(LendingOverTime, NeverLosesAndNeverOverLends) {
       gains += over_time < peaks ? 1 : 0;
     }
   }
-  EXPECT_GE(gains, 10) << "of 30; some of them have no owners";
+  EXPECT_GE(gains, 5) << "of 15; some of them have no owners";
 }
 
 }  // namespace
