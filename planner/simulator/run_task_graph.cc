@@ -12,37 +12,34 @@
 namespace siphon {
 namespace {
 
-// For each task, those that wait for it, in one array: followers of task t are
-// [first[t], first[t + 1]).
-struct Followers {
-  std::vector<int> first;
-  std::vector<int> tasks;
-};
-
-Followers FollowersOf(const TaskGraph& graph) {
-  Followers followers;
-  followers.first.assign(graph.tasks().size() + 2, 0);
-  for (const auto& [task, before] : graph.dependencies()) ++followers.first[before.value + 2];
-  for (size_t index = 2; index < followers.first.size(); ++index) {
-    followers.first[index] += followers.first[index - 1];
-  }
-  followers.tasks.resize(graph.dependencies().size());
+void FindFollowers(const TaskGraph& graph, TaskRunSpace& space) {
+  std::vector<int>& first = space.first_follower;
+  first.assign(graph.tasks().size() + 2, 0);
+  for (const auto& [task, before] : graph.dependencies()) ++first[before.value + 2];
+  for (size_t index = 2; index < first.size(); ++index) first[index] += first[index - 1];
+  space.followers.resize(graph.dependencies().size());
   for (const auto& [task, before] : graph.dependencies()) {
-    followers.tasks[followers.first[before.value + 1]++] = task.value;
+    space.followers[first[before.value + 1]++] = task.value;
   }
-  return followers;
 }
 
 class Runner {
  public:
-  explicit Runner(const TaskGraph& graph)
+  Runner(const TaskGraph& graph, TaskRunSpace& space)
       : graph_(graph),
         shares_(graph),
         cores_(graph.cores()),
-        followers_(FollowersOf(graph)),
-        waiting_for_(graph.tasks().size(), 0),
-        next_in_lane_(graph.tasks().size(), -1),
-        queues_(static_cast<size_t>(graph.lanes())) {
+        first_follower_(space.first_follower),
+        followers_(space.followers),
+        waiting_for_(space.waiting_for),
+        next_in_lane_(space.next_in_lane),
+        queues_(static_cast<size_t>(graph.lanes())),
+        run_(space.run) {
+    FindFollowers(graph, space);
+    waiting_for_.assign(graph.tasks().size(), 0);
+    next_in_lane_.assign(graph.tasks().size(), -1);
+    run_.events.clear();
+    run_.stuck.clear();
     run_.begin.assign(graph.tasks().size(), Nanos(-1));
     run_.end.assign(graph.tasks().size(), Nanos(-1));
     run_.events.reserve(2 * graph.tasks().size());
@@ -51,7 +48,7 @@ class Runner {
     ChainLanes();
   }
 
-  TaskRun Run() {
+  void Run() {
     for (size_t task = 0; task < waiting_for_.size(); ++task) {
       if (waiting_for_[task] == 0) Ready(static_cast<int>(task));
     }
@@ -64,7 +61,6 @@ class Runner {
     for (size_t task = 0; task < run_.begin.size(); ++task) {
       if (run_.begin[task] < Nanos(0)) run_.stuck.push_back(TaskId(static_cast<int>(task)));
     }
-    return std::move(run_);
   }
 
  private:
@@ -116,7 +112,7 @@ class Runner {
   // Goes to the next moment at which something is due; false when there is none.
   bool Advance(Nanos& now) {
     if (due_.empty() || due_.top().time > now) Forecast(now);
-    const std::optional<Nanos> core = cores_.NextEnd();
+    const std::optional<Nanos> core = shares_cores_ ? cores_.NextEnd() : std::nullopt;
     if (due_.empty() && !core.has_value()) return false;
     now = due_.empty() || (core.has_value() && *core < due_.top().time) ? *core : due_.top().time;
     while (!due_.empty() && due_.top().time == now) {
@@ -153,8 +149,8 @@ class Runner {
     run_.events.push_back({TaskId(task), TaskMoment::kEnd});
     if (next_in_lane_[task] >= 0) OneLessToWaitFor(next_in_lane_[task]);
     if (Queue* queue = QueueOf(task)) EndInQueue(*queue);
-    for (int place = followers_.first[task]; place < followers_.first[task + 1]; ++place) {
-      OneLessToWaitFor(followers_.tasks[place]);
+    for (int place = first_follower_[task]; place < first_follower_[task + 1]; ++place) {
+      OneLessToWaitFor(followers_[place]);
     }
   }
 
@@ -186,18 +182,29 @@ class Runner {
   const TaskGraph& graph_;
   FairShare shares_;
   SharedCores cores_;
-  const Followers followers_;
-  std::vector<int> waiting_for_;
-  std::vector<int> next_in_lane_;
+  const bool shares_cores_ = !graph_.cores().empty();
+  const std::vector<int>& first_follower_;
+  const std::vector<int>& followers_;
+  std::vector<int>& waiting_for_;
+  std::vector<int>& next_in_lane_;
   bool has_queues_ = false;
   std::vector<Queue> queues_;  // [lane]
   std::vector<int> ready_;
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
-  TaskRun run_;
+  TaskRun& run_;
 };
 
 }  // namespace
 
-TaskRun RunTaskGraph(const TaskGraph& graph) { return Runner(graph).Run(); }
+TaskRun RunTaskGraph(const TaskGraph& graph) {
+  TaskRunSpace space;
+  Runner(graph, space).Run();
+  return std::move(space.run);
+}
+
+const TaskRun& RunTaskGraph(const TaskGraph& graph, TaskRunSpace& space) {
+  Runner(graph, space).Run();
+  return space.run;
+}
 
 }  // namespace siphon

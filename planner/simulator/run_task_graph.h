@@ -29,11 +29,24 @@ struct TaskRun {
   friend bool operator==(const TaskRun&, const TaskRun&) = default;
 };
 
+// A run, and memory for the next one.
+struct TaskRunSpace {
+  TaskRun run;
+  // For each task, those that wait for it, in one array: followers of task t are
+  // [first_follower[t], first_follower[t + 1]).
+  std::vector<int> first_follower;
+  std::vector<int> followers;
+  std::vector<int> waiting_for;   // [task]: of how many others
+  std::vector<int> next_in_lane;  // [task]; -1: none
+};
+
 // Runs the graph by discrete events in whole nanoseconds. The same graph gives the same run.
 //
 // O((tasks + dependencies) log(tasks under way)), as long as copies do not share binding
 // capacities; where they do, each begin and end looks at all copies that share one with it.
 TaskRun RunTaskGraph(const TaskGraph& graph);
+// The same, to be found in `space` until the next run there.
+const TaskRun& RunTaskGraph(const TaskGraph& graph, TaskRunSpace& space);
 
 }  // namespace siphon
 

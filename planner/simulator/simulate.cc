@@ -11,6 +11,7 @@
 #include "planner/schedule_index.h"
 #include "planner/simulator/check_simulation_input.h"
 #include "planner/simulator/run_task_graph.h"
+#include "planner/simulator/simulate_times.h"
 #include "planner/simulator/step_graph.h"
 #include "planner/simulator/step_memory.h"
 #include "planner/simulator/step_timelines.h"
@@ -50,14 +51,20 @@ absl::Status Deadlock(const SimulationInput& input, const ScheduleIndex& index,
   return absl::InternalError("tasks that belong to no action are stuck");
 }
 
-absl::StatusOr<SimulatedStep> SimulateOnDevices(const SimulationInput& input) {
-  SIPHON_ASSIGN_OR_RETURN(const ScheduleIndex index, ScheduleIndex::Build(input.schedule));
-  SIPHON_RETURN_IF_ERROR(CheckResidency(input.schedule, input.memory));
-  SIPHON_ASSIGN_OR_RETURN(const StepGraph step, BuildStepGraph(input, index));
-  const TaskRun run = RunTaskGraph(step.graph);
+struct Details {
+  BooksDetail memory = BooksDetail::kCurves;
+  LaneDetail lanes = LaneDetail::kWithLanes;
+};
+
+// Requires: CheckResidency.
+absl::StatusOr<StepTimes> SimulateChecked(const SimulationInput& input, const ScheduleIndex& index,
+                                          const Details& details, SimulationSpace& space) {
+  SIPHON_ASSIGN_OR_RETURN(space.graph, BuildStepGraph(input, index, std::move(space.graph)));
+  const StepGraph& step = space.graph;
+  const TaskRun& run = RunTaskGraph(step.graph, space.run);
   if (!run.stuck.empty()) return Deadlock(input, index, step, run);
-  SIPHON_ASSIGN_OR_RETURN(StepMemory memory, KeepMemoryBooks(input, step, run));
-  SimulatedStep result = StepTimelines(input.schedule, step, run);
+  SIPHON_ASSIGN_OR_RETURN(StepMemory memory, KeepMemoryBooks(input, step, run, details.memory));
+  SimulatedStep result = StepTimelines(input.schedule, step, run, details.lanes);
   result.memory = std::move(memory.curves);
   result.peak = std::move(memory.peaks);
   result.host_peak = memory.host_peak;
@@ -67,19 +74,47 @@ absl::StatusOr<SimulatedStep> SimulateOnDevices(const SimulationInput& input) {
     result.peak_live_activations.insert(result.peak_live_activations.end(), live.begin(),
                                         live.end());
   }
-  return result;
+  return StepTimes{.step = std::move(result), .lent = std::move(memory.lent)};
+}
+
+absl::StatusOr<SimulatedStep> SimulateOnDevices(const SimulationInput& input) {
+  SIPHON_ASSIGN_OR_RETURN(const ScheduleIndex index, ScheduleIndex::Build(input.schedule));
+  SIPHON_RETURN_IF_ERROR(CheckResidency(input.schedule, input.memory));
+  SimulationSpace space;
+  SIPHON_ASSIGN_OR_RETURN(StepTimes simulated, SimulateChecked(input, index, {}, space));
+  return std::move(simulated.step);
+}
+
+// With device w for worker w where no map is given.
+SimulationInput Placed(SimulationInput input) {
+  for (int worker = 0; worker < WorkerCount(input.schedule) * input.schedule.replicas; ++worker) {
+    input.device_of_worker.emplace_back(worker);
+  }
+  return input;
 }
 
 }  // namespace
 
 absl::StatusOr<SimulatedStep> Simulate(const SimulationInput& input) {
   SIPHON_RETURN_IF_ERROR(CheckSimulationInput(input));
-  if (!input.device_of_worker.empty()) return SimulateOnDevices(input);
-  SimulationInput placed = input;
-  for (int worker = 0; worker < WorkerCount(input.schedule) * input.schedule.replicas; ++worker) {
-    placed.device_of_worker.emplace_back(worker);
-  }
-  return SimulateOnDevices(placed);
+  if (input.device_of_worker.empty()) return SimulateOnDevices(Placed(input));
+  return SimulateOnDevices(input);
+}
+
+absl::StatusOr<StepTimes> SimulateTimes(const SimulationInput& input, LendingDetail lending) {
+  SimulationSpace space;
+  return SimulateTimes(input, lending, space);
+}
+
+absl::StatusOr<StepTimes> SimulateTimes(const SimulationInput& input, LendingDetail lending,
+                                        SimulationSpace& space) {
+  SIPHON_RETURN_IF_ERROR(CheckSimulationInput(input));
+  SIPHON_ASSIGN_OR_RETURN(const ScheduleIndex index, ScheduleIndex::Build(input.schedule));
+  const Details details{
+      .memory = lending == LendingDetail::kLent ? BooksDetail::kLent : BooksDetail::kPeaks,
+      .lanes = LaneDetail::kWithoutLanes};
+  if (!input.device_of_worker.empty()) return SimulateChecked(input, index, details, space);
+  return SimulateChecked(Placed(input), index, details, space);
 }
 
 SimulationInput EqualStages(Schedule schedule, const StageCost& cost) {

@@ -19,13 +19,13 @@ StepAccounts::StepAccounts(const SimulationInput& input)
     if (!of_device_.try_emplace(DeviceId(device), account).second) continue;
     others_.push_back({absl::StrCat("device ", device), topology.devices[device].memory});
   }
-  const int first_drive = workers_ + static_cast<int>(others_.size());
+  first_drive_ = workers_ + static_cast<int>(others_.size());
   for (size_t drive = 0; drive < topology.drives.size(); ++drive) {
     others_.push_back({absl::StrCat("drive ", drive), topology.drives[drive].capacity});
   }
   if (topology.drives.empty()) return;
   for (const DeviceId device : input.device_of_worker) {
-    of_drive_of_.push_back(first_drive + DriveOf(topology, device));
+    of_drive_of_.push_back(first_drive_ + DriveOf(topology, device));
   }
 }
 

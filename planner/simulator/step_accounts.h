@@ -28,6 +28,8 @@ class StepAccounts {
 
   int workers() const { return workers_; }
   int host() const { return workers_; }
+  // With a worker or without.
+  bool IsDevice(int account) const { return account != host() && account < first_drive_; }
   // Of the device's worker, if it has one. kNone: there is no such device.
   int OfDevice(DeviceId device) const;
   // Of the drive that the worker's device uses. Requires: the topology has drives.
@@ -37,6 +39,7 @@ class StepAccounts {
 
  private:
   int workers_ = 0;
+  int first_drive_ = 0;
   std::map<DeviceId, int> of_device_;
   std::vector<int> of_drive_of_;  // [worker]; empty without drives
   std::vector<Holder> others_;

@@ -33,10 +33,10 @@ std::vector<std::vector<LayerCost>> PiecesOf(const SimulationInput& input) {
 
 class StepGraphBuilder {
  public:
-  StepGraphBuilder(const SimulationInput& input, const ScheduleIndex& index)
+  StepGraphBuilder(const SimulationInput& input, const ScheduleIndex& index, StepGraph space)
       : schedule_(input.schedule),
         pieces_(PiecesOf(input)),
-        writer_(input),
+        writer_(input, std::move(space)),
         boundaries_(index, writer_),
         residence_(writer_),
         groups_(writer_),
@@ -252,8 +252,18 @@ class StepGraphBuilder {
 
 }  // namespace
 
-absl::StatusOr<StepGraph> BuildStepGraph(const SimulationInput& input, const ScheduleIndex& index) {
-  return StepGraphBuilder(input, index).Build();
+void StepGraph::Clear() {
+  graph.Clear();
+  origins.clear();
+  changes.clear();
+  lane_names.clear();
+  workers = 0;
+}
+
+absl::StatusOr<StepGraph> BuildStepGraph(const SimulationInput& input, const ScheduleIndex& index,
+                                         StepGraph space) {
+  space.Clear();
+  return StepGraphBuilder(input, index, std::move(space)).Build();
 }
 
 }  // namespace siphon

@@ -53,12 +53,16 @@ struct StepGraph {
   std::vector<MemoryChange> changes;
   std::vector<std::string> lane_names;  // [lane]; empty for the compute lanes, which come first
   int workers = 0;                      // of all replicas
+  // As new, but with the memory that it has.
+  void Clear();
 };
 
 // Requires: `input` went through CheckSimulationInput, `index` is that of its schedule, which
 // passes CheckResidency. Errors: InvalidArgument for a missing path; FailedPrecondition, with the
 // grid, when an action lacks one that it needs.
-absl::StatusOr<StepGraph> BuildStepGraph(const SimulationInput& input, const ScheduleIndex& index);
+// What is in `space` is lost; its memory is used again.
+absl::StatusOr<StepGraph> BuildStepGraph(const SimulationInput& input, const ScheduleIndex& index,
+                                         StepGraph space = {});
 
 }  // namespace siphon
 

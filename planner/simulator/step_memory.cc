@@ -49,11 +49,34 @@ struct Account {
   Bytes capacity;  // 0: no limit
 };
 
+// Groups that are with lenders for the whole step. Requires: one replica.
+struct StaticLoans {
+  std::vector<Bytes> lent;    // [account]
+  std::vector<Bytes> parked;  // [worker]
+};
+
+StaticLoans LoansOf(const SimulationInput& input, const StepAccounts& accounts) {
+  const auto workers = static_cast<size_t>(accounts.workers());
+  StaticLoans loans{std::vector<Bytes>(workers + accounts.others().size()),
+                    std::vector<Bytes>(workers)};
+  for (size_t stage = 0; stage < input.memory.stages.size(); ++stage) {
+    for (const auto& [group, choice] : input.memory.stages[stage].groups) {
+      if (group.kind == GroupKind::kActivations) continue;
+      for (const Stripe& stripe : choice.stripes) {
+        loans.lent[accounts.OfDevice(stripe.lender)] += stripe.bytes;
+        loans.parked[input.schedule.worker_of_stage[stage].value] += stripe.bytes;
+      }
+    }
+  }
+  return loans;
+}
+
 class MemoryBooks {
  public:
-  MemoryBooks(const SimulationInput& input, const StepGraph& step)
-      : input_(input), step_(step), holders_(input) {
-    memory_.curves.resize(step.workers);
+  MemoryBooks(const SimulationInput& input, const StepGraph& step, Nanos step_time,
+              BooksDetail detail)
+      : input_(input), step_(step), detail_(detail), holders_(input) {
+    memory_.curves.resize(detail == BooksDetail::kCurves ? step.workers : 0);
     for (const MemoryByKind& held : StaticMemory(input, holders_)) {
       const auto account = static_cast<int>(accounts_.size());
       const Bytes total = Total(held);
@@ -62,7 +85,13 @@ class MemoryBooks {
                            .peak_total = total,
                            .peak = held,
                            .capacity = CapacityOf(account)});
-      if (account < step.workers) memory_.curves[account].push_back({Nanos(0), held});
+      if (account < Curves()) memory_.curves[account].push_back({Nanos(0), held});
+    }
+    if (detail != BooksDetail::kLent) return;
+    const StaticLoans loans = LoansOf(input, holders_);
+    for (int worker = 0; worker < step.workers; ++worker) {
+      own_.emplace_back(accounts_[worker].total - loans.lent[worker], step_time);
+      parked_.emplace_back(loans.parked[worker], step_time);
     }
   }
 
@@ -91,7 +120,8 @@ class MemoryBooks {
       account.peak_total = account.total;
       account.peak = account.held;
     }
-    if (change.account >= step_.workers) return absl::OkStatus();
+    if (detail_ == BooksDetail::kLent) Lend(change, now);
+    if (change.account >= Curves()) return absl::OkStatus();
     MemoryCurve& curve = memory_.curves[change.account];
     if (curve.back().time != now) curve.push_back({now, {}});
     curve.back().bytes = account.held;
@@ -103,6 +133,8 @@ class MemoryBooks {
       memory_.peaks.push_back(accounts_[worker].peak);
     }
     memory_.host_peak = accounts_[holders_.host()].peak_total;
+    for (MomentCurve& curve : own_) memory_.lent.own.push_back(curve.Take());
+    for (MomentCurve& curve : parked_) memory_.lent.parked.push_back(curve.Take());
     for (size_t other = 1; other < holders_.others().size(); ++other) {
       const Bytes peak = accounts_[step_.workers + other].peak_total;
       if (peak > Bytes(0)) memory_.other_peaks.push_back({holders_.others()[other].name, peak});
@@ -111,6 +143,18 @@ class MemoryBooks {
   }
 
  private:
+  int Curves() const { return static_cast<int>(memory_.curves.size()); }
+
+  void Lend(const MemoryChange& change, Nanos now) {
+    // A message takes its receiver's memory for the receiver.
+    const bool is_loan = change.account != change.worker && change.kind != MemoryKind::kBoundary;
+    if (is_loan && holders_.IsDevice(change.account)) {
+      parked_[change.worker].Change(change.bytes, now);
+    } else if (!is_loan) {
+      own_[change.account].Change(change.bytes, now);
+    }
+  }
+
   Bytes CapacityOf(int account) const {
     if (account >= step_.workers) return holders_.others()[account - step_.workers].capacity;
     return input_.capacity.empty() ? Bytes(0)
@@ -149,8 +193,11 @@ class MemoryBooks {
 
   const SimulationInput& input_;
   const StepGraph& step_;
+  const BooksDetail detail_;
   const StepAccounts holders_;
   std::vector<Account> accounts_;
+  std::vector<MomentCurve> own_;     // [worker]; kLent
+  std::vector<MomentCurve> parked_;  // [worker]; kLent
   StepMemory memory_;
 };
 
@@ -208,8 +255,8 @@ std::vector<MemoryByKind> StaticMemory(const SimulationInput& input, const StepA
 }
 
 absl::StatusOr<StepMemory> KeepMemoryBooks(const SimulationInput& input, const StepGraph& step,
-                                           const TaskRun& run) {
-  MemoryBooks books(input, step);
+                                           const TaskRun& run, BooksDetail detail) {
+  MemoryBooks books(input, step, run.end_time, detail);
   SIPHON_RETURN_IF_ERROR(books.CheckStatic());
   const ChangeIndex index(step.changes, step.graph.tasks().size());
   for (const TaskEvent& event : run.events) {

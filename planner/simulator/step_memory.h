@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "planner/memory/memory_kind.h"
+#include "planner/simulator/lent_memory.h"
 #include "planner/simulator/run_task_graph.h"
 #include "planner/simulator/simulate.h"
 #include "planner/simulator/step_accounts.h"
@@ -12,9 +13,17 @@
 
 namespace siphon {
 
+// What is written down of memory beside peaks.
+enum class BooksDetail {
+  kPeaks,   // nothing
+  kCurves,  // all that each worker holds over time
+  kLent,    // who holds what of whose; takes one replica
+};
+
 // What each worker held over time.
 struct StepMemory {
-  std::vector<MemoryCurve> curves;  // [worker]
+  std::vector<MemoryCurve> curves;  // [worker]; kCurves
+  LentMemory lent;                  // kLent
   std::vector<MemoryByKind> peaks;  // [worker]
   Bytes host_peak;
   std::vector<HolderPeak> other_peaks;
@@ -29,7 +38,8 @@ std::vector<MemoryByKind> StaticMemory(const SimulationInput& input, const StepA
 //
 // Errors: ResourceExhausted, with the grid, for the first action that asks for more than is free.
 absl::StatusOr<StepMemory> KeepMemoryBooks(const SimulationInput& input, const StepGraph& step,
-                                           const TaskRun& run);
+                                           const TaskRun& run,
+                                           BooksDetail detail = BooksDetail::kCurves);
 
 }  // namespace siphon
 

@@ -8,12 +8,17 @@ namespace {
 
 class TimelineBuilder {
  public:
-  TimelineBuilder(const Schedule& schedule, const StepGraph& step, const TaskRun& run)
-      : schedule_(schedule), step_(step), run_(run), free_from_(step.workers) {
+  TimelineBuilder(const Schedule& schedule, const StepGraph& step, const TaskRun& run,
+                  LaneDetail detail)
+      : schedule_(schedule),
+        step_(step),
+        run_(run),
+        has_lanes_(detail == LaneDetail::kWithLanes),
+        free_from_(step.workers) {
     result_.step_time = run.end_time;
     result_.workers.resize(step.workers);
     result_.exposed_waits.resize(step.workers);
-    result_.lanes.resize(step.lane_names.size());
+    result_.lanes.resize(has_lanes_ ? step.lane_names.size() : 0);
   }
 
   SimulatedStep Build() {
@@ -29,11 +34,11 @@ class TimelineBuilder {
         case TaskRole::kSwap:
         case TaskRole::kExchange:
         case TaskRole::kHostStep:
-          AddCopy(static_cast<int>(task));
+          if (has_lanes_) AddCopy(static_cast<int>(task));
           break;
       }
     }
-    AddCapacities();
+    if (has_lanes_) AddCapacities();
     MeasureIdleTime();
     return std::move(result_);
   }
@@ -149,14 +154,16 @@ class TimelineBuilder {
   const Schedule& schedule_;
   const StepGraph& step_;
   const TaskRun& run_;
+  const bool has_lanes_;
   std::vector<Nanos> free_from_;  // [worker]
   SimulatedStep result_;
 };
 
 }  // namespace
 
-SimulatedStep StepTimelines(const Schedule& schedule, const StepGraph& step, const TaskRun& run) {
-  return TimelineBuilder(schedule, step, run).Build();
+SimulatedStep StepTimelines(const Schedule& schedule, const StepGraph& step, const TaskRun& run,
+                            LaneDetail detail) {
+  return TimelineBuilder(schedule, step, run, detail).Build();
 }
 
 }  // namespace siphon

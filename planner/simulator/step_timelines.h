@@ -8,9 +8,13 @@
 
 namespace siphon {
 
+// Whether the result has lanes, which are half of the work.
+enum class LaneDetail { kWithLanes, kWithoutLanes };
+
 // Step time, timelines, lanes, waits and both idle fractions; the memory is left empty. Requires:
 // nothing in the run is stuck.
-SimulatedStep StepTimelines(const Schedule& schedule, const StepGraph& step, const TaskRun& run);
+SimulatedStep StepTimelines(const Schedule& schedule, const StepGraph& step, const TaskRun& run,
+                            LaneDetail detail = LaneDetail::kWithLanes);
 
 }  // namespace siphon
 

@@ -8,8 +8,9 @@
 
 namespace siphon {
 
-StepWriter::StepWriter(const SimulationInput& input)
+StepWriter::StepWriter(const SimulationInput& input, StepGraph graph)
     : input_(input),
+      graph_(std::move(graph)),
       resources_(input.topology, input.transport, input.device_of_worker, graph_.graph) {
   graph_.workers = input.schedule.replicas * WorkerCount(input.schedule);
   graph_.graph.ShareCores(input.cores);

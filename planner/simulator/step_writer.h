@@ -15,8 +15,8 @@ class StepWriter {
  public:
   static constexpr int kNone = -1;
 
-  // `input` must outlive this.
-  explicit StepWriter(const SimulationInput& input);
+  // `input` must outlive this. `graph` is empty, with or without memory.
+  explicit StepWriter(const SimulationInput& input, StepGraph graph = {});
   StepWriter(const StepWriter&) = delete;
   StepWriter& operator=(const StepWriter&) = delete;
 

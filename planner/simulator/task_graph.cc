@@ -4,6 +4,15 @@
 
 namespace siphon {
 
+void TaskGraph::Clear() {
+  is_queue_.clear();
+  cores_.clear();
+  tasks_.clear();
+  dependencies_.clear();
+  capacities_.clear();
+  paths_.clear();
+}
+
 LaneId TaskGraph::AddLane() {
   is_queue_.push_back(false);
   return LaneId(lanes() - 1);

@@ -42,6 +42,9 @@ struct Task {
 // as all that it waits for has ended. Copies through one capacity share it by max-min fairness.
 class TaskGraph {
  public:
+  // As new, but with the memory that it has.
+  void Clear();
+
   LaneId AddLane();
   LaneId AddQueue();
   CapacityId AddCapacity(std::string name, BytesPerSecond rate);

@@ -74,15 +74,21 @@ absl::StatusOr<SimulatedDraft> BestDraft(DraftSimulator& simulator, const Simula
   return Better(std::move(single), BestStart(simulator, placed));
 }
 
+// Saving memory costs less than a thousandth of a step that keeps everything.
+bool IsGood(const SimulatedDraft& draft, const SimulatedDraft& kept) {
+  const Nanos step = kept.score.step;
+  return Fits(draft) && draft.score.step <= step + Nanos(step.value / 1'000);
+}
+
 // Single changes first, as long as they help; then random ones, and once more single ones. Where
-// saving memory costs less than a thousandth of a step that keeps everything, there is no more.
+// a draft is good before, there is no more.
 absl::StatusOr<SimulatedDraft> SearchWith(WeightSearch weights, int simulations,
                                           DraftSimulator& simulator, SimulatedDraft draft,
-                                          Nanos good) {
+                                          const SimulatedDraft& kept) {
   const int most = simulator.simulations() + simulations;
   SIPHON_ASSIGN_OR_RETURN(draft, ImproveDraft(simulator, std::move(draft), most, weights));
   const int left = most - simulator.simulations();
-  if (left < kFewestImprovements || (Fits(draft) && draft.score.step <= good)) return draft;
+  if (left < kFewestImprovements || IsGood(draft, kept)) return draft;
   SIPHON_ASSIGN_OR_RETURN(draft, AnnealDraft(simulator, std::move(draft), left * 3 / 4, weights));
   return ImproveDraft(simulator, std::move(draft), most, weights);
 }
@@ -96,20 +102,35 @@ bool SendsWeights(const DraftPlan& draft) {
 
 // Where the start keeps weights, first without sending them away: then nothing is lost to trying.
 absl::StatusOr<SimulatedDraft> Search(DraftSimulator& simulator, SimulatedDraft draft,
-                                      Nanos kept_step) {
-  const Nanos good = kept_step + Nanos(kept_step.value / 1'000);
+                                      const SimulatedDraft& kept) {
   const int simulations = ImprovementsOf(simulator.problem());
   if (!SendsWeights(draft.draft)) {
     SIPHON_ASSIGN_OR_RETURN(
-        draft, SearchWith(WeightSearch::kOnlyBack, simulations, simulator, std::move(draft), good));
-    if (Fits(draft) && draft.score.step <= good) return draft;
+        draft, SearchWith(WeightSearch::kOnlyBack, simulations, simulator, std::move(draft), kept));
+    if (IsGood(draft, kept)) return draft;
     SIPHON_ASSIGN_OR_RETURN(draft, BestWithWeightsAway(simulator, std::move(draft)));
   }
   const bool is_large = simulations < 2 * kFewestImprovements;
   const int again = is_large ? simulations / 4 : std::min(simulations, kMostForWeights);
   SIPHON_ASSIGN_OR_RETURN(
-      draft, SearchWith(WeightSearch::kAnywhere, again, simulator, std::move(draft), good));
+      draft, SearchWith(WeightSearch::kAnywhere, again, simulator, std::move(draft), kept));
   return is_large ? std::move(draft) : TidyDraft(simulator, std::move(draft));
+}
+
+// What lenders have moment by moment, where what they have at their fullest was too little; from
+// the draft that was found without, so that this is never worse.
+absl::StatusOr<SimulatedDraft> SearchOverTime(DraftSimulator& simulator, SimulatedDraft draft,
+                                              const SimulatedDraft& kept) {
+  if (!simulator.MayLend() || simulator.problem().topology.links.empty()) return draft;
+  if (IsGood(draft, kept)) return draft;
+  simulator.LendBy(LendingRule::kOverTime);
+  const bool fits = Fits(draft);
+  SIPHON_ASSIGN_OR_RETURN(draft, Better(std::move(draft), DraftPeerSwap(simulator)));
+  if (!fits) {
+    SIPHON_ASSIGN_OR_RETURN(draft, Better(std::move(draft), BestStart(simulator, kept)));
+  }
+  const int most = simulator.simulations() + ImprovementsOf(simulator.problem());
+  return ImproveDraft(simulator, std::move(draft), most, WeightSearch::kOnlyBack);
 }
 
 // Strategies that make no drafts, and so cannot be improved here.
@@ -130,7 +151,8 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   SIPHON_ASSIGN_OR_RETURN(MappedDraft mapped,
                           MapByStepTime(simulator, std::move(draft), kMostMaps));
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft improved,
-                          Search(simulator, std::move(mapped.draft), kept.score.step));
+                          Search(simulator, std::move(mapped.draft), kept));
+  SIPHON_ASSIGN_OR_RETURN(improved, SearchOverTime(simulator, std::move(improved), kept));
   SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, improved));
   absl::StatusOr<PlannedStep> best = PlannedOf(problem, std::move(improved), "auto");
   if (best.ok() && mapped.found) best->map = ProofOf(problem.score, *mapped.found);

@@ -36,6 +36,10 @@ absl::StatusOr<PlannedStep> PlanPeerSwap(const PlanningProblem& problem) {
   SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
   DraftSimulator simulator(problem);
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, DraftPeerSwap(simulator));
+  if (!Fits(draft)) {
+    simulator.LendBy(LendingRule::kOverTime);
+    SIPHON_ASSIGN_OR_RETURN(draft, DraftPeerSwap(simulator));
+  }
   if (!Fits(draft)) return NoRoom(simulator);
   SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, draft));
   return PlannedOf(problem, std::move(draft), "d2d_swap");

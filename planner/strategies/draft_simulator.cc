@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
+#include "planner/mapping/assign_over_time.h"
 #include "planner/mapping/assign_parking.h"
-#include "planner/simulator/simulate.h"
 #include "planner/status.h"
 #include "planner/strategies/make_groups.h"
 
@@ -39,13 +40,38 @@ std::vector<int> MostAway(const Schedule& schedule) {
   return most;
 }
 
+// [worker]
+std::vector<std::vector<LenderWeight>> LendersOf(const ParkingAssignment& assignment) {
+  std::vector<std::vector<LenderWeight>> lenders;
+  for (const OwnerParking& owner : assignment.owners) {
+    std::vector<LenderWeight>& weights = lenders.emplace_back();
+    for (const Stripe& stripe : owner.stripes) {
+      weights.push_back({stripe.lender, stripe.bytes.value});
+    }
+  }
+  return lenders;
+}
+
+// Each simulates a step whose lenders are assigned by what the one before says about each moment.
+constexpr int kMostLendingRounds = 3;
+
+// Bytes a second; stands for a pair without a limit.
+constexpr int64_t kFastestPair = 1'000'000'000'000;
+
 }  // namespace
 
 bool Fits(const SimulatedDraft& simulated) { return simulated.score.excess == Bytes(0); }
 
 DraftSimulator::DraftSimulator(const PlanningProblem& problem)
-    : problem_(problem), away_(MostAway(problem.schedule)) {
+    : problem_(problem),
+      away_(MostAway(problem.schedule)),
+      fabric_(MakeSwapFabric(problem.topology)),
+      known_(problem) {
   versions_ = PeakWeightVersions(problem.schedule);
+}
+
+bool DraftSimulator::MayLend() const {
+  return DeviceCount(problem_.topology) > 0 && problem_.schedule.replicas == 1;
 }
 
 Bytes DraftSimulator::CapacityOf(int worker) const {
@@ -62,25 +88,20 @@ std::vector<Bytes> DraftSimulator::PeaksOf(const SimulatedStep& step) const {
   return peaks;
 }
 
-absl::StatusOr<SimulatedDraft> DraftSimulator::Simulated(DraftPlan draft) {
-  ++simulations_;
+absl::StatusOr<SimulatedDraft> DraftSimulator::Simulated(DraftPlan draft, LentMemory* lent) {
   SimulatedDraft result{.draft = std::move(draft)};
   result.memory = PlanOf(problem_, result.draft);
   SIPHON_ASSIGN_OR_RETURN(
       result.schedule, LowerMemoryPlan(problem_.schedule, result.memory, LoweringOf(result.draft)));
-  SimulationInput input =
-      SimulationOf(problem_, result.draft.mapping, result.memory, result.schedule);
-  input.capacity.clear();
-  SIPHON_ASSIGN_OR_RETURN(result.simulated, Simulate(input));
+  SIPHON_ASSIGN_OR_RETURN(
+      StepTimes times, known_.Run(result.draft.mapping, result.memory, result.schedule,
+                                  lent != nullptr ? LendingDetail::kLent : LendingDetail::kNone));
+  result.simulated = std::move(times.step);
+  if (lent != nullptr) *lent = std::move(times.lent);
   return result;
 }
 
-absl::StatusOr<SimulatedDraft> DraftSimulator::Run(DraftPlan draft) {
-  std::vector<Bytes> unparked(static_cast<size_t>(WorkerCount(problem_.schedule)));
-  if (Uses(draft, Placement::kPeerSwap)) {
-    SIPHON_ASSIGN_OR_RETURN(unparked, AssignLenders(draft));
-  }
-  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft result, Simulated(std::move(draft)));
+void DraftSimulator::SetScore(const std::vector<Bytes>& unparked, SimulatedDraft& result) const {
   const std::vector<Bytes> peaks = PeaksOf(result.simulated);
   for (size_t worker = 0; worker < peaks.size(); ++worker) {
     const Bytes capacity = CapacityOf(static_cast<int>(worker));
@@ -90,13 +111,90 @@ absl::StatusOr<SimulatedDraft> DraftSimulator::Run(DraftPlan draft) {
     result.score.excess += excess;
   }
   result.score.step = result.simulated.step_time;
-  return result;
+}
+
+absl::StatusOr<SimulatedDraft> DraftSimulator::Run(DraftPlan draft) {
+  ++simulations_;
+  std::vector<Bytes> unparked(static_cast<size_t>(WorkerCount(problem_.schedule)));
+  if (Uses(draft, Placement::kPeerSwap)) {
+    SIPHON_ASSIGN_OR_RETURN(unparked, AssignLenders(draft));
+  }
+  const bool all_parked =
+      std::all_of(unparked.begin(), unparked.end(), [](Bytes bytes) { return bytes == Bytes(0); });
+  if (all_parked || !MayLend() || lending_ == LendingRule::kPeaks) {
+    SIPHON_ASSIGN_OR_RETURN(SimulatedDraft result, Simulated(std::move(draft)));
+    SetScore(unparked, result);
+    return result;
+  }
+  LentMemory lent;
+  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft result, Simulated(std::move(draft), &lent));
+  SetScore(unparked, result);
+  return LendOverTime(std::move(result), std::move(lent));
+}
+
+std::vector<std::vector<Bytes>> DraftSimulator::LendableOf(const LentMemory& lent,
+                                                           const std::vector<Bytes>& less) const {
+  std::vector<std::vector<Bytes>> lendable;
+  for (size_t worker = 0; worker < lent.own.size(); ++worker) {
+    const Bytes room = CapacityOf(static_cast<int>(worker)) - less[worker];
+    std::vector<Bytes>& curve = lendable.emplace_back();
+    for (const Bytes own : lent.own[worker]) curve.push_back(std::max(Bytes(0), room - own));
+  }
+  return lendable;
+}
+
+bool DraftSimulator::GiveToAll(DraftPlan& draft) const {
+  bool given = false;
+  for (int worker = 0; worker < WorkerCount(problem_.schedule); ++worker) {
+    if (!draft.lenders[worker].empty() || ParkedBy(draft, worker) == Bytes(0)) continue;
+    const std::vector<int64_t>& rates = fabric_.rate[draft.mapping.device_of_worker[worker].value];
+    for (int lender = 0; lender < fabric_.devices; ++lender) {
+      if (rates[lender] == 0) continue;
+      draft.lenders[worker].push_back({DeviceId(lender), std::min(rates[lender], kFastestPair)});
+      given = true;
+    }
+  }
+  return given;
+}
+
+// Nothing is known of a worker that gives to nobody so far, so it gives to all that it can reach
+// for once.
+absl::StatusOr<SimulatedDraft> DraftSimulator::LendOverTime(SimulatedDraft peaks, LentMemory lent) {
+  const std::vector<Bytes> nothing(static_cast<size_t>(WorkerCount(problem_.schedule)));
+  std::vector<Bytes> less = nothing;  // [worker]: by what it was too full in earlier rounds
+  SimulatedDraft best = std::move(peaks);
+  DraftPlan draft = best.draft;
+  if (GiveToAll(draft)) {
+    const absl::StatusOr<SimulatedDraft> given = Simulated(draft, &lent);
+    if (absl::IsResourceExhausted(given.status())) return best;
+    if (!given.ok()) return given.status();
+  }
+  for (int round = 0; round < kMostLendingRounds; ++round) {
+    SIPHON_ASSIGN_OR_RETURN(
+        const ParkingAssignment assignment,
+        AssignParkingOverTime(problem_.topology, draft.mapping,
+                              {lent.parked, LendableOf(lent, less)}, problem_.granule));
+    if (assignment.unparked > Bytes(0)) break;
+    std::vector<std::vector<LenderWeight>> before =
+        std::exchange(draft.lenders, LendersOf(assignment));
+    if (draft.lenders == before) break;
+    absl::StatusOr<SimulatedDraft> next = Simulated(draft, &lent);
+    if (absl::IsResourceExhausted(next.status())) break;
+    if (!next.ok()) return next.status();
+    SetScore(nothing, *next);
+    for (size_t worker = 0; worker < less.size(); ++worker) less[worker] += next->excess[worker];
+    const bool fits = Fits(*next);
+    if (next->score < best.score) best = *std::move(next);
+    if (fits) break;
+  }
+  return best;
 }
 
 absl::StatusOr<std::vector<Bytes>> DraftSimulator::OwnPeaks(const DraftPlan& draft) {
   DraftPlan kept = Replace(draft, Placement::kPeerSwap, Placement::kKeep, Placement::kKeep);
   kept.lenders.assign(kept.lenders.size(), {});
   if (kept == kept_) return kept_peaks_;
+  ++simulations_;
   SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft alone, Simulated(kept));
   kept_ = std::move(kept);
   kept_peaks_ = PeaksOf(alone.simulated);
@@ -135,8 +233,7 @@ absl::StatusOr<std::vector<Bytes>> DraftSimulator::AssignLenders(DraftPlan& draf
     demand.workers.push_back(
         {.parked = ParkedBy(draft, worker), .lendable = std::max(Bytes(0), free)});
   }
-  // Devices lend to workers, not to replicas of them, which would all have to share one plan.
-  if (DeviceCount(problem_.topology) == 0 || problem_.schedule.replicas > 1) {
+  if (!MayLend()) {
     for (int worker = 0; worker < workers; ++worker) {
       unparked[worker] = demand.workers[worker].parked;
     }
@@ -145,11 +242,9 @@ absl::StatusOr<std::vector<Bytes>> DraftSimulator::AssignLenders(DraftPlan& draf
   SIPHON_ASSIGN_OR_RETURN(
       const ParkingAssignment assignment,
       AssignParking(problem_.topology, draft.mapping, demand, problem_.granule));
+  draft.lenders = LendersOf(assignment);
   for (int worker = 0; worker < workers; ++worker) {
     unparked[worker] = assignment.owners[worker].unparked;
-    for (const Stripe& stripe : assignment.owners[worker].stripes) {
-      draft.lenders[worker].push_back({stripe.lender, stripe.bytes.value});
-    }
   }
   return unparked;
 }

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "planner/mapping/swap_fabric.h"
 #include "planner/strategies/draft_plan.h"
+#include "planner/strategies/known_steps.h"
 #include "planner/strategies/planning_problem.h"
 
 namespace siphon {
@@ -21,11 +23,19 @@ struct SimulatedDraft {
   DraftPlan draft;  // with its lenders
   MemoryPlan memory;
   Schedule schedule;
-  SimulatedStep simulated;    // without limits, so that one sees by how much it does not fit
+  // Without limits, so that one sees by how much it does not fit; without lanes and curves of
+  // memory.
+  SimulatedStep simulated;
   std::vector<Bytes> excess;  // [worker], what no lender has room for included
   DraftScore score;
 };
 bool Fits(const SimulatedDraft& simulated);
+
+// What lenders have to lend.
+enum class LendingRule {
+  kPeaks,     // what they do not need at their own fullest: safe, and found without a simulation
+  kOverTime,  // where that is too little: what they do not need at each moment of the step
+};
 
 // Simulates drafts of one problem, and counts.
 class DraftSimulator {
@@ -34,13 +44,22 @@ class DraftSimulator {
   explicit DraftSimulator(const PlanningProblem& problem);
 
   const PlanningProblem& problem() const { return problem_; }
+  // Drafts run, and what workers hold without lenders; not the rounds of AssignParkingOverTime.
   int simulations() const { return simulations_; }
 
   // Lenders are assigned anew, exactly (AssignParking): each worker lends what it does not need at
   // its own fullest, and has lent at most the bytes of all microbatches that can be away at once.
+  // Where that is not room enough, kOverTime tries what the simulated step says about each moment
+  // (AssignParkingOverTime): copies then run at other moments, so the step is simulated again, a
+  // few times; the best of all of these is what comes back, so never less than with peaks alone.
   // Errors: ResourceExhausted when host, drives or devices without a worker have too little;
   // InvalidArgument when there is no way to a placement (no host, no drive).
   absl::StatusOr<SimulatedDraft> Run(DraftPlan draft);
+
+  // kPeaks at first.
+  void LendBy(LendingRule rule) { lending_ = rule; }
+  // Devices lend to workers, not to replicas of them, which would all have to share one plan.
+  bool MayLend() const;
 
   Bytes CapacityOf(int worker) const;  // 0: no limit
   // [stage]: of how many microbatches the activations can be away at once.
@@ -49,7 +68,17 @@ class DraftSimulator {
   Bytes ParkedBy(const DraftPlan& draft, int worker) const;
 
  private:
-  absl::StatusOr<SimulatedDraft> Simulated(DraftPlan draft);
+  // Without its score; `lent` is filled where there is one.
+  absl::StatusOr<SimulatedDraft> Simulated(DraftPlan draft, LentMemory* lent = nullptr);
+  // What is over capacity and `unparked` ([worker]) is its excess.
+  void SetScore(const std::vector<Bytes>& unparked, SimulatedDraft& result) const;
+  // The lenders of `peaks` have too little room at their fullest; `lent` is of its step.
+  absl::StatusOr<SimulatedDraft> LendOverTime(SimulatedDraft peaks, LentMemory lent);
+  // Workers that have something to give, and no lenders, give to all. Returns whether any does.
+  bool GiveToAll(DraftPlan& draft) const;
+  // [worker][moment]: what it can lend, but for `less` ([worker]).
+  std::vector<std::vector<Bytes>> LendableOf(const LentMemory& lent,
+                                             const std::vector<Bytes>& less) const;
   // [worker]: at its fullest if nothing were lent.
   absl::StatusOr<std::vector<Bytes>> OwnPeaks(const DraftPlan& draft);
   // Returns [worker]: bytes that no lender has room for.
@@ -59,6 +88,9 @@ class DraftSimulator {
   const PlanningProblem& problem_;
   std::vector<int> away_;
   std::vector<int> versions_;  // [stage]: of the weights, at most, all of which may be away
+  const SwapFabric fabric_;
+  KnownSteps known_;
+  LendingRule lending_ = LendingRule::kPeaks;
   int simulations_ = 0;
   // The latest answer of OwnPeaks.
   DraftPlan kept_;

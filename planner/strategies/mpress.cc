@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "planner/mapping/map_devices.h"
 #include "planner/memory/memory_kind.h"
+#include "planner/simulator/simulate.h"
 #include "planner/status.h"
 #include "planner/strategies/make_groups.h"
 #include "planner/strategies/map_draft.h"
@@ -56,6 +57,9 @@ class MpressSearch {
     if (best.excess > Bytes(0)) SIPHON_RETURN_IF_ERROR(Save(best));
     SIPHON_RETURN_IF_ERROR(CheckFits(best));
     SIPHON_RETURN_IF_ERROR(AddSecondChoices(best));
+    SimulationInput input = SimulationOf(problem_, emulator_.mapping(), best.memory, best.schedule);
+    input.capacity.clear();
+    SIPHON_ASSIGN_OR_RETURN(best.simulated, Simulate(input));
     return PlannedStep{.memory = std::move(best.memory),
                        .mapping = emulator_.mapping(),
                        .schedule = std::move(best.schedule),

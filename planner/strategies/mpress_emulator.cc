@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "planner/memory/memory_kind.h"
-#include "planner/simulator/simulate.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -21,6 +20,7 @@ MpressEmulator::MpressEmulator(const PlanningProblem& problem)
     : problem_(problem),
       mapping_(problem.mapping.value_or(
           IdentityMapping(WorkerCount(problem.schedule) * problem.schedule.replicas))),
+      known_(problem),
       direct_(StageCount(problem.schedule), DirectBackward::kLeave) {}
 
 absl::StatusOr<MpressCandidate> MpressEmulator::Run(MemoryPlan memory) {
@@ -28,9 +28,9 @@ absl::StatusOr<MpressCandidate> MpressEmulator::Run(MemoryPlan memory) {
   MpressCandidate candidate{.memory = std::move(memory)};
   SIPHON_ASSIGN_OR_RETURN(candidate.schedule, LowerMemoryPlan(problem_.schedule, candidate.memory,
                                                               {.direct = direct_}));
-  SimulationInput input = SimulationOf(problem_, mapping_, candidate.memory, candidate.schedule);
-  input.capacity.clear();
-  SIPHON_ASSIGN_OR_RETURN(candidate.simulated, Simulate(input));
+  SIPHON_ASSIGN_OR_RETURN(StepTimes times,
+                          known_.Run(mapping_, candidate.memory, candidate.schedule));
+  candidate.simulated = std::move(times.step);
   for (int worker = 0; worker < WorkerCount(problem_.schedule); ++worker) {
     candidate.excess += std::max(Bytes(0), Bytes(0) - SpareOf(candidate.simulated, worker));
   }

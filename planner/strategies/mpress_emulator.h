@@ -7,6 +7,7 @@
 #include "planner/memory_plan.h"
 #include "planner/schedule.h"
 #include "planner/simulator/simulated_step.h"
+#include "planner/strategies/known_steps.h"
 #include "planner/strategies/lower_memory_plan.h"
 #include "planner/strategies/planning_problem.h"
 
@@ -16,8 +17,10 @@ namespace siphon {
 struct MpressCandidate {
   MemoryPlan memory;
   Schedule schedule;
-  SimulatedStep simulated;  // without limits, so that one sees by how much a worker is too full
-  Bytes excess;             // over the capacities, all workers together
+  // Without limits, so that one sees by how much a worker is too full; without lanes and curves of
+  // memory.
+  SimulatedStep simulated;
+  Bytes excess;  // over the capacities, all workers together
 };
 
 // Less excess; or as much and a step that is visibly faster, by a thousandth.
@@ -53,6 +56,7 @@ class MpressEmulator {
  private:
   const PlanningProblem& problem_;
   DeviceMapping mapping_;
+  KnownSteps known_;
   std::vector<DirectBackward> direct_;  // [stage]
   int simulations_ = 0;
 };

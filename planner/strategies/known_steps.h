@@ -1,0 +1,58 @@
+#ifndef SIPHON_PLANNER_STRATEGIES_KNOWN_STEPS_H_
+#define SIPHON_PLANNER_STRATEGIES_KNOWN_STEPS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "planner/memory_plan.h"
+#include "planner/schedule.h"
+#include "planner/simulator/simulate_times.h"
+#include "planner/strategies/planning_problem.h"
+
+namespace siphon {
+
+// Simulates steps of one problem, and knows those that it has simulated lately: searches come to
+// the same step again and again, since a bisection of all workers at once repeats those that are
+// found, and many decisions mean nothing for a stage that swaps nothing.
+//
+// Invariant: what it answers is what SimulateTimes would.
+class KnownSteps {
+ public:
+  // The problem must outlive this.
+  explicit KnownSteps(const PlanningProblem& problem);
+
+  // Without capacities of workers, so that one sees by how much a plan does not fit.
+  // Requires: `schedule` is LowerMemoryPlan's for the problem and `memory`; kLent: no replicas.
+  // Errors: as SimulateTimes.
+  absl::StatusOr<StepTimes> Run(const DeviceMapping& mapping, const MemoryPlan& memory,
+                                const Schedule& schedule,
+                                LendingDetail lending = LendingDetail::kNone);
+
+  int simulations() const { return simulations_; }  // without those that were known
+
+ private:
+  struct Step {
+    uint64_t key = 0;  // equal for equal steps
+    DeviceMapping mapping;
+    MemoryPlan memory;
+    std::vector<std::vector<Action>> programs;
+    LendingDetail lending = LendingDetail::kNone;
+    absl::StatusOr<StepTimes> times = StepTimes{};
+    size_t bytes = 0;
+  };
+
+  void Remember(Step step);
+
+  SimulationInput input_;
+  SimulationSpace space_;
+  std::list<Step> steps_;  // those used last come first
+  size_t bytes_ = 0;
+  int simulations_ = 0;
+};
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_STRATEGIES_KNOWN_STEPS_H_
