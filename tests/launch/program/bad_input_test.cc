@@ -146,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(
         Override{"NoSuchScheduleFile", "pipeline.schedule_file=%/none.csv",
                  "cannot read schedule '%/none.csv': No such file or directory"},
         Override{"StrategyNotBuilt", "memory.strategy=d2d_swap",
-                 "'d2d_swap' is known, but not built yet; today: keep, auto"},
+                 "'d2d_swap' is known, but not built yet; today: keep, recompute, auto"},
         Override{"BackendNotBuilt", "pipeline.backend=cuda",
                  "'cuda' is known, but not built yet; today: cpu"},
         Override{"PrecisionNotBuilt", "train.precision=bf16",

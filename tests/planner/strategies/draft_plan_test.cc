@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "planner/simulator/simulate.h"
 #include "planner/strategies/draft_simulator.h"
 #include "planner/validate_schedule.h"
 #include "tests/planner/dice.h"
@@ -143,8 +144,13 @@ void ExpectWeightsAsPlanned(const PlanningProblem& problem, const SimulatedDraft
       for (const Stripe& stripe : choice.stripes) there[stripe.lender.value] += stripe.bytes;
     }
   }
+  SimulationInput input =
+      SimulationOf(problem, simulated.draft.mapping, simulated.memory, simulated.schedule);
+  input.capacity.clear();
+  const auto step = Simulate(input);
+  ASSERT_TRUE(step.ok()) << seed << " " << step.status();
   for (size_t worker = 0; worker < there.size(); ++worker) {
-    const MemoryByKind& end = simulated.simulated.memory[worker].back().bytes;
+    const MemoryByKind& end = step->memory[worker].back().bytes;
     EXPECT_EQ(
         end[MemoryKind::kParameters] + end[MemoryKind::kGradients] + end[MemoryKind::kOptimizer],
         there[worker])
