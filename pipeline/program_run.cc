@@ -39,6 +39,14 @@ ProgramRun::ProgramRun(WorkerId me, const WorkerLayout& layout,
   for (const StageId stage : SharingStages(layout)) {
     if (HasStage(stage)) unreduced_.insert(stage);
   }
+  for (const auto& [stage, compute] : stages_) {
+    const auto [watch, added] = recomputations_.try_emplace(stage, recorder_, layout_, stage);
+    compute->Watch(&watch->second);
+  }
+}
+
+ProgramRun::~ProgramRun() {
+  for (const auto& [stage, compute] : stages_) compute->Watch(nullptr);
 }
 
 absl::Status ProgramRun::Execute(const Action& action) {

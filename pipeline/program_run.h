@@ -21,9 +21,13 @@ namespace siphon {
 // Thread-safety: one thread. The arguments outlive the run.
 class ProgramRun {
  public:
+  // Takes over the watch of the stages while it lives.
   ProgramRun(WorkerId me, const WorkerLayout& layout,
              const std::map<StageId, StageCompute*>& stages, Transport* transport, int microbatches,
              const StepEnd& end);
+  ~ProgramRun();
+  ProgramRun(const ProgramRun&) = delete;
+  ProgramRun& operator=(const ProgramRun&) = delete;
 
   // Errors: as StageWorker::RunStep, without the action's name.
   absl::Status Execute(const Action& action);
@@ -38,6 +42,24 @@ class ProgramRun {
   struct Sending {
     TransferId transfer;
     Place place;
+  };
+  // Writes down what a stage computes again as RECOMPUTE of the group.
+  class Recomputations final : public RecomputeWatch {
+   public:
+    Recomputations(StepRecorder& recorder, const WorkerLayout& layout, StageId stage)
+        : recorder_(recorder), layout_(layout), stage_(stage) {}
+    void Begin(MicrobatchId microbatch, StageRange layers) override {
+      recorder_.BeginPart({.stage = stage_,
+                           .kind = ActionKind::kRecompute,
+                           .microbatch = microbatch,
+                           .group = ActivationGroupOf(layout_, stage_, layers)});
+    }
+    void End() override { recorder_.EndPart(); }
+
+   private:
+    StepRecorder& recorder_;
+    const WorkerLayout& layout_;
+    const StageId stage_;
   };
 
   absl::Status Dispatch(const Action& action);
@@ -73,6 +95,7 @@ class ProgramRun {
   const StepEnd& end_;
 
   StepRecorder recorder_;
+  std::map<StageId, Recomputations> recomputations_;
   std::map<Place, TransferId> receives_;
   std::vector<Sending> sends_;
   std::set<StageId> unreduced_;  // stages here whose shared gradients are still to be added

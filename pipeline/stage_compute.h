@@ -88,6 +88,14 @@ struct StateTensor {
   absl::Span<std::byte> bytes;  // the live memory; written to when a checkpoint is loaded
 };
 
+// Is told when a stage begins and ends to compute dropped layers again in the middle of a backward.
+class RecomputeWatch {
+ public:
+  virtual ~RecomputeWatch() = default;
+  virtual void Begin(MicrobatchId microbatch, StageRange layers) = 0;
+  virtual void End() = 0;
+};
+
 // What a worker needs to know of the numbers of one stage. Everything about memory and order stays
 // with the caller.
 //
@@ -101,6 +109,8 @@ class StageCompute {
   // Starts a step (or an evaluation). `inputs` and what it points to stay valid until the step's
   // last action.
   virtual absl::Status BeginStep(const StepInputs& inputs) = 0;
+  // Until the next call; null: nobody watches.
+  virtual void Watch(RecomputeWatch* watch) = 0;
 
   // Memory of a boundary. kInput and kOutputGradient are allocated by the first call, to be filled
   // before Forward or Backward (or BackwardInput) of that microbatch, which take them over. kOutput

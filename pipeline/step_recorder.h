@@ -23,6 +23,15 @@ class StepRecorder {
   void BeginWait() { Close(IntervalKind::kBusy); }
   void EndWait() { Close(IntervalKind::kWait); }
   void EndAction() { Close(IntervalKind::kBusy); }
+  // A part of the action that has a name of its own.
+  void BeginPart(const Action& part) {
+    Close(IntervalKind::kBusy);
+    whole_ = std::exchange(action_, part);
+  }
+  void EndPart() {
+    Close(IntervalKind::kBusy);
+    action_ = whole_;
+  }
 
   WorkerTimeline TakeTimeline() { return std::move(timeline_); }
 
@@ -42,6 +51,7 @@ class StepRecorder {
 
   const Clock::time_point begin_ = Clock::now();
   Action action_;
+  Action whole_;  // while a part is under way
   Nanos since_;
   WorkerTimeline timeline_;
 };

@@ -52,6 +52,18 @@ absl::StatusOr<StageRange> ActivationLayers(const WorkerLayout& layout, const Ac
   return found.layers;
 }
 
+GroupId ActivationGroupOf(const WorkerLayout& layout, StageId stage, StageRange layers) {
+  if (static_cast<size_t>(stage.value) >= layout.memory.stages.size()) return kWholeStage;
+  const std::vector<PlannedGroup>& groups = layout.memory.stages[stage.value].groups;
+  for (size_t index = 0; index < groups.size(); ++index) {
+    const TensorGroup& group = groups[index].group;
+    if (group.kind == GroupKind::kActivations && group.layers == layers) {
+      return GroupId(static_cast<int>(index));
+    }
+  }
+  return kWholeStage;
+}
+
 std::vector<Channel> ChannelsOf(const WorkerLayout& layout) {
   std::set<Channel> channels;
   for (size_t next = 1; next < layout.worker_of_stage.size(); ++next) {

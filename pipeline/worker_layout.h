@@ -34,6 +34,9 @@ std::set<WorkerId> WorkersSharing(const WorkerLayout& layout, const SharedParame
 // else.
 absl::StatusOr<StageRange> ActivationLayers(const WorkerLayout& layout, const Action& action);
 
+// The group of a stage's activations of these layers; kWholeStage where there is none.
+GroupId ActivationGroupOf(const WorkerLayout& layout, StageId stage, StageRange layers);
+
 // Every channel that a worker of this layout uses in training and evaluation, each once, in a fixed
 // order: activations forward and gradients backward between neighbouring stages, shared gradients,
 // and AllGather's.

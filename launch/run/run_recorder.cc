@@ -98,7 +98,8 @@ struct RunRecorder::Impl {
     for (const StepRecord& record : workers) {
       metrics.workers.push_back({.peak = Bytes(record.peak_bytes),
                                  .busy = Nanos(record.busy_ns),
-                                 .wait = Nanos(record.wait_ns)});
+                                 .wait = Nanos(record.wait_ns),
+                                 .recompute = Nanos(record.recompute_ns)});
     }
     return metrics;
   }

@@ -12,7 +12,12 @@ StepRecord SummariseTimeline(const WorkerTimeline& timeline) {
   StepRecord record;
   for (const Interval& interval : timeline) {
     const int64_t duration = (interval.end - interval.begin).value;
-    (interval.kind == IntervalKind::kBusy ? record.busy_ns : record.wait_ns) += duration;
+    if (interval.kind == IntervalKind::kWait) {
+      record.wait_ns += duration;
+      continue;
+    }
+    record.busy_ns += duration;
+    if (interval.action.kind == ActionKind::kRecompute) record.recompute_ns += duration;
   }
   return record;
 }

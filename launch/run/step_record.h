@@ -15,6 +15,7 @@ struct StepRecord {
   int64_t peak_bytes = 0;      // of this step, by the ledger
   int64_t busy_ns = 0;         // sum of the timeline's busy intervals
   int64_t wait_ns = 0;         // and of its waits
+  int64_t recompute_ns = 0;    // part of busy_ns
   int32_t stop_requested = 0;  // any worker's request stops all
   int32_t unused = 0;          // keeps the record free of padding
 };

@@ -45,6 +45,7 @@ class TorchStage final : public StageCompute {
         parameters_(model.spec, partition, stage, seed, optimizer, std::move(options)) {}
 
   absl::Status BeginStep(const StepInputs& inputs) override;
+  void Watch(RecomputeWatch* watch) override { watch_ = watch; }
   absl::StatusOr<BoundarySpans> Buffers(Boundary boundary, MicrobatchId microbatch) override;
   absl::Status Release(Boundary boundary, MicrobatchId microbatch) override;
   absl::Status Forward(MicrobatchId microbatch) override;
@@ -81,6 +82,7 @@ class TorchStage final : public StageCompute {
   StageParameters parameters_;
   std::vector<MicrobatchState> states_;
   int live_ = 0;
+  RecomputeWatch* watch_ = nullptr;
 };
 
 absl::Status TorchStage::BeginStep(const StepInputs& inputs) {
@@ -276,7 +278,10 @@ absl::Status TorchStage::RunBackward(MicrobatchId microbatch, Half half) {
   std::vector<at::Tensor> gradients = std::exchange(state->output_gradient, {});
   for (int layer = layers_.end() - 1; layer >= layers_.begin(); --layer) {
     if (const DroppedLayers* dropped = state->layers.FindDropped(layer); dropped != nullptr) {
-      SIPHON_RETURN_IF_ERROR(ComputeAgain(microbatch, *state, dropped->layers));
+      const StageRange layers = dropped->layers;
+      if (watch_ != nullptr) watch_->Begin(microbatch, layers);
+      SIPHON_RETURN_IF_ERROR(ComputeAgain(microbatch, *state, layers));
+      if (watch_ != nullptr) watch_->End();
     }
     SIPHON_RETURN_IF_ERROR(AtLayer(layer, microbatch, [&] {
       if (layers_.IsModelEnd(layer)) gradients = {at::ones({}, at::kFloat)};

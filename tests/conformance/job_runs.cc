@@ -112,6 +112,9 @@ absl::Status ReadMetrics(const std::string& path, JobResult& result) {
     }
     result.losses.push_back(step["loss"].get<double>());
     result.gradient_norms.push_back(step["grad_norm"].get<double>());
+    for (const nlohmann::json& seconds : step["recompute_seconds"]) {
+      result.recompute_seconds += seconds.get<double>();
+    }
     for (const nlohmann::json& peak : step["peak_bytes"]) {
       result.largest_peak = std::max(result.largest_peak, Bytes(peak.get<int64_t>()));
     }

@@ -34,7 +34,8 @@ JobConfig SmallTextJob(const ScratchFolder& folder, const std::string& run,
 struct JobResult {
   std::vector<double> losses;          // of each step that this run did
   std::vector<double> gradient_norms;  // before clipping
-  Bytes largest_peak;                  // of all workers and steps; of runs alone
+  Bytes largest_peak;                  // of all workers and steps; of runs alone, as the next
+  double recompute_seconds = 0;        // of all workers and steps together
   reference::NamedValues parameters, first_moments, second_moments;  // after the last
 };
 

@@ -122,6 +122,8 @@ TEST(ProgramConformance, ActivationsComputedAgainUnderMpirunTrainLikeOneProcess)
   ASSERT_TRUE(trained.ok()) << trained;
   ExpectSame(*expected, job, 0);
   EXPECT_LE(ReadResult(job)->largest_peak, job.memory.capacity[0]);
+  EXPECT_EQ(ample->recompute_seconds, 0);
+  EXPECT_GT(ReadResult(job)->recompute_seconds, 0);
 
   JobConfig resumed = kept;
   resumed.checkpoint.resume = SavedCheckpoint(job);

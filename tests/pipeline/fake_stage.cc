@@ -131,7 +131,13 @@ absl::Status FakeStage::Backward(MicrobatchId microbatch) {
 absl::Status FakeStage::BackwardInput(MicrobatchId microbatch) {
   SIPHON_RETURN_IF_ERROR(MaybeFail());
   if (live_.erase(microbatch.value) == 0) return absl::FailedPreconditionError("no forward yet");
-  dropped_.erase(microbatch.value);  // what still is comes back with the backward
+  // What is still dropped comes back with the backward.
+  const auto [first, end] = dropped_.equal_range(microbatch.value);
+  for (auto it = first; it != end && watch_ != nullptr; ++it) {
+    watch_->Begin(microbatch, {it->second.first, it->second.second});
+    watch_->End();
+  }
+  dropped_.erase(first, end);
   absl::StatusOr<float> gradient = 1.0f;
   if (!last()) gradient = TakeValue(Boundary::kOutputGradient, microbatch);
   if (!gradient.ok()) return gradient.status();

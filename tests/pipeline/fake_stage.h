@@ -30,6 +30,7 @@ class FakeStage : public StageCompute {
   void FailNext() { fail_next_ = true; }
 
   absl::Status BeginStep(const StepInputs& inputs) override;
+  void Watch(RecomputeWatch* watch) override { watch_ = watch; }
   absl::StatusOr<BoundarySpans> Buffers(Boundary boundary, MicrobatchId microbatch) override;
   absl::Status Release(Boundary boundary, MicrobatchId microbatch) override;
   absl::Status Forward(MicrobatchId microbatch) override;
@@ -85,6 +86,7 @@ class FakeStage : public StageCompute {
   std::map<int, float> live_;                        // microbatches between F and B or I
   std::multimap<int, std::pair<int, int>> dropped_;  // microbatch -> first layer, behind the last
   std::vector<std::string> memory_calls_;
+  RecomputeWatch* watch_ = nullptr;
   std::map<int, float> half_done_;  // between I and W: the gradient of the output
   std::vector<int> accumulated_;    // microbatches in the order of their B or W, of this step
   std::map<int, float> losses_;
