@@ -23,9 +23,10 @@ constexpr double kTableRate = 12;  // GB/s, Table 1
 struct WeightOffloadArguments {
   int figure = 0;
   std::string svg;
-  std::string network = "GPT-2";
-  int depth = 74;
-  int batch = 64;
+  // Absent: every row of the table; the figure's row has these of GPT-2 of depth 74 and batch 64.
+  std::optional<std::string> network;
+  std::optional<int> depth;
+  std::optional<int> batch;
   OutputFormat format = OutputFormat::kText;
 };
 
@@ -39,9 +40,33 @@ absl::StatusOr<std::optional<Nanos>> AutomaticStep(const WeightOffloadProblem& p
   return planned->simulated.step_time;
 }
 
-int PrintTable(const WeightOffloadArguments& arguments) {
-  std::vector<ComparedWeightOffloadRow> rows;
+// A row's network, depth and batch, where not chosen those of the first row.
+absl::StatusOr<WeightOffloadRow> FindRow(const WeightOffloadArguments& arguments) {
+  const WeightOffloadRow& first = WeightOffloadTable1().front();
+  const auto row = FindWeightOffloadRow(arguments.network.value_or(std::string(first.network)),
+                                        arguments.depth.value_or(first.depth),
+                                        arguments.batch.value_or(first.batch));
+  if (!row.ok()) return Annotate(row.status(), "--network, --depth, --batch");
+  return row;
+}
+
+std::vector<WeightOffloadRow> ChosenRows(const WeightOffloadArguments& arguments) {
+  std::vector<WeightOffloadRow> rows;
   for (const WeightOffloadRow& row : WeightOffloadTable1()) {
+    if (arguments.network.value_or(std::string(row.network)) == row.network &&
+        arguments.depth.value_or(row.depth) == row.depth &&
+        arguments.batch.value_or(row.batch) == row.batch) {
+      rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
+int PrintTable(const WeightOffloadArguments& arguments) {
+  const std::vector<WeightOffloadRow> chosen = ChosenRows(arguments);
+  if (chosen.empty()) return ReportError(FindRow(arguments).status());
+  std::vector<ComparedWeightOffloadRow> rows;
+  for (const WeightOffloadRow& row : chosen) {
     const WeightOffloadProblem problem = PublishedWeightOffload(row, kTableRate);
     const auto times = CompareWeightOffload(problem);
     if (!times.ok()) return ReportError(times.status());
@@ -60,9 +85,8 @@ absl::StatusOr<Figure> FigureOf(const WeightOffloadArguments& arguments) {
     return absl::InvalidArgumentError(
         "--figure: only figure 4 of the weight offloading paper is calculated");
   }
-  const auto row = FindWeightOffloadRow(arguments.network, arguments.depth, arguments.batch);
-  if (!row.ok()) return Annotate(row.status(), "--network, --depth, --batch");
-  return WeightOffloadFigure4(*row);
+  SIPHON_ASSIGN_OR_RETURN(const WeightOffloadRow row, FindRow(arguments));
+  return WeightOffloadFigure4(row);
 }
 
 int PrintFigure(const WeightOffloadArguments& arguments) {
@@ -97,14 +121,16 @@ RunCommand AddWeightOffloadCommand(CLI::App& app) {
       ->type_name("4");
   command->add_option("--svg", arguments->svg, "Draw the figure into this SVG file")
       ->type_name("plot.svg");
-  command->add_option("--network", arguments->network, "Of the figure: GPT-2 or Bert")
-      ->capture_default_str()
+  command
+      ->add_option("--network", arguments->network,
+                   "Rows of this network alone: GPT-2 or Bert; the figure's is GPT-2")
       ->type_name("NAME");
-  command->add_option("--depth", arguments->depth, "Of the figure: layers, as in a row of Table 1")
-      ->capture_default_str()
+  command
+      ->add_option("--depth", arguments->depth, "Rows of so many layers alone; the figure's has 74")
       ->type_name("N");
-  command->add_option("--batch", arguments->batch, "Likewise, samples")
-      ->capture_default_str()
+  command
+      ->add_option("--batch", arguments->batch,
+                   "Rows of so many samples alone; the figure's has 64")
       ->type_name("N");
   AddFormat(command, &arguments->format);
   command->footer(

@@ -18,9 +18,10 @@ using testing::StartsWith;
 
 class WeightOffloadCommand : public CommandTest {};
 
-// Table 1 of the paper and what we calculate: L2L within 1 ms, greedy never longer.
-TEST_F(WeightOffloadCommand, PrintsTable1) {
-  const CommandEnd end = RunRegisteredCommand("weight_offload", {});
+// The whole table is looked at in tests/launch/program: it takes minutes under sanitizers.
+TEST_F(WeightOffloadCommand, PrintsChosenRowsOfTable1) {
+  const CommandEnd end = RunRegisteredCommand(
+      "weight_offload", {"--network", "GPT-2", "--depth", "38", "--batch", "64"});
   ASSERT_EQ(end.code, kExitDone) << end.err;
   EXPECT_THAT(
       end.out,
@@ -28,15 +29,8 @@ TEST_F(WeightOffloadCommand, PrintsTable1) {
           R"(Table 1 of the weight offloading paper (hal-03580767): ms a step, 12 GB/s each way; ours simulated, "paper" as published
 
 network  depth  batch  compute    ILP  paper  bound  trimmed  gap %   auto  gap %  greedy  paper  greedy*  paper    L2L  paper
-GPT-2       74     64    47421  47421  47421  47421    47421    0.0      -      -   47421  47493    47421  47493  52707  52707
-GPT-2       56     64    35553  35553  35553  35553    35553    0.0  35797    0.7   35553  35625    35553  35625  39543  39542
 GPT-2       38     64    23694  23694  23694  23694    23694    0.0  23938    1.0   23694  23838    23694  23838  26387  26387
-GPT-2       74     32    23697  23697  23697  23697    23697    0.0  23941    1.0   23697  23769    23697  23769  28983  28983
-GPT-2       56     32    17762  17762  17762  17762    17762    0.0  18006    1.4   17762  17834    17762  17834  21752  21751
-GPT-2       38     32    11840  11840  11840  11840    11840    0.0  12084    2.1   11840  11948    11840  11948  14533  14533
-GPT-2       74     16    11612  11612  11612  11612    11612    0.0  11856    2.1   11612  11684    11612  11715  16898  16898
-GPT-2       56     16     8697   8697   8697   8697     8697    0.0   8941    2.8    8697   8769     8697   8800  12687  12686
-GPT-2       38     16     5794   5794   5794   5794     5794    0.0   6038    4.2    5866   5902     5794   5934   8487   8487
+
 )"));
   EXPECT_THAT(end.out, HasSubstr("\nAuto: siphon's planner of pipelines on the row as one stage"));
   EXPECT_THAT(end.out, HasSubstr("\nASSUMED: blocks share the compute time equally"));
@@ -90,6 +84,10 @@ TEST_F(WeightOffloadCommand, NamesTheFlagThatIsWrong) {
   EXPECT_EQ(row.code, kExitBadInput);
   EXPECT_THAT(row.err, StartsWith("siphon: --network, --depth, --batch: Table 1 has no row Bert "
                                   "depth 74 batch 64; it has GPT-2 depth 74 batch 64, "));
+  const CommandEnd none = RunRegisteredCommand("weight_offload", {"--depth", "39"});
+  EXPECT_EQ(none.code, kExitBadInput);
+  EXPECT_THAT(none.err, StartsWith("siphon: --network, --depth, --batch: Table 1 has no row GPT-2 "
+                                   "depth 39 batch 64; it has GPT-2 depth 74 batch 64, "));
   const CommandEnd svg = RunRegisteredCommand("weight_offload", {"--svg", "x.svg"});
   EXPECT_EQ(svg.code, kExitBadInput);
   EXPECT_EQ(svg.err, "siphon: --svg: only a figure is drawn; add --figure 4\n");
