@@ -1,0 +1,52 @@
+#ifndef SIPHON_SWAP_DEVICE_DEVICE_BACKEND_H_
+#define SIPHON_SWAP_DEVICE_DEVICE_BACKEND_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "planner/ids.h"
+
+namespace siphon {
+
+// Each worker copies out and in at the same time, each lane one copy after the other.
+enum class CopyLane { kOut, kIn };
+
+// What a piece of a copy runs over: the place in the list of links that the backend was made with
+// (the host's first, then one for each lender).
+using CopyLinkId = Id<struct CopyLinkTag>;
+
+// Bytes that go from one place to another over one link. Both spans have one size, and stay valid
+// and untouched by others until the copy is complete.
+struct CopyPart {
+  absl::Span<const std::byte> from;
+  absl::Span<std::byte> to;
+  CopyLinkId link;
+};
+
+using CopyEvent = Id<struct CopyEventTag>;
+
+// Copies between a worker's memory and where tensors are parked: threads on the CPU, streams on
+// CUDA.
+//
+// Thread-safety: one thread, the worker's.
+class DeviceBackend {
+ public:
+  virtual ~DeviceBackend() = default;
+
+  // Enqueues a copy and returns at once. Copies of a lane begin in the order in which they were
+  // started; the parts of one run at the same time, each over its link.
+  virtual CopyEvent StartCopy(CopyLane lane, std::vector<CopyPart> parts) = 0;
+  // Whether the copy is complete. Errors: Internal when it failed, InvalidArgument for an event
+  // that was never given out. Any number of times.
+  virtual absl::StatusOr<bool> Test(CopyEvent event) = 0;
+  // Returns when the copy is complete. Errors: as Test.
+  virtual absl::Status Wait(CopyEvent event) = 0;
+};
+
+}  // namespace siphon
+
+#endif  // SIPHON_SWAP_DEVICE_DEVICE_BACKEND_H_

@@ -1,0 +1,103 @@
+#ifndef SIPHON_SWAP_SWAP_ENGINE_H_
+#define SIPHON_SWAP_SWAP_ENGINE_H_
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "planner/action.h"
+#include "planner/ids.h"
+#include "swap/device/device_backend.h"
+#include "swap/parking_layout.h"
+
+namespace siphon {
+
+// The tensors of a group, of one microbatch (kNoMicrobatch where the group belongs to none).
+struct ParkedGroup {
+  StageId stage;
+  GroupId group;
+  MicrobatchId microbatch;
+  friend auto operator<=>(const ParkedGroup&, const ParkedGroup&) = default;
+};
+// "stage 2, group 3, microbatch 5"
+std::string ToString(const ParkedGroup& group);
+
+// How much a worker checks of what it moves.
+enum class SwapCheck {
+  kOff,
+  kCheap,  // at a step's end nothing is away and every slot is free
+  kFull,   // and a 64-bit checksum of each tensor, out and back
+};
+
+// Memory of one place that this worker may use, and the link that leads there.
+struct ParkingMemory {
+  absl::Span<std::byte> bytes;
+  CopyLinkId link;
+};
+
+// Moves the tensor groups of one worker to where its plan parks them, and back; keeps the books of
+// what is away (the residence table). It moves bytes alone: who frees and takes the worker's own
+// memory is the caller.
+//
+// Thread-safety: one thread, the worker's. Errors: FailedPrecondition when calls come in an
+// impossible order (names the group and where it is), InvalidArgument when the tensors are not
+// those of the plan, those of the backend, and DataLoss where a checksum differs.
+class SwapEngine {
+ public:
+  // `backend` and the memory outlive the engine. Requires: memory for every place of the layout, as
+  // large as it says.
+  SwapEngine(DeviceBackend* backend, WorkerParking parking,
+             std::map<ParkingPlace, ParkingMemory> memory, SwapCheck check);
+
+  // Starts the copy out of `tensors`, in order; they add up to at most the group's bytes. They stay
+  // untouched until WaitOut returned.
+  absl::Status StartOut(const ParkedGroup& group, std::vector<absl::Span<const std::byte>> tensors);
+  // The copy out is complete: the memory may be freed.
+  absl::StatusOr<bool> IsOut(const ParkedGroup& group);
+  absl::Status WaitOut(const ParkedGroup& group);
+  // Starts the copy back into `tensors`, of the sizes that went out; one without data stays as it
+  // is (its memory was never freed).
+  absl::Status StartIn(const ParkedGroup& group, std::vector<absl::Span<std::byte>> tensors);
+  // The tensors are back, and checked; the slot is free again.
+  absl::StatusOr<bool> IsIn(const ParkedGroup& group);
+  absl::Status WaitIn(const ParkedGroup& group);
+
+  // Whether anything of the group is out or on its way.
+  bool IsAway(const ParkedGroup& group) const;
+
+  // What went out since the last call, by tier.
+  std::map<Placement, Bytes> TakeBytesOut();
+  // Internal, naming what is left, when something is away; always OK with SwapCheck::kOff.
+  absl::Status CheckNothingAway() const;
+  // The residence table, a line a group: where it is, its tensors, bytes and pieces.
+  std::string Table() const;
+
+ private:
+  enum class Where { kLeaving, kAway, kComingBack };
+  struct Residence {
+    Where where = Where::kLeaving;
+    CopyEvent event;
+    size_t slot = 0;
+    std::vector<size_t> sizes;                // of the tensors
+    std::vector<uint64_t> checksums;          // of the tensors, with kFull
+    std::vector<absl::Span<std::byte>> back;  // while they come back
+  };
+
+  DeviceBackend* const backend_;
+  const WorkerParking parking_;
+  const std::map<ParkingPlace, ParkingMemory> memory_;
+  const SwapCheck check_;
+  std::map<ParkedGroup, Residence> residences_;
+  std::map<WorkerParking::GroupPlace, std::vector<size_t>> free_slots_;
+  std::map<Placement, Bytes> bytes_out_;
+};
+
+}  // namespace siphon
+
+#endif  // SIPHON_SWAP_SWAP_ENGINE_H_
