@@ -29,20 +29,28 @@ bool IsForward(ActionKind kind) {
 
 ProgramRun::ProgramRun(WorkerId me, const WorkerLayout& layout,
                        const std::map<StageId, StageCompute*>& stages, Transport* transport,
-                       int microbatches, const StepEnd& end)
+                       SwapEngine* swaps, int microbatches, const StepEnd& end)
     : me_(me),
       layout_(layout),
       stages_(stages),
       transport_(transport),
       microbatches_(microbatches),
-      end_(end) {
+      end_(end),
+      swaps_(layout, stages, swaps, recorder_) {
   for (const StageId stage : SharingStages(layout)) {
     if (HasStage(stage)) unreduced_.insert(stage);
   }
   for (const auto& [stage, compute] : stages_) {
-    const auto [watch, added] = recomputations_.try_emplace(stage, recorder_, layout_, stage);
-    compute->Watch(&watch->second);
+    const auto [watcher, added] = watchers_.try_emplace(stage, *this, stage);
+    compute->Watch(&watcher->second);
   }
+}
+
+void ProgramRun::Watcher::BeginRecompute(MicrobatchId microbatch, StageRange layers) {
+  run_.recorder_.BeginPart({.stage = stage_,
+                            .kind = ActionKind::kRecompute,
+                            .microbatch = microbatch,
+                            .group = ActivationGroupOf(run_.layout_, stage_, layers)});
 }
 
 ProgramRun::~ProgramRun() {
@@ -87,9 +95,7 @@ absl::Status ProgramRun::Dispatch(const Action& action) {
     case ActionKind::kSwapOutEnd:
     case ActionKind::kSwapIn:
     case ActionKind::kSwapInEnd:
-      return absl::FailedPreconditionError(
-          "the program moves tensors; workers can drop activations and compute them again, but not "
-          "move anything");
+      return swaps_.Run(action);
   }
   return absl::InternalError("an action of unknown kind");
 }
@@ -146,7 +152,7 @@ absl::Status ProgramRun::StartSend(const Action& action) {
     return absl::FailedPreconditionError(
         absl::StrCat("stage ", to.value, " is not on another worker: there is nothing to send"));
   }
-  SIPHON_ASSIGN_OR_RETURN(const BoundarySpans spans, compute->Buffers(boundary, action.microbatch));
+  SIPHON_ASSIGN_OR_RETURN(const TensorSpans spans, compute->Buffers(boundary, action.microbatch));
   const Channel channel{me_, WorkerOf(layout_, to), forward ? Lane::kForward : Lane::kBackward};
   SIPHON_ASSIGN_OR_RETURN(const TransferId transfer,
                           transport_->StartSend(channel, {spans.begin(), spans.end()}));
@@ -169,7 +175,7 @@ absl::Status ProgramRun::StartReceive(const Action& action) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the ", Describe(action.stage, boundary, action.microbatch), " is being received already"));
   }
-  SIPHON_ASSIGN_OR_RETURN(const BoundarySpans spans, compute->Buffers(boundary, action.microbatch));
+  SIPHON_ASSIGN_OR_RETURN(const TensorSpans spans, compute->Buffers(boundary, action.microbatch));
   const Channel channel{WorkerOf(layout_, from), me_, forward ? Lane::kForward : Lane::kBackward};
   SIPHON_ASSIGN_OR_RETURN(const TransferId transfer, transport_->StartReceive(channel, spans));
   receives_[place] = transfer;
@@ -240,8 +246,8 @@ absl::Status ProgramRun::CopyFromNeighbour(const Place& place, StageId neighbour
   const Boundary source =
       boundary == Boundary::kInput ? Boundary::kOutput : Boundary::kInputGradient;
   StageCompute& giver = *stages_.at(neighbour);
-  SIPHON_ASSIGN_OR_RETURN(const BoundarySpans from, giver.Buffers(source, microbatch));
-  SIPHON_ASSIGN_OR_RETURN(const BoundarySpans to, stages_.at(stage)->Buffers(boundary, microbatch));
+  SIPHON_ASSIGN_OR_RETURN(const TensorSpans from, giver.Buffers(source, microbatch));
+  SIPHON_ASSIGN_OR_RETURN(const TensorSpans to, stages_.at(stage)->Buffers(boundary, microbatch));
   bool alike = from.size() == to.size();
   for (size_t part = 0; alike && part < from.size(); ++part) {
     alike = from[part].size() == to[part].size();
@@ -288,6 +294,7 @@ absl::Status ProgramRun::Drain() {
     const auto& [stage, boundary, microbatch] = place;
     SIPHON_RETURN_IF_ERROR(stages_.at(stage)->Release(boundary, microbatch));
   }
+  SIPHON_RETURN_IF_ERROR(swaps_.End());
   return NothingLeft();
 }
 
@@ -307,7 +314,9 @@ absl::Status ProgramRun::NothingLeft() const {
 }
 
 StepReport ProgramRun::TakeReport() {
-  StepReport report{.peak_live_microbatches = peak_live_, .timeline = recorder_.TakeTimeline()};
+  StepReport report{.peak_live_microbatches = peak_live_,
+                    .swapped_out = swaps_.TakeBytesOut(),
+                    .timeline = recorder_.TakeTimeline()};
   if (agreement_.has_value()) {
     report.losses = std::move(agreement_->losses);
     report.gradient_norm = agreement_->gradient_norm;

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "pipeline/group_swaps.h"
 #include "pipeline/stage_worker.h"
 #include "pipeline/step_agreement.h"
 #include "pipeline/step_recorder.h"
@@ -21,15 +22,17 @@ namespace siphon {
 // Thread-safety: one thread. The arguments outlive the run.
 class ProgramRun {
  public:
-  // Takes over the watch of the stages while it lives.
+  // Takes over the watch of the stages while it lives. `swaps` may be null when nothing moves.
   ProgramRun(WorkerId me, const WorkerLayout& layout,
-             const std::map<StageId, StageCompute*>& stages, Transport* transport, int microbatches,
-             const StepEnd& end);
+             const std::map<StageId, StageCompute*>& stages, Transport* transport,
+             SwapEngine* swaps, int microbatches, const StepEnd& end);
   ~ProgramRun();
   ProgramRun(const ProgramRun&) = delete;
   ProgramRun& operator=(const ProgramRun&) = delete;
 
-  // Errors: as StageWorker::RunStep, without the action's name.
+  // Before the first action, behind BeginStep of the stages. Errors of this and what follows: as
+  // StageWorker::RunStep, without the action's name.
+  absl::Status Begin(const std::vector<Action>& program) { return swaps_.Begin(program); }
   absl::Status Execute(const Action& action);
   // To be called after the last action: waits for sends under way, and looks that nothing is left
   // over.
@@ -43,22 +46,22 @@ class ProgramRun {
     TransferId transfer;
     Place place;
   };
-  // Writes down what a stage computes again as RECOMPUTE of the group.
-  class Recomputations final : public RecomputeWatch {
+  // Of one stage: writes down what it computes again as RECOMPUTE of the group, and tells the
+  // swaps.
+  class Watcher final : public PassWatch {
    public:
-    Recomputations(StepRecorder& recorder, const WorkerLayout& layout, StageId stage)
-        : recorder_(recorder), layout_(layout), stage_(stage) {}
-    void Begin(MicrobatchId microbatch, StageRange layers) override {
-      recorder_.BeginPart({.stage = stage_,
-                           .kind = ActionKind::kRecompute,
-                           .microbatch = microbatch,
-                           .group = ActivationGroupOf(layout_, stage_, layers)});
+    Watcher(ProgramRun& run, StageId stage) : run_(run), stage_(stage) {}
+    void BeginRecompute(MicrobatchId microbatch, StageRange layers) override;
+    void EndRecompute() override { run_.recorder_.EndPart(); }
+    absl::Status Saved(MicrobatchId microbatch, StageRange layers) override {
+      return run_.swaps_.Saved(stage_, microbatch, layers);
     }
-    void End() override { recorder_.EndPart(); }
+    absl::Status Need(MicrobatchId microbatch, StageRange layers) override {
+      return run_.swaps_.Need(stage_, microbatch, layers);
+    }
 
    private:
-    StepRecorder& recorder_;
-    const WorkerLayout& layout_;
+    ProgramRun& run_;
     const StageId stage_;
   };
 
@@ -95,7 +98,8 @@ class ProgramRun {
   const StepEnd& end_;
 
   StepRecorder recorder_;
-  std::map<StageId, Recomputations> recomputations_;
+  GroupSwaps swaps_;
+  std::map<StageId, Watcher> watchers_;
   std::map<Place, TransferId> receives_;
   std::vector<Sending> sends_;
   std::set<StageId> unreduced_;  // stages here whose shared gradients are still to be added

@@ -60,9 +60,9 @@ constexpr absl::string_view BoundaryName(Boundary boundary) {
   return "unknown boundary";
 }
 
-// One span for each tensor of the boundary, in the order of LayerSpec::outputs; contiguous, 64-byte
-// aligned.
-using BoundarySpans = std::vector<absl::Span<std::byte>>;
+// Memory of tensors: contiguous, 64-byte aligned. Of a boundary, one span for each tensor in the
+// order of LayerSpec::outputs.
+using TensorSpans = std::vector<absl::Span<std::byte>>;
 
 // A gradient of one use of a parameter that several stages share, accumulated over the step's
 // microbatches.
@@ -88,12 +88,17 @@ struct StateTensor {
   absl::Span<std::byte> bytes;  // the live memory; written to when a checkpoint is loaded
 };
 
-// Is told when a stage begins and ends to compute dropped layers again in the middle of a backward.
-class RecomputeWatch {
+// Is told what happens in the middle of a pass.
+class PassWatch {
  public:
-  virtual ~RecomputeWatch() = default;
-  virtual void Begin(MicrobatchId microbatch, StageRange layers) = 0;
-  virtual void End() = 0;
+  virtual ~PassWatch() = default;
+  // Around dropped layers that a backward computes again.
+  virtual void BeginRecompute(MicrobatchId microbatch, StageRange layers) = 0;
+  virtual void EndRecompute() = 0;
+  // A forward has gone through collected layers: all that they save for their backward is there.
+  virtual absl::Status Saved(MicrobatchId microbatch, StageRange layers) = 0;
+  // A backward comes to the last of collected layers: after this all that they saved is there.
+  virtual absl::Status Need(MicrobatchId microbatch, StageRange layers) = 0;
 };
 
 // What a worker needs to know of the numbers of one stage. Everything about memory and order stays
@@ -110,13 +115,13 @@ class StageCompute {
   // last action.
   virtual absl::Status BeginStep(const StepInputs& inputs) = 0;
   // Until the next call; null: nobody watches.
-  virtual void Watch(RecomputeWatch* watch) = 0;
+  virtual void Watch(PassWatch* watch) = 0;
 
   // Memory of a boundary. kInput and kOutputGradient are allocated by the first call, to be filled
   // before Forward or Backward (or BackwardInput) of that microbatch, which take them over. kOutput
   // and kInputGradient exist from Forward or Backward (or BackwardInput) until Release.
   // FailedPrecondition where there is nothing yet, or nothing more.
-  virtual absl::StatusOr<BoundarySpans> Buffers(Boundary boundary, MicrobatchId microbatch) = 0;
+  virtual absl::StatusOr<TensorSpans> Buffers(Boundary boundary, MicrobatchId microbatch) = 0;
   // Drops kOutput once it was sent, kInputGradient likewise.
   virtual absl::Status Release(Boundary boundary, MicrobatchId microbatch) = 0;
 
@@ -127,6 +132,20 @@ class StageCompute {
   // once a step and microbatch.
   virtual absl::Status Drop(MicrobatchId microbatch, StageRange layers) = 0;
   virtual absl::Status Recompute(MicrobatchId microbatch, StageRange layers) = 0;
+
+  // Before Forward of the microbatch: what these layers (as for Drop, and none of them dropped)
+  // save for their backward can be away until then.
+  virtual absl::Status Collect(MicrobatchId microbatch, StageRange layers) = 0;
+  // From PassWatch::Saved on: memory of all that collected layers have saved, each tensor's once,
+  // in the order of saving. A tensor that layers behind them save too goes with those.
+  virtual absl::StatusOr<TensorSpans> SavedTensors(MicrobatchId microbatch, StageRange layers) = 0;
+  // Frees that memory; who has its contents brings it back before PassWatch::Need returns. What a
+  // boundary still uses is freed when that is released.
+  virtual absl::Status FreeSaved(MicrobatchId microbatch, StageRange layers) = 0;
+  // Takes the memory again, its contents unknown. As SavedTensors, empty for a tensor whose memory
+  // was not freed.
+  virtual absl::StatusOr<TensorSpans> RefillSaved(MicrobatchId microbatch, StageRange layers) = 0;
+
   // Makes kInputGradient and adds the microbatch's weight gradients to the sums of this step.
   virtual absl::Status Backward(MicrobatchId microbatch) = 0;
   // Backward in two halves, with the same bits: the first makes kInputGradient and keeps no more

@@ -21,11 +21,12 @@ int MicrobatchesOf(const std::vector<Action>& program) {
 }  // namespace
 
 StageWorker::StageWorker(WorkerId me, WorkerLayout layout, std::map<StageId, StageCompute*> stages,
-                         Transport* transport, ActionObserver observer)
+                         Transport* transport, SwapEngine* swaps, ActionObserver observer)
     : me_(me),
       layout_(std::move(layout)),
       stages_(std::move(stages)),
       transport_(transport),
+      swaps_(swaps),
       observer_(std::move(observer)) {
   for (size_t stage = 0; stage < layout_.worker_of_stage.size(); ++stage) {
     SIPHON_CHECK((layout_.worker_of_stage[stage] == me_) ==
@@ -45,12 +46,14 @@ absl::StatusOr<StepReport> StageWorker::RunStep(const std::vector<Action>& progr
         absl::StrCat("worker ", me_.value, " cannot go on: an earlier step ended in an error"));
   }
   failed_ = true;  // until the end is reached
-  ProgramRun run(me_, layout_, stages_, transport_, MicrobatchesOf(program), end);
+  ProgramRun run(me_, layout_, stages_, transport_, swaps_, MicrobatchesOf(program), end);
   for (const auto& [stage, compute] : stages_) {
     SIPHON_RETURN_IF_ERROR(
         Annotate(compute->BeginStep(inputs),
                  absl::StrCat("worker ", me_.value, " begin of stage ", stage.value)));
   }
+  SIPHON_RETURN_IF_ERROR(
+      Annotate(run.Begin(program), absl::StrCat("worker ", me_.value, " begin of the step")));
   for (size_t index = 0; index < program.size(); ++index) {
     absl::Status status = observer_ ? observer_(program[index]) : absl::OkStatus();
     if (status.ok()) status = run.Execute(program[index]);

@@ -11,7 +11,9 @@
 #include "pipeline/transport/transport.h"
 #include "pipeline/worker_layout.h"
 #include "planner/action.h"
+#include "planner/memory_plan.h"
 #include "planner/timeline.h"
+#include "swap/swap_engine.h"
 
 namespace siphon {
 
@@ -28,6 +30,7 @@ struct StepReport {
   std::vector<float> losses;
   double gradient_norm = 0;  // global, before clipping; the same on all workers
   int peak_live_microbatches = 0;
+  std::map<Placement, Bytes> swapped_out;  // bytes that left this worker, by where they went
   WorkerTimeline timeline;
 };
 
@@ -48,10 +51,10 @@ class StageWorker {
   // there.
   using ActionObserver = std::function<absl::Status(const Action&)>;
 
-  // `stages` are those that `layout` gives to `me`. Stages and transport must outlive the worker;
-  // `transport` may be null when there is one worker only.
+  // `stages` are those that `layout` gives to `me`. Stages, transport and engine must outlive the
+  // worker; `transport` may be null when there is one worker only, `swaps` when nothing moves.
   StageWorker(WorkerId me, WorkerLayout layout, std::map<StageId, StageCompute*> stages,
-              Transport* transport, ActionObserver observer);
+              Transport* transport, SwapEngine* swaps, ActionObserver observer);
 
   // Runs a lowered program of one training step or one evaluation (forward only, `end` unused).
   // Errors: FailedPrecondition for a program that does not fit stages or order, Internal if
@@ -64,6 +67,7 @@ class StageWorker {
   WorkerLayout layout_;
   std::map<StageId, StageCompute*> stages_;
   Transport* transport_;
+  SwapEngine* swaps_;
   ActionObserver observer_;
   bool failed_ = false;  // an earlier step ended in an error
 };

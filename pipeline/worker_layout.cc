@@ -36,7 +36,7 @@ absl::StatusOr<StageRange> ActivationLayers(const WorkerLayout& layout, const Ac
   const auto stage = static_cast<size_t>(action.stage.value);
   if (action.group == kWholeStage) {
     return absl::FailedPreconditionError(
-        "workers drop and compute again the activations of a group, not of a whole stage");
+        "workers move, drop and compute again the activations of a group, not of a whole stage");
   }
   const auto group = static_cast<size_t>(action.group.value);
   if (stage >= layout.memory.stages.size() || group >= layout.memory.stages[stage].groups.size()) {
@@ -45,9 +45,9 @@ absl::StatusOr<StageRange> ActivationLayers(const WorkerLayout& layout, const Ac
   }
   const TensorGroup& found = layout.memory.stages[stage].groups[group].group;
   if (found.kind != GroupKind::kActivations) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("group ", action.group.value, " of stage ", action.stage.value, " holds ",
-                     GroupKindName(found.kind), ", which cannot be computed again"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "group ", action.group.value, " of stage ", action.stage.value, " holds ",
+        GroupKindName(found.kind), "; workers move and compute again activations only"));
   }
   return found.layers;
 }

@@ -52,8 +52,8 @@ absl::Status LayerRig::BeginStep(const StepInputs& inputs) {
 
 absl::Status LayerRig::Receive(Boundary to, LayerRig& neighbour, Boundary from,
                                MicrobatchId microbatch) {
-  SIPHON_ASSIGN_OR_RETURN(const BoundarySpans target, stage_->Buffers(to, microbatch));
-  SIPHON_ASSIGN_OR_RETURN(const BoundarySpans source, neighbour.stage_->Buffers(from, microbatch));
+  SIPHON_ASSIGN_OR_RETURN(const TensorSpans target, stage_->Buffers(to, microbatch));
+  SIPHON_ASSIGN_OR_RETURN(const TensorSpans source, neighbour.stage_->Buffers(from, microbatch));
   for (size_t part = 0; part < target.size(); ++part) {
     if (target[part].empty()) continue;
     std::memcpy(target[part].data(), source[part].data(), target[part].size());
@@ -81,7 +81,7 @@ absl::Status LayerRig::Forward(MicrobatchId microbatch, LayerRig* before, Noting
 absl::StatusOr<Bytes> LayerRig::OutputBytes(MicrobatchId microbatch) {
   Bytes bytes;
   if (layer_ + 1 == static_cast<int>(job_.model.spec.layers.size())) return bytes;
-  SIPHON_ASSIGN_OR_RETURN(const BoundarySpans spans,
+  SIPHON_ASSIGN_OR_RETURN(const TensorSpans spans,
                           stage_->Buffers(Boundary::kOutput, microbatch));
   for (const auto& span : spans) bytes += Bytes(static_cast<int64_t>(span.size()));
   return bytes;

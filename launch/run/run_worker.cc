@@ -102,7 +102,7 @@ absl::Status WorkerRun::MakeStages() {
     computes[stage] = stages_[stage].get();
   }
   worker_ = std::make_unique<StageWorker>(seat_.me, std::move(layout), std::move(computes),
-                                          seat_.transport, seat_.at_action);
+                                          seat_.transport, /*swaps=*/nullptr, seat_.at_action);
   return absl::OkStatus();
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "planner/status.h"
 
 namespace siphon {
 namespace {
@@ -16,7 +17,7 @@ bool Overlap(const StageRange& a, const StageRange& b) {
 
 KeptLayers::KeptLayers(StageRange stage) : stage_(stage), graphs_(stage.end - stage.begin) {}
 
-absl::Status KeptLayers::Drop(StageRange layers) {
+absl::Status KeptLayers::CheckNotDropped(StageRange layers) const {
   if (layers.begin < stage_.begin || layers.begin >= layers.end || layers.end > stage_.end) {
     return absl::InvalidArgumentError(absl::StrCat("layers [", layers.begin, ", ", layers.end,
                                                    ") are not of this stage, which has [",
@@ -27,6 +28,11 @@ absl::Status KeptLayers::Drop(StageRange layers) {
     return absl::FailedPreconditionError(
         absl::StrCat("layers [", layers.begin, ", ", layers.end, ") were dropped already"));
   }
+  return absl::OkStatus();
+}
+
+absl::Status KeptLayers::Drop(StageRange layers) {
+  SIPHON_RETURN_IF_ERROR(CheckNotDropped(layers));
   dropped_.push_back({.layers = layers});
   return absl::OkStatus();
 }

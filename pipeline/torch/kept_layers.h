@@ -25,8 +25,10 @@ class KeptLayers {
  public:
   explicit KeptLayers(StageRange stage);
 
-  // From now on Keep takes of `layers` only the input of the first. Errors: InvalidArgument for
-  // layers outside the stage, FailedPrecondition where one of them is dropped already.
+  // Errors: InvalidArgument for layers outside the stage, FailedPrecondition where one of them is
+  // dropped.
+  absl::Status CheckNotDropped(StageRange layers) const;
+  // From now on Keep takes of `layers` only the input of the first. Errors: as CheckNotDropped.
   absl::Status Drop(StageRange layers);
 
   // What the forward pass of a layer took in and left behind.

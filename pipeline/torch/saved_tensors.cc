@@ -1,27 +1,43 @@
 #include "pipeline/torch/saved_tensors.h"
 
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
 
-#include "pipeline/torch/aten.h"
-
 namespace siphon {
 namespace {
 
-thread_local int discarding = 0;
-
-class Discarded final : public torch::autograd::SavedVariableHooks {
+class Discarded final : public SavedTensor {
  public:
-  void call_pack_hook(const at::Tensor& /*tensor*/) override {}
-  at::Tensor call_unpack_hook() override {
-    TORCH_CHECK(false, "the graph of a dropped layer was run");
+  at::Tensor Restore() override { TORCH_CHECK(false, "the graph of a dropped layer was run"); }
+};
+
+class DiscardingSink final : public SavedTensorSink {
+ public:
+  std::unique_ptr<SavedTensor> Save(at::Tensor /*tensor*/) override {
+    return std::make_unique<Discarded>();
   }
+};
+
+thread_local SavedTensorSink* current_sink = nullptr;
+
+// Between LibTorch and a sink.
+class SinkHooks final : public torch::autograd::SavedVariableHooks {
+ public:
+  explicit SinkHooks(SavedTensorSink* sink) : sink_(sink) {}
+
+  // Keeping the variable itself would keep the operator that made it, which may be the one that
+  // holds this.
+  void call_pack_hook(const at::Tensor& tensor) override { saved_ = sink_->Save(tensor.detach()); }
+  at::Tensor call_unpack_hook() override { return saved_->Restore(); }
   std::optional<std::pair<c10::SafePyObject, c10::SafePyObject>> retrieve_unpack_hook_data()
       const override {
     return std::nullopt;
   }
+
+ private:
+  SavedTensorSink* const sink_;  // while tensors are saved
+  std::unique_ptr<SavedTensor> saved_;
 };
 
 class HookEngine final : public torch::autograd::Engine {
@@ -33,19 +49,28 @@ class HookEngine final : public torch::autograd::Engine {
   }
 
   std::unique_ptr<torch::autograd::SavedVariableHooks> get_default_saved_variable_hooks() override {
-    if (discarding == 0) return nullptr;
-    return std::make_unique<Discarded>();
+    if (current_sink == nullptr) return nullptr;
+    return std::make_unique<SinkHooks>(current_sink);
   }
 };
 
-}  // namespace
-
-DiscardSavedTensors::DiscardSavedTensors() {
+SavedTensorSink* Exchange(SavedTensorSink* sink) {
   static std::once_flag set;
   std::call_once(set, [] { torch::autograd::set_default_engine_stub(&HookEngine::Instance); });
-  ++discarding;
+  return std::exchange(current_sink, sink);
 }
 
-DiscardSavedTensors::~DiscardSavedTensors() { --discarding; }
+SavedTensorSink* Discarding() {
+  static auto* const sink = new DiscardingSink;
+  return sink;
+}
+
+}  // namespace
+
+DiscardSavedTensors::DiscardSavedTensors() : previous_(Exchange(Discarding())) {}
+DiscardSavedTensors::~DiscardSavedTensors() { Exchange(previous_); }
+
+CollectSavedTensors::CollectSavedTensors(SavedTensorSink* sink) : previous_(Exchange(sink)) {}
+CollectSavedTensors::~CollectSavedTensors() { Exchange(previous_); }
 
 }  // namespace siphon

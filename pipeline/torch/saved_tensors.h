@@ -1,20 +1,56 @@
 #ifndef SIPHON_PIPELINE_TORCH_SAVED_TENSORS_H_
 #define SIPHON_PIPELINE_TORCH_SAVED_TENSORS_H_
 
+#include <memory>
+
+#include "pipeline/torch/aten.h"
+
 namespace siphon {
 
-// While it lives, operators on this thread let go of what they would save for their backward. A
-// forward pass then takes the same kernels as in training, with the same bits, and holds no more
-// than one without gradients; its graph cannot be run. Nests.
-//
-// LibTorch asks its engine what to do with each tensor that is saved. The first object of the
-// process sets an engine of our own, which differs in that answer alone.
+// What becomes of the tensors that operators save for their backward. LibTorch asks its engine for
+// each of them; the first scope of the process sets an engine of our own, which differs in that
+// answer alone. Scopes hold for their thread and nest; without one, tensors are kept as LibTorch
+// keeps them.
+
+// A saved tensor as its operator holds it: destroyed when the operator needs it no more.
+class SavedTensor {
+ public:
+  virtual ~SavedTensor() = default;
+  // The tensor, with the memory and strides that it had. Throws as LibTorch does.
+  virtual at::Tensor Restore() = 0;
+};
+
+class SavedTensorSink {
+ public:
+  virtual ~SavedTensorSink() = default;
+  // Takes a tensor, without history, that an operator saves. Never null.
+  virtual std::unique_ptr<SavedTensor> Save(at::Tensor tensor) = 0;
+};
+
+// While it lives, operators on this thread let go of what they would save. A forward pass then
+// takes the same kernels as in training, with the same bits, and holds no more than one without
+// gradients; its graph cannot be run.
 class DiscardSavedTensors {
  public:
   DiscardSavedTensors();
   ~DiscardSavedTensors();
   DiscardSavedTensors(const DiscardSavedTensors&) = delete;
   DiscardSavedTensors& operator=(const DiscardSavedTensors&) = delete;
+
+ private:
+  SavedTensorSink* const previous_;
+};
+
+// While it lives, operators on this thread hand what they save to `sink`, which outlives it.
+class CollectSavedTensors {
+ public:
+  explicit CollectSavedTensors(SavedTensorSink* sink);
+  ~CollectSavedTensors();
+  CollectSavedTensors(const CollectSavedTensors&) = delete;
+  CollectSavedTensors& operator=(const CollectSavedTensors&) = delete;
+
+ private:
+  SavedTensorSink* const previous_;
 };
 
 }  // namespace siphon

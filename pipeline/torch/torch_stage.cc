@@ -1,17 +1,14 @@
 #include "pipeline/torch/torch_stage.h"
 
 #include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "pipeline/torch/call_torch.h"
-#include "pipeline/torch/kept_layers.h"
-#include "pipeline/torch/layer_graph.h"
+#include "pipeline/torch/microbatch_passes.h"
 #include "pipeline/torch/optimizers.h"
-#include "pipeline/torch/saved_tensors.h"
 #include "pipeline/torch/stage_layers.h"
 #include "pipeline/torch/stage_parameters.h"
 #include "pipeline/torch/tensor_bytes.h"
@@ -23,7 +20,7 @@ namespace {
 // One microbatch within one step. Forward moves it from kWaiting to kForwarded (evaluating: kDone),
 // Backward to kDone; its input half to kHalfDone, its weight half from there to kDone.
 struct MicrobatchState {
-  explicit MicrobatchState(StageRange stage) : layers(stage) {}
+  explicit MicrobatchState(MicrobatchPasses made) : passes(std::move(made)) {}
 
   enum class Phase { kWaiting, kForwarded, kHalfDone, kDone };
   Phase phase = Phase::kWaiting;
@@ -31,9 +28,7 @@ struct MicrobatchState {
   std::vector<at::Tensor> output;           // from Forward to Release
   std::vector<at::Tensor> output_gradient;  // until Backward takes it over
   std::vector<at::Tensor> input_gradient;   // from Backward to Release
-  KeptLayers layers;                        // from Forward until each one's backward
-  // Of the same layers, the last first: from the input half of their backward to the weight half.
-  std::vector<LayerGraph::WeightHalf> weight_halves;
+  MicrobatchPasses passes;
   float loss = 0;
 };
 
@@ -45,12 +40,16 @@ class TorchStage final : public StageCompute {
         parameters_(model.spec, partition, stage, seed, optimizer, std::move(options)) {}
 
   absl::Status BeginStep(const StepInputs& inputs) override;
-  void Watch(RecomputeWatch* watch) override { watch_ = watch; }
-  absl::StatusOr<BoundarySpans> Buffers(Boundary boundary, MicrobatchId microbatch) override;
+  void Watch(PassWatch* watch) override { watch_ = watch; }
+  absl::StatusOr<TensorSpans> Buffers(Boundary boundary, MicrobatchId microbatch) override;
   absl::Status Release(Boundary boundary, MicrobatchId microbatch) override;
   absl::Status Forward(MicrobatchId microbatch) override;
   absl::Status Drop(MicrobatchId microbatch, StageRange layers) override;
   absl::Status Recompute(MicrobatchId microbatch, StageRange layers) override;
+  absl::Status Collect(MicrobatchId microbatch, StageRange layers) override;
+  absl::StatusOr<TensorSpans> SavedTensors(MicrobatchId microbatch, StageRange layers) override;
+  absl::Status FreeSaved(MicrobatchId microbatch, StageRange layers) override;
+  absl::StatusOr<TensorSpans> RefillSaved(MicrobatchId microbatch, StageRange layers) override;
   absl::Status Backward(MicrobatchId microbatch) override;
   absl::Status BackwardInput(MicrobatchId microbatch) override;
   absl::Status BackwardWeight(MicrobatchId microbatch) override;
@@ -64,25 +63,24 @@ class TorchStage final : public StageCompute {
 
  private:
   using Phase = MicrobatchState::Phase;
-  enum class Half { kBoth, kInput };
+  using Half = MicrobatchPasses::Half;
 
   absl::StatusOr<MicrobatchState*> Find(MicrobatchId microbatch);
   absl::StatusOr<std::vector<at::Tensor>*> Place(Boundary boundary, MicrobatchId microbatch);
   absl::StatusOr<std::vector<at::Tensor>> TakeInput(MicrobatchId microbatch,
                                                     MicrobatchState& state);
-  absl::Status ComputeAgain(MicrobatchId microbatch, MicrobatchState& state, StageRange layers);
+  // Whether layers can be told before their forward what becomes of what they save.
+  absl::StatusOr<MicrobatchState*> FindWaiting(MicrobatchId microbatch, absl::string_view what);
+  // Between forward and backward.
+  absl::StatusOr<MicrobatchState*> FindForwarded(MicrobatchId microbatch, absl::string_view what);
   absl::Status RunBackward(MicrobatchId microbatch, Half half);
-  // Calls `fn` inside CallTorch, for one layer and microbatch.
-  template <typename Fn>
-  absl::Status AtLayer(int layer, MicrobatchId microbatch, Fn&& fn) const;
-  std::string LayerPlace(int layer, MicrobatchId microbatch) const;
   absl::Status CheckGradientsComplete() const;
 
   StageLayers layers_;
   StageParameters parameters_;
   std::vector<MicrobatchState> states_;
   int live_ = 0;
-  RecomputeWatch* watch_ = nullptr;
+  PassWatch* watch_ = nullptr;
 };
 
 absl::Status TorchStage::BeginStep(const StepInputs& inputs) {
@@ -95,8 +93,8 @@ absl::Status TorchStage::BeginStep(const StepInputs& inputs) {
   return CallTorch("beginning a step", [&] {
     states_.clear();
     states_.reserve(layers_.microbatches());
-    while (static_cast<int>(states_.size()) < layers_.microbatches()) {
-      states_.emplace_back(StageRange{layers_.begin(), layers_.end()});
+    for (int microbatch = 0; microbatch < layers_.microbatches(); ++microbatch) {
+      states_.emplace_back(MicrobatchPasses(MicrobatchId(microbatch), &layers_, &parameters_));
     }
     if (layers_.IsTraining()) parameters_.ClearGradients();
   });
@@ -141,7 +139,7 @@ absl::StatusOr<std::vector<at::Tensor>*> TorchStage::Place(Boundary boundary,
   return refuse("is unknown");
 }
 
-absl::StatusOr<BoundarySpans> TorchStage::Buffers(Boundary boundary, MicrobatchId microbatch) {
+absl::StatusOr<TensorSpans> TorchStage::Buffers(Boundary boundary, MicrobatchId microbatch) {
   SIPHON_ASSIGN_OR_RETURN(std::vector<at::Tensor> * tensors, Place(boundary, microbatch));
   if (tensors->empty()) {  // only what is received: Place refuses the others
     const int layer = boundary == Boundary::kInput ? layers_.begin() - 1 : layers_.end() - 1;
@@ -151,7 +149,7 @@ absl::StatusOr<BoundarySpans> TorchStage::Buffers(Boundary boundary, MicrobatchI
   }
   const bool is_gradient =
       boundary == Boundary::kOutputGradient || boundary == Boundary::kInputGradient;
-  BoundarySpans spans;
+  TensorSpans spans;
   for (const at::Tensor& tensor : *tensors) {
     // An integer tensor has no gradient: its span is empty, on both sides.
     const bool nothing = is_gradient && !at::isFloatingType(tensor.scalar_type());
@@ -168,7 +166,8 @@ absl::Status TorchStage::Release(Boundary boundary, MicrobatchId microbatch) {
   }
   SIPHON_ASSIGN_OR_RETURN(std::vector<at::Tensor> * tensors, Place(boundary, microbatch));
   tensors->clear();
-  return absl::OkStatus();
+  return CallTorch("freeing saved tensors",
+                   [&] { states_[microbatch.value].passes.collected().RetryFree(); });
 }
 
 absl::StatusOr<std::vector<at::Tensor>> TorchStage::TakeInput(MicrobatchId microbatch,
@@ -179,10 +178,6 @@ absl::StatusOr<std::vector<at::Tensor>> TorchStage::TakeInput(MicrobatchId micro
         absl::StrCat("forward of microbatch ", microbatch.value, " before its input was received"));
   }
   return std::exchange(state.input, {});
-}
-
-std::string TorchStage::LayerPlace(int layer, MicrobatchId microbatch) const {
-  return absl::StrCat("layer ", layers_.Spec(layer).name, ", microbatch ", microbatch.value);
 }
 
 absl::Status TorchStage::Forward(MicrobatchId microbatch) {
@@ -196,15 +191,7 @@ absl::Status TorchStage::Forward(MicrobatchId microbatch) {
     SIPHON_ASSIGN_OR_RETURN(activations, TakeInput(microbatch, *state));
     return absl::OkStatus();
   }));
-  for (int layer = layers_.begin(); layer < layers_.end(); ++layer) {
-    std::optional<DiscardSavedTensors> discard;
-    if (state->layers.FindDropped(layer) != nullptr) discard.emplace();
-    absl::StatusOr<LayerPass> pass =
-        layers_.Forward(layer, microbatch, parameters_.OfLayer(layer), activations);
-    if (!pass.ok()) return Annotate(pass.status(), LayerPlace(layer, microbatch));
-    if (layers_.IsTraining()) state->layers.Keep(layer, activations, std::move(pass->graph));
-    activations = std::move(pass->outputs);
-  }
+  SIPHON_ASSIGN_OR_RETURN(activations, state->passes.Forward(std::move(activations), watch_));
   if (layers_.IsLast()) {
     state->loss = *static_cast<const float*>(activations[0].const_data_ptr());
   } else {
@@ -215,44 +202,54 @@ absl::Status TorchStage::Forward(MicrobatchId microbatch) {
   return absl::OkStatus();
 }
 
-absl::Status TorchStage::Drop(MicrobatchId microbatch, StageRange layers) {
+absl::StatusOr<MicrobatchState*> TorchStage::FindWaiting(MicrobatchId microbatch,
+                                                         absl::string_view what) {
   SIPHON_ASSIGN_OR_RETURN(MicrobatchState * state, Find(microbatch));
-  if (state->phase != Phase::kWaiting || !layers_.IsTraining()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("activations of microbatch ", microbatch.value, " are dropped ",
-                     layers_.IsTraining() ? "before its forward pass" : "in training only"));
-  }
-  return state->layers.Drop(layers);
+  if (state->phase == Phase::kWaiting && layers_.IsTraining()) return state;
+  return absl::FailedPreconditionError(
+      absl::StrCat("activations of microbatch ", microbatch.value, " are ", what,
+                   layers_.IsTraining() ? " before its forward pass" : " in training only"));
+}
+
+absl::StatusOr<MicrobatchState*> TorchStage::FindForwarded(MicrobatchId microbatch,
+                                                           absl::string_view what) {
+  SIPHON_ASSIGN_OR_RETURN(MicrobatchState * state, Find(microbatch));
+  if (state->phase == Phase::kForwarded) return state;
+  return absl::FailedPreconditionError(absl::StrCat("activations of microbatch ", microbatch.value,
+                                                    " are ", what,
+                                                    " between its forward and its backward pass"));
+}
+
+absl::Status TorchStage::Drop(MicrobatchId microbatch, StageRange layers) {
+  SIPHON_ASSIGN_OR_RETURN(MicrobatchState * state, FindWaiting(microbatch, "dropped"));
+  return state->passes.Drop(layers);
 }
 
 absl::Status TorchStage::Recompute(MicrobatchId microbatch, StageRange layers) {
-  SIPHON_ASSIGN_OR_RETURN(MicrobatchState * state, Find(microbatch));
-  if (state->phase != Phase::kForwarded) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("activations of microbatch ", microbatch.value,
-                     " are computed again between its forward and its backward pass"));
-  }
-  return ComputeAgain(microbatch, *state, layers);
+  SIPHON_ASSIGN_OR_RETURN(MicrobatchState * state, FindForwarded(microbatch, "computed again"));
+  return state->passes.Recompute(layers);
 }
 
-// The same forward passes once more: same inputs, same parameters, same keys of random numbers.
-absl::Status TorchStage::ComputeAgain(MicrobatchId microbatch, MicrobatchState& state,
-                                      StageRange layers) {
-  std::optional<DroppedLayers> dropped = state.layers.TakeDropped(layers);
-  if (!dropped.has_value()) {
-    return absl::FailedPreconditionError(absl::StrCat("layers [", layers.begin, ", ", layers.end,
-                                                      ") of microbatch ", microbatch.value,
-                                                      " were not dropped"));
-  }
-  std::vector<at::Tensor> activations = std::move(dropped->input);
-  for (int layer = layers.begin; layer < layers.end; ++layer) {
-    absl::StatusOr<LayerPass> pass =
-        layers_.Forward(layer, microbatch, parameters_.OfLayer(layer), activations);
-    if (!pass.ok()) return Annotate(pass.status(), LayerPlace(layer, microbatch));
-    state.layers.Keep(layer, activations, std::move(pass->graph));
-    activations = std::move(pass->outputs);
-  }
-  return absl::OkStatus();
+absl::Status TorchStage::Collect(MicrobatchId microbatch, StageRange layers) {
+  SIPHON_ASSIGN_OR_RETURN(MicrobatchState * state, FindWaiting(microbatch, "collected"));
+  return state->passes.Collect(layers);
+}
+
+// In the middle of a pass too, so whatever its phase.
+absl::StatusOr<TensorSpans> TorchStage::SavedTensors(MicrobatchId microbatch, StageRange layers) {
+  SIPHON_ASSIGN_OR_RETURN(MicrobatchState * state, Find(microbatch));
+  return state->passes.collected().Memory(layers);
+}
+
+absl::Status TorchStage::FreeSaved(MicrobatchId microbatch, StageRange layers) {
+  SIPHON_ASSIGN_OR_RETURN(MicrobatchState * state, FindForwarded(microbatch, "freed"));
+  return CallTorch("freeing saved tensors", [&] { return state->passes.collected().Free(layers); });
+}
+
+absl::StatusOr<TensorSpans> TorchStage::RefillSaved(MicrobatchId microbatch, StageRange layers) {
+  SIPHON_ASSIGN_OR_RETURN(MicrobatchState * state, FindForwarded(microbatch, "brought back"));
+  return CallTorch("memory for saved tensors",
+                   [&] { return state->passes.collected().Refill(layers); });
 }
 
 absl::Status TorchStage::Backward(MicrobatchId microbatch) {
@@ -276,27 +273,7 @@ absl::Status TorchStage::RunBackward(MicrobatchId microbatch, Half half) {
                      " before the gradient of its output was received"));
   }
   std::vector<at::Tensor> gradients = std::exchange(state->output_gradient, {});
-  for (int layer = layers_.end() - 1; layer >= layers_.begin(); --layer) {
-    if (const DroppedLayers* dropped = state->layers.FindDropped(layer); dropped != nullptr) {
-      const StageRange layers = dropped->layers;
-      if (watch_ != nullptr) watch_->Begin(microbatch, layers);
-      SIPHON_RETURN_IF_ERROR(ComputeAgain(microbatch, *state, layers));
-      if (watch_ != nullptr) watch_->End();
-    }
-    SIPHON_RETURN_IF_ERROR(AtLayer(layer, microbatch, [&] {
-      if (layers_.IsModelEnd(layer)) gradients = {at::ones({}, at::kFloat)};
-      LayerGraph graph = state->layers.TakeGraph(layer);
-      if (half == Half::kInput) {
-        LayerGraph::InputHalf found = std::move(graph).BackwardInput(gradients);
-        gradients = std::move(found.inputs);
-        state->weight_halves.push_back(std::move(found.weights));
-      } else {
-        LayerGraph::Gradients found = std::move(graph).Backward(gradients);
-        gradients = std::move(found.inputs);
-        parameters_.Accumulate(layer, found.parameters);
-      }
-    }));
-  }
+  SIPHON_ASSIGN_OR_RETURN(gradients, state->passes.Backward(std::move(gradients), half, watch_));
   if (!layers_.IsFirst()) state->input_gradient = std::move(gradients);
   state->phase = half == Half::kInput ? Phase::kHalfDone : Phase::kDone;
   if (half == Half::kBoth) --live_;
@@ -310,22 +287,10 @@ absl::Status TorchStage::BackwardWeight(MicrobatchId microbatch) {
         "weight gradients of microbatch ", microbatch.value,
         state->phase == Phase::kDone ? ", which has none left" : " before those of its input"));
   }
-  for (int layer = layers_.end() - 1; layer >= layers_.begin(); --layer) {
-    SIPHON_RETURN_IF_ERROR(AtLayer(layer, microbatch, [&] {
-      LayerGraph::WeightHalf& half = state->weight_halves[layers_.end() - 1 - layer];
-      parameters_.Accumulate(layer, std::move(half).Compute());
-    }));
-  }
-  state->weight_halves.clear();
+  SIPHON_RETURN_IF_ERROR(state->passes.BackwardWeight());
   state->phase = Phase::kDone;
   --live_;
   return absl::OkStatus();
-}
-
-template <typename Fn>
-absl::Status TorchStage::AtLayer(int layer, MicrobatchId microbatch, Fn&& fn) const {
-  const absl::Status status = CallTorch("backward", std::forward<Fn>(fn));
-  return status.ok() ? status : Annotate(status, LayerPlace(layer, microbatch));
 }
 
 std::vector<float> TorchStage::Losses() const {

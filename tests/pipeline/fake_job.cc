@@ -65,7 +65,7 @@ FakeJob::FakeJob(const Schedule& schedule, std::vector<SharedParameter> shared,
     };
     workers_.push_back(std::make_unique<StageWorker>(
         WorkerId(worker), layout_, std::move(held),
-        job_.transports[static_cast<size_t>(worker)].get(), observer));
+        job_.transports[static_cast<size_t>(worker)].get(), /*swaps=*/nullptr, observer));
   }
 }
 

@@ -53,7 +53,7 @@ FakeStage::Tensors FakeStage::Make(Boundary boundary, float value) const {
           .last = std::vector<float>(static_cast<size_t>(before + 1) * 16, value)};
 }
 
-absl::StatusOr<BoundarySpans> FakeStage::Buffers(Boundary boundary, MicrobatchId microbatch) {
+absl::StatusOr<TensorSpans> FakeStage::Buffers(Boundary boundary, MicrobatchId microbatch) {
   SIPHON_RETURN_IF_ERROR(MaybeFail());
   std::unique_ptr<Tensors>& tensors = buffers_[{boundary, microbatch.value}];
   if (tensors == nullptr) {
@@ -63,7 +63,7 @@ absl::StatusOr<BoundarySpans> FakeStage::Buffers(Boundary boundary, MicrobatchId
     }
     tensors = std::make_unique<Tensors>(Make(boundary, -1));
   }
-  return BoundarySpans{BytesOf(tensors->first), BytesOf(tensors->empty), BytesOf(tensors->last)};
+  return TensorSpans{BytesOf(tensors->first), BytesOf(tensors->empty), BytesOf(tensors->last)};
 }
 
 absl::Status FakeStage::Release(Boundary boundary, MicrobatchId microbatch) {
@@ -97,7 +97,7 @@ absl::Status FakeStage::Forward(MicrobatchId microbatch) {
         std::make_unique<Tensors>(Make(Boundary::kOutput, output));
   }
   if (mode_ == StepMode::kTrain) live_[microbatch.value] = output;
-  return absl::OkStatus();
+  return SaveCollected(microbatch);
 }
 
 absl::Status FakeStage::Drop(MicrobatchId microbatch, StageRange layers) {
@@ -123,6 +123,84 @@ absl::Status FakeStage::Recompute(MicrobatchId microbatch, StageRange layers) {
   return absl::FailedPreconditionError("nothing was dropped");
 }
 
+absl::Status FakeStage::Collect(MicrobatchId microbatch, StageRange layers) {
+  SIPHON_RETURN_IF_ERROR(MaybeFail());
+  if (live_.contains(microbatch.value)) return absl::FailedPreconditionError("forward is done");
+  memory_calls_.push_back(
+      absl::StrCat("collect ", microbatch.value, " [", layers.begin, ", ", layers.end, ")"));
+  collected_.insert({microbatch.value, {.layers = layers}});
+  return absl::OkStatus();
+}
+
+std::vector<float> FakeStage::SavedValues(int microbatch, const Saved& saved, size_t size) {
+  const auto value = static_cast<float>(1000 * microbatch + 10 * saved.layers.begin);
+  return std::vector<float>(size, value + static_cast<float>(size));
+}
+
+absl::StatusOr<FakeStage::Saved*> FakeStage::FindSaved(MicrobatchId microbatch, StageRange layers) {
+  const auto [first, end] = collected_.equal_range(microbatch.value);
+  for (auto it = first; it != end; ++it) {
+    if (it->second.layers == layers && it->second.forwarded) return &it->second;
+  }
+  return absl::FailedPreconditionError("nothing was saved");
+}
+
+absl::StatusOr<TensorSpans> FakeStage::SavedTensors(MicrobatchId microbatch, StageRange layers) {
+  SIPHON_RETURN_IF_ERROR(MaybeFail());
+  SIPHON_ASSIGN_OR_RETURN(Saved * saved, FindSaved(microbatch, layers));
+  return TensorSpans{BytesOf(saved->first), BytesOf(saved->second)};
+}
+
+absl::Status FakeStage::FreeSaved(MicrobatchId microbatch, StageRange layers) {
+  SIPHON_RETURN_IF_ERROR(MaybeFail());
+  SIPHON_ASSIGN_OR_RETURN(Saved * saved, FindSaved(microbatch, layers));
+  if (saved->first.empty()) return absl::FailedPreconditionError("freed twice");
+  saved->first.clear();
+  saved->second.clear();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TensorSpans> FakeStage::RefillSaved(MicrobatchId microbatch, StageRange layers) {
+  SIPHON_RETURN_IF_ERROR(MaybeFail());
+  SIPHON_ASSIGN_OR_RETURN(Saved * saved, FindSaved(microbatch, layers));
+  if (!saved->first.empty()) return absl::FailedPreconditionError("it is there");
+  saved->first.assign(3, -1);
+  saved->second.assign(5, -1);
+  return TensorSpans{BytesOf(saved->first), BytesOf(saved->second)};
+}
+
+int FakeStage::saved_tensors() const {
+  int count = 0;
+  for (const auto& [microbatch, saved] : collected_) count += saved.first.empty() ? 0 : 2;
+  return count;
+}
+
+absl::Status FakeStage::SaveCollected(MicrobatchId microbatch) {
+  const auto [first, end] = collected_.equal_range(microbatch.value);
+  for (auto it = first; it != end; ++it) {
+    Saved& saved = it->second;
+    saved.forwarded = true;
+    saved.first = SavedValues(microbatch.value, saved, 3);
+    saved.second = SavedValues(microbatch.value, saved, 5);
+    if (watch_ != nullptr) SIPHON_RETURN_IF_ERROR(watch_->Saved(microbatch, saved.layers));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FakeStage::UseCollected(MicrobatchId microbatch) {
+  const auto [first, end] = collected_.equal_range(microbatch.value);
+  for (auto it = first; it != end; ++it) {
+    Saved& saved = it->second;
+    if (watch_ != nullptr) SIPHON_RETURN_IF_ERROR(watch_->Need(microbatch, saved.layers));
+    if (saved.first != SavedValues(microbatch.value, saved, 3) ||
+        saved.second != SavedValues(microbatch.value, saved, 5)) {
+      return absl::InternalError("saved tensors are not what they were");
+    }
+  }
+  collected_.erase(first, end);
+  return absl::OkStatus();
+}
+
 absl::Status FakeStage::Backward(MicrobatchId microbatch) {
   SIPHON_RETURN_IF_ERROR(BackwardInput(microbatch));
   return BackwardWeight(microbatch);
@@ -131,11 +209,12 @@ absl::Status FakeStage::Backward(MicrobatchId microbatch) {
 absl::Status FakeStage::BackwardInput(MicrobatchId microbatch) {
   SIPHON_RETURN_IF_ERROR(MaybeFail());
   if (live_.erase(microbatch.value) == 0) return absl::FailedPreconditionError("no forward yet");
+  SIPHON_RETURN_IF_ERROR(UseCollected(microbatch));
   // What is still dropped comes back with the backward.
   const auto [first, end] = dropped_.equal_range(microbatch.value);
   for (auto it = first; it != end && watch_ != nullptr; ++it) {
-    watch_->Begin(microbatch, {it->second.first, it->second.second});
-    watch_->End();
+    watch_->BeginRecompute(microbatch, {it->second.first, it->second.second});
+    watch_->EndRecompute();
   }
   dropped_.erase(first, end);
   absl::StatusOr<float> gradient = 1.0f;

@@ -30,12 +30,16 @@ class FakeStage : public StageCompute {
   void FailNext() { fail_next_ = true; }
 
   absl::Status BeginStep(const StepInputs& inputs) override;
-  void Watch(RecomputeWatch* watch) override { watch_ = watch; }
-  absl::StatusOr<BoundarySpans> Buffers(Boundary boundary, MicrobatchId microbatch) override;
+  void Watch(PassWatch* watch) override { watch_ = watch; }
+  absl::StatusOr<TensorSpans> Buffers(Boundary boundary, MicrobatchId microbatch) override;
   absl::Status Release(Boundary boundary, MicrobatchId microbatch) override;
   absl::Status Forward(MicrobatchId microbatch) override;
   absl::Status Drop(MicrobatchId microbatch, StageRange layers) override;
   absl::Status Recompute(MicrobatchId microbatch, StageRange layers) override;
+  absl::Status Collect(MicrobatchId microbatch, StageRange layers) override;
+  absl::StatusOr<TensorSpans> SavedTensors(MicrobatchId microbatch, StageRange layers) override;
+  absl::Status FreeSaved(MicrobatchId microbatch, StageRange layers) override;
+  absl::StatusOr<TensorSpans> RefillSaved(MicrobatchId microbatch, StageRange layers) override;
   absl::Status Backward(MicrobatchId microbatch) override;
   absl::Status BackwardInput(MicrobatchId microbatch) override;
   absl::Status BackwardWeight(MicrobatchId microbatch) override;
@@ -55,6 +59,8 @@ class FakeStage : public StageCompute {
   const std::vector<UpdateSettings>& updates() const { return updates_; }
   // "drop 2 [0, 1)", "recompute 2 [0, 1)": what was asked for, in order, of all steps.
   const std::vector<std::string>& memory_calls() const { return memory_calls_; }
+  // Tensors that collected layers have saved and that are in memory now.
+  int saved_tensors() const;
   // Microbatches of the last step in the order in which their gradients were added.
   const std::vector<int>& accumulated() const { return accumulated_; }
 
@@ -72,6 +78,18 @@ class FakeStage : public StageCompute {
   };
   using Key = std::pair<Boundary, int /*microbatch*/>;
 
+  // Collected layers of a microbatch: two tensors, of 3 and 5 floats, that know where they belong;
+  // empty while they are not there.
+  struct Saved {
+    StageRange layers;
+    bool forwarded = false;
+    std::vector<float> first, second;
+  };
+  static std::vector<float> SavedValues(int microbatch, const Saved& saved, size_t size);
+  absl::StatusOr<Saved*> FindSaved(MicrobatchId microbatch, StageRange layers);
+  absl::Status SaveCollected(MicrobatchId microbatch);
+  absl::Status UseCollected(MicrobatchId microbatch);
+
   Tensors Make(Boundary boundary, float value) const;
   // The value that all elements have. Errors: Internal if they differ.
   absl::StatusOr<float> TakeValue(Boundary boundary, MicrobatchId microbatch);
@@ -85,8 +103,9 @@ class FakeStage : public StageCompute {
   std::map<Key, std::unique_ptr<Tensors>> buffers_;
   std::map<int, float> live_;                        // microbatches between F and B or I
   std::multimap<int, std::pair<int, int>> dropped_;  // microbatch -> first layer, behind the last
+  std::multimap<int, Saved> collected_;              // microbatch -> what its layers saved
   std::vector<std::string> memory_calls_;
-  RecomputeWatch* watch_ = nullptr;
+  PassWatch* watch_ = nullptr;
   std::map<int, float> half_done_;  // between I and W: the gradient of the output
   std::vector<int> accumulated_;    // microbatches in the order of their B or W, of this step
   std::map<int, float> losses_;

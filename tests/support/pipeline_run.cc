@@ -72,7 +72,7 @@ absl::Status RunWorker(const Job& job, WorkerId me, Transport* transport, Worker
                                            job.settings.optimizer));
     stages[stage] = outcome.stages[stage].get();
   }
-  StageWorker worker(me, job.layout, stages, transport, {});
+  StageWorker worker(me, job.layout, stages, transport, /*swaps=*/nullptr, {});
   for (size_t step = 0; step < job.steps.size(); ++step) {
     const StepEnd end{.update = static_cast<int64_t>(step) + 1,
                       .learning_rate = job.settings.learning_rates[step],

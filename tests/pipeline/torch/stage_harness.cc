@@ -7,11 +7,12 @@
 #include "gtest/gtest.h"
 #include "pipeline/torch/tensor_bytes.h"
 #include "planner/keyed_hash.h"
+#include "planner/status.h"
 
 namespace siphon::testing {
 namespace {
 
-void Copy(const BoundarySpans& from, const BoundarySpans& to) {
+void Copy(const TensorSpans& from, const TensorSpans& to) {
   ASSERT_EQ(from.size(), to.size());
   for (size_t part = 0; part < from.size(); ++part) {
     ASSERT_EQ(from[part].size(), to[part].size());
@@ -79,6 +80,99 @@ StagePartition CutEvenly(int layers, int stages) {
     partition.stages.push_back({stage * layers / stages, (stage + 1) * layers / stages});
   }
   return partition;
+}
+
+// Keeps what one stage has saved, as bytes.
+class HandRunPipeline::Parking final : public PassWatch {
+ public:
+  explicit Parking(StageCompute& stage) : stage_(stage) {}
+
+  void BeginRecompute(MicrobatchId, StageRange) override {}
+  void EndRecompute() override {}
+  absl::Status Saved(MicrobatchId microbatch, StageRange layers) override {
+    SIPHON_ASSIGN_OR_RETURN(const TensorSpans tensors, stage_.SavedTensors(microbatch, layers));
+    Parked& parked = parked_.emplace_back(Parked{microbatch, layers});
+    for (const absl::Span<std::byte> tensor : tensors) {
+      parked.bytes.emplace_back(tensor.begin(), tensor.end());
+    }
+    return absl::OkStatus();
+  }
+  absl::Status Need(MicrobatchId microbatch, StageRange layers) override {
+    const auto parked = std::find_if(parked_.begin(), parked_.end(), [&](const Parked& each) {
+      return each.microbatch == microbatch && each.layers == layers;
+    });
+    if (parked == parked_.end()) return absl::InternalError("needed, and was never saved");
+    if (!parked->taken) SIPHON_RETURN_IF_ERROR(Refill(*parked));
+    for (size_t tensor = 0; tensor < parked->bytes.size(); ++tensor) {
+      const absl::Span<std::byte> to = parked->memory[tensor];
+      if (!to.empty()) std::memcpy(to.data(), parked->bytes[tensor].data(), to.size());
+    }
+    parked_.erase(parked);
+    return absl::OkStatus();
+  }
+
+  // Frees what the microbatch has saved.
+  void Free(MicrobatchId microbatch) {
+    for (const Parked& parked : parked_) {
+      if (parked.microbatch != microbatch) continue;
+      const absl::Status freed = stage_.FreeSaved(microbatch, parked.layers);
+      EXPECT_TRUE(freed.ok()) << freed;
+    }
+  }
+  void Take(MicrobatchId microbatch) {
+    for (Parked& parked : parked_) {
+      if (parked.microbatch != microbatch) continue;
+      const absl::Status taken = Refill(parked);
+      EXPECT_TRUE(taken.ok()) << taken;
+    }
+  }
+  size_t parked() const { return parked_.size(); }
+
+ private:
+  struct Parked {
+    MicrobatchId microbatch;
+    StageRange layers;
+    std::vector<std::vector<std::byte>> bytes;
+    bool taken = false;
+    TensorSpans memory;
+  };
+
+  absl::Status Refill(Parked& parked) {
+    SIPHON_ASSIGN_OR_RETURN(parked.memory, stage_.RefillSaved(parked.microbatch, parked.layers));
+    if (parked.memory.size() != parked.bytes.size()) {
+      return absl::InternalError("not as many tensors come back as have left");
+    }
+    parked.taken = true;
+    for (const absl::Span<std::byte> memory : parked.memory) {
+      if (!memory.empty()) std::memset(memory.data(), 0xff, memory.size());  // NaN, if it is used
+    }
+    return absl::OkStatus();
+  }
+
+  StageCompute& stage_;
+  std::vector<Parked> parked_;
+};
+
+HandRunPipeline::~HandRunPipeline() = default;
+
+void HandRunPipeline::DropInRunsOf(int layers) {
+  run_ = layers;
+  drops_ = layers > 0;
+}
+
+void HandRunPipeline::ParkInRunsOf(int layers) {
+  run_ = layers;
+  for (const auto& stage : stages_) {
+    parkings_.push_back(std::make_unique<Parking>(*stage));
+    stage->Watch(parkings_.back().get());
+  }
+}
+
+HandRunPipeline::Run HandRunPipeline::WhatOf(size_t run) const {
+  if (parkings_.empty()) return Run::kDropped;
+  if (!drops_) return Run::kParked;
+  constexpr Run kTurns[] = {Run::kParked, Run::kDropped, Run::kParked, Run::kKept};
+  return kTurns[run % 4];
 }
 
 TokenBatch::TokenBatch(const ModelSpec& spec, int microbatches, int64_t samples, uint64_t seed)
@@ -151,13 +245,18 @@ void HandRunPipeline::ForwardAll(const StepInputs& inputs) {
         Move(*stages_[stage - 1], Boundary::kOutput, *stages_[stage], Boundary::kInput, microbatch);
       }
       if (inputs.mode == StepMode::kTrain) {
-        for (const StageRange& run : RunsOf(stage)) {
-          const absl::Status dropped = stages_[stage]->Drop(microbatch, run);
-          ASSERT_TRUE(dropped.ok()) << dropped;
+        const std::vector<StageRange> runs = RunsOf(stage);
+        for (size_t run = 0; run < runs.size(); ++run) {
+          if (WhatOf(run) == Run::kKept) continue;
+          const absl::Status told = WhatOf(run) == Run::kDropped
+                                        ? stages_[stage]->Drop(microbatch, runs[run])
+                                        : stages_[stage]->Collect(microbatch, runs[run]);
+          ASSERT_TRUE(told.ok()) << told;
         }
       }
       const absl::Status done = stages_[stage]->Forward(microbatch);
       ASSERT_TRUE(done.ok()) << done;
+      if (!parkings_.empty() && inputs.mode == StepMode::kTrain) parkings_[stage]->Free(microbatch);
     }
   }
 }
@@ -170,7 +269,9 @@ void HandRunPipeline::BackwardAll(int microbatches, Backward backward) {
         Move(*stages_[stage + 1], Boundary::kInputGradient, *stages_[stage],
              Boundary::kOutputGradient, microbatch);
       }
-      if (const auto runs = RunsOf(stage); index % 2 == 1 && !runs.empty()) {
+      if (!parkings_.empty() && index % 2 == 0) parkings_[stage]->Take(microbatch);
+      const auto runs = RunsOf(stage);
+      if (index % 2 == 1 && !runs.empty() && WhatOf(0) == Run::kDropped) {
         const absl::Status again = stages_[stage]->Recompute(microbatch, runs.front());
         EXPECT_TRUE(again.ok()) << again;
       }
@@ -180,6 +281,7 @@ void HandRunPipeline::BackwardAll(int microbatches, Backward backward) {
       EXPECT_TRUE(done.ok()) << done;
     }
   }
+  for (const auto& parking : parkings_) EXPECT_EQ(parking->parked(), 0u);
   for (int index = 0; backward == Backward::kHalves && index < microbatches; ++index) {
     for (const auto& stage : stages_) {
       const absl::Status done = stage->BackwardWeight(MicrobatchId(index));

@@ -50,10 +50,15 @@ class HandRunPipeline {
   enum class Backward { kWhole, kHalves };
 
   HandRunPipeline(const Model& model, int stages, uint64_t seed, const OptimizerOptions& optimizer);
+  ~HandRunPipeline();
 
   // From now on every microbatch drops its activations, in runs of at most so many layers of a
   // stage. Odd microbatches compute the first run of each stage again before their backward.
-  void DropInRunsOf(int layers) { run_ = layers; }
+  void DropInRunsOf(int layers);
+  // From now on every microbatch parks its activations elsewhere, in runs likewise; where it drops
+  // some too, runs are parked, dropped and kept in turn. Even microbatches take the memory again
+  // before their backward, odd ones when it needs the run; all get the contents then.
+  void ParkInRunsOf(int layers);
   // One step, all forwards before all backwards.
   Result Train(const StepInputs& inputs, const UpdateSettings& settings,
                Backward backward = Backward::kWhole);
@@ -67,12 +72,18 @@ class HandRunPipeline {
  private:
   void ForwardAll(const StepInputs& inputs);
   void BackwardAll(int microbatches, Backward backward);
+  enum class Run { kParked, kDropped, kKept };
   std::vector<StageRange> RunsOf(size_t stage) const;
+  Run WhatOf(size_t run) const;
   std::map<std::string, std::string> CollectState(bool owned);
 
   StagePartition partition_;
-  int run_ = 0;  // 0: nothing is dropped
+  class Parking;
+
+  int run_ = 0;  // 0: nothing is dropped or parked
+  bool drops_ = false;
   std::vector<std::unique_ptr<StageCompute>> stages_;
+  std::vector<std::unique_ptr<Parking>> parkings_;  // [stage]; empty: nothing is parked
   std::vector<std::vector<std::string>> own_uses_;  // [stage], "<parameter>@<layer>"
 };
 

@@ -40,12 +40,16 @@ struct Trained {
   std::map<std::string, std::string> state;
 };
 
+// What happens to activations between forward and backward.
+enum class Leaving { kDropped, kParked, kInTurns };
+
 Trained TrainThreeSteps(const ModelOptions& options, int stages,
                         HandRunPipeline::Backward backward = HandRunPipeline::Backward::kWhole,
-                        int dropped_run = 0) {
+                        int run = 0, Leaving leaving = Leaving::kDropped) {
   const Model model = MustBuild(options);
   HandRunPipeline pipeline(model, stages, kSeed, AdamWWithDecay());
-  pipeline.DropInRunsOf(dropped_run);
+  if (leaving != Leaving::kParked) pipeline.DropInRunsOf(run);
+  if (leaving != Leaving::kDropped) pipeline.ParkInRunsOf(run);
   Trained trained;
   for (int step = 0; step < 3; ++step) {
     const TokenBatch batch(model.spec, /*microbatches=*/4, /*samples=*/2, /*seed=*/100 + step);
@@ -125,6 +129,24 @@ TEST_P(StageCuts, DroppingActivationsChangesNoBit) {
         EXPECT_TRUE(dropped.steps == whole.steps) << stages << " stages, runs of " << run;
         EXPECT_TRUE(dropped.state == whole.state) << stages << " stages, runs of " << run;
         EXPECT_EQ(dropped.evaluation, whole.evaluation);
+      }
+    }
+  }
+}
+
+TEST_P(StageCuts, ParkingActivationsElsewhereChangesNoBit) {
+  const Trained whole = TrainThreeSteps(GetParam().options, 1);
+  for (const int stages : {1, 2}) {
+    for (const int run : {1, 2, 4}) {
+      for (const auto leaving : {Leaving::kParked, Leaving::kInTurns}) {
+        for (const auto backward :
+             {HandRunPipeline::Backward::kWhole, HandRunPipeline::Backward::kHalves}) {
+          const Trained parked =
+              TrainThreeSteps(GetParam().options, stages, backward, run, leaving);
+          EXPECT_TRUE(parked.steps == whole.steps) << stages << " stages, runs of " << run;
+          EXPECT_TRUE(parked.state == whole.state) << stages << " stages, runs of " << run;
+          EXPECT_EQ(parked.evaluation, whole.evaluation);
+        }
       }
     }
   }

@@ -1,0 +1,235 @@
+#include "pipeline/torch/collected_layers.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "planner/status.h"
+#include "swap/memory_ledger.h"
+
+namespace siphon {
+
+struct SavedMemory {
+  c10::Storage storage;         // empty when no operator needs it any more
+  size_t views = 0;             // saved tensors on it
+  const void* group = nullptr;  // CollectedLayers::Group that it goes with; null: it stays
+  bool away = false;
+};
+
+namespace {
+
+std::string TextOf(StageRange layers) {
+  return absl::StrCat("layers [", layers.begin, ", ", layers.end, ")");
+}
+
+// A tensor as an operator holds it: a view on memory that may be away meanwhile.
+class SavedView final : public SavedTensor {
+ public:
+  SavedView(at::Tensor tensor, std::shared_ptr<SavedMemory> memory)
+      : tensor_(std::move(tensor)), memory_(std::move(memory)) {
+    if (memory_ != nullptr) ++memory_->views;
+  }
+  ~SavedView() override {
+    if (memory_ != nullptr && --memory_->views == 0) memory_->storage = c10::Storage();
+  }
+  SavedView(const SavedView&) = delete;
+  SavedView& operator=(const SavedView&) = delete;
+
+  at::Tensor Restore() override {
+    TORCH_CHECK(memory_ == nullptr || !memory_->away, "a saved tensor of ", tensor_.sizes(),
+                " is needed while it is away");
+    return tensor_;
+  }
+
+ private:
+  const at::Tensor tensor_;
+  const std::shared_ptr<SavedMemory> memory_;  // null: it stays
+};
+
+absl::Span<std::byte> SpanOf(const SavedMemory& memory) {
+  if (memory.views == 0) return {};
+  return {static_cast<std::byte*>(memory.storage.mutable_data()), memory.storage.nbytes()};
+}
+
+// Only views hold it, and the books.
+bool IsHeldByViewsOnly(const SavedMemory& memory) {
+  return memory.storage.use_count() == memory.views + 1;
+}
+
+}  // namespace
+
+struct CollectedLayers::Group {
+  StageRange layers;
+  std::vector<std::shared_ptr<SavedMemory>> memory;  // in the order of saving
+  bool complete = false;
+  bool wants_free = false;  // some of it waits for others to release it
+
+  bool Owns(const SavedMemory& each) const { return each.group == this; }
+  void KeepOwn() {
+    std::erase_if(memory, [this](const auto& each) { return !Owns(*each); });
+  }
+};
+
+class CollectedLayers::Sink final : public SavedTensorSink {
+ public:
+  // `group`: null for layers in none.
+  void Begin(CollectedLayers* books, Group* group, const std::vector<at::Tensor>& parameters) {
+    books_ = books;
+    group_ = group;
+    parameters_.clear();
+    for (const at::Tensor& parameter : parameters) {
+      parameters_.insert(parameter.storage().unsafeGetStorageImpl());
+    }
+  }
+
+  std::unique_ptr<SavedTensor> Save(at::Tensor tensor) override {
+    const c10::Storage& storage = tensor.storage();
+    const c10::StorageImpl* key = storage.unsafeGetStorageImpl();
+    // What has no allocator is memory of somebody else: the data.
+    if (parameters_.contains(key) || storage.allocator() == nullptr || storage.nbytes() == 0) {
+      return std::make_unique<SavedView>(std::move(tensor), nullptr);
+    }
+    std::shared_ptr<SavedMemory>& memory = books_->memory_[key];
+    if (memory == nullptr || memory->views == 0) {
+      memory = std::make_shared<SavedMemory>();
+      memory->storage = storage;
+    }
+    if (memory->group != group_) {
+      memory->group = group_;
+      if (group_ != nullptr) group_->memory.push_back(memory);
+    }
+    return std::make_unique<SavedView>(std::move(tensor), memory);
+  }
+
+ private:
+  CollectedLayers* books_ = nullptr;
+  Group* group_ = nullptr;
+  std::set<const c10::StorageImpl*> parameters_;
+};
+
+CollectedLayers::CollectedLayers() = default;
+CollectedLayers::~CollectedLayers() = default;
+CollectedLayers::CollectedLayers(CollectedLayers&&) noexcept = default;
+CollectedLayers& CollectedLayers::operator=(CollectedLayers&&) noexcept = default;
+
+absl::Status CollectedLayers::CheckNotCollected(StageRange layers) const {
+  for (const auto& group : groups_) {
+    if (layers.begin >= group->layers.end || group->layers.begin >= layers.end) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(TextOf(layers), " are collected already, as ", TextOf(group->layers)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CollectedLayers::Add(StageRange layers) {
+  SIPHON_RETURN_IF_ERROR(CheckNotCollected(layers));
+  groups_.push_back(std::make_unique<Group>(Group{.layers = layers}));
+  return absl::OkStatus();
+}
+
+SavedTensorSink* CollectedLayers::SinkOf(int layer, const std::vector<at::Tensor>& parameters) {
+  if (groups_.empty()) return nullptr;
+  const auto found = std::find_if(groups_.begin(), groups_.end(), [layer](const auto& group) {
+    return group->layers.begin <= layer && layer < group->layers.end;
+  });
+  if (sink_ == nullptr) sink_ = std::make_unique<Sink>();
+  sink_->Begin(this, found == groups_.end() ? nullptr : found->get(), parameters);
+  return sink_.get();
+}
+
+std::vector<StageRange> CollectedLayers::Complete(int layer, const std::vector<at::Tensor>& outputs,
+                                                  bool is_last) {
+  std::set<const c10::StorageImpl*> passed_on;
+  if (!is_last) {
+    for (const at::Tensor& output : outputs) {
+      passed_on.insert(output.storage().unsafeGetStorageImpl());
+    }
+  }
+  std::vector<StageRange> done;
+  for (const auto& group : groups_) {
+    if (group->complete || layer + 1 < group->layers.end) continue;
+    group->KeepOwn();
+    std::erase_if(group->memory, [](const auto& each) { return each->views == 0; });
+    if (layer + 1 == group->layers.end) {
+      const bool waits =
+          std::any_of(group->memory.begin(), group->memory.end(), [&](const auto& each) {
+            return passed_on.contains(each->storage.unsafeGetStorageImpl());
+          });
+      if (waits) continue;
+    } else {  // behind the layer that has taken the output, whoever saved it
+      for (const auto& each : group->memory) {
+        if (!IsHeldByViewsOnly(*each)) each->group = nullptr;
+      }
+      group->KeepOwn();
+    }
+    group->complete = true;
+    done.push_back(group->layers);
+  }
+  return done;
+}
+
+const StageRange* CollectedLayers::EndingAt(int layer) const {
+  for (const auto& group : groups_) {
+    if (group->layers.end == layer + 1) return &group->layers;
+  }
+  return nullptr;
+}
+
+absl::StatusOr<CollectedLayers::Group*> CollectedLayers::FindComplete(StageRange layers) const {
+  for (const auto& group : groups_) {
+    if (group->layers == layers && group->complete) return group.get();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(TextOf(layers), " were not collected by a forward pass"));
+}
+
+absl::StatusOr<TensorSpans> CollectedLayers::Memory(StageRange layers) const {
+  SIPHON_ASSIGN_OR_RETURN(const Group* group, FindComplete(layers));
+  TensorSpans spans;
+  for (const auto& each : group->memory) spans.push_back(SpanOf(*each));
+  return spans;
+}
+
+absl::Status CollectedLayers::Free(StageRange layers) {
+  SIPHON_ASSIGN_OR_RETURN(Group * group, FindComplete(layers));
+  group->wants_free = true;
+  RetryFree();
+  return absl::OkStatus();
+}
+
+void CollectedLayers::RetryFree() {
+  for (const auto& group : groups_) {
+    if (!group->wants_free) continue;
+    group->wants_free = false;
+    for (const auto& each : group->memory) {
+      if (each->away || each->views == 0) continue;
+      if (!IsHeldByViewsOnly(*each)) {
+        group->wants_free = true;
+        continue;
+      }
+      each->storage.set_data_ptr_noswap(at::DataPtr(nullptr, at::kCPU));
+      each->away = true;
+    }
+  }
+}
+
+absl::StatusOr<TensorSpans> CollectedLayers::Refill(StageRange layers) {
+  SIPHON_ASSIGN_OR_RETURN(Group * group, FindComplete(layers));
+  group->wants_free = false;
+  const MemoryKindScope kind(MemoryKind::kActivations);
+  TensorSpans spans;
+  for (const auto& each : group->memory) {
+    if (!each->away || each->views == 0) {
+      spans.emplace_back();
+      continue;
+    }
+    each->storage.set_data_ptr_noswap(
+        c10::GetAllocator(at::kCPU)->allocate(each->storage.nbytes()));
+    each->away = false;
+    spans.push_back(SpanOf(*each));
+  }
+  return spans;
+}
+
+}  // namespace siphon

@@ -1,0 +1,130 @@
+#include "pipeline/torch/microbatch_passes.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "pipeline/torch/call_torch.h"
+#include "pipeline/torch/saved_tensors.h"
+#include "planner/status.h"
+
+namespace siphon {
+
+MicrobatchPasses::MicrobatchPasses(MicrobatchId microbatch, const StageLayers* layers,
+                                   StageParameters* parameters)
+    : microbatch_(microbatch),
+      layers_(layers),
+      parameters_(parameters),
+      kept_({layers->begin(), layers->end()}) {}
+
+std::string MicrobatchPasses::LayerPlace(int layer) const {
+  return absl::StrCat("layer ", layers_->Spec(layer).name, ", microbatch ", microbatch_.value);
+}
+
+template <typename Fn>
+absl::Status MicrobatchPasses::AtLayer(int layer, Fn&& fn) const {
+  const absl::Status status = CallTorch("backward", std::forward<Fn>(fn));
+  return status.ok() ? status : Annotate(status, LayerPlace(layer));
+}
+
+absl::Status MicrobatchPasses::Drop(StageRange layers) {
+  SIPHON_RETURN_IF_ERROR(collected_.CheckNotCollected(layers));
+  return kept_.Drop(layers);
+}
+
+absl::Status MicrobatchPasses::Collect(StageRange layers) {
+  SIPHON_RETURN_IF_ERROR(kept_.CheckNotDropped(layers));
+  return collected_.Add(layers);
+}
+
+absl::StatusOr<std::vector<at::Tensor>> MicrobatchPasses::ForwardLayer(
+    int layer, std::vector<at::Tensor> inputs) {
+  absl::StatusOr<LayerPass> pass =
+      layers_->Forward(layer, microbatch_, parameters_->OfLayer(layer), inputs);
+  if (!pass.ok()) return Annotate(pass.status(), LayerPlace(layer));
+  if (layers_->IsTraining()) kept_.Keep(layer, inputs, std::move(pass->graph));
+  return std::move(pass->outputs);
+}
+
+absl::StatusOr<std::vector<at::Tensor>> MicrobatchPasses::Forward(
+    std::vector<at::Tensor> activations, PassWatch* watch) {
+  for (int layer = layers_->begin(); layer < layers_->end(); ++layer) {
+    {
+      std::optional<DiscardSavedTensors> discard;
+      std::optional<CollectSavedTensors> collect;
+      if (kept_.FindDropped(layer) != nullptr) {
+        discard.emplace();
+      } else if (auto* sink = collected_.SinkOf(layer, parameters_->OfLayer(layer))) {
+        collect.emplace(sink);
+      }
+      SIPHON_ASSIGN_OR_RETURN(activations, ForwardLayer(layer, std::move(activations)));
+    }
+    for (const StageRange& done :
+         collected_.Complete(layer, activations, layer + 1 == layers_->end())) {
+      if (watch != nullptr) SIPHON_RETURN_IF_ERROR(watch->Saved(microbatch_, done));
+    }
+  }
+  return activations;
+}
+
+absl::Status MicrobatchPasses::Recompute(StageRange layers) {
+  std::optional<DroppedLayers> dropped = kept_.TakeDropped(layers);
+  if (!dropped.has_value()) {
+    return absl::FailedPreconditionError(absl::StrCat("layers [", layers.begin, ", ", layers.end,
+                                                      ") of microbatch ", microbatch_.value,
+                                                      " were not dropped"));
+  }
+  std::vector<at::Tensor> activations = std::move(dropped->input);
+  for (int layer = layers.begin; layer < layers.end; ++layer) {
+    SIPHON_ASSIGN_OR_RETURN(activations, ForwardLayer(layer, std::move(activations)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MicrobatchPasses::Provide(int layer, PassWatch* watch) {
+  if (const StageRange* collected = collected_.EndingAt(layer);
+      collected != nullptr && watch != nullptr) {
+    SIPHON_RETURN_IF_ERROR(watch->Need(microbatch_, *collected));
+  }
+  const DroppedLayers* dropped = kept_.FindDropped(layer);
+  if (dropped == nullptr) return absl::OkStatus();
+  const StageRange layers = dropped->layers;
+  if (watch != nullptr) watch->BeginRecompute(microbatch_, layers);
+  SIPHON_RETURN_IF_ERROR(Recompute(layers));
+  if (watch != nullptr) watch->EndRecompute();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<at::Tensor>> MicrobatchPasses::Backward(
+    std::vector<at::Tensor> gradients, Half half, PassWatch* watch) {
+  for (int layer = layers_->end() - 1; layer >= layers_->begin(); --layer) {
+    SIPHON_RETURN_IF_ERROR(Provide(layer, watch));
+    SIPHON_RETURN_IF_ERROR(AtLayer(layer, [&] {
+      if (layers_->IsModelEnd(layer)) gradients = {at::ones({}, at::kFloat)};
+      LayerGraph graph = kept_.TakeGraph(layer);
+      if (half == Half::kInput) {
+        LayerGraph::InputHalf found = std::move(graph).BackwardInput(gradients);
+        gradients = std::move(found.inputs);
+        weight_halves_.push_back(std::move(found.weights));
+      } else {
+        LayerGraph::Gradients found = std::move(graph).Backward(gradients);
+        gradients = std::move(found.inputs);
+        parameters_->Accumulate(layer, found.parameters);
+      }
+    }));
+  }
+  return gradients;
+}
+
+absl::Status MicrobatchPasses::BackwardWeight() {
+  for (int layer = layers_->end() - 1; layer >= layers_->begin(); --layer) {
+    SIPHON_RETURN_IF_ERROR(AtLayer(layer, [&] {
+      LayerGraph::WeightHalf& half = weight_halves_[layers_->end() - 1 - layer];
+      parameters_->Accumulate(layer, std::move(half).Compute());
+    }));
+  }
+  weight_halves_.clear();
+  return absl::OkStatus();
+}
+
+}  // namespace siphon

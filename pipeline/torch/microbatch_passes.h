@@ -1,0 +1,69 @@
+#ifndef SIPHON_PIPELINE_TORCH_MICROBATCH_PASSES_H_
+#define SIPHON_PIPELINE_TORCH_MICROBATCH_PASSES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "pipeline/stage_compute.h"
+#include "pipeline/torch/aten.h"
+#include "pipeline/torch/collected_layers.h"
+#include "pipeline/torch/kept_layers.h"
+#include "pipeline/torch/layer_graph.h"
+#include "pipeline/torch/stage_layers.h"
+#include "pipeline/torch/stage_parameters.h"
+#include "planner/ids.h"
+#include "planner/stage_partition.h"
+
+namespace siphon {
+
+// The forward and the backward pass of one microbatch through the layers of a stage, and what stays
+// of the one for the other: graphs, inputs of dropped layers, weight halves. Whether a pass may run
+// now is the caller's to know.
+//
+// Errors name the layer and the microbatch: Internal and ResourceExhausted as CallTorch,
+// FailedPrecondition and InvalidArgument as StageCompute says.
+class MicrobatchPasses {
+ public:
+  enum class Half { kBoth, kInput };
+
+  // `layers` and `parameters` outlive this.
+  MicrobatchPasses(MicrobatchId microbatch, const StageLayers* layers, StageParameters* parameters);
+
+  // Before Forward, as StageCompute says.
+  absl::Status Drop(StageRange layers);
+  absl::Status Collect(StageRange layers);
+  CollectedLayers& collected() { return collected_; }
+
+  // From the stage's input to its output (the loss, on the last stage). `watch` may be null.
+  absl::StatusOr<std::vector<at::Tensor>> Forward(std::vector<at::Tensor> input, PassWatch* watch);
+  // Computes dropped layers again: same inputs, same parameters, same keys of random numbers.
+  absl::Status Recompute(StageRange layers);
+  // From the gradients of the output to those of the input; adds those of the parameters to the
+  // sums, or keeps what they take for BackwardWeight.
+  absl::StatusOr<std::vector<at::Tensor>> Backward(std::vector<at::Tensor> gradients, Half half,
+                                                   PassWatch* watch);
+  absl::Status BackwardWeight();
+
+ private:
+  absl::StatusOr<std::vector<at::Tensor>> ForwardLayer(int layer, std::vector<at::Tensor> inputs);
+  // What the backward of this layer takes is there after this.
+  absl::Status Provide(int layer, PassWatch* watch);
+  // Calls `fn` inside CallTorch.
+  template <typename Fn>
+  absl::Status AtLayer(int layer, Fn&& fn) const;
+  std::string LayerPlace(int layer) const;
+
+  const MicrobatchId microbatch_;
+  const StageLayers* const layers_;
+  StageParameters* const parameters_;
+  KeptLayers kept_;
+  CollectedLayers collected_;
+  // Of the same layers, the last first: from the input half of their backward to the weight half.
+  std::vector<LayerGraph::WeightHalf> weight_halves_;
+};
+
+}  // namespace siphon
+
+#endif  // SIPHON_PIPELINE_TORCH_MICROBATCH_PASSES_H_
