@@ -10,9 +10,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "planner/action.h"
 #include "planner/ids.h"
+#include "swap/cut_copy.h"
 #include "swap/device/device_backend.h"
 #include "swap/parking_layout.h"
 
@@ -54,17 +56,20 @@ class SwapEngine {
   // large as it says.
   SwapEngine(DeviceBackend* backend, WorkerParking parking,
              std::map<ParkingPlace, ParkingMemory> memory, SwapCheck check);
+  SwapEngine(const SwapEngine&) = delete;
+  SwapEngine& operator=(const SwapEngine&) = delete;
 
   // Starts the copy out of `tensors`, in order; they add up to at most the group's bytes. They stay
   // untouched until WaitOut returned.
   absl::Status StartOut(const ParkedGroup& group, std::vector<absl::Span<const std::byte>> tensors);
-  // The copy out is complete: the memory may be freed.
+  // The copy out is complete: the memory may be freed. Any number of times until StartIn.
   absl::StatusOr<bool> IsOut(const ParkedGroup& group);
   absl::Status WaitOut(const ParkedGroup& group);
   // Starts the copy back into `tensors`, of the sizes that went out; one without data stays as it
   // is (its memory was never freed).
   absl::Status StartIn(const ParkedGroup& group, std::vector<absl::Span<std::byte>> tensors);
-  // The tensors are back, and checked; the slot is free again.
+  // The tensors are back, and checked; the slot is free again. Any number of times until the group
+  // leaves again.
   absl::StatusOr<bool> IsIn(const ParkedGroup& group);
   absl::Status WaitIn(const ParkedGroup& group);
 
@@ -79,22 +84,38 @@ class SwapEngine {
   std::string Table() const;
 
  private:
-  enum class Where { kLeaving, kAway, kComingBack };
+  enum class Where {
+    kLeaving,
+    kAway,
+    kComingBack,
+    kBack,  // or never out
+  };
   struct Residence {
-    Where where = Where::kLeaving;
+    Where where = Where::kBack;
     CopyEvent event;
-    size_t slot = 0;
+    const ParkingSlot* slot = nullptr;        // while it is not back
     std::vector<size_t> sizes;                // of the tensors
     std::vector<uint64_t> checksums;          // of the tensors, with kFull
     std::vector<absl::Span<std::byte>> back;  // while they come back
   };
 
+  static absl::string_view TextOf(Where where);
+  Residence* Find(const ParkedGroup& group);
+  // Those whose copy out, or in, may be asked for.
+  absl::StatusOr<Residence*> Leaving(const ParkedGroup& group);
+  absl::StatusOr<Residence*> ComingBack(const ParkedGroup& group);
+  std::vector<SlotMemory> MemoryOf(const ParkingSlot& slot) const;
+  void CountOut(const ParkingSlot& slot, size_t bytes);
+  absl::Status CheckBack(const ParkedGroup& group, const Residence& residence) const;
+  absl::Status FinishIn(const ParkedGroup& group, Residence& residence);
+
   DeviceBackend* const backend_;
   const WorkerParking parking_;
   const std::map<ParkingPlace, ParkingMemory> memory_;
   const SwapCheck check_;
+  // Those that are back stay, with their vectors' memory, for the next step.
   std::map<ParkedGroup, Residence> residences_;
-  std::map<WorkerParking::GroupPlace, std::vector<size_t>> free_slots_;
+  std::map<WorkerParking::GroupPlace, std::vector<const ParkingSlot*>> free_slots_;
   std::map<Placement, Bytes> bytes_out_;
 };
 

@@ -1,0 +1,153 @@
+#include "swap/device/cpu_backend.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+std::vector<CopyLinkRate> Scaled(std::vector<CopyLinkRate> links, double scale) {
+  SIPHON_CHECK(scale > 0, "links have a positive scale");
+  for (CopyLinkRate& link : links) {
+    if (link.rate.value == 0) continue;
+    const double rate = std::round(static_cast<double>(link.rate.value) * scale);
+    link.rate = BytesPerSecond(std::max(static_cast<int64_t>(rate), int64_t{1}));
+  }
+  return links;
+}
+
+LinkQueues QueuesOf(const CpuBackendOptions& options) {
+  return LinkQueues(Scaled(options.links, options.scale), options.chunk);
+}
+
+std::string ToString(const CopyChunk& chunk) {
+  return absl::StrCat("copy ", chunk.lane == CopyLane::kOut ? "out" : "in", ", link ",
+                      chunk.link.value, ", chunk ", chunk.number, " (", chunk.bytes.value,
+                      " bytes)");
+}
+
+}  // namespace
+
+CpuBackend::CpuBackend(CpuBackendOptions options)
+    : options_(std::move(options)), lanes_{Lane(QueuesOf(options_)), Lane(QueuesOf(options_))} {
+  for (const CopyLane lane : {CopyLane::kOut, CopyLane::kIn}) {
+    LaneOf(lane).thread = std::thread([this, lane] { Run(lane); });
+  }
+}
+
+CpuBackend::~CpuBackend() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  for (Lane& lane : lanes_) lane.wake.notify_one();
+  for (Lane& lane : lanes_) lane.thread.join();
+}
+
+CopyEvent CpuBackend::StartCopy(CopyLane lane, std::vector<CopyPart> parts) {
+  std::vector<std::vector<CopyPart>> shares(options_.links.size());
+  for (const CopyPart& part : parts) {
+    SIPHON_CHECK(part.from.size() == part.to.size(), "a part has one size");
+    const size_t link = static_cast<size_t>(part.link.value);
+    SIPHON_CHECK(link < shares.size(), "a part runs over a link of the backend");
+    if (!part.from.empty()) shares[link].push_back(part);
+  }
+  const Nanos now = options_.clock.now();
+  Lane& to = LaneOf(lane);
+  CopyEvent event;
+  {
+    const std::lock_guard lock(mutex_);
+    event = CopyEvent(started_++);
+    for (size_t link = 0; link < shares.size(); ++link) {
+      if (shares[link].empty()) continue;
+      to.queues.Add(event, CopyLinkId(static_cast<int>(link)), std::move(shares[link]), now);
+      ++pending_[event.value].shares;
+    }
+  }
+  to.wake.notify_one();
+  return event;
+}
+
+absl::StatusOr<bool> CpuBackend::TestLocked(CopyEvent event) const {
+  if (event.value < 0 || event.value >= started_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no copy has the number ", event.value, ": ", started_, " were started"));
+  }
+  const auto failed = failed_.find(event.value);
+  if (failed != failed_.end()) return failed->second;
+  return !pending_.contains(event.value);
+}
+
+absl::StatusOr<bool> CpuBackend::Test(CopyEvent event) {
+  const std::lock_guard lock(mutex_);
+  return TestLocked(event);
+}
+
+absl::Status CpuBackend::Wait(CopyEvent event) {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    const absl::StatusOr<bool> complete = TestLocked(event);
+    if (!complete.ok() || *complete) return complete.status();
+    completed_.wait(lock);
+  }
+}
+
+void CpuBackend::Run(CopyLane lane) {
+  Lane& own = LaneOf(lane);
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    const std::optional<Nanos> next = own.queues.NextTime();
+    if (!next.has_value()) {
+      own.wake.wait(lock);
+      continue;
+    }
+    const std::optional<LinkTurn> turn = own.queues.Take(options_.clock.now());
+    if (!turn.has_value()) {
+      options_.clock.wait_until(lock, own.wake, *next);
+      continue;
+    }
+    absl::Status moved;
+    if (!turn->parts.empty()) {
+      lock.unlock();
+      moved = Move(lane, *turn);
+      lock.lock();
+    }
+    if (!moved.ok()) own.queues.Cut(turn->copy, turn->time);
+    Settle(*turn, moved);
+  }
+}
+
+absl::Status CpuBackend::Move(CopyLane lane, const LinkTurn& turn) const {
+  if (options_.before_chunk != nullptr) {
+    CopyChunk chunk = {.lane = lane, .link = turn.link, .number = turn.chunk};
+    for (const CopyPart& part : turn.parts) {
+      chunk.bytes += Bytes(static_cast<int64_t>(part.from.size()));
+    }
+    const absl::Status status = options_.before_chunk(chunk);
+    if (!status.ok()) {
+      return absl::InternalError(absl::StrCat(ToString(chunk), ": ", status.message()));
+    }
+  }
+  for (const CopyPart& part : turn.parts) {
+    std::memcpy(part.to.data(), part.from.data(), part.from.size());
+  }
+  return absl::OkStatus();
+}
+
+void CpuBackend::Settle(const LinkTurn& turn, const absl::Status& moved) {
+  const auto it = pending_.find(turn.copy.value);
+  it->second.status.Update(moved);
+  if (!turn.parts.empty() || --it->second.shares > 0) return;
+  if (!it->second.status.ok()) failed_.emplace(turn.copy.value, it->second.status);
+  pending_.erase(it);
+  completed_.notify_all();
+}
+
+}  // namespace siphon

@@ -1,0 +1,97 @@
+#ifndef SIPHON_SWAP_DEVICE_CPU_BACKEND_H_
+#define SIPHON_SWAP_DEVICE_CPU_BACKEND_H_
+
+#include <array>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "planner/units.h"
+#include "swap/device/copy_clock.h"
+#include "swap/device/device_backend.h"
+#include "swap/device/link_queues.h"
+
+namespace siphon {
+
+// A chunk that is about to move.
+struct CopyChunk {
+  CopyLane lane = CopyLane::kOut;
+  CopyLinkId link;
+  int64_t number = 0;  // on that link in that lane, from 0
+  Bytes bytes;
+};
+
+struct CpuBackendOptions {
+  std::vector<CopyLinkRate> links;  // CopyLinkId is the place in here; the same in both directions
+  double scale = 1;                 // links run at their rates times this; latencies stay
+  Bytes chunk{8 << 20};             // chosen so that a link that is ready waits about 1 ms at most
+  CopyClock clock = SteadyCopyClock();
+  // For tests: called by the lane's thread before each chunk; an error fails the copy with
+  // Internal, naming lane, link and chunk, and the rest of it is left out.
+  std::function<absl::Status(const CopyChunk&)> before_chunk;
+};
+
+// Copies by two threads, one a lane, chunk by chunk in turn over all links that have something to
+// move, no link faster than its rate. A link that is through with its share of one copy goes on
+// with the next one that uses it: copies over different links overlap, and may end in another order
+// than they began. Threads sleep when there is nothing to move, and until a link may go on.
+//
+// Links know nothing of each other: switches that several share, and limits of both directions
+// together, are not held.
+//
+// Thread-safety: one thread, the worker's. The destructor ends copies that are under way after the
+// chunk that moves, and forgets the rest.
+class CpuBackend final : public DeviceBackend {
+ public:
+  // Requires: scale and chunk are positive.
+  explicit CpuBackend(CpuBackendOptions options);
+  ~CpuBackend() override;
+  CpuBackend(const CpuBackend&) = delete;
+  CpuBackend& operator=(const CpuBackend&) = delete;
+
+  // Requires: the spans of a part have one size, and its link exists. At most 2^31 in all.
+  CopyEvent StartCopy(CopyLane lane, std::vector<CopyPart> parts) override;
+  absl::StatusOr<bool> Test(CopyEvent event) override;
+  absl::Status Wait(CopyEvent event) override;
+
+ private:
+  struct Lane {
+    explicit Lane(LinkQueues empty) : queues(std::move(empty)) {}
+    LinkQueues queues;
+    std::condition_variable wake;
+    std::thread thread;
+  };
+  // A copy that is not complete.
+  struct Pending {
+    int shares = 0;  // links that still have something of it
+    absl::Status status;
+  };
+
+  Lane& LaneOf(CopyLane lane) { return lanes_[static_cast<size_t>(lane)]; }
+  void Run(CopyLane lane);
+  absl::Status Move(CopyLane lane, const LinkTurn& turn) const;
+  void Settle(const LinkTurn& turn, const absl::Status& moved)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<bool> TestLocked(CopyEvent event) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const CpuBackendOptions options_;
+  std::mutex mutex_;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  int started_ ABSL_GUARDED_BY(mutex_) = 0;  // copies; events are their numbers
+  absl::flat_hash_map<int, Pending> pending_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<int, absl::Status> failed_ ABSL_GUARDED_BY(mutex_);
+  std::condition_variable completed_;
+  std::array<Lane, 2> lanes_;  // queues guarded by mutex_
+};
+
+}  // namespace siphon
+
+#endif  // SIPHON_SWAP_DEVICE_CPU_BACKEND_H_

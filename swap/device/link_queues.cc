@@ -1,0 +1,107 @@
+#include "swap/device/link_queues.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "absl/numeric/int128.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+// Rounded up: never faster than the rate.
+Nanos TimeOf(Bytes bytes, BytesPerSecond rate) {
+  if (rate.value == 0) return Nanos(0);
+  constexpr int64_t kNanosPerSecond = 1'000'000'000;
+  const absl::int128 time =
+      (absl::int128(bytes.value) * kNanosPerSecond + rate.value - 1) / rate.value;
+  return Nanos(static_cast<int64_t>(time));
+}
+
+}  // namespace
+
+LinkQueues::LinkQueues(std::vector<CopyLinkRate> links, Bytes chunk) : chunk_(chunk) {
+  SIPHON_CHECK(chunk > Bytes(0), "chunks have bytes");
+  for (const CopyLinkRate& speed : links) links_.push_back({.speed = speed});
+}
+
+void LinkQueues::Add(CopyEvent copy, CopyLinkId link, std::vector<CopyPart> parts, Nanos now) {
+  Link& at = links_[static_cast<size_t>(link.value)];
+  at.shares.push_back({.copy = copy, .parts = std::move(parts), .added = now});
+  if (at.shares.size() == 1) Begin(at);
+}
+
+void LinkQueues::Begin(Link& link) const {
+  Share& share = link.shares.front();
+  share.begin = std::max(share.added, link.free) + link.speed.latency;
+  link.next = share.begin;
+}
+
+std::optional<LinkTurn> LinkQueues::Take(Nanos now) {
+  const auto is_through = [](const Link& link) {
+    return link.shares.front().part == link.shares.front().parts.size();
+  };
+  Link* first = nullptr;
+  for (Link& link : links_) {
+    if (link.shares.empty() || link.next > now) continue;
+    const auto order = [&](const Link& l) { return std::pair(!is_through(l), l.last_turn); };
+    if (first == nullptr || order(link) < order(*first)) first = &link;
+  }
+  if (first == nullptr) return std::nullopt;
+  first->last_turn = ++turns_;
+  Share& share = first->shares.front();
+  LinkTurn turn = {.copy = share.copy,
+                   .link = CopyLinkId(static_cast<int>(first - links_.data())),
+                   .time = first->next};
+  if (!is_through(*first)) {
+    turn.chunk = first->chunks++;
+    turn.parts = TakeChunk(share);
+    // From the sum, so that rounding does not add up.
+    first->next = share.begin + TimeOf(share.moved, first->speed.rate);
+    return turn;
+  }
+  first->free = first->next;
+  first->shares.pop_front();
+  if (!first->shares.empty()) Begin(*first);
+  return turn;
+}
+
+std::vector<CopyPart> LinkQueues::TakeChunk(Share& share) const {
+  std::vector<CopyPart> chunk;
+  size_t left = static_cast<size_t>(chunk_.value);
+  while (left > 0 && share.part < share.parts.size()) {
+    const CopyPart& part = share.parts[share.part];
+    const size_t bytes = std::min(left, part.from.size() - share.in_part);
+    chunk.push_back({part.from.subspan(share.in_part, bytes), part.to.subspan(share.in_part, bytes),
+                     part.link});
+    share.moved += Bytes(static_cast<int64_t>(bytes));
+    share.in_part += bytes;
+    left -= bytes;
+    if (share.in_part < part.from.size()) break;
+    ++share.part;
+    share.in_part = 0;
+  }
+  return chunk;
+}
+
+void LinkQueues::Cut(CopyEvent copy, Nanos now) {
+  for (Link& link : links_) {
+    for (Share& share : link.shares) {
+      if (share.copy != copy) continue;
+      share.parts.clear();
+      share.part = 0;
+      if (&share == &link.shares.front()) link.next = std::min(link.next, now);
+    }
+  }
+}
+
+std::optional<Nanos> LinkQueues::NextTime() const {
+  std::optional<Nanos> next;
+  for (const Link& link : links_) {
+    if (!link.shares.empty() && (!next.has_value() || link.next < *next)) next = link.next;
+  }
+  return next;
+}
+
+}  // namespace siphon

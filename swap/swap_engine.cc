@@ -1,0 +1,286 @@
+#include "swap/swap_engine.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "absl/hash/hash.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+// Equal within this process only.
+uint64_t Checksum(absl::Span<const std::byte> bytes) {
+  return absl::HashOf(absl::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+Bytes RoomOf(const ParkingSlot& slot) {
+  Bytes room;
+  for (const ParkingPiece& piece : slot.pieces) room += piece.bytes;
+  return room;
+}
+
+size_t Sum(const std::vector<size_t>& sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), size_t{0});
+}
+
+std::string ToString(const ParkingPlace& place) {
+  if (place.tier == Placement::kPeerSwap) return absl::StrCat("device ", place.lender.value);
+  return place.tier == Placement::kHostSwap ? "host" : "drive";
+}
+
+std::string ToString(const ParkingPiece& piece) {
+  return absl::StrCat(ToString(piece.place), " [", piece.offset.value, ", ",
+                      (piece.offset + piece.bytes).value, ")");
+}
+
+absl::Status OutOfOrder(const ParkedGroup& group, absl::string_view cannot,
+                        absl::string_view where) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(ToString(group), " cannot ", cannot, ": it is ", where));
+}
+
+absl::Status NotAsPlanned(const ParkedGroup& group, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(ToString(group), ": ", what));
+}
+
+}  // namespace
+
+std::string ToString(const ParkedGroup& group) {
+  std::string text = absl::StrCat("stage ", group.stage.value, ", group ", group.group.value);
+  if (group.microbatch != kNoMicrobatch) {
+    absl::StrAppend(&text, ", microbatch ", group.microbatch.value);
+  }
+  return text;
+}
+
+absl::string_view SwapEngine::TextOf(Where where) {
+  switch (where) {
+    case Where::kLeaving:
+      return "on its way out";
+    case Where::kAway:
+      return "away";
+    case Where::kComingBack:
+      return "on its way in";
+    case Where::kBack:
+      break;
+  }
+  return "not away";
+}
+
+SwapEngine::SwapEngine(DeviceBackend* backend, WorkerParking parking,
+                       std::map<ParkingPlace, ParkingMemory> memory, SwapCheck check)
+    : backend_(backend), parking_(std::move(parking)), memory_(std::move(memory)), check_(check) {
+  for (const auto& [place, bytes] : parking_.bytes) {
+    const auto it = memory_.find(place);
+    SIPHON_CHECK(it != memory_.end(), "every place of the layout has memory");
+    SIPHON_CHECK(static_cast<int64_t>(it->second.bytes.size()) >= bytes.value,
+                 "a place has as much memory as the layout says");
+  }
+  for (const auto& [group, slots] : parking_.slots) {
+    // The first slot is taken first.
+    std::vector<const ParkingSlot*>& free = free_slots_[group];
+    for (size_t slot = slots.size(); slot > 0; --slot) free.push_back(&slots[slot - 1]);
+  }
+}
+
+SwapEngine::Residence* SwapEngine::Find(const ParkedGroup& group) {
+  const auto it = residences_.find(group);
+  return it == residences_.end() ? nullptr : &it->second;
+}
+
+std::vector<SlotMemory> SwapEngine::MemoryOf(const ParkingSlot& slot) const {
+  std::vector<SlotMemory> pieces;
+  pieces.reserve(slot.pieces.size());
+  for (const ParkingPiece& piece : slot.pieces) {
+    const ParkingMemory& memory = memory_.at(piece.place);
+    pieces.push_back({memory.bytes.subspan(static_cast<size_t>(piece.offset.value),
+                                           static_cast<size_t>(piece.bytes.value)),
+                      memory.link});
+  }
+  return pieces;
+}
+
+void SwapEngine::CountOut(const ParkingSlot& slot, size_t bytes) {
+  Bytes left(static_cast<int64_t>(bytes));
+  for (const ParkingPiece& piece : slot.pieces) {
+    const Bytes there = std::min(left, piece.bytes);
+    if (there > Bytes(0)) bytes_out_[piece.place.tier] += there;
+    left -= there;
+  }
+}
+
+absl::Status SwapEngine::StartOut(const ParkedGroup& group,
+                                  std::vector<absl::Span<const std::byte>> tensors) {
+  const auto free = free_slots_.find({group.stage, group.group});
+  if (free == free_slots_.end()) return NotAsPlanned(group, "the plan does not park this group");
+  const Residence* const known = Find(group);
+  if (known != nullptr && known->where != Where::kBack) {
+    return OutOfOrder(group, "leave", TextOf(known->where));
+  }
+  const std::vector<ParkingSlot>& slots = parking_.slots.at(free->first);
+  size_t bytes = 0;
+  for (const absl::Span<const std::byte> tensor : tensors) bytes += tensor.size();
+  const Bytes room = RoomOf(slots.front());
+  if (static_cast<int64_t>(bytes) > room.value) {
+    return NotAsPlanned(group, absl::StrCat(tensors.size(), " tensors of ", bytes,
+                                            " bytes shall leave, planned are ", room.value));
+  }
+  if (free->second.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        ToString(group), " cannot leave: no slot is free; the plan has the group away ",
+        slots.size(), " times at once"));
+  }
+  Residence& residence = residences_[group];
+  residence.slot = free->second.back();
+  free->second.pop_back();
+  residence.sizes.clear();
+  residence.checksums.clear();
+  for (const absl::Span<const std::byte> tensor : tensors) {
+    residence.sizes.push_back(tensor.size());
+    if (check_ == SwapCheck::kFull) residence.checksums.push_back(Checksum(tensor));
+  }
+  CountOut(*residence.slot, bytes);
+  residence.event =
+      backend_->StartCopy(CopyLane::kOut, CutCopyOut(tensors, MemoryOf(*residence.slot)));
+  residence.where = Where::kLeaving;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SwapEngine::Residence*> SwapEngine::Leaving(const ParkedGroup& group) {
+  Residence* const residence = Find(group);
+  const Where where = residence == nullptr ? Where::kBack : residence->where;
+  if (where != Where::kLeaving && where != Where::kAway) {
+    return OutOfOrder(group, "be waited for on its way out", TextOf(where));
+  }
+  return residence;
+}
+
+absl::StatusOr<bool> SwapEngine::IsOut(const ParkedGroup& group) {
+  SIPHON_ASSIGN_OR_RETURN(Residence* const residence, Leaving(group));
+  if (residence->where == Where::kAway) return true;
+  const absl::StatusOr<bool> complete = backend_->Test(residence->event);
+  if (!complete.ok()) return Annotate(complete.status(), ToString(group));
+  if (*complete) residence->where = Where::kAway;
+  return *complete;
+}
+
+absl::Status SwapEngine::WaitOut(const ParkedGroup& group) {
+  SIPHON_ASSIGN_OR_RETURN(Residence* const residence, Leaving(group));
+  if (residence->where == Where::kAway) return absl::OkStatus();
+  const absl::Status complete = backend_->Wait(residence->event);
+  if (!complete.ok()) return Annotate(complete, ToString(group));
+  residence->where = Where::kAway;
+  return absl::OkStatus();
+}
+
+absl::Status SwapEngine::StartIn(const ParkedGroup& group,
+                                 std::vector<absl::Span<std::byte>> tensors) {
+  Residence* const residence = Find(group);
+  const Where where = residence == nullptr ? Where::kBack : residence->where;
+  if (where != Where::kAway) return OutOfOrder(group, "come back", TextOf(where));
+  const std::vector<size_t>& sizes = residence->sizes;
+  if (tensors.size() != sizes.size()) {
+    return NotAsPlanned(group, absl::StrCat(tensors.size(), " tensors shall come back, ",
+                                            sizes.size(), " have left"));
+  }
+  for (size_t tensor = 0; tensor < tensors.size(); ++tensor) {
+    if (tensors[tensor].data() == nullptr || tensors[tensor].size() == sizes[tensor]) continue;
+    return NotAsPlanned(
+        group, absl::StrCat("tensor ", tensor, " shall come back into ", tensors[tensor].size(),
+                            " bytes, ", sizes[tensor], " have left"));
+  }
+  residence->event =
+      backend_->StartCopy(CopyLane::kIn, CutCopyIn(MemoryOf(*residence->slot), sizes, tensors));
+  residence->back = std::move(tensors);
+  residence->where = Where::kComingBack;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SwapEngine::Residence*> SwapEngine::ComingBack(const ParkedGroup& group) {
+  Residence* const residence = Find(group);
+  if (residence == nullptr) return OutOfOrder(group, "be waited for on its way in", "not away");
+  if (residence->where != Where::kComingBack && residence->where != Where::kBack) {
+    return OutOfOrder(group, "be waited for on its way in", TextOf(residence->where));
+  }
+  return residence;
+}
+
+absl::StatusOr<bool> SwapEngine::IsIn(const ParkedGroup& group) {
+  SIPHON_ASSIGN_OR_RETURN(Residence* const residence, ComingBack(group));
+  if (residence->where == Where::kBack) return true;
+  const absl::StatusOr<bool> complete = backend_->Test(residence->event);
+  if (!complete.ok()) return Annotate(complete.status(), ToString(group));
+  if (!*complete) return false;
+  SIPHON_RETURN_IF_ERROR(FinishIn(group, *residence));
+  return true;
+}
+
+absl::Status SwapEngine::WaitIn(const ParkedGroup& group) {
+  SIPHON_ASSIGN_OR_RETURN(Residence* const residence, ComingBack(group));
+  if (residence->where == Where::kBack) return absl::OkStatus();
+  const absl::Status complete = backend_->Wait(residence->event);
+  if (!complete.ok()) return Annotate(complete, ToString(group));
+  return FinishIn(group, *residence);
+}
+
+absl::Status SwapEngine::FinishIn(const ParkedGroup& group, Residence& residence) {
+  SIPHON_RETURN_IF_ERROR(CheckBack(group, residence));
+  free_slots_.at({group.stage, group.group}).push_back(residence.slot);
+  residence.slot = nullptr;
+  residence.where = Where::kBack;
+  return absl::OkStatus();
+}
+
+absl::Status SwapEngine::CheckBack(const ParkedGroup& group, const Residence& residence) const {
+  if (check_ != SwapCheck::kFull) return absl::OkStatus();
+  for (size_t tensor = 0; tensor < residence.back.size(); ++tensor) {
+    const absl::Span<std::byte> bytes = residence.back[tensor];
+    if (bytes.data() == nullptr || Checksum(bytes) == residence.checksums[tensor]) continue;
+    return absl::DataLossError(absl::StrCat(ToString(group), ": tensor ", tensor, " (",
+                                            bytes.size(), " bytes) came back changed"));
+  }
+  return absl::OkStatus();
+}
+
+bool SwapEngine::IsAway(const ParkedGroup& group) const {
+  const auto it = residences_.find(group);
+  return it != residences_.end() && it->second.where != Where::kBack;
+}
+
+std::map<Placement, Bytes> SwapEngine::TakeBytesOut() { return std::exchange(bytes_out_, {}); }
+
+absl::Status SwapEngine::CheckNothingAway() const {
+  if (check_ == SwapCheck::kOff) return absl::OkStatus();
+  const std::string left = Table();
+  if (!left.empty()) return absl::InternalError(absl::StrCat("still away:\n", left));
+  for (const auto& [group, slots] : parking_.slots) {
+    const size_t free = free_slots_.at(group).size();
+    if (free == slots.size()) continue;
+    return absl::InternalError(absl::StrCat("stage ", group.first.value, ", group ",
+                                            group.second.value, ": nothing is away, but ", free,
+                                            " of ", slots.size(), " slots are free"));
+  }
+  return absl::OkStatus();
+}
+
+std::string SwapEngine::Table() const {
+  std::string table;
+  for (const auto& [group, residence] : residences_) {
+    if (residence.where == Where::kBack) continue;
+    const auto append_piece = [](std::string* text, const ParkingPiece& piece) {
+      absl::StrAppend(text, ToString(piece));
+    };
+    absl::StrAppend(&table, ToString(group), ": ", TextOf(residence.where), ", ",
+                    residence.sizes.size(), " tensors, ", Sum(residence.sizes), " of ",
+                    RoomOf(*residence.slot).value,
+                    " bytes: ", absl::StrJoin(residence.slot->pieces, ", ", append_piece), "\n");
+  }
+  return table;
+}
+
+}  // namespace siphon
