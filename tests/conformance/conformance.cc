@@ -39,17 +39,33 @@ void Train(const Job& job, const reference::AccumulationOrders& accumulation, Ex
   expected.second_moments = trainer.SecondMoments();
 }
 
-// All activations of all stages are dropped, in runs of at most so many layers.
-MemoryPlan DropInRunsOf(int layers, const StagePartition& partition) {
+// More than any group of the tiny models saves.
+constexpr Bytes kGroupBytes{1 << 20};
+
+std::vector<Stripe> StripesFor(WorkerId owner, int workers) {
+  std::vector<LenderWeight> lenders;
+  for (int device = 0; device < std::max(workers, 3); ++device) {
+    if (device != owner.value) lenders.push_back({DeviceId(device), device + 1});
+  }
+  return CutStripes(kGroupBytes, lenders, Bytes(64));
+}
+
+// The activations of all stages, in runs of at most so many layers.
+MemoryPlan LeaveInRuns(const Job& job, const StagePartition& partition, const Schedule& schedule) {
   MemoryPlan memory;
-  for (const StageRange& stage : partition.stages) {
+  size_t turn = 0;
+  for (size_t stage = 0; stage < partition.stages.size(); ++stage) {
+    const StageRange& range = partition.stages[stage];
     StagePlan& plan = memory.stages.emplace_back();
-    for (int begin = stage.begin; begin < stage.end; begin += layers) {
-      plan.groups.push_back({.group = {.layers = {begin, std::min(begin + layers, stage.end)},
-                                       .bytes = Bytes(2),
-                                       .input = Bytes(1),
-                                       .recompute = Nanos(1)},
-                             .choice = {.placement = Placement::kRecompute}});
+    for (int begin = range.begin; begin < range.end; begin += job.leaving_run) {
+      PlannedGroup& planned = plan.groups.emplace_back();
+      planned.group = {.layers = {begin, std::min(begin + job.leaving_run, range.end)},
+                       .bytes = kGroupBytes,
+                       .input = Bytes(1),
+                       .recompute = Nanos(1)};
+      planned.choice.placement = job.leaving[turn++ % job.leaving.size()];
+      if (planned.choice.placement != Placement::kPeerSwap) continue;
+      planned.choice.stripes = StripesFor(schedule.worker_of_stage[stage], WorkerCount(schedule));
     }
   }
   return memory;
@@ -58,12 +74,21 @@ MemoryPlan DropInRunsOf(int layers, const StagePartition& partition) {
 absl::StatusOr<TrainingPlan> PlanOf(const Job& job, const ModelSpec& spec,
                                     const StagePartition& partition, const Schedule& compute_only) {
   SIPHON_ASSIGN_OR_RETURN(TrainingPlan plan, PlanAround(spec, partition, compute_only));
-  if (job.dropped_run == 0) return plan;
-  plan.memory = DropInRunsOf(job.dropped_run, partition);
+  if (job.leaving_run == 0) return plan;
+  plan.memory = LeaveInRuns(job, partition, plan.training);
   const std::vector<DirectBackward> direct(partition.stages.size(), DirectBackward::kDrop);
   SIPHON_ASSIGN_OR_RETURN(
       plan.training, LowerMemoryPlan(std::move(plan.training), plan.memory, {.direct = direct}));
   return plan;
+}
+
+bool LetsActivationsLeave(const Schedule& schedule) {
+  for (const std::vector<Action>& program : schedule.programs) {
+    for (const Action& action : program) {
+      if (action.kind == ActionKind::kDrop || action.kind == ActionKind::kSwapOut) return true;
+    }
+  }
+  return false;
 }
 
 void ExpectSameSteps(const Expected& expected, const TrainingPlan& plan,
@@ -119,6 +144,7 @@ void ExpectSameBits(const Job& job, const Expected& expected, const StagePartiti
                     const Schedule& compute_only) {
   const auto plan = PlanOf(job, expected.spec, partition, compute_only);
   ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(LetsActivationsLeave(plan->training), job.leaving_run > 0);
   const auto result = RunPipeline(job.model, *plan, expected.batches.steps,
                                   {.seed = job.seed,
                                    .optimizer = job.optimizer,

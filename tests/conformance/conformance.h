@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/memory_plan.h"
 #include "planner/model_spec.h"
 #include "planner/schedule.h"
 #include "planner/stage_partition.h"
@@ -24,8 +25,11 @@ struct Job {
   // Well below the gradient norms of the tiny models (about 1), so that every step is clipped.
   double clip_norm = 0.25;
   int threads = 1;
-  // Layers of a stage whose activations are dropped together, and computed again; 0: all are kept.
-  int dropped_run = 0;
+  // Layers of a stage whose activations leave together; 0: all are kept.
+  int leaving_run = 0;
+  // Where those groups go, in turn; all but kKeep, kRecompute and kHostSwap striped over the
+  // devices of all other workers (a worker that is alone has two lenders).
+  std::vector<Placement> leaving = {Placement::kRecompute};
 };
 
 // What the reference makes of a job.

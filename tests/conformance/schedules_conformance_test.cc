@@ -43,16 +43,24 @@ class References {
   std::map<Key, Expected> expected_;
 };
 
+// Of a job: which activations are not kept.
+struct Leaving {
+  int run = 0;
+  std::vector<Placement> placements;
+};
+
 // As many layers as stages, but at least 8, so that smaller pipelines have several a stage.
 void ExpectSameBitsAs(const std::string& model, const ScheduleEntry& entry,
-                      const Schedule& schedule, References& references, int dropped_run = 0) {
+                      const Schedule& schedule, References& references,
+                      const Leaving& leaving = {}) {
   SCOPED_TRACE(testing::Message() << WorkerCount(schedule) << " workers, " << StageCount(schedule)
                                   << " stages, " << schedule.microbatches << " microbatches");
   Job job{.model = ModelNamed(model, std::max(StageCount(schedule), 8) - 2),
           .microbatches = schedule.microbatches,
           .steps = 2,
           .clip_norm = 0.05,
-          .dropped_run = dropped_run};
+          .leaving_run = leaving.run,
+          .leaving = leaving.placements};
   if (entry.update == WeightUpdate::kJustInTime) job.clip_norm = 0;
   const auto spec = BuildModelSpec(job.model);
   ASSERT_TRUE(spec.ok()) << spec.status();
@@ -79,7 +87,27 @@ std::vector<std::vector<int>> MicrobatchChoices(int workers) {
   return {{2 * workers}, {workers + 1, 2 * workers + 1, 3 * workers + 1, 1}};
 }
 
-class ScheduleConformance : public testing::TestWithParam<std::string> {};
+class ScheduleConformance : public testing::TestWithParam<std::string> {
+ protected:
+  // Layer by layer, and a stage of several layers in runs of two, which cut it unevenly.
+  void ExpectSameBitsWhereActivationsLeave(const std::vector<Placement>& placements) {
+    const auto entry = FindSchedule(GetParam());
+    ASSERT_TRUE(entry.ok()) << entry.status();
+    for (const char* model : {"gpt_tied_dropout", "bert_tied_dropout", "mlp_dropout"}) {
+      SCOPED_TRACE(model);
+      References references;
+      for (const int run : {1, 2}) {
+        std::optional<Schedule> schedule;
+        for (const int workers : {2, 1}) {
+          if (schedule.has_value()) break;
+          schedule = FirstTaken(*entry, {.workers = workers, .chunks = entry->chunks}, {4, 5, 6});
+        }
+        ASSERT_TRUE(schedule.has_value());
+        ExpectSameBitsAs(model, *entry, *schedule, references, {run, placements});
+      }
+    }
+  }
+};
 
 TEST_P(ScheduleConformance, TrainsLikeOneProcessInEveryShape) {
   const auto entry = FindSchedule(GetParam());
@@ -118,23 +146,22 @@ TEST_P(ScheduleConformance, TrainsEveryKindOfModelLikeOneProcess) {
   }
 }
 
-// Layer by layer, and a stage of several layers in runs of two, which cut it unevenly.
 TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenActivationsAreComputedAgain) {
-  const auto entry = FindSchedule(GetParam());
-  ASSERT_TRUE(entry.ok()) << entry.status();
-  for (const char* model : {"gpt_tied_dropout", "bert_tied_dropout", "mlp_dropout"}) {
-    SCOPED_TRACE(model);
-    References references;
-    for (const int run : {1, 2}) {
-      std::optional<Schedule> schedule;
-      for (const int workers : {2, 1}) {
-        if (schedule.has_value()) break;
-        schedule = FirstTaken(*entry, {.workers = workers, .chunks = entry->chunks}, {4, 5, 6});
-      }
-      ASSERT_TRUE(schedule.has_value());
-      ExpectSameBitsAs(model, *entry, *schedule, references, run);
-    }
-  }
+  ExpectSameBitsWhereActivationsLeave({Placement::kRecompute});
+}
+
+TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenActivationsGoToTheHost) {
+  ExpectSameBitsWhereActivationsLeave({Placement::kHostSwap});
+}
+
+TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenActivationsGoToOtherDevices) {
+  ExpectSameBitsWhereActivationsLeave({Placement::kPeerSwap});
+}
+
+TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenActivationsGoEverywhere) {
+  ExpectSameBitsWhereActivationsLeave({Placement::kPeerSwap, Placement::kRecompute,
+                                       Placement::kHostSwap, Placement::kPeerSwap,
+                                       Placement::kKeep});
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, ScheduleConformance, testing::ValuesIn(LiveScheduleNames()),

@@ -1,6 +1,8 @@
 #include "tests/pipeline/fake_job.h"
 
+#include <gtest/gtest.h>
 #include <atomic>
+
 #include <map>
 #include <utility>
 
@@ -18,8 +20,12 @@ RingLayout LayOutJobRings(const WorkerLayout& layout) {
 // Activations of each of a stage's two layers, and the parameters of both.
 StagePlan GroupsOf(const StageRange& layers) {
   const int second = layers.begin + 1;
-  return {.groups = {{.group = {.kind = GroupKind::kActivations, .layers = {layers.begin, second}}},
-                     {.group = {.kind = GroupKind::kActivations, .layers = {second, layers.end}}},
+  const Bytes saved(8 * sizeof(float));
+  return {.groups = {{.group = {.layers = {layers.begin, second}, .bytes = saved},
+                      .choice = {.placement = Placement::kHostSwap}},
+                     {.group = {.layers = {second, layers.end}, .bytes = saved},
+                      .choice = {.placement = Placement::kPeerSwap,
+                                 .stripes = {{DeviceId(5), Bytes(18)}, {DeviceId(6), Bytes(14)}}}},
                      {.group = {.kind = GroupKind::kParameters, .layers = layers}}}};
 }
 
@@ -33,7 +39,7 @@ struct FakeJob::Shared {
 };
 
 FakeJob::FakeJob(const Schedule& schedule, std::vector<SharedParameter> shared,
-                 JobTransport transport)
+                 JobTransport transport, const Schedule* lowered)
     : shared_(std::make_unique<Shared>()) {
   const int stages = StageCount(schedule);
   const int workers = WorkerCount(schedule);
@@ -51,6 +57,11 @@ FakeJob::FakeJob(const Schedule& schedule, std::vector<SharedParameter> shared,
   job_ = transport == JobTransport::kInProcess
              ? MakeInProcessJob(workers, check)
              : MakeRingJob(workers, LayOutJobRings(layout_), check);
+  if (lowered != nullptr) {
+    const auto laid_out = LayOutParking(layout_.memory, *lowered);
+    EXPECT_TRUE(laid_out.ok()) << laid_out.status();
+    for (const WorkerParking& parking : *laid_out) parkings_.emplace_back(parking);
+  }
   for (int worker = 0; worker < workers; ++worker) {
     std::map<StageId, StageCompute*> held;
     for (const StageId stage : StagesOf(schedule, WorkerId(worker))) {
@@ -65,7 +76,8 @@ FakeJob::FakeJob(const Schedule& schedule, std::vector<SharedParameter> shared,
     };
     workers_.push_back(std::make_unique<StageWorker>(
         WorkerId(worker), layout_, std::move(held),
-        job_.transports[static_cast<size_t>(worker)].get(), /*swaps=*/nullptr, observer));
+        job_.transports[static_cast<size_t>(worker)].get(),
+        parkings_.empty() ? nullptr : parkings_[static_cast<size_t>(worker)].engine(), observer));
   }
 }
 

@@ -11,6 +11,7 @@
 #include "planner/schedule.h"
 #include "tests/pipeline/fake_stage.h"
 #include "tests/pipeline/transport/thread_worlds.h"
+#include "tests/support/in_process_parking.h"
 
 namespace siphon {
 
@@ -21,7 +22,10 @@ enum class JobTransport { kInProcess, kRing };
 // fails, the liveness check of the others says so.
 class FakeJob {
  public:
-  FakeJob(const Schedule& schedule, std::vector<SharedParameter> shared, JobTransport transport);
+  // `lowered`: what the job will run, where that moves tensors: the first group goes to the host,
+  // the second to devices 5 and 6.
+  FakeJob(const Schedule& schedule, std::vector<SharedParameter> shared, JobTransport transport,
+          const Schedule* lowered = nullptr);
   ~FakeJob();
 
   // Runs each worker's program; element w is worker w's result.
@@ -40,6 +44,7 @@ class FakeJob {
   std::vector<std::unique_ptr<FakeStage>> stages_;
   std::unique_ptr<Shared> shared_;
   ThreadJob job_;
+  std::vector<InProcessParking> parkings_;  // empty: nothing moves
   std::vector<std::unique_ptr<StageWorker>> workers_;
 };
 

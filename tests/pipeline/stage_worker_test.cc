@@ -339,6 +339,67 @@ TEST_P(StageWorkerOn, DroppedActivationsAreThoseOfTheGroup) {
   EXPECT_EQ(job.stage(1).memory_calls(), (std::vector<std::string>{"drop 1 [2, 3)"}));
 }
 
+// Everything leaves and comes back, in every legal order of the actions; the fake stage looks at
+// what it gets back.
+TEST_P(StageWorkerOn, GroupsComeBackAsTheyLeft) {
+  const Schedule schedule = Parse("0F0 0F1 0B1 0B0\n1F0 1B0 1F1 1B1\n");
+  Schedule lowered = LowerForTraining(schedule, {});
+  Insert(lowered, "0F0", "0SWAP_OUT0.0");
+  Insert(lowered, "0F0", "0SWAP_OUT0.1");
+  Insert(lowered, "0F1", "0SWAP_OUT_END0.0");
+  Insert(lowered, "0F1", "0SWAP_OUT_END0.1");
+  Insert(lowered, "0B1", "0SWAP_OUT1.1");  // behind its forward
+  Insert(lowered, "0B1", "0SWAP_OUT_END1.1");
+  Insert(lowered, "0B1", "0SWAP_IN0.0");  // the first to leave comes back first
+  Insert(lowered, "0B1", "0SWAP_IN1.1");
+  Insert(lowered, "0B0", "0SWAP_IN0.1");
+  Insert(lowered, "0B0", "0SWAP_IN_END0.1");
+  FakeJob job(schedule, {}, GetParam(), &lowered);
+  for (int step = 0; step < 3; ++step) {
+    const auto results = job.Run(lowered, StepMode::kTrain, {.clip_norm = 2});
+    for (const auto& result : results) {
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_EQ(result->losses, (std::vector<float>{ExpectedLoss(2, 0), ExpectedLoss(2, 1)}));
+    }
+    EXPECT_EQ(results[0]->swapped_out,
+              (std::map<Placement, Bytes>{{Placement::kHostSwap, Bytes(32)},
+                                          {Placement::kPeerSwap, Bytes(64)}}));
+    EXPECT_EQ(results[1]->swapped_out, (std::map<Placement, Bytes>{}));
+  }
+}
+
+TEST(StageWorker, NamesWhatIsWrongWithASwap) {
+  const Schedule shape = Parse("0F0 0F1 0B1 0B0 1F0 1F1 1B1 1B0\n");
+  const std::string whole =
+      "0F0 1F0 0SWAP_OUT0.0 0SWAP_OUT_END0.0 0SWAP_IN0.0 1B0 0B0";  // nothing is wrong with it
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"0F0 0SWAP_OUT_END0.0 0SWAP_OUT0.0", "worker 0 action 1 0SWAP_OUT_END0.0: "},
+      {"0F0 0SWAP_OUT0.0 0SWAP_OUT0.0", "worker 0 action 2 0SWAP_OUT0.0: "},
+      {"0F0 0SWAP_OUT0.0 0SWAP_IN0.0", "worker 0 action 2 0SWAP_IN0.0: "},
+      {"0F0 0SWAP_OUT0.0 0SWAP_OUT_END0.0 0SWAP_IN_END0.0", "worker 0 action 3 0SWAP_IN_END0.0: "},
+      {"0F0 1F0 0SWAP_OUT0.0 0SWAP_OUT_END0.0 1B0 0B0", "worker 0 action 5 0B0: "},
+      {"0F0 1F0 0SWAP_OUT0.0 0SWAP_OUT_END0.0 1B0", "worker 0 after its last action: "},
+      {"0F0 0SWAP_IN0.0",
+       "worker 0 action 1 0SWAP_IN0.0: no SWAP_OUT of stage 0, group 0, microbatch 0 stands in "
+       "this "
+       "program"},
+      {"0F0 0SWAP_OUT0.2",
+       "worker 0 begin of the step: group 2 of stage 0 holds parameters; workers move and compute "
+       "again activations only"},
+      {"0F0 0SWAP_OUT0",
+       "worker 0 begin of the step: workers move, drop and compute again the activations of a "
+       "group, "
+       "not of a whole stage"}};
+  const Schedule lowered = Parse(whole + "\n");
+  FakeJob good(shape, {}, JobTransport::kInProcess, &lowered);
+  EXPECT_TRUE(good.Run(lowered, StepMode::kTrain, {})[0].ok());
+  for (const auto& [program, message] : cases) {
+    FakeJob job(shape, {}, JobTransport::kInProcess, &lowered);
+    const auto result = job.Run(Parse(program + "\n"), StepMode::kTrain, {})[0];
+    EXPECT_THAT(std::string(result.status().message()), ::testing::StartsWith(message)) << program;
+  }
+}
+
 struct BadProgram {
   std::string name;
   std::string programs;  // one worker and two stages, or two workers
@@ -367,20 +428,21 @@ TEST(StageWorker, NamesWhatIsWrongWithAProgram) {
       {"asynchronous", "0F0 1F0 1B0 1UPDATE0",
        "worker 0 action 3 1UPDATE0: the program changes weights in the middle of a step, which "
        "needs weight versions; workers hold one version of their weights"},
-      {"swapping", "0F0 0SWAP_OUT0",
-       "worker 0 action 1 0SWAP_OUT0: the program moves tensors; workers can drop activations and "
-       "compute them again, but not move anything"},
+      {"swapping", "0F0 0SWAP_OUT0.0",
+       "worker 0 begin of the step: the program moves tensors, and this worker was given no place "
+       "to "
+       "park them"},
       {"dropped late", "0F0 0DROP0.0", "worker 0 action 1 0DROP0.0: forward is done"},
       {"a whole stage", "0F0 0DROP0",
-       "worker 0 action 1 0DROP0: workers drop and compute again the activations of a group, not "
-       "of a whole stage"},
+       "worker 0 action 1 0DROP0: workers move, drop and compute again the activations of a group, "
+       "not of a whole stage"},
       {"computed again", "0F0 0RECOMPUTE0.1",
        "worker 0 action 1 0RECOMPUTE0.1: nothing was dropped"},
       {"unknown group", "0DROP0.3",
        "worker 0 action 0 0DROP0.3: the memory plan has no group 3 of stage 0"},
       {"parameters", "0DROP0.2",
-       "worker 0 action 0 0DROP0.2: group 2 of stage 0 holds parameters, which cannot be computed "
-       "again"},
+       "worker 0 action 0 0DROP0.2: group 2 of stage 0 holds parameters; workers move and compute "
+       "again activations only"},
       {"nothing shared", "0F0 1F0 1B0 0B0 0REDUCE_GRAD",
        "worker 0 action 4 0REDUCE_GRAD: stage 0 shares no parameter, or its shared gradients were "
        "added already"},

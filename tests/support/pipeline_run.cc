@@ -15,6 +15,7 @@
 #include "planner/lower_schedule.h"
 #include "planner/status.h"
 #include "planner/validate_schedule.h"
+#include "tests/support/in_process_parking.h"
 
 namespace siphon {
 namespace {
@@ -72,7 +73,10 @@ absl::Status RunWorker(const Job& job, WorkerId me, Transport* transport, Worker
                                            job.settings.optimizer));
     stages[stage] = outcome.stages[stage].get();
   }
-  StageWorker worker(me, job.layout, stages, transport, /*swaps=*/nullptr, {});
+  SIPHON_ASSIGN_OR_RETURN(const std::vector<WorkerParking> parking,
+                          LayOutParking(job.plan.memory, job.plan.training));
+  InProcessParking parked(parking[me.value]);
+  StageWorker worker(me, job.layout, stages, transport, parked.engine(), {});
   for (size_t step = 0; step < job.steps.size(); ++step) {
     const StepEnd end{.update = static_cast<int64_t>(step) + 1,
                       .learning_rate = job.settings.learning_rates[step],

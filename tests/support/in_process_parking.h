@@ -1,0 +1,31 @@
+#ifndef SIPHON_TESTS_SUPPORT_IN_PROCESS_PARKING_H_
+#define SIPHON_TESTS_SUPPORT_IN_PROCESS_PARKING_H_
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "planner/ids.h"
+#include "swap/device/device_backend.h"
+#include "swap/parking_layout.h"
+#include "swap/swap_engine.h"
+
+namespace siphon {
+
+// What one worker of a test needs to move tensors: memory at every place of its layout, threads
+// that copy, and an engine that checks all that it moves.
+class InProcessParking {
+ public:
+  explicit InProcessParking(const WorkerParking& parking);
+  SwapEngine* engine() { return engine_.get(); }
+
+ private:
+  std::map<ParkingPlace, std::vector<std::byte>> memory_;
+  std::unique_ptr<DeviceBackend> backend_;
+  std::unique_ptr<SwapEngine> engine_;
+};
+
+}  // namespace siphon
+
+#endif  // SIPHON_TESTS_SUPPORT_IN_PROCESS_PARKING_H_
