@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "pipeline/torch/tensor_bytes.h"
 #include "planner/status.h"
 #include "swap/memory_ledger.h"
 
@@ -13,6 +14,7 @@ namespace siphon {
 struct SavedMemory {
   c10::Storage storage;         // empty when no operator needs it any more
   size_t views = 0;             // saved tensors on it
+  size_t leaves = 0;            // graphs that begin with it
   const void* group = nullptr;  // CollectedLayers::Group that it goes with; null: it stays
   bool away = false;
 };
@@ -24,7 +26,7 @@ std::string TextOf(StageRange layers) {
 }
 
 // A tensor as an operator holds it: a view on memory that may be away meanwhile.
-class SavedView final : public SavedTensor {
+class SavedView final : public HeldTensor {
  public:
   SavedView(at::Tensor tensor, std::shared_ptr<SavedMemory> memory)
       : tensor_(std::move(tensor)), memory_(std::move(memory)) {
@@ -52,9 +54,9 @@ absl::Span<std::byte> SpanOf(const SavedMemory& memory) {
   return {static_cast<std::byte*>(memory.storage.mutable_data()), memory.storage.nbytes()};
 }
 
-// Only views hold it, and the books.
-bool IsHeldByViewsOnly(const SavedMemory& memory) {
-  return memory.storage.use_count() == memory.views + 1;
+// Only graphs hold it, and the books.
+bool IsHeldByGraphsOnly(const SavedMemory& memory) {
+  return memory.storage.use_count() == memory.views + memory.leaves + 1;
 }
 
 }  // namespace
@@ -83,11 +85,12 @@ class CollectedLayers::Sink final : public SavedTensorSink {
     }
   }
 
-  std::unique_ptr<SavedTensor> Save(at::Tensor tensor) override {
+  std::unique_ptr<HeldTensor> Save(at::Tensor tensor) override {
     const c10::Storage& storage = tensor.storage();
     const c10::StorageImpl* key = storage.unsafeGetStorageImpl();
-    // What has no allocator is memory of somebody else: the data.
-    if (parameters_.contains(key) || storage.allocator() == nullptr || storage.nbytes() == 0) {
+    // What has no allocator is memory of somebody else: the data. Single numbers are not worth it.
+    if (parameters_.contains(key) || storage.allocator() == nullptr ||
+        storage.nbytes() < kTensorAlignment) {
       return std::make_unique<SavedView>(std::move(tensor), nullptr);
     }
     std::shared_ptr<SavedMemory>& memory = books_->memory_[key];
@@ -138,6 +141,11 @@ SavedTensorSink* CollectedLayers::SinkOf(int layer, const std::vector<at::Tensor
   return sink_.get();
 }
 
+void CollectedLayers::HeldByGraph(const at::Tensor& input) {
+  const auto found = memory_.find(input.storage().unsafeGetStorageImpl());
+  if (found != memory_.end() && found->second->views > 0) ++found->second->leaves;
+}
+
 std::vector<StageRange> CollectedLayers::Complete(int layer, const std::vector<at::Tensor>& outputs,
                                                   bool is_last) {
   std::set<const c10::StorageImpl*> passed_on;
@@ -159,7 +167,7 @@ std::vector<StageRange> CollectedLayers::Complete(int layer, const std::vector<a
       if (waits) continue;
     } else {  // behind the layer that has taken the output, whoever saved it
       for (const auto& each : group->memory) {
-        if (!IsHeldByViewsOnly(*each)) each->group = nullptr;
+        if (!IsHeldByGraphsOnly(*each)) each->group = nullptr;
       }
       group->KeepOwn();
     }
@@ -204,7 +212,7 @@ void CollectedLayers::RetryFree() {
     group->wants_free = false;
     for (const auto& each : group->memory) {
       if (each->away || each->views == 0) continue;
-      if (!IsHeldByViewsOnly(*each)) {
+      if (!IsHeldByGraphsOnly(*each)) {
         group->wants_free = true;
         continue;
       }

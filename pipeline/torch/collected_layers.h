@@ -45,6 +45,8 @@ class CollectedLayers {
   // For the forward pass of a layer, in a group or not: where its saved tensors go; null while
   // there are no groups. `parameters` are the layer's; the sink holds until the next call.
   SavedTensorSink* SinkOf(int layer, const std::vector<at::Tensor>& parameters);
+  // A graph that is kept holds this layer input beside what it saved.
+  void HeldByGraph(const at::Tensor& input);
   // The forward pass of `layer` is done. The groups that it completes, ascending: one whose last
   // layer it is, unless the layer behind takes an output that the group has saved; such a one is
   // complete behind that layer. `is_last`: of the stage.

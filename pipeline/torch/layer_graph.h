@@ -22,6 +22,9 @@ class LayerGraph {
     std::vector<at::Tensor> parameters;  // contiguous
   };
 
+  // Whether the graph keeps that input's memory, saved or not: its leaf does.
+  bool HoldsInput(size_t input) const { return inputs_[input].edge.is_valid(); }
+
   LayerGraph() = default;
   LayerGraph(LayerGraph&&) = default;
   LayerGraph& operator=(LayerGraph&&) = default;

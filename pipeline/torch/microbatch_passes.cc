@@ -42,7 +42,12 @@ absl::StatusOr<std::vector<at::Tensor>> MicrobatchPasses::ForwardLayer(
   absl::StatusOr<LayerPass> pass =
       layers_->Forward(layer, microbatch_, parameters_->OfLayer(layer), inputs);
   if (!pass.ok()) return Annotate(pass.status(), LayerPlace(layer));
-  if (layers_->IsTraining()) kept_.Keep(layer, inputs, std::move(pass->graph));
+  if (layers_->IsTraining()) {
+    for (size_t input = 0; input < inputs.size() && kept_.FindDropped(layer) == nullptr; ++input) {
+      if (pass->graph.HoldsInput(input)) collected_.HeldByGraph(inputs[input]);
+    }
+    kept_.Keep(layer, inputs, std::move(pass->graph));
+  }
   return std::move(pass->outputs);
 }
 

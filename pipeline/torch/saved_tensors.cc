@@ -7,14 +7,14 @@
 namespace siphon {
 namespace {
 
-class Discarded final : public SavedTensor {
+class Discarded final : public HeldTensor {
  public:
   at::Tensor Restore() override { TORCH_CHECK(false, "the graph of a dropped layer was run"); }
 };
 
 class DiscardingSink final : public SavedTensorSink {
  public:
-  std::unique_ptr<SavedTensor> Save(at::Tensor /*tensor*/) override {
+  std::unique_ptr<HeldTensor> Save(at::Tensor /*tensor*/) override {
     return std::make_unique<Discarded>();
   }
 };
@@ -37,7 +37,7 @@ class SinkHooks final : public torch::autograd::SavedVariableHooks {
 
  private:
   SavedTensorSink* const sink_;  // while tensors are saved
-  std::unique_ptr<SavedTensor> saved_;
+  std::unique_ptr<HeldTensor> saved_;
 };
 
 class HookEngine final : public torch::autograd::Engine {

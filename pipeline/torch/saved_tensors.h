@@ -13,9 +13,9 @@ namespace siphon {
 // keeps them.
 
 // A saved tensor as its operator holds it: destroyed when the operator needs it no more.
-class SavedTensor {
+class HeldTensor {
  public:
-  virtual ~SavedTensor() = default;
+  virtual ~HeldTensor() = default;
   // The tensor, with the memory and strides that it had. Throws as LibTorch does.
   virtual at::Tensor Restore() = 0;
 };
@@ -24,7 +24,7 @@ class SavedTensorSink {
  public:
   virtual ~SavedTensorSink() = default;
   // Takes a tensor, without history, that an operator saves. Never null.
-  virtual std::unique_ptr<SavedTensor> Save(at::Tensor tensor) = 0;
+  virtual std::unique_ptr<HeldTensor> Save(at::Tensor tensor) = 0;
 };
 
 // While it lives, operators on this thread let go of what they would save. A forward pass then

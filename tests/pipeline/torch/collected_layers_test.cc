@@ -1,0 +1,127 @@
+// What collected layers save, byte for byte, against what models say of themselves.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "pipeline/torch/call_torch.h"
+#include "pipeline/torch/collected_layers.h"
+#include "pipeline/torch/counting_allocator.h"
+#include "pipeline/torch/layers.h"
+#include "pipeline/torch/torch_stage.h"
+#include "tests/pipeline/torch/stage_harness.h"
+
+namespace siphon {
+namespace {
+
+using testing::TinyGpt;
+using testing::TokenBatch;
+
+constexpr int64_t kSamples = 2;
+
+// Keeps to itself; a test looks at what the stage has saved.
+class Watcher final : public PassWatch {
+ public:
+  void BeginRecompute(MicrobatchId, StageRange) override {}
+  void EndRecompute() override {}
+  absl::Status Saved(MicrobatchId, StageRange layers) override {
+    saved.push_back(layers);
+    return absl::OkStatus();
+  }
+  absl::Status Need(MicrobatchId, StageRange layers) override {
+    needed.push_back(layers);
+    return absl::OkStatus();
+  }
+  std::vector<StageRange> saved;
+  std::vector<StageRange> needed;
+};
+
+Bytes Sum(const TensorSpans& spans) {
+  Bytes sum;
+  for (const auto& span : spans) sum += Bytes(static_cast<int64_t>(span.size()));
+  return sum;
+}
+
+bool Saves(const LayerSpec& layer, SavedStorage storage) {
+  for (const SavedTensorSpec& saved : layer.memory->saved) {
+    if (saved.storage == storage) return true;
+  }
+  return false;
+}
+
+// Of the layers as one stage. What a layer puts out and the next saves as well is the next one's.
+Bytes ExpectedBytes(const ModelSpec& model, int layer) {
+  const LayerSpec& spec = model.layers[layer];
+  const int next = layer + 1;
+  const bool next_saves_too = next < static_cast<int>(model.layers.size()) &&
+                              Saves(model.layers[next], SavedStorage::kInput);
+  Bytes expected;
+  for (const SavedTensorSpec& saved : spec.memory->saved) {
+    const bool data = saved.storage == SavedStorage::kInput && layer == 0;
+    const bool of_next = saved.storage == SavedStorage::kOutput && next_saves_too;
+    if (!data && !of_next) expected += SizeOf(Batched(saved.sample, kSamples));
+  }
+  return expected;
+}
+
+class CollectedBytes : public ::testing::TestWithParam<std::string> {
+ protected:
+  static void SetUpTestSuite() { InstallCountingAllocator(); }
+};
+
+TEST_P(CollectedBytes, AreThoseThatTheModelNames) {
+  SetTorchThreads(1);
+  for (const double dropout : {0.0, 0.1}) {
+    ModelOptions options = TinyGpt();
+    options.kind = GetParam();
+    options.dropout = dropout;
+    const auto model = BuildModel(options);
+    ASSERT_TRUE(model.ok()) << model.status();
+    const int layers = static_cast<int>(model->spec.layers.size());
+    const auto ledger = std::make_shared<MemoryLedger>(Bytes(0));
+    const LedgerScope scope(ledger);
+    const auto stage = MakeTorchStage(*model, testing::CutEvenly(layers, 1), StageId(0), 3, {});
+    ASSERT_TRUE(stage.ok()) << stage.status();
+    const TokenBatch batch(model->spec, 2, kSamples, 5);
+    const StepInputs inputs = batch.Inputs(0, StepMode::kTrain);
+    Watcher watch;
+    (*stage)->Watch(&watch);
+    ASSERT_TRUE((*stage)->BeginStep(inputs).ok());
+    const MicrobatchId first(0);
+    for (int layer = 0; layer < layers; ++layer) {
+      ASSERT_TRUE((*stage)->Collect(first, {layer, layer + 1}).ok());
+    }
+    const Bytes before = ledger->used();
+    ASSERT_TRUE((*stage)->Forward(first).ok());
+    const Bytes forwarded = ledger->used();
+    EXPECT_EQ(watch.saved.size(), static_cast<size_t>(layers));
+    Bytes all;
+    for (int layer = 0; layer < layers; ++layer) {
+      SCOPED_TRACE(model->spec.layers[layer].name);
+      const auto spans = (*stage)->SavedTensors(first, {layer, layer + 1});
+      ASSERT_TRUE(spans.ok()) << spans.status();
+      EXPECT_EQ(Sum(*spans), ExpectedBytes(model->spec, layer));
+      all += Sum(*spans);
+      const Bytes held = ledger->used();
+      ASSERT_TRUE((*stage)->FreeSaved(first, {layer, layer + 1}).ok());
+      EXPECT_EQ(held - ledger->used(), Sum(*spans));
+    }
+    // Everything that a forward leaves behind can leave, but for the loss and single numbers.
+    EXPECT_LT((forwarded - all - before).value, 64 * layers);
+    EXPECT_GT(all.value, 0);
+    for (int layer = layers - 1; layer >= 0; --layer) {
+      const auto spans = (*stage)->RefillSaved(first, {layer, layer + 1});
+      ASSERT_TRUE(spans.ok()) << spans.status();
+      EXPECT_EQ(Sum(*spans), ExpectedBytes(model->spec, layer));
+    }
+    EXPECT_EQ(ledger->used(), forwarded);
+    (*stage)->Watch(nullptr);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, CollectedBytes, ::testing::Values("gpt", "bert", "mlp"),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace siphon
