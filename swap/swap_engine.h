@@ -56,6 +56,8 @@ class SwapEngine {
   // large as it says.
   SwapEngine(DeviceBackend* backend, WorkerParking parking,
              std::map<ParkingPlace, ParkingMemory> memory, SwapCheck check);
+  // Gives up what is still under way.
+  ~SwapEngine();
   SwapEngine(const SwapEngine&) = delete;
   SwapEngine& operator=(const SwapEngine&) = delete;
 

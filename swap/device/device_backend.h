@@ -40,11 +40,13 @@ class DeviceBackend {
   // Enqueues a copy and returns at once. Copies of a lane begin in the order in which they were
   // started; the parts of one run at the same time, each over its link.
   virtual CopyEvent StartCopy(CopyLane lane, std::vector<CopyPart> parts) = 0;
-  // Whether the copy is complete. Errors: Internal when it failed, InvalidArgument for an event
-  // that was never given out. Any number of times.
+  // Whether the copy is complete. Errors: Internal when it failed, Cancelled after Abort,
+  // InvalidArgument for an event that was never given out. Any number of times.
   virtual absl::StatusOr<bool> Test(CopyEvent event) = 0;
   // Returns when the copy is complete. Errors: as Test.
   virtual absl::Status Wait(CopyEvent event) = 0;
+  // Gives up all copies that are not complete. When it returns no memory is touched any more.
+  virtual void Abort() = 0;
 };
 
 }  // namespace siphon
