@@ -88,7 +88,7 @@ SwapEngine::SwapEngine(DeviceBackend* backend, WorkerParking parking,
   }
 }
 
-SwapEngine::~SwapEngine() {
+void SwapEngine::Abort() {
   const bool moves = std::any_of(residences_.begin(), residences_.end(), [](const auto& entry) {
     return entry.second.where == Where::kLeaving || entry.second.where == Where::kComingBack;
   });

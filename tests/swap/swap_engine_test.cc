@@ -289,8 +289,10 @@ TEST_F(SwapEngineWithFakes, GivesUpWhatIsUnderWayWhenItEnds) {
   EXPECT_EQ(backend_.aborts, 0);  // nothing moves
   engine_ = std::make_unique<SwapEngine>(&backend_, parking_, lot_.Memory(), SwapCheck::kFull);
   ASSERT_TRUE(Out(Group(0, 0), 0, 8).ok());
-  engine_ = nullptr;
+  engine_->Abort();
   EXPECT_EQ(backend_.aborts, 1);
+  engine_ = nullptr;
+  EXPECT_EQ(backend_.aborts, 2);
 }
 
 class SwapEngineWithoutChecks : public SwapEngineWithFakes {

@@ -212,6 +212,7 @@ TEST(SwapRoundTrip, IsAnErrorOfTheGroupWhicheverChunkFails) {
     AddSlots(parking, 0, 1, {{{.tier = Placement::kHostSwap}, 300}});
     AddSlots(parking, 1, 1, {{{.tier = Placement::kPeerSwap, .lender = DeviceId(1)}, 300}});
     ParkingLot lot(parking);
+    Cargo cargo[2];  // outlives the engine, which may have copies under way at its end
     std::atomic<int> chunks = 0;
     CpuBackendOptions options = Links(2, 100);
     options.before_chunk = [&](const CopyChunk&) {
@@ -219,7 +220,6 @@ TEST(SwapRoundTrip, IsAnErrorOfTheGroupWhicheverChunkFails) {
     };
     CpuBackend backend(options);
     SwapEngine engine(&backend, parking, lot.Memory(), SwapCheck::kFull);
-    Cargo cargo[2];
     absl::Status status;
     for (int group = 0; group < 2 && status.ok(); ++group) {
       cargo[group].Add(300, group);
