@@ -88,6 +88,13 @@ SwapEngine::SwapEngine(DeviceBackend* backend, WorkerParking parking,
   }
 }
 
+void SwapEngine::Abort() {
+  const bool moves = std::any_of(residences_.begin(), residences_.end(), [](const auto& entry) {
+    return entry.second.where == Where::kLeaving || entry.second.where == Where::kComingBack;
+  });
+  if (moves) backend_->Abort();
+}
+
 SwapEngine::Residence* SwapEngine::Find(const ParkedGroup& group) {
   const auto it = residences_.find(group);
   return it == residences_.end() ? nullptr : &it->second;

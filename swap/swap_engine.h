@@ -56,6 +56,7 @@ class SwapEngine {
   // large as it says.
   SwapEngine(DeviceBackend* backend, WorkerParking parking,
              std::map<ParkingPlace, ParkingMemory> memory, SwapCheck check);
+  ~SwapEngine() { Abort(); }
   SwapEngine(const SwapEngine&) = delete;
   SwapEngine& operator=(const SwapEngine&) = delete;
 
@@ -72,6 +73,10 @@ class SwapEngine {
   // leaves again.
   absl::StatusOr<bool> IsIn(const ParkedGroup& group);
   absl::Status WaitIn(const ParkedGroup& group);
+
+  // After an error, before tensors are freed that may be under way: gives up what moves, and when
+  // it returns nothing touches tensors or parking any more. What was given up is lost.
+  void Abort();
 
   // Whether anything of the group is out or on its way.
   bool IsAway(const ParkedGroup& group) const;

@@ -99,6 +99,17 @@ absl::Status CpuBackend::Wait(CopyEvent event) {
   }
 }
 
+void CpuBackend::Abort() {
+  const Nanos now = options_.clock.now();
+  std::unique_lock lock(mutex_);
+  for (auto& [copy, pending] : pending_) {
+    pending.status.Update(absl::CancelledError("the copy was given up"));
+    for (Lane& lane : lanes_) lane.queues.Cut(CopyEvent(copy), now);
+  }
+  for (Lane& lane : lanes_) lane.wake.notify_one();
+  completed_.wait(lock, [this] { return pending_.empty(); });
+}
+
 void CpuBackend::Run(CopyLane lane) {
   Lane& own = LaneOf(lane);
   std::unique_lock lock(mutex_);

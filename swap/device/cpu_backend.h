@@ -61,6 +61,7 @@ class CpuBackend final : public DeviceBackend {
   CopyEvent StartCopy(CopyLane lane, std::vector<CopyPart> parts) override;
   absl::StatusOr<bool> Test(CopyEvent event) override;
   absl::Status Wait(CopyEvent event) override;
+  void Abort() override;
 
  private:
   struct Lane {

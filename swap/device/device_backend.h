@@ -12,7 +12,7 @@
 
 namespace siphon {
 
-// Each worker copies out and in at the same time, each lane one copy after the other.
+// Each worker copies out and in at the same time.
 enum class CopyLane { kOut, kIn };
 
 // What a piece of a copy runs over: the place in the list of links that the backend was made with
@@ -37,14 +37,17 @@ class DeviceBackend {
  public:
   virtual ~DeviceBackend() = default;
 
-  // Enqueues a copy and returns at once. Copies of a lane begin in the order in which they were
-  // started; the parts of one run at the same time, each over its link.
+  // Enqueues a copy and returns at once. Its parts run at the same time, each over its link. In
+  // each lane a link takes one copy after the other, in the order in which they were started;
+  // copies over different links may overlap, and end in another order.
   virtual CopyEvent StartCopy(CopyLane lane, std::vector<CopyPart> parts) = 0;
-  // Whether the copy is complete. Errors: Internal when it failed, InvalidArgument for an event
-  // that was never given out. Any number of times.
+  // Whether the copy is complete. Errors: Internal when it failed, Cancelled after Abort,
+  // InvalidArgument for an event that was never given out. Any number of times.
   virtual absl::StatusOr<bool> Test(CopyEvent event) = 0;
   // Returns when the copy is complete. Errors: as Test.
   virtual absl::Status Wait(CopyEvent event) = 0;
+  // Gives up all copies that are not complete. When it returns no memory is touched any more.
+  virtual void Abort() = 0;
 };
 
 }  // namespace siphon

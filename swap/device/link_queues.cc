@@ -34,7 +34,8 @@ void LinkQueues::Add(CopyEvent copy, CopyLinkId link, std::vector<CopyPart> part
 
 void LinkQueues::Begin(Link& link) const {
   Share& share = link.shares.front();
-  share.begin = std::max(share.added, link.free) + link.speed.latency;
+  share.begin = std::max(share.added, link.free);
+  if (!share.parts.empty()) share.begin += link.speed.latency;
   link.next = share.begin;
 }
 

@@ -1,0 +1,81 @@
+#include "swap/cut_copy.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace siphon {
+namespace {
+
+// Parts as text: where each side begins, how many bytes, over which link.
+std::string Text(const std::vector<CopyPart>& parts, const std::byte* tensors,
+                 const std::byte* parked, CopyLane lane) {
+  std::string text;
+  for (const CopyPart& part : parts) {
+    const bool out = lane == CopyLane::kOut;
+    const std::byte* const tensor = out ? part.from.data() : part.to.data();
+    const std::byte* const place = out ? part.to.data() : part.from.data();
+    absl::StrAppend(&text, text.empty() ? "" : " ", tensor - tensors, "-", place - parked, ":",
+                    part.from.size(), "/", part.link.value);
+  }
+  return text;
+}
+
+class CutCopy : public testing::Test {
+ protected:
+  absl::Span<const std::byte> From(size_t begin, size_t bytes) {
+    return absl::MakeConstSpan(tensors_).subspan(begin, bytes);
+  }
+  absl::Span<std::byte> To(size_t begin, size_t bytes) {
+    return absl::MakeSpan(tensors_).subspan(begin, bytes);
+  }
+  SlotMemory Piece(size_t begin, size_t bytes, int link) {
+    return {absl::MakeSpan(parked_).subspan(begin, bytes), CopyLinkId(link)};
+  }
+  std::string Out(const std::vector<absl::Span<const std::byte>>& tensors,
+                  const std::vector<SlotMemory>& slot) {
+    return Text(CutCopyOut(tensors, slot), tensors_.data(), parked_.data(), CopyLane::kOut);
+  }
+  std::string In(const std::vector<SlotMemory>& slot, const std::vector<size_t>& sizes,
+                 const std::vector<absl::Span<std::byte>>& tensors) {
+    return Text(CutCopyIn(slot, sizes, tensors), tensors_.data(), parked_.data(), CopyLane::kIn);
+  }
+
+  std::vector<std::byte> tensors_ = std::vector<std::byte>(1000);
+  std::vector<std::byte> parked_ = std::vector<std::byte>(1000);
+};
+
+TEST_F(CutCopy, CutsWhereATensorOrAPieceEnds) {
+  // 30 + 30 bytes into pieces of 20 and 50.
+  EXPECT_EQ(Out({From(0, 30), From(100, 30)}, {Piece(0, 20, 0), Piece(200, 50, 1)}),
+            "0-0:20/0 20-200:10/1 100-210:30/1");
+  EXPECT_EQ(In({Piece(0, 20, 0), Piece(200, 50, 1)}, {30, 30}, {To(0, 30), To(100, 30)}),
+            "0-0:20/0 20-200:10/1 100-210:30/1");
+}
+
+TEST_F(CutCopy, JoinsWhatGoesOnOnBothSidesOverOneLink) {
+  EXPECT_EQ(Out({From(0, 8), From(8, 8), From(16, 8)}, {Piece(0, 24, 0)}), "0-0:24/0");
+  EXPECT_EQ(In({Piece(0, 24, 0)}, {8, 8, 8}, {To(0, 8), To(8, 8), To(16, 8)}), "0-0:24/0");
+  // Not over two links, nor where one side has a gap.
+  EXPECT_EQ(Out({From(0, 8)}, {Piece(0, 4, 0), Piece(4, 4, 1)}), "0-0:4/0 4-4:4/1");
+  EXPECT_EQ(Out({From(0, 8), From(9, 8)}, {Piece(0, 16, 0)}), "0-0:8/0 9-8:8/0");
+  EXPECT_EQ(Out({From(0, 8)}, {Piece(0, 4, 0), Piece(5, 4, 0)}), "0-0:4/0 4-5:4/0");
+}
+
+TEST_F(CutCopy, PassesOverEmptyTensorsAndPieces) {
+  EXPECT_EQ(Out({From(0, 0), From(0, 4), {}}, {Piece(9, 0, 0), Piece(10, 4, 1)}), "0-10:4/1");
+  EXPECT_EQ(Out({}, {Piece(0, 4, 0)}), "");
+  EXPECT_EQ(Out({From(0, 0)}, {}), "");
+}
+
+TEST_F(CutCopy, LeavesOutATensorWithoutDataOnTheWayBack) {
+  EXPECT_EQ(In({Piece(0, 10, 0), Piece(50, 20, 1)}, {8, 8, 8}, {To(0, 8), {}, To(100, 8)}),
+            "0-0:8/0 100-56:8/1");
+  EXPECT_EQ(In({Piece(0, 24, 0)}, {8, 8, 8}, {{}, {}, {}}), "");
+}
+
+}  // namespace
+}  // namespace siphon
