@@ -18,6 +18,10 @@ GroupSwaps::GroupSwaps(const WorkerLayout& layout, const std::map<StageId, Stage
                        SwapEngine* engine, StepRecorder& recorder)
     : layout_(layout), stages_(stages), engine_(engine), recorder_(recorder) {}
 
+GroupSwaps::~GroupSwaps() {
+  if (engine_ != nullptr && !ended_) engine_->Abort();
+}
+
 absl::Status GroupSwaps::Begin(const std::vector<Action>& program) {
   for (const Action& action : program) {
     if (action.kind == ActionKind::kSwapOut) SIPHON_RETURN_IF_ERROR(Collect(action));
@@ -117,8 +121,11 @@ absl::Status GroupSwaps::Need(StageId stage, MicrobatchId microbatch, StageRange
   return absl::OkStatus();
 }
 
-absl::Status GroupSwaps::End() const {
-  return engine_ == nullptr ? absl::OkStatus() : engine_->CheckNothingAway();
+absl::Status GroupSwaps::End() {
+  if (engine_ == nullptr) return absl::OkStatus();
+  SIPHON_RETURN_IF_ERROR(engine_->CheckNothingAway());
+  ended_ = true;
+  return absl::OkStatus();
 }
 
 std::map<Placement, Bytes> GroupSwaps::TakeBytesOut() {

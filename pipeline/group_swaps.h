@@ -23,6 +23,10 @@ class GroupSwaps {
  public:
   GroupSwaps(const WorkerLayout& layout, const std::map<StageId, StageCompute*>& stages,
              SwapEngine* engine, StepRecorder& recorder);
+  // Gives up copies under way, whose tensors go with the stages, where End was not reached.
+  ~GroupSwaps();
+  GroupSwaps(const GroupSwaps&) = delete;
+  GroupSwaps& operator=(const GroupSwaps&) = delete;
 
   // Tells the stages which groups will leave. After their BeginStep, before the first action.
   absl::Status Begin(const std::vector<Action>& program);
@@ -32,7 +36,7 @@ class GroupSwaps {
   absl::Status Saved(StageId stage, MicrobatchId microbatch, StageRange layers);
   absl::Status Need(StageId stage, MicrobatchId microbatch, StageRange layers);
   // Behind the last action: nothing is away.
-  absl::Status End() const;
+  absl::Status End();
   // What left the worker, by where it went.
   std::map<Placement, Bytes> TakeBytesOut();
 
@@ -56,6 +60,7 @@ class GroupSwaps {
   SwapEngine* const engine_;
   StepRecorder& recorder_;
   std::map<ParkedGroup, Leaving> groups_;  // of this step
+  bool ended_ = false;
 };
 
 }  // namespace siphon
