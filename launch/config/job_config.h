@@ -95,6 +95,7 @@ struct MemoryConfig {
   std::vector<Bytes> capacity;  // empty: no limit; one value for all workers, or one for each
   Bytes host_capacity;          // 0: no limit
   Bytes reserve;
+  std::string check = "cheap";  // of what is moved: off, cheap, full
   friend bool operator==(const MemoryConfig&, const MemoryConfig&) = default;
 };
 

@@ -197,23 +197,27 @@ std::vector<JobKey> MachineKeys() {
           "a worker silent for so long counts as lost"),
       KEY(launch, mpirun_options, AnyValue(), "more options for mpirun"),
       KEY(memory, strategy,
-          (OneOf{{"keep", "recompute", "auto"},
-                 {"host_swap", "d2d_swap", "mpress", "optimizer_offload", "weight_offload", "l2l",
-                  "vdnn", "capacity_based", "harmony", "nvme_swap"}}),
+          (OneOf{{"keep", "recompute", "host_swap", "d2d_swap", "vdnn", "capacity_based", "mpress",
+                  "auto"},
+                 {"optimizer_offload", "weight_offload", "l2l", "harmony", "nvme_swap"}}),
           "what happens to activations between forward and backward where memory.capacity is too "
-          "small for all; auto is recompute today"),
+          "small for all; auto chooses tensor by tensor"),
       KEY(memory, plan, NotBuiltYet<std::string>{}, "a plan file to follow instead"),
       KEY(memory, capacity, AnyValue(),
           "tensors and buffers a worker may hold: one size for all, or one each; default: no "
           "limit"),
       KEY(memory, host_capacity, AnyValue(), "host memory for swapping; 0B: no limit"),
       KEY(memory, reserve, AnyValue(), "part of the capacity to keep free"),
+      KEY(memory, check, (OneOf{{"off", "cheap", "full"}}),
+          "of tensors that are moved; cheap: all are back at a step's end; full: bit by bit as "
+          "they "
+          "were, by checksums"),
       KEY(topology, source, (OneOf{{"preset", "file"}, {"probe"}}),
           "where links and their rates come from"),
       KEY(topology, name, AnyValue(),
           "a preset (siphon topology lists them), or the path of a file like them"),
-      KEY(topology, throttle, NotBuiltYet<std::string>{"none"},
-          "hold links to the topology's rates"),
+      KEY(topology, throttle, NoneOrScale(),
+          "hold the links that tensors are moved over to the topology's rates times this scale"),
       KEY(topology, map_score, (OneOf{{"step_time", "swap_time"}}),
           "what maps of workers to devices are scored by: the simulated step, or the longest swap "
           "to another device"),

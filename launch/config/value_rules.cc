@@ -1,6 +1,9 @@
 #include "launch/config/value_rules.h"
 
+#include <cmath>
+
 #include "absl/algorithm/container.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "launch/config/closest_name.h"
 
@@ -24,6 +27,25 @@ absl::Status OneOf::Check(const std::string& value, const KnownNames& known) con
 }
 
 std::string OneOf::Words(const KnownNames&) const { return absl::StrJoin(built, ", "); }
+
+std::optional<double> ScaleOf(const std::string& value) {
+  double scale = 0;
+  if (value == "none" || !absl::SimpleAtod(value, &scale)) return std::nullopt;
+  return scale;
+}
+
+absl::Status NoneOrScale::Check(const std::string& value, const KnownNames& known) const {
+  const std::optional<double> scale = ScaleOf(value);
+  if (value == "none" || (scale.has_value() && *scale > 0 && std::isfinite(*scale))) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(QuoteForMessage(value), " is not known; write ", Words(known)));
+}
+
+std::string NoneOrScale::Words(const KnownNames&) const {
+  return "none, or a scale above 0 (1: as fast as the topology says, 0.05: a twentieth)";
+}
 
 absl::Status Registered::Check(const std::string& value, const KnownNames& known) const {
   const std::vector<std::string>& names = known.*registry;

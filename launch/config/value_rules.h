@@ -64,6 +64,14 @@ struct OneOf {
   std::string Words(const KnownNames& known) const;
 };
 
+// "none", or a positive number.
+struct NoneOrScale {
+  absl::Status Check(const std::string& value, const KnownNames& known) const;
+  std::string Words(const KnownNames& known) const;
+};
+// The number; nothing for "none".
+std::optional<double> ScaleOf(const std::string& value);
+
 // One name of a registry; those of `published` that it lacks are "not built yet".
 struct Registered {
   std::vector<std::string> KnownNames::*registry;

@@ -1,21 +1,27 @@
 #include "launch/run/fit_memory.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "launch/plan_job/job_memory.h"
 #include "launch/profile/job_problem.h"
 #include "launch/profile/plan_costs.h"
+#include "launch/profile/plan_live_step.h"
 #include "launch/profile/predict_step.h"
+#include "launch/topology/job_topology.h"
 #include "planner/status.h"
-#include "planner/strategies/strategies.h"
+#include "planner/strategies/memory_strategy.h"
 
 namespace siphon {
 namespace {
 
-constexpr absl::string_view kStrategy = "recompute";
+constexpr char kRecompute[] = "recompute";
+// Of CPU workers, who park in memory that they have mapped.
+constexpr Bytes kCacheLine{64};
 
 // The most that one layer of a stage takes beyond its saved tensors, with its input and its output:
 // when it is computed again, or in its backward, which the stage's backward, fullest elsewhere, may
@@ -54,30 +60,79 @@ void HoldForRecomputations(const ModelSpec& model, JobProblem& made) {
   }
 }
 
-struct Recomputation {
-  JobProblem made;
-  PlannedStep step;
+struct FittingStep {
+  LiveStep live;
+  PlanText plan;  // of the job, with everything kept
 };
 
-absl::StatusOr<Recomputation> PlanRecomputation(const PlannedJob& planned) {
-  SIPHON_ASSIGN_OR_RETURN(const PlanCosts costs,
-                          LoadPlanCosts(planned.job, /*topology=*/nullptr, "", ""));
-  Recomputation found;
-  SIPHON_ASSIGN_OR_RETURN(found.made, ProblemOfJob(planned, {.costs = costs.source()}));
-  HoldForRecomputations(planned.model, found.made);
-  SIPHON_ASSIGN_OR_RETURN(found.step, PlanRecompute(found.made.problem));
-  return found;
+// Scalars, as the loss, that no figure of a layer has.
+constexpr Bytes kScalars{64};
+
+// Layer by layer, the simulator has what a pass sends on only from its last layer on. The room that
+// the pass takes for itself was counted beside it.
+void HoldSent(JobProblem& made) {
+  PlanningProblem& problem = made.problem;
+  for (size_t stage = 0; stage < made.plan.stages.size(); ++stage) {
+    const StageCost& cost = made.plan.stages[stage].cost;
+    MemoryByKind& held = problem.held[problem.schedule.worker_of_stage[stage].value];
+    held[MemoryKind::kWorkspace] =
+        std::max({held[MemoryKind::kWorkspace], cost.input + kScalars, cost.output + kScalars});
+  }
 }
 
-void TakePlan(Recomputation found, PreparedJob& prepared) {
-  const SimulationInput input =
-      SimulationOf(found.made.problem, found.step.mapping, found.step.memory, found.step.schedule);
-  prepared.plan_text = WithSimulationInput(std::move(found.made.plan), input);
+// Strategies that may compute layers again, beside others.
+bool Recomputes(absl::string_view strategy) {
+  return strategy == kRecompute || strategy == "mpress" || strategy == "auto";
+}
+
+absl::StatusOr<JobProblem> ProblemOfWorkers(const PlannedJob& planned,
+                                            const std::string& strategy) {
+  SIPHON_ASSIGN_OR_RETURN(const PlanCosts costs,
+                          LoadPlanCosts(planned.job, /*topology=*/nullptr, "", ""));
+  JobMachine machine{.costs = costs.source()};
+  if (strategy == kRecompute) return ProblemOfJob(planned, machine);  // nothing moves
+  machine.workers = WorkerMachine::kDevices;
+  SIPHON_ASSIGN_OR_RETURN(const std::optional<Topology> throttled,
+                          LoadThrottledTopology(planned.job));
+  if (throttled.has_value()) machine.topology = &*throttled;
+  SIPHON_ASSIGN_OR_RETURN(JobProblem made, ProblemOfJob(planned, machine));
+  made.problem.granule = kCacheLine;
+  HoldSent(made);
+  return made;
+}
+
+absl::StatusOr<FittingStep> PlanFittingStep(const PlannedJob& planned,
+                                            const std::string& strategy) {
+  SIPHON_ASSIGN_OR_RETURN(const MemoryStrategy found, FindMemoryStrategy(strategy));
+  SIPHON_ASSIGN_OR_RETURN(JobProblem made, ProblemOfWorkers(planned, strategy));
+  if (Recomputes(strategy)) HoldForRecomputations(planned.model, made);
+  SIPHON_ASSIGN_OR_RETURN(LiveStep live, PlanLiveStep(std::move(made.problem), found));
+  return FittingStep{std::move(live), std::move(made.plan)};
+}
+
+void TakePlan(FittingStep found, const std::string& strategy, PreparedJob& prepared) {
+  auto& [problem, step, parking] = found.live;
+  const SimulationInput input = SimulationOf(problem, step.mapping, step.memory, step.schedule);
+  prepared.plan_text = WithSimulationInput(std::move(found.plan), input);
   prepared.plan_text.evaluation = prepared.plan.evaluation;
-  prepared.plan_text.strategy = std::string(kStrategy);
-  prepared.plan_text.predicted = PredictionOf(found.step.simulated, Nanos(0));
-  prepared.plan.memory = std::move(found.step.memory);
-  prepared.plan.training = std::move(found.step.schedule);
+  prepared.plan_text.strategy = strategy;
+  prepared.plan_text.predicted = PredictionOf(step.simulated, Nanos(0));
+  prepared.plan.memory = std::move(step.memory);
+  prepared.plan.training = std::move(step.schedule);
+  const auto parks = [](const WorkerParking& worker) { return !worker.bytes.empty(); };
+  if (absl::c_any_of(parking, parks)) prepared.parking = std::move(parking);
+}
+
+// What is said beside the changes of the job that fit, where one of the strategies does.
+std::string StrategyThatFits(const PlannedJob& planned) {
+  for (const std::string strategy : {kRecompute, "auto"}) {
+    if (!PlanFittingStep(planned, strategy).ok()) continue;
+    return absl::StrCat("\n  or --set memory.strategy=", strategy,
+                        strategy == kRecompute
+                            ? ": activations are dropped and computed again"
+                            : ": activations are parked elsewhere, or computed again");
+  }
+  return "";
 }
 
 }  // namespace
@@ -86,21 +141,20 @@ absl::Status FitMemory(const std::string& schedule_csv, PreparedJob& prepared) {
   const PlannedJob planned{prepared.job, prepared.model.spec, prepared.plan, schedule_csv};
   const absl::Status kept = CheckFits(planned);
   if (!absl::IsResourceExhausted(kept)) return kept;
-  absl::StatusOr<Recomputation> found = PlanRecomputation(planned);
-  if (!found.ok() && !absl::IsResourceExhausted(found.status())) return found.status();
-  const bool wanted = prepared.job.memory.strategy != "keep";
-  if (!found.ok()) {
-    if (!wanted) return kept;
-    return absl::ResourceExhaustedError(
-        absl::StrCat(kept.message(),
-                     "\n  computing activations again is not enough: ", found.status().message()));
+  const std::string& strategy = prepared.job.memory.strategy;
+  if (strategy == "keep") {
+    return absl::ResourceExhaustedError(absl::StrCat(kept.message(), StrategyThatFits(planned)));
   }
-  if (!wanted) {
+  absl::StatusOr<FittingStep> found = PlanFittingStep(planned, strategy);
+  if (absl::IsResourceExhausted(found.status())) {
     return absl::ResourceExhaustedError(
-        absl::StrCat(kept.message(), "\n  or --set memory.strategy=", kStrategy,
-                     ": activations are dropped and computed again"));
+        absl::StrCat(kept.message(), "\n  ",
+                     strategy == kRecompute ? std::string("computing activations again")
+                                            : absl::StrCat("memory.strategy ", strategy),
+                     " is not enough: ", found.status().message()));
   }
-  TakePlan(*std::move(found), prepared);
+  SIPHON_RETURN_IF_ERROR(found.status());
+  TakePlan(*std::move(found), strategy, prepared);
   return absl::OkStatus();
 }
 

@@ -7,11 +7,12 @@
 namespace siphon {
 
 // Makes the plan one that fits into memory.capacity: nothing to do where everything kept fits;
-// else, where memory.strategy allows it, layers whose activations are dropped and computed again,
-// as few as it takes (strategy recompute; auto comes to the same until workers can move tensors).
+// else what memory.strategy finds (PlanLiveStep), between workers that all have a link to each
+// other and share one to the host, or, with topology.throttle, those of the topology.
 //
-// `schedule_csv` is what ReadScheduleFile gave. Fills plan_text too. Errors: ResourceExhausted when
-// the job does not fit, with the smallest change that does; as LoadPlanCosts and ProblemOfJob.
+// `schedule_csv` is what ReadScheduleFile gave. Fills plan_text and parking too. Errors:
+// ResourceExhausted when the job does not fit, with the smallest change that does; as
+// LoadPlanCosts, ProblemOfJob and LoadThrottledTopology.
 absl::Status FitMemory(const std::string& schedule_csv, PreparedJob& prepared);
 
 }  // namespace siphon

@@ -2,6 +2,7 @@
 #define SIPHON_LAUNCH_RUN_PREPARE_JOB_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "launch/config/job_config.h"
@@ -9,6 +10,7 @@
 #include "launch/run/model_factory.h"
 #include "pipeline/torch/layers.h"
 #include "planner/training_plan.h"
+#include "swap/parking_layout.h"
 
 namespace siphon {
 
@@ -19,6 +21,7 @@ struct PreparedJob {
   Dataset data;
   TrainingPlan plan;
   PlanText plan_text;  // the plan with what it costs, by pipeline.profile where there is one
+  std::vector<WorkerParking> parking;  // [worker]; empty where nobody parks anything
   // For commands worth typing next.
   std::string program = "siphon";  // as it was called
   std::string resume_command;      // goes on from the newest checkpoint; empty if there is none

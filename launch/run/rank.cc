@@ -22,6 +22,7 @@
 #include "launch/process/rank_process.h"
 #include "launch/run/coordinate.h"
 #include "launch/run/outcome_json.h"
+#include "launch/run/parking_room.h"
 #include "launch/run/run_worker.h"
 #include "planner/status.h"
 
@@ -49,6 +50,7 @@ class Rank {
     WorkerSeat seat{.me = WorkerId(world_.rank())};
     SIPHON_ASSIGN_OR_RETURN(const std::unique_ptr<Transport> transport, MakeTransport(seat, check));
     seat.transport = transport.get();
+    SIPHON_ASSIGN_OR_RETURN(seat.lent, LentMemory());
     seat.stop_requested = [this] { return board_.stop_requested(); };
     seat.at_action = [this](const Action& action) { return Show(ToString(action)); };
     seat.at_phase = [this](const std::string& phase) { return Show(phase); };
@@ -65,6 +67,17 @@ class Rank {
   absl::Status Show(const std::string& place) {
     board_.SetAction(world_.rank(), place);
     return faults_.At(place);
+  }
+
+  // Of all lenders, those without a worker as well.
+  absl::StatusOr<absl::Span<std::byte>> LentMemory() {
+    const Bytes bytes = ParkingRegionBytes(prepared_);
+    if (bytes == Bytes(0)) return absl::Span<std::byte>();
+    if (world_.one_host()) return world_.SharedWindow(bytes);
+    return ConfigError(prepared_.job, "memory.strategy",
+                       absl::StrCat(prepared_.job.memory.strategy,
+                                    " parks tensors with other workers, which are on several "
+                                    "hosts; host_swap and recompute work"));
   }
 
   absl::StatusOr<std::unique_ptr<Transport>> MakeTransport(WorkerSeat& seat,

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "launch/output/metrics.h"
 #include "launch/output/progress.h"
 #include "launch/output/run_summary.h"
@@ -16,6 +15,7 @@
 #include "launch/output/timeline_page.h"
 #include "launch/output/trace.h"
 #include "launch/profile/predict_step.h"
+#include "launch/run/memory_line.h"
 #include "launch/run/run_report.h"
 #include "launch/run/training_state.h"
 #include "planner/status.h"
@@ -52,24 +52,6 @@ std::string Headline(const PreparedJob& prepared) {
       job.pipeline.threads_per_worker == 1 ? " thread a worker" : " threads a worker");
 }
 
-// What the plan does so that the job fits; empty where everything is kept.
-std::string MemoryLine(const PreparedJob& prepared) {
-  std::vector<std::string> stages;
-  for (size_t stage = 0; stage < prepared.plan.memory.stages.size(); ++stage) {
-    int layers = 0;
-    for (const PlannedGroup& planned : prepared.plan.memory.stages[stage].groups) {
-      if (planned.choice.placement != Placement::kRecompute) continue;
-      layers += planned.group.layers.end - planned.group.layers.begin;
-    }
-    if (layers == 0) continue;
-    const StageRange& all = prepared.plan.partition.stages[stage];
-    stages.push_back(absl::StrCat(layers, " of ", all.end - all.begin, " layers of stage ", stage));
-  }
-  if (stages.empty()) return "";
-  return absl::StrCat("to fit into memory.capacity, activations are dropped and computed again: ",
-                      absl::StrJoin(stages, ", "));
-}
-
 }  // namespace
 
 struct RunRecorder::Impl {
@@ -99,7 +81,10 @@ struct RunRecorder::Impl {
       metrics.workers.push_back({.peak = Bytes(record.peak_bytes),
                                  .busy = Nanos(record.busy_ns),
                                  .wait = Nanos(record.wait_ns),
-                                 .recompute = Nanos(record.recompute_ns)});
+                                 .recompute = Nanos(record.recompute_ns),
+                                 .swapped_d2d = Bytes(record.out_to_peers_bytes),
+                                 .swapped_host = Bytes(record.out_to_host_bytes),
+                                 .swapped_nvme = Bytes(record.out_to_nvme_bytes)});
     }
     return metrics;
   }

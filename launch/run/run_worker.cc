@@ -11,6 +11,7 @@
 #include "launch/plan_job/learning_rate.h"
 #include "launch/run/coordinate.h"
 #include "launch/run/optimizer_of.h"
+#include "launch/run/parking_room.h"
 #include "launch/run/run_recorder.h"
 #include "launch/run/step_record.h"
 #include "launch/run/training_state.h"
@@ -48,6 +49,8 @@ class WorkerRun {
   absl::StatusOr<RunOutcome> Run();
 
  private:
+  absl::Status TakeForRun(Bytes bytes, MemoryKind kind, absl::string_view what);
+  absl::Status TakeRoom();
   absl::Status MakeStages();
   bool Holds(StageId stage) const { return stages_.contains(stage); }
   bool NeedsData() const;
@@ -66,6 +69,7 @@ class WorkerRun {
   const WorkerSeat& seat_;
   std::shared_ptr<MemoryLedger> ledger_;
   Coordinator coordinator_;
+  std::unique_ptr<ParkingRoom> room_;  // null where nothing is parked
   StageMap stages_;
   std::unique_ptr<StageWorker> worker_;
   std::unique_ptr<RunRecorder> recorder_;  // on worker 0
@@ -77,14 +81,30 @@ class WorkerRun {
   bool stop_agreed_ = false;
 };
 
+absl::Status WorkerRun::TakeForRun(Bytes bytes, MemoryKind kind, absl::string_view what) {
+  const Bytes used = ledger_->used();
+  if (ledger_->Take(bytes, kind)) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("worker ", seat_.me.value, ": ", what, " need ", FormatBytes(bytes),
+                   used > Bytes(0) ? absl::StrCat(" beside ", FormatBytes(used)) : "",
+                   ", memory.capacity is ", FormatBytes(ledger_->capacity())));
+}
+
+// What is there from the begin to the end, whatever the steps do.
+absl::Status WorkerRun::TakeRoom() {
+  SIPHON_RETURN_IF_ERROR(
+      TakeForRun(seat_.communication_bytes, MemoryKind::kCommunication, "communication buffers"));
+  SIPHON_RETURN_IF_ERROR(TakeForRun(LentByWorker(prepared_, seat_.me), MemoryKind::kActivations,
+                                    "tensors of other workers, which are parked here,"));
+  const bool parks = !prepared_.parking.empty() && !prepared_.parking[seat_.me.value].bytes.empty();
+  if (!parks) return absl::OkStatus();
+  SIPHON_ASSIGN_OR_RETURN(room_, ParkingRoom::Make(prepared_, seat_.me, seat_.lent));
+  return absl::OkStatus();
+}
+
 absl::Status WorkerRun::MakeStages() {
   const TrainingPlan& plan = prepared_.plan;
-  if (!ledger_->Take(seat_.communication_bytes, MemoryKind::kCommunication)) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("worker ", seat_.me.value, ": communication buffers need ",
-                     FormatBytes(seat_.communication_bytes), ", memory.capacity is ",
-                     FormatBytes(ledger_->capacity())));
-  }
+  SIPHON_RETURN_IF_ERROR(TakeRoom());
   std::map<StageId, StageCompute*> computes;
   WorkerLayout layout{.worker_of_stage = plan.training.worker_of_stage,
                       .shared_parameters = plan.shared_parameters,
@@ -101,8 +121,9 @@ absl::Status WorkerRun::MakeStages() {
                                            OptimizerOf(prepared_.job.train)));
     computes[stage] = stages_[stage].get();
   }
-  worker_ = std::make_unique<StageWorker>(seat_.me, std::move(layout), std::move(computes),
-                                          seat_.transport, /*swaps=*/nullptr, seat_.at_action);
+  worker_ = std::make_unique<StageWorker>(
+      seat_.me, std::move(layout), std::move(computes), seat_.transport,
+      room_ == nullptr ? nullptr : &room_->engine(), seat_.at_action);
   return absl::OkStatus();
 }
 
@@ -148,6 +169,7 @@ absl::Status WorkerRun::TrainOneStep() {
 
   StepRecord mine = SummariseTimeline(report.timeline);
   mine.peak_bytes = ledger_->peak().value;
+  SetBytesOut(report.swapped_out, mine);
   mine.stop_requested = seat_.stop_requested && seat_.stop_requested();
   SIPHON_ASSIGN_OR_RETURN(const std::vector<StepRecord> records, coordinator_.Gather(mine));
   for (const StepRecord& record : records) stop_agreed_ = stop_agreed_ || record.stop_requested;

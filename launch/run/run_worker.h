@@ -1,10 +1,12 @@
 #ifndef SIPHON_LAUNCH_RUN_RUN_WORKER_H_
 #define SIPHON_LAUNCH_RUN_RUN_WORKER_H_
 
+#include <cstddef>
 #include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "launch/run/prepare_job.h"
 #include "launch/run/run_outcome.h"
 #include "launch/run/training_state.h"
@@ -18,7 +20,8 @@ namespace siphon {
 struct WorkerSeat {
   WorkerId me;
   Transport* transport = nullptr;
-  Bytes communication_bytes;  // rings that count as this worker's memory
+  Bytes communication_bytes;   // rings that count as this worker's memory
+  absl::Span<std::byte> lent;  // ParkingRegionBytes that all workers share; outlives the run
   std::function<bool()> stop_requested;
   StageWorker::ActionObserver at_action;  // before each action
   PhaseObserver at_phase;                 // before each phase outside the steps

@@ -22,6 +22,16 @@ StepRecord SummariseTimeline(const WorkerTimeline& timeline) {
   return record;
 }
 
+void SetBytesOut(const std::map<Placement, Bytes>& bytes_out, StepRecord& record) {
+  const auto to = [&bytes_out](Placement tier) {
+    const auto found = bytes_out.find(tier);
+    return found == bytes_out.end() ? int64_t{0} : found->second.value;
+  };
+  record.out_to_peers_bytes = to(Placement::kPeerSwap);
+  record.out_to_host_bytes = to(Placement::kHostSwap);
+  record.out_to_nvme_bytes = to(Placement::kNvmeSwap);
+}
+
 absl::StatusOr<std::vector<WorkerTimeline>> GatherTimelines(Coordinator& coordinator,
                                                             const WorkerTimeline& mine) {
   static_assert(std::is_trivially_copyable_v<Interval>);

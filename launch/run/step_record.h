@@ -2,20 +2,26 @@
 #define SIPHON_LAUNCH_RUN_STEP_RECORD_H_
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "launch/run/coordinate.h"
+#include "planner/memory_plan.h"
 #include "planner/timeline.h"
+#include "planner/units.h"
 
 namespace siphon {
 
 // What each worker tells all others after a training step.
 struct StepRecord {
-  int64_t peak_bytes = 0;      // of this step, by the ledger
-  int64_t busy_ns = 0;         // sum of the timeline's busy intervals
-  int64_t wait_ns = 0;         // and of its waits
-  int64_t recompute_ns = 0;    // part of busy_ns
+  int64_t peak_bytes = 0;    // of this step, by the ledger
+  int64_t busy_ns = 0;       // sum of the timeline's busy intervals
+  int64_t wait_ns = 0;       // and of its waits
+  int64_t recompute_ns = 0;  // part of busy_ns
+  int64_t out_to_peers_bytes = 0;
+  int64_t out_to_host_bytes = 0;
+  int64_t out_to_nvme_bytes = 0;
   int32_t stop_requested = 0;  // any worker's request stops all
   int32_t unused = 0;          // keeps the record free of padding
 };
@@ -28,6 +34,9 @@ struct ValidationSum {
 
 // Fills in the times of `timeline`; the rest is the caller's.
 StepRecord SummariseTimeline(const WorkerTimeline& timeline);
+
+// What left the worker's memory in the step, by tier.
+void SetBytesOut(const std::map<Placement, Bytes>& bytes_out, StepRecord& record);
 
 // Collective: every worker's timeline on every worker.
 absl::StatusOr<std::vector<WorkerTimeline>> GatherTimelines(Coordinator& coordinator,

@@ -24,6 +24,7 @@
 #include "launch/process/supervise.h"
 #include "launch/run/check_places.h"
 #include "launch/run/job_limits.h"
+#include "launch/run/parking_room.h"
 #include "launch/run/prepare_job.h"
 #include "launch/run/rank.h"
 #include "launch/run/training_state.h"
@@ -94,6 +95,15 @@ std::vector<std::string> RankCommand(int argc, char** argv) {
   return command;
 }
 
+// Of rings, and of what lenders lend.
+Bytes WindowBytes(const PreparedJob& prepared, int workers) {
+  const auto rings = LayOutRings(PlanRings(prepared.plan, prepared.model.spec));
+  Bytes bytes = SharedWindowFileBytes(rings.region_bytes, workers);
+  const Bytes lent = ParkingRegionBytes(prepared);
+  if (lent > Bytes(0)) bytes += SharedWindowFileBytes(lent, workers);
+  return bytes;
+}
+
 }  // namespace
 
 int TrainCommand(int* argc, char*** argv, const TrainArguments& arguments,
@@ -110,14 +120,13 @@ int TrainCommand(int* argc, char*** argv, const TrainArguments& arguments,
   if (StartedUnderMpi()) return RunRank(argc, argv, *prepared, arguments.format);
 
   StartLog("siphon", prepared->job.output.log_level);
-  const auto rings = LayOutRings(PlanRings(prepared->plan, prepared->model.spec));
   const int workers = WorkerCount(prepared->plan.training);
   LetWaitingThreadsSleep(workers, prepared->job.pipeline.threads_per_worker);
   const int code = Supervise({.workers = workers,
                               .command = RankCommand(*argc, *argv),
                               .mpirun_options = prepared->job.launch.mpirun_options,
                               .heartbeat_timeout = prepared->job.launch.heartbeat_timeout,
-                              .window_bytes = SharedWindowFileBytes(rings.region_bytes, workers),
+                              .window_bytes = WindowBytes(*prepared, workers),
                               .resume_command = prepared->resume_command});
   // A worker that was killed in the middle of a save left a part of a checkpoint.
   if (code != kExitDone) {

@@ -11,6 +11,7 @@
 #include "launch/process/exit_codes.h"
 #include "launch/run/command_line.h"
 #include "launch/run/job_limits.h"
+#include "launch/run/parking_room.h"
 #include "launch/run/prepare_job.h"
 #include "launch/run/run_worker.h"
 #include "launch/run/train_command.h"
@@ -57,13 +58,15 @@ absl::StatusOr<RunOutcome> Trainer::Train() {
   SIPHON_ASSIGN_OR_RETURN(const PreparedJob prepared, PrepareJob(job_, factory_));
   const int workers = WorkerCount(prepared.plan.training);
   FirstFailure failure;
+  SIPHON_ASSIGN_OR_RETURN(const HostMapping lent, HostMapping::Make(ParkingRegionBytes(prepared)));
   const auto transports = MakeInProcessTransports(workers, [&failure] { return failure.Check(); });
   std::vector<absl::StatusOr<RunOutcome>> outcomes(workers);
   std::vector<std::thread> threads;
   for (int worker = 0; worker < workers; ++worker) {
     threads.emplace_back([&, worker] {
-      outcomes[worker] =
-          RunWorker(prepared, {.me = WorkerId(worker), .transport = transports[worker].get()});
+      outcomes[worker] = RunWorker(
+          prepared,
+          {.me = WorkerId(worker), .transport = transports[worker].get(), .lent = lent.bytes()});
       failure.Record(outcomes[worker].status());
     });
   }

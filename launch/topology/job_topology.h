@@ -13,6 +13,11 @@ namespace siphon {
 // Errors: InvalidArgument with the key's place in the job file, then that in the topology's.
 absl::StatusOr<std::optional<Topology>> LoadJobTopology(const JobConfig& job);
 
+// That server with every rate times topology.throttle, which workers hold their links to; none
+// with throttle none. Errors: as LoadJobTopology; InvalidArgument at topology.throttle when the job
+// names no topology, or a rate would come to nothing.
+absl::StatusOr<std::optional<Topology>> LoadThrottledTopology(const JobConfig& job);
+
 }  // namespace siphon
 
 #endif  // SIPHON_LAUNCH_TOPOLOGY_JOB_TOPOLOGY_H_

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "planner/status.h"
 #include "tests/conformance/job_runs.h"
 #include "tests/pipeline/live_schedules.h"
 #include "tests/support/same_bits.h"
@@ -100,37 +101,87 @@ TEST(ProgramConformance, MlpOnEightWorkersUnderMpirunTrainsLikeOneProcess) {
   ExpectSame(*expected, job, 0);
 }
 
-// With too little memory to keep all activations, which is refused; and on from the middle with
-// enough of it.
+// A job on four workers that has too little memory to keep all activations.
+struct TightJob {
+  JobConfig job;   // without a strategy
+  JobConfig kept;  // the same with enough memory, done
+  JobResult expected;
+  JobResult ample;  // of `kept`
+};
+
+absl::StatusOr<TightJob> MakeTightJob(const ScratchFolder& folder) {
+  TightJob tight{.job = SmallTextJob(folder, "gpt", "gpt")};
+  tight.job.pipeline.stages = 4;
+  SIPHON_ASSIGN_OR_RETURN(tight.expected, ReferenceResult(tight.job));
+  tight.kept = tight.job;
+  tight.kept.output.directory += "-kept";
+  SIPHON_RETURN_IF_ERROR(TrainWithProgram(tight.kept, folder));
+  SIPHON_ASSIGN_OR_RETURN(tight.ample, ReadResult(tight.kept));
+  tight.job.memory.capacity = {Bytes(tight.ample.largest_peak.value / 100 * 92)};
+  return tight;
+}
+
+// Trains within the capacity, and goes on from the middle with enough of it.
+JobResult ExpectTrainsAlike(const TightJob& tight, const std::string& strategy,
+                            const ScratchFolder& folder) {
+  JobConfig job = tight.job;
+  job.memory.strategy = strategy;
+  job.output.directory += "-" + strategy;
+  const absl::Status trained = TrainWithProgram(job, folder);
+  EXPECT_TRUE(trained.ok()) << trained;
+  if (!trained.ok()) return {};
+  ExpectSame(tight.expected, job, 0);
+  const auto result = ReadResult(job);
+  EXPECT_TRUE(result.ok()) << result.status();
+  if (!result.ok()) return {};
+  EXPECT_LE(result->largest_peak, job.memory.capacity[0]);
+
+  JobConfig resumed = tight.kept;
+  resumed.checkpoint.resume = SavedCheckpoint(job);
+  resumed.output.directory = job.output.directory + "-resumed";
+  const absl::Status went_on = TrainWithProgram(resumed, folder);
+  EXPECT_TRUE(went_on.ok()) << went_on;
+  if (went_on.ok()) ExpectSame(tight.expected, resumed, kSavedStep);
+  return *result;
+}
+
 TEST(ProgramConformance, ActivationsComputedAgainUnderMpirunTrainLikeOneProcess) {
   const ScratchFolder folder;
-  JobConfig job = SmallTextJob(folder, "gpt", "gpt");
-  job.pipeline.stages = 2;
-  const auto expected = ReferenceResult(job);
-  ASSERT_TRUE(expected.ok()) << expected.status();
-  JobConfig kept = job;
-  kept.output.directory += "-kept";
-  ASSERT_TRUE(TrainWithProgram(kept, folder).ok());
-  const auto ample = ReadResult(kept);
-  ASSERT_TRUE(ample.ok()) << ample.status();
-  job.memory.capacity = {Bytes(ample->largest_peak.value / 100 * 92)};
-  job.memory.strategy = "keep";
-  EXPECT_THAT(std::string(TrainWithProgram(job, folder).message()),
+  const auto tight = MakeTightJob(folder);
+  ASSERT_TRUE(tight.ok()) << tight.status();
+  EXPECT_EQ(tight->ample.recompute_seconds, 0);
+  JobConfig refused = tight->job;
+  refused.memory.strategy = "keep";
+  EXPECT_THAT(std::string(TrainWithProgram(refused, folder).message()),
               testing::HasSubstr("or --set memory.strategy=recompute"));
-  job.memory.strategy = "recompute";
-  const absl::Status trained = TrainWithProgram(job, folder);
-  ASSERT_TRUE(trained.ok()) << trained;
-  ExpectSame(*expected, job, 0);
-  EXPECT_LE(ReadResult(job)->largest_peak, job.memory.capacity[0]);
-  EXPECT_EQ(ample->recompute_seconds, 0);
-  EXPECT_GT(ReadResult(job)->recompute_seconds, 0);
+  const JobResult result = ExpectTrainsAlike(*tight, "recompute", folder);
+  EXPECT_GT(result.recompute_seconds, 0);
+  EXPECT_EQ(result.out_to_peers + result.out_to_host, Bytes(0));
+}
 
-  JobConfig resumed = kept;
-  resumed.checkpoint.resume = SavedCheckpoint(job);
-  resumed.output.directory += "-resumed";
-  const absl::Status went_on = TrainWithProgram(resumed, folder);
-  ASSERT_TRUE(went_on.ok()) << went_on;
-  ExpectSame(*expected, resumed, kSavedStep);
+TEST(ProgramConformance, ActivationsParkedElsewhereUnderMpirunTrainLikeOneProcess) {
+  const ScratchFolder folder;
+  const auto tight = MakeTightJob(folder);
+  ASSERT_TRUE(tight.ok()) << tight.status();
+  EXPECT_EQ(tight->ample.out_to_peers + tight->ample.out_to_host, Bytes(0));
+  const JobResult peers = ExpectTrainsAlike(*tight, "d2d_swap", folder);
+  EXPECT_GT(peers.out_to_peers, Bytes(0));
+  EXPECT_EQ(peers.out_to_host, Bytes(0));
+  const JobResult host = ExpectTrainsAlike(*tight, "host_swap", folder);
+  EXPECT_GT(host.out_to_host, Bytes(0));
+  EXPECT_EQ(host.out_to_peers, Bytes(0));
+  EXPECT_EQ(host.recompute_seconds + peers.recompute_seconds, 0);
+}
+
+// As on a DGX-1 whose links are slow.
+TEST(ProgramConformance, ThrottledLinksUnderMpirunTrainLikeOneProcess) {
+  const ScratchFolder folder;
+  auto tight = MakeTightJob(folder);
+  ASSERT_TRUE(tight.ok()) << tight.status();
+  tight->job.topology.name = "dgx1_v100";
+  tight->job.topology.throttle = "0.0001";
+  const JobResult result = ExpectTrainsAlike(*tight, "d2d_swap", folder);
+  EXPECT_GT(result.out_to_peers, Bytes(0));
 }
 
 TEST(ProgramConformance, ASingleWorkerTrainsLikeOneProcess) {

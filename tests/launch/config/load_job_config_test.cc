@@ -239,14 +239,12 @@ TEST(LoadJobConfig, KnowsWhatIsPublishedButNotBuilt) {
             "job.yaml:2:12: pipeline.backend: 'cuda' is known, but not built yet; today: cpu");
   EXPECT_EQ(Refusal("pipeline:\n  replicas: 2\n"),
             "job.yaml:2:13: pipeline.replicas: '2' is known, but not built yet; today: 1");
-  EXPECT_EQ(Refusal("memory:\n  strategy: d2d_swap\n"),
-            "job.yaml:2:13: memory.strategy: 'd2d_swap' is known, but not built yet; today: keep, "
-            "recompute, auto");
+  EXPECT_EQ(Refusal("memory:\n  strategy: nvme_swap\n"),
+            "job.yaml:2:13: memory.strategy: 'nvme_swap' is known, but not built yet; today: keep, "
+            "recompute, host_swap, d2d_swap, vdnn, capacity_based, mpress, auto");
   EXPECT_EQ(Refusal("memory:\n  plan: plan.txt\n"),
             "job.yaml:2:9: memory.plan: 'plan.txt' is known, but not built yet; today: leave the "
             "key out");
-  EXPECT_EQ(Refusal("topology:\n  throttle: links\n"),
-            "job.yaml:2:13: topology.throttle: 'links' is known, but not built yet; today: none");
   EXPECT_EQ(Refusal("topology:\n  source: probe\n"),
             "job.yaml:2:11: topology.source: 'probe' is known, but not built yet; today: preset, "
             "file");
@@ -254,6 +252,19 @@ TEST(LoadJobConfig, KnowsWhatIsPublishedButNotBuilt) {
             "job.yaml:2:9: model.kind: 'vgg16' is known, but not built yet; today: gpt, bert, mlp, "
             "plugin");
   EXPECT_EQ(Refusal("memory:\n  strategy: auto\n"), "accepted");
+  EXPECT_EQ(Refusal("memory:\n  strategy: d2d_swap\n"), "accepted");
+}
+
+TEST(LoadJobConfig, ThrottlesByAScaleAboveNothing) {
+  for (const char* scale : {"none", "1", "0.05", "2.5e-3", "20"}) {
+    EXPECT_EQ(Refusal(std::string("topology:\n  throttle: ") + scale + "\n"), "accepted") << scale;
+  }
+  for (const char* scale : {"links", "0", "-1", "inf", "nan", "5%"}) {
+    EXPECT_EQ(Refusal(std::string("topology:\n  throttle: ") + scale + "\n"),
+              std::string("job.yaml:2:13: topology.throttle: '") + scale +
+                  "' is not known; write none, or a scale above 0 (1: as fast as the topology "
+                  "says, 0.05: a twentieth)");
+  }
 }
 
 TEST(LoadJobConfig, ListsKnownNamesForUnknownOnes) {

@@ -21,6 +21,7 @@ JobConfig SmallJob(const std::string& kind, const std::string& directory) {
   job.train.weight_decay = 0.1;
   job.train.clip_norm = 0.25;
   job.train.seed = 5;
+  job.memory.check = "full";
   job.checkpoint.every_steps = 3;
   job.output.directory = directory;
   return job;

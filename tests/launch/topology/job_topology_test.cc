@@ -53,5 +53,43 @@ TEST(JobTopology, ThatIsWrongIsRefusedWithBothPlaces) {
   std::filesystem::remove(path);
 }
 
+TEST(ThrottledTopology, HasEveryRateTimesTheScale) {
+  JobConfig job = JobWith("preset", "dgx1_v100");
+  EXPECT_FALSE(LoadThrottledTopology(job)->has_value());
+  const Topology full = LoadJobTopology(job)->value();
+  job.topology.throttle = "1";
+  EXPECT_EQ(LoadThrottledTopology(job)->value(), full);
+  job.topology.throttle = "0.5";
+  const auto half = LoadThrottledTopology(job);
+  ASSERT_TRUE(half.ok()) << half.status();
+  ASSERT_EQ((*half)->links.size(), full.links.size());
+  for (size_t link = 0; link < full.links.size(); ++link) {
+    EXPECT_EQ((*half)->links[link].rate.value, full.links[link].rate.value / 2);
+    EXPECT_EQ((*half)->links[link].latency, full.links[link].latency);
+  }
+  ASSERT_FALSE(full.switches.empty());
+  for (size_t uplink = 0; uplink < full.switches.size(); ++uplink) {
+    EXPECT_GT((*half)->switches[uplink].to_host, BytesPerSecond(0));
+    EXPECT_EQ((*half)->switches[uplink].to_host.value, full.switches[uplink].to_host.value / 2);
+    EXPECT_EQ((*half)->switches[uplink].from_host_both.value,
+              full.switches[uplink].from_host_both.value / 2);
+  }
+  EXPECT_EQ((*half)->devices[0].memory, full.devices[0].memory);
+}
+
+TEST(ThrottledTopology, NeedsLinksAndLeavesThemMoving) {
+  JobConfig job;
+  job.topology.throttle = "1";
+  job.origins["topology.throttle"] = "job.yaml:4:13";
+  EXPECT_EQ(LoadThrottledTopology(job).status(),
+            absl::InvalidArgumentError("job.yaml:4:13: topology.throttle: needs links to hold to "
+                                       "their rates; write topology.name"));
+  job.topology.name = "dgx1_v100";
+  job.topology.throttle = "1e-30";
+  EXPECT_EQ(LoadThrottledTopology(job).status(),
+            absl::InvalidArgumentError("job.yaml:4:13: topology.throttle: 1e-30 leaves links of "
+                                       "dgx1_v100 less than a byte a second; write more"));
+}
+
 }  // namespace
 }  // namespace siphon

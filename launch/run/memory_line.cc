@@ -1,0 +1,63 @@
+#include "launch/run/memory_line.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace siphon {
+namespace {
+
+std::string NameOfDevice(const PreparedJob& prepared, DeviceId device) {
+  const std::vector<DeviceId>& devices = prepared.plan_text.mapping.device_of_worker;
+  const auto worker = std::find(devices.begin(), devices.end(), device);
+  if (worker == devices.end()) return absl::StrCat("device ", device.value);
+  return absl::StrCat("worker ", worker - devices.begin());
+}
+
+// "worker 0 parks up to 1.50 MiB with worker 2 and 20.0 KiB with the host"
+std::string Parked(const PreparedJob& prepared, size_t worker) {
+  std::vector<std::string> places;
+  for (const auto& [place, bytes] : prepared.parking[worker].bytes) {
+    places.push_back(absl::StrCat(
+        FormatBytes(bytes), " with ",
+        place.tier == Placement::kPeerSwap ? NameOfDevice(prepared, place.lender) : "the host"));
+  }
+  return absl::StrCat("worker ", worker, " parks up to ", absl::StrJoin(places, " and "));
+}
+
+// "2 of 4 layers of stage 1"
+std::string Recomputed(const PreparedJob& prepared, size_t stage) {
+  int layers = 0;
+  for (const PlannedGroup& planned : prepared.plan.memory.stages[stage].groups) {
+    if (planned.choice.placement != Placement::kRecompute) continue;
+    layers += planned.group.layers.end - planned.group.layers.begin;
+  }
+  if (layers == 0) return "";
+  const StageRange& all = prepared.plan.partition.stages[stage];
+  return absl::StrCat(layers, " of ", all.end - all.begin, " layers of stage ", stage);
+}
+
+}  // namespace
+
+std::string MemoryLine(const PreparedJob& prepared) {
+  std::vector<std::string> parts;
+  for (size_t worker = 0; worker < prepared.parking.size(); ++worker) {
+    if (!prepared.parking[worker].bytes.empty()) parts.push_back(Parked(prepared, worker));
+  }
+  std::vector<std::string> again;
+  for (size_t stage = 0; stage < prepared.plan.memory.stages.size(); ++stage) {
+    if (std::string layers = Recomputed(prepared, stage); !layers.empty()) again.push_back(layers);
+  }
+  if (!again.empty()) {
+    parts.push_back(
+        absl::StrCat("activations are dropped and computed again: ", absl::StrJoin(again, ", ")));
+  }
+  if (parts.empty()) return "";
+  return absl::StrCat("to fit into memory.capacity, ", absl::StrJoin(parts, ", "),
+                      "; a step should take ", FormatNanos(prepared.plan_text.predicted.step_time));
+}
+
+}  // namespace siphon

@@ -1,0 +1,17 @@
+#ifndef SIPHON_LAUNCH_RUN_MEMORY_LINE_H_
+#define SIPHON_LAUNCH_RUN_MEMORY_LINE_H_
+
+#include <string>
+
+#include "launch/run/prepare_job.h"
+
+namespace siphon {
+
+// What the plan does so that the job fits into memory.capacity, in a sentence: who parks how much
+// where, which layers are computed again, how long a step should take. Empty where everything is
+// kept.
+std::string MemoryLine(const PreparedJob& prepared);
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_RUN_MEMORY_LINE_H_

@@ -1,0 +1,169 @@
+#include "launch/profile/plan_live_step.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "planner/simulator/simulate_times.h"
+#include "planner/topology.h"
+
+namespace siphon {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kWorkers = 3;
+constexpr int kLayersEach = 4;
+
+// 1F1B of six microbatches on three workers that are devices: 4 layers each, each of 1,000 bytes
+// of activations, 300 of parameters, 300 of gradients, 600 of state. Worker 0 has three
+// microbatches alive at once, worker 2 one.
+PlanningProblem ThreeWorkers() {
+  PlanningProblem problem;
+  for (int layer = 0; layer < kWorkers * kLayersEach; ++layer) {
+    problem.profile.layers.push_back({.name = "layer",
+                                      .forward = Nanos(1000),
+                                      .input_backward = Nanos(1000),
+                                      .weight_backward = Nanos(1000),
+                                      .parameters = Bytes(300),
+                                      .gradients = Bytes(300),
+                                      .optimizer_state = Bytes(600),
+                                      .boundary = Bytes(100),
+                                      .saved = {{.name = "x", .bytes = Bytes(1000)}}});
+  }
+  problem.partition.stages = {{0, 4}, {4, 8}, {8, 12}};
+  problem.schedule = *ParseSchedule(
+      "0F0 0F1 0F2 0B0 0F3 0B1 0F4 0B2 0F5 0B3 0B4 0B5 0STEP\n"
+      "1F0 1F1 1B0 1F2 1B1 1F3 1B2 1F4 1B3 1F5 1B4 1B5 1STEP\n"
+      "2F0 2B0 2F1 2B1 2F2 2B2 2F3 2B3 2F4 2B4 2F5 2B5 2STEP\n");
+  problem.topology = WithHost(
+      UniformTopology(kWorkers, BytesPerSecond(20'000'000'000), Nanos(0)), kWorkers,
+      {.to_host = BytesPerSecond(1'000'000'000), .from_host = BytesPerSecond(1'000'000'000)});
+  problem.host_step = Nanos(100);
+  return problem;
+}
+
+absl::StatusOr<LiveStep> Plan(const PlanningProblem& problem, const std::string& strategy) {
+  return PlanLiveStep(problem, FindMemoryStrategy(strategy).value());
+}
+
+// [worker]: without anything lent.
+std::vector<Bytes> OwnPeaks(const LiveStep& live) {
+  PlanningProblem problem = live.problem;
+  problem.held.assign(kWorkers, {});
+  const auto times =
+      SimulateTimes(SimulationOf(problem, live.step.mapping, live.step.memory, live.step.schedule),
+                    LendingDetail::kLent);
+  EXPECT_TRUE(times.ok()) << times.status();
+  std::vector<Bytes> peaks;
+  for (const auto& own : times->lent.own) {
+    peaks.push_back(*std::max_element(own.begin(), own.end()));
+  }
+  return peaks;
+}
+
+std::vector<Bytes> KeptPeaks() {
+  const auto kept = Plan(ThreeWorkers(), "keep");
+  EXPECT_TRUE(kept.ok()) << kept.status();
+  std::vector<Bytes> peaks;
+  for (const MemoryByKind& peak : kept->step.simulated.peak) peaks.push_back(Total(peak));
+  return peaks;
+}
+
+TEST(PlanLiveStep, ParksNothingWhereEverythingFits) {
+  for (const char* strategy : {"keep", "d2d_swap", "host_swap", "auto"}) {
+    const auto live = Plan(ThreeWorkers(), strategy);
+    ASSERT_TRUE(live.ok()) << strategy << live.status();
+    EXPECT_EQ(HostBytes(live->parking), Bytes(0)) << strategy;
+    for (int device = 0; device < kWorkers; ++device) {
+      EXPECT_EQ(LentBytes(live->parking, DeviceId(device)), Bytes(0)) << strategy;
+    }
+  }
+}
+
+TEST(PlanLiveStep, LendsBesideTheLendersOwnPeak) {
+  const std::vector<Bytes> kept = KeptPeaks();
+  for (const int64_t percent : {99, 97, 93, 90, 87}) {
+    SCOPED_TRACE(percent);
+    PlanningProblem problem = ThreeWorkers();
+    const Bytes capacity(kept[0].value * percent / 100);
+    problem.capacity.assign(kWorkers, capacity);
+    const auto live = Plan(problem, "d2d_swap");
+    ASSERT_TRUE(live.ok()) << live.status();
+    const std::vector<Bytes> own = OwnPeaks(*live);
+    Bytes lent;
+    for (int worker = 0; worker < kWorkers; ++worker) {
+      const DeviceId device = live->step.mapping.device_of_worker[worker];
+      const Bytes peak = own[worker] + LentBytes(live->parking, device);
+      EXPECT_LE(peak, capacity) << "worker " << worker;
+      EXPECT_EQ(Total(live->step.simulated.peak[worker]), peak) << "worker " << worker;
+      lent += LentBytes(live->parking, device);
+    }
+    EXPECT_GE(lent, kept[0] - capacity);
+    EXPECT_EQ(HostBytes(live->parking), Bytes(0));
+  }
+}
+
+TEST(PlanLiveStep, MovesActivationsAlone) {
+  const std::vector<Bytes> kept = KeptPeaks();
+  PlanningProblem problem = ThreeWorkers();
+  problem.capacity.assign(kWorkers, Bytes(kept[0].value * 3 / 4));
+  for (const MemoryStrategy& strategy : MemoryStrategies()) {
+    SCOPED_TRACE(strategy.name);
+    const auto live = PlanLiveStep(problem, strategy);
+    if (!live.ok()) {
+      EXPECT_TRUE(absl::IsResourceExhausted(live.status()) ||
+                  absl::IsInvalidArgument(live.status()))
+          << live.status();
+      continue;
+    }
+    for (const StagePlan& stage : live->step.memory.stages) {
+      EXPECT_EQ(stage.update, UpdatePlace::kDevice);
+      for (const PlannedGroup& planned : stage.groups) {
+        if (planned.choice.placement == Placement::kKeep) continue;
+        EXPECT_EQ(planned.group.kind, GroupKind::kActivations);
+      }
+    }
+  }
+  for (const char* strategy : {"recompute", "host_swap", "auto"}) {
+    EXPECT_TRUE(Plan(problem, strategy).ok()) << strategy;
+  }
+}
+
+TEST(PlanLiveStep, NeverParksMoreWithTheHostThanItHas) {
+  const std::vector<Bytes> kept = KeptPeaks();
+  PlanningProblem problem = ThreeWorkers();
+  problem.capacity.assign(kWorkers, Bytes(kept[0].value * 9 / 10));
+  const auto ample = Plan(problem, "host_swap");
+  ASSERT_TRUE(ample.ok()) << ample.status();
+  const Bytes parked = HostBytes(ample->parking);
+  ASSERT_GE(parked, kept[0] - problem.capacity[0]);
+  int planned = 0;
+  for (Bytes room = parked * 8; room > Bytes(10); room = Bytes(room.value * 3 / 4)) {
+    problem.topology.host_memory = room;
+    const auto live = Plan(problem, "host_swap");
+    if (live.ok()) {
+      ++planned;
+      EXPECT_LE(HostBytes(live->parking), room);
+      EXPECT_GE(room, kept[0] - problem.capacity[0]);
+    } else {
+      EXPECT_TRUE(absl::IsResourceExhausted(live.status())) << live.status();
+    }
+  }
+  EXPECT_GE(planned, 1);
+}
+
+TEST(PlanLiveStep, IsRefusedWhereNobodyHasRoom) {
+  const std::vector<Bytes> kept = KeptPeaks();
+  PlanningProblem problem = ThreeWorkers();
+  problem.capacity = {Bytes(kept[0].value * 8 / 10), kept[1], kept[2]};
+  const auto live = Plan(problem, "d2d_swap");
+  EXPECT_TRUE(absl::IsResourceExhausted(live.status())) << live.status();
+  EXPECT_THAT(std::string(live.status().message()), HasSubstr("worker 0"));
+}
+
+}  // namespace
+}  // namespace siphon
