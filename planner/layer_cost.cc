@@ -1,17 +1,20 @@
 #include "planner/layer_cost.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "planner/status.h"
 
 namespace siphon {
 namespace {
 
-// Gives the tensor that both layers save to the first of them, whose backward is the last to use
-// it. What W needs of it then stays there, too, and is not counted twice before that backward.
+// The tensor that both layers save is the second one's, and what the first one's backward frees, as
+// the last to use it. What W needs of it stays there, and is not counted twice before that
+// backward.
 void ShareBoundary(Bytes saved_by_both, LayerCost& before, LayerCost& layer) {
   const Bytes kept = std::min(saved_by_both, layer.kept_for_weights);
-  layer.stash -= saved_by_both;
+  before.stash -= saved_by_both;
+  layer.shared_before = saved_by_both;
   layer.kept_for_weights -= kept;
   before.kept_for_weights += kept;
 }
@@ -21,6 +24,12 @@ void ShareBoundary(Bytes saved_by_both, LayerCost& before, LayerCost& layer) {
 Nanos WholeBackward(const LayerCost& layer) {
   if (layer.whole_backward > Nanos(0)) return layer.whole_backward;
   return layer.input_backward + layer.weight_backward;
+}
+
+Bytes FreedByBackward(const std::vector<LayerCost>& stage, int layer) {
+  const Bytes freed = stage[layer].stash - stage[layer].shared_before;
+  const auto behind = static_cast<size_t>(layer) + 1;
+  return behind < stage.size() ? freed + stage[behind].shared_before : freed;
 }
 
 std::vector<std::vector<LayerCost>> LayerCosts(const ModelProfile& profile,

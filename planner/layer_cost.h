@@ -15,15 +15,22 @@ struct LayerCost {
   Nanos forward;
   Nanos input_backward;
   Nanos weight_backward;
-  Bytes stash;  // a tensor that the layer before saves too counts there, in both of these
+  Bytes stash;  // what its forward adds; a tensor that the layer behind saves too counts there
+  // Between I and W; of a tensor that the layer before saves too, counted there.
   Bytes kept_for_weights;
   Nanos whole_backward;  // 0: what the other two take together
   Nanos optimizer;       // its part of the stage's optimizer step; 0 where not known
+  // Part of `stash` that the layer before in the stage saves too: its own backward leaves that, and
+  // the backward of the layer before frees it.
+  Bytes shared_before;
   friend bool operator==(const LayerCost&, const LayerCost&) = default;
 };
 
 // What a backward of the layer takes that is not split.
 Nanos WholeBackward(const LayerCost& layer);
+
+// What the backward (B or I) of the stage's layer is the last one to use.
+Bytes FreedByBackward(const std::vector<LayerCost>& stage, int layer);
 
 // [stage][layer]: the layers of each stage. Requires: the partition is of a model with the
 // profile's layers.

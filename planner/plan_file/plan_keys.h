@@ -125,7 +125,7 @@ inline constexpr std::array<PlanField<StageCost>, 14> kStageFields = {{
 
 inline constexpr absl::string_view kLayerWord = "layer";
 inline constexpr absl::string_view kLayersWord = "layers";
-inline constexpr std::array<PlanField<LayerCost>, 7> kLayerFields = {{
+inline constexpr std::array<PlanField<LayerCost>, 8> kLayerFields = {{
     {"forward", &LayerCost::forward, ZeroFigure::kWritten},
     {"input_backward", &LayerCost::input_backward},
     {"weight_backward", &LayerCost::weight_backward},
@@ -133,6 +133,7 @@ inline constexpr std::array<PlanField<LayerCost>, 7> kLayerFields = {{
     {"optimizer", &LayerCost::optimizer},
     {"stash", &LayerCost::stash},
     {"kept_for_weights", &LayerCost::kept_for_weights},
+    {"shared_before", &LayerCost::shared_before},
 }};
 
 inline constexpr absl::string_view kGroupWord = "group";

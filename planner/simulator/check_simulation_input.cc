@@ -50,15 +50,28 @@ absl::Status CheckStage(const SimulationInput& input, int stage) {
                    " bytes to stage ", stage, ", which takes ", cost.input.value));
 }
 
+absl::Status CheckShared(const SimulationInput& input, int stage) {
+  const std::vector<LayerCost>& layers = input.layers[stage];
+  for (int layer = 0; layer < static_cast<int>(layers.size()); ++layer) {
+    const bool alone = layer == 0 && layers[layer].shared_before > Bytes(0);
+    if (!alone && FreedByBackward(layers, layer) >= Bytes(0)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("layer ", layer, " of stage ", stage, " shares ",
+                     layers[layer].shared_before.value, " bytes with the layer before it, ",
+                     alone ? "which the stage does not have" : "more than both save"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckLayers(const SimulationInput& input, int stage) {
   StageCost sum;
   Nanos whole;
   for (const LayerCost& layer : input.layers[stage]) {
-    SIPHON_RETURN_IF_ERROR(
-        CheckNotNegative({layer.forward.value, layer.input_backward.value,
-                          layer.weight_backward.value, layer.whole_backward.value,
-                          layer.optimizer.value, layer.stash.value, layer.kept_for_weights.value},
-                         absl::StrCat("a layer of stage ", stage)));
+    SIPHON_RETURN_IF_ERROR(CheckNotNegative(
+        {layer.forward.value, layer.input_backward.value, layer.weight_backward.value,
+         layer.whole_backward.value, layer.optimizer.value, layer.stash.value,
+         layer.kept_for_weights.value, layer.shared_before.value},
+        absl::StrCat("a layer of stage ", stage)));
     sum.forward += layer.forward;
     sum.input_backward += layer.input_backward;
     sum.weight_backward += layer.weight_backward;
@@ -70,7 +83,7 @@ absl::Status CheckLayers(const SimulationInput& input, int stage) {
   const bool same = sum.forward == cost.forward && sum.input_backward == cost.input_backward &&
                     sum.weight_backward == cost.weight_backward && whole == WholeBackward(cost) &&
                     sum.stash == cost.stash && sum.kept_for_weights == cost.kept_for_weights;
-  if (same && !input.layers[stage].empty()) return absl::OkStatus();
+  if (same && !input.layers[stage].empty()) return CheckShared(input, stage);
   return absl::InvalidArgumentError(absl::StrCat(
       "the ", input.layers[stage].size(), " layers of stage ", stage,
       " do not add up to the cost of the stage: forward ", sum.forward.value, " of ",

@@ -189,7 +189,7 @@ class StepGraphBuilder {
       const LayerCost& piece = pieces[layer];
       SIPHON_RETURN_IF_ERROR(Prepare(layer, span));
       const Nanos duration = whole ? WholeBackward(piece) : piece.input_backward;
-      Bytes change = piece.stash * -1;
+      Bytes change = FreedByBackward(pieces, layer) * -1;
       if (!whole) change += piece.kept_for_weights;
       span.Add(writer_.AddOnLane(TaskRole::kCompute, duration));
       // Gradients queued for W may be larger than what the I frees: then they need room first.

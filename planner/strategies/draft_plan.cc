@@ -105,9 +105,7 @@ class StagePlanWriter {
 
   // `steps`: by itself, so that even without bytes it needs a group.
   void Add(GroupKind kind, const StageRange& layers, Placement placement, bool steps) {
-    PlannedGroup planned{.group = placement == Placement::kRecompute
-                                      ? DroppedGroupOf(problem_.profile, stage_, layers)
-                                      : GroupOf(problem_.profile, stage_, kind, layers),
+    PlannedGroup planned{.group = GroupOf(problem_.profile, stage_, kind, layers),
                          .choice = {.placement = placement}};
     const bool empty = planned.group.bytes == Bytes(0);
     if (empty && !steps) return;

@@ -7,23 +7,21 @@
 namespace siphon {
 namespace {
 
-// What the layer before has saved for both of them; nothing across stages.
-Bytes SavedBefore(const ModelProfile& profile, const StageRange& stage, int layer) {
-  if (layer == stage.begin) return Bytes(0);
-  return SavedByBoth(profile.layers[layer - 1], profile.layers[layer]);
+// What the layer behind saves for both of them; nothing across stages.
+Bytes SavedBehind(const ModelProfile& profile, const StageRange& stage, int layer) {
+  if (layer + 1 == stage.end) return Bytes(0);
+  return SavedByBoth(profile.layers[layer], profile.layers[layer + 1]);
 }
 
 TensorGroup ActivationsOf(const ModelProfile& profile, const StageRange& stage,
                           const StageRange& layers) {
   TensorGroup group{.kind = GroupKind::kActivations, .layers = layers};
   for (int layer = layers.begin; layer < layers.end; ++layer) {
-    group.bytes += SavedBytes(profile.layers[layer]) - SavedBefore(profile, stage, layer);
+    group.bytes += SavedBytes(profile.layers[layer]) - SavedBehind(profile, stage, layer);
     group.recompute += profile.layers[layer].forward;
   }
   if (layers.begin == 0) return group;
-  const Bytes input = profile.layers[layers.begin - 1].boundary;
-  const Bytes more = input - SavedBefore(profile, stage, layers.begin);
-  group.input = std::clamp(more, Bytes(0), group.bytes);
+  group.input = std::min(profile.layers[layers.begin - 1].boundary, group.bytes);
   return group;
 }
 
@@ -42,14 +40,6 @@ TensorGroup GroupOf(const ModelProfile& profile, const StageRange& stage, GroupK
                    : kind == GroupKind::kOptimizerState ? layer.optimizer_state
                                                         : layer.parameters;
   }
-  return group;
-}
-
-TensorGroup DroppedGroupOf(const ModelProfile& profile, const StageRange& stage,
-                           const StageRange& layers) {
-  TensorGroup group = GroupOf(profile, stage, GroupKind::kActivations, layers);
-  if (layers.end == stage.end) return group;
-  group.input = std::min(group.bytes, group.input + SavedBefore(profile, stage, layers.end));
   return group;
 }
 

@@ -137,7 +137,8 @@ TEST(PlanText, ReadsBackWhatItPrintsWhateverTheNumbers) {
     plan.workers[1].capacity = Bytes(number());
     plan.stages[0].host_step = Nanos(number());
     plan.predicted.peak.assign(2 * plan.training.replicas, Bytes(number()));
-    plan.stages[0].layer_costs = {{.forward = Nanos(number())}, {.stash = Bytes(number())}};
+    plan.stages[0].layer_costs = {{.forward = Nanos(number())},
+                                  {.stash = Bytes(number()), .shared_before = Bytes(number())}};
     plan.stages[1].layer_costs = {
         {.whole_backward = Nanos(number()), .optimizer = Nanos(number())}};
     EXPECT_EQ(Parsed(ToString(plan)), plan) << ToString(plan);

@@ -39,10 +39,15 @@ TEST(StageCosts, CountsOnBothSidesWhatTwoStagesSave) {
                           Field(&StageCost::stash, Bytes(60 + 7 + 3))));
 }
 
-TEST(LayerCosts, GivesASharedTensorToTheLayerThatNeedsItLast) {
-  EXPECT_THAT(LayerCosts(ThreeLayers(), {.stages = {{0, 3}}}),
-              ElementsAre(ElementsAre(LayerCost{.stash = Bytes(70), .kept_for_weights = Bytes(60)},
-                                      LayerCost{.stash = Bytes(7)}, LayerCost{.stash = Bytes(3)})));
+TEST(LayerCosts, GivesASharedTensorToTheSecondLayerAndFreesItWithTheFirst) {
+  const auto layers = LayerCosts(ThreeLayers(), {.stages = {{0, 3}}});
+  EXPECT_THAT(layers,
+              ElementsAre(ElementsAre(LayerCost{.stash = Bytes(10), .kept_for_weights = Bytes(60)},
+                                      LayerCost{.stash = Bytes(67), .shared_before = Bytes(60)},
+                                      LayerCost{.stash = Bytes(3)})));
+  EXPECT_EQ(FreedByBackward(layers[0], 2), Bytes(3));
+  EXPECT_EQ(FreedByBackward(layers[0], 1), Bytes(7));
+  EXPECT_EQ(FreedByBackward(layers[0], 0), Bytes(70));
   EXPECT_THAT(LayerCosts(ThreeLayers(), {.stages = {{0, 1}, {1, 3}}}),
               ElementsAre(ElementsAre(LayerCost{.stash = Bytes(70)}),
                           ElementsAre(LayerCost{.stash = Bytes(67), .kept_for_weights = Bytes(60)},
@@ -73,7 +78,11 @@ TEST(LayerCosts, AddsUpToTheStage) {
     ASSERT_EQ(layers.size(), stages.size());
     for (size_t stage = 0; stage < stages.size(); ++stage) {
       StageCost sum;
-      for (const LayerCost& layer : layers[stage]) {
+      Bytes freed;
+      for (size_t index = 0; index < layers[stage].size(); ++index) {
+        const LayerCost& layer = layers[stage][index];
+        EXPECT_GE(FreedByBackward(layers[stage], static_cast<int>(index)), Bytes());
+        freed += FreedByBackward(layers[stage], static_cast<int>(index));
         EXPECT_GE(layer.stash, Bytes());
         EXPECT_GE(layer.kept_for_weights, Bytes());
         sum.forward += layer.forward;
@@ -84,6 +93,7 @@ TEST(LayerCosts, AddsUpToTheStage) {
       EXPECT_EQ(sum.forward, stages[stage].forward);
       EXPECT_EQ(sum.input_backward, stages[stage].input_backward);
       EXPECT_EQ(sum.stash, stages[stage].stash);
+      EXPECT_EQ(freed, stages[stage].stash);
       EXPECT_EQ(sum.kept_for_weights, stages[stage].kept_for_weights);
     }
   }

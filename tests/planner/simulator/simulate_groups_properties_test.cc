@@ -32,6 +32,8 @@ void AddLayers(SimulationInput& input, Dice& dice) {
                       .stash = Bytes(dice.Roll(0, 99)),
                       .kept_for_weights = Bytes(dice.Roll(0, 120)),
                       .optimizer = Nanos(dice.Roll(0, 9))});
+    LayerCost& added = layers.back();
+    if (layer > 0) added.shared_before = Bytes(dice.Roll(0, static_cast<int>(added.stash.value)));
     cost.forward += layers.back().forward;
     cost.input_backward += layers.back().input_backward;
     cost.weight_backward += layers.back().weight_backward;

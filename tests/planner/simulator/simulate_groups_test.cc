@@ -76,6 +76,50 @@ TEST(SimulatedGroups, ASwapBeforeItsForwardStartsBehindTheGroupsLastLayer) {
   EXPECT_EQ(WaitForSwaps(step, 0), Nanos(0));
 }
 
+// 40 of the second layer's 60 bytes are what the first one saves, too.
+SimulationInput TwoLayersThatShare(absl::string_view schedule, std::vector<PlannedGroup> groups) {
+  SimulationInput input = TwoLayers(schedule, std::move(groups));
+  input.layers[0][1].shared_before = Bytes(40);
+  return input;
+}
+
+TEST(SimulatedGroups, WhatTwoLayersSaveLeavesWithTheSecondAndIsFreedByTheFirst) {
+  const SimulatedStep step = Simulated(TwoLayersThatShare(
+      "0SWAP_OUT0.1 0F0 0F1 0SWAP_OUT_END0.1 0B1 0SWAP_IN0.1 0B0\n", TwoGroups({}, kHost)));
+  // 6 ns a copy; the one back in is waited for.
+  EXPECT_EQ(CurveText(step.memory[0]),
+            "0: activations 100\n"
+            "5: activations 160\n"
+            "10: activations 260\n"
+            "15: activations 320\n"
+            "20: activations 260\n"
+            "30: activations 240\n"
+            "40: activations 160\n"
+            "56: activations 140\n"
+            "66:\n");
+}
+
+TEST(SimulatedGroups, WhatTwoLayersSaveStaysWithTheSecondWhichEverIsDropped) {
+  const auto curve = [](absl::string_view schedule, std::vector<PlannedGroup> groups) {
+    return CurveText(Simulated(TwoLayersThatShare(schedule, std::move(groups))).memory[0]);
+  };
+  // 8 bytes of the first stay; the second's 60 are there.
+  EXPECT_EQ(curve("0DROP0.0 0F0 0B0\n", TwoGroups(kDropped)),
+            "0: activations 8\n"
+            "5: activations 68\n"
+            "20: activations 140\n"
+            "35:\n");
+  // Of the second, what both save is the input.
+  std::vector<PlannedGroup> second = TwoGroups({}, kDropped);
+  second[1].group.input = Bytes(40);
+  EXPECT_EQ(curve("0DROP0.1 0F0 0B0\n", second),
+            "0: activations 100\n"
+            "5: activations 140\n"
+            "10: activations 160\n"
+            "25: activations 140\n"
+            "35:\n");
+}
+
 TEST(SimulatedGroups, ASwapBehindTheForwardStartsThere) {
   const SimulatedStep step =
       Simulated(TwoLayers("0F0 0SWAP_OUT0.0 0SWAP_OUT_END0.0 0SWAP_IN0.0 0B0\n", TwoGroups(kHost)));

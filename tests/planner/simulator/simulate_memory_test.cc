@@ -73,7 +73,7 @@ TEST(SimulatedMemory, WhatTwoLayersSaveIsThereOnceUntilBothAreDone) {
                         .stages = StageCosts(profile, partition),
                         .layers = LayerCosts(profile, partition)};
   EXPECT_EQ(CurveText(Simulated(input).memory[0]),
-            "0: activations 120\n"
+            "0: activations 20\n"
             "5: activations 123\n"
             "15: activations 120\n"
             "20: activations 100\n"

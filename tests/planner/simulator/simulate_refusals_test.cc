@@ -127,6 +127,29 @@ TEST(SimulateRefuses, SizesThatDoNotMatch) {
             "a figure of the cost of stage 0 is -1; 0 is the least");
 }
 
+TEST(SimulateRefuses, LayersThatShareWhatTheyDoNotSave) {
+  const LayerCost layer{.forward = Nanos(5),
+                        .input_backward = Nanos(5),
+                        .weight_backward = Nanos(5),
+                        .stash = Bytes(50)};
+  SimulationInput input = EqualStages(ParsedSchedule("0F0 0B0\n"), TenNanos());
+  input.stages[0].stash = Bytes(100);
+  input.layers = {{layer, layer}};
+  input.layers[0][1].shared_before = Bytes(50);
+  EXPECT_TRUE(Simulate(input).ok());
+  input.layers[0][1].shared_before = Bytes(51);
+  EXPECT_EQ(Refusal(input, absl::StatusCode::kInvalidArgument),
+            "layer 1 of stage 0 shares 51 bytes with the layer before it, more than both save");
+  input.layers[0][1].shared_before = Bytes(-1);
+  EXPECT_EQ(Refusal(input, absl::StatusCode::kInvalidArgument),
+            "a figure of a layer of stage 0 is -1; 0 is the least");
+  input.layers[0][1].shared_before = Bytes(0);
+  input.layers[0][0].shared_before = Bytes(1);
+  EXPECT_EQ(Refusal(input, absl::StatusCode::kInvalidArgument),
+            "layer 0 of stage 0 shares 1 bytes with the layer before it, which the stage does not "
+            "have");
+}
+
 TEST(SimulateRefuses, FiguresWhoseSumsWouldNotFitIntoSixtyThreeBits) {
   SimulationInput input = EqualStages(ParsedSchedule("0F0 0B0\n"), TenNanos());
   input.stages[0].forward = Nanos(int64_t{1} << 60);

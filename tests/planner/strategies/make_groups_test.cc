@@ -34,16 +34,18 @@ TensorGroup Activations(const StageRange& layers, const StageRange& stage = kAll
   return GroupOf(FourLayers(), stage, GroupKind::kActivations, layers);
 }
 
-TEST(GroupOf, GivesWhatTwoLayersSaveToTheFirst) {
-  EXPECT_EQ(Activations({0, 1}).bytes, Bytes(20));
-  EXPECT_EQ(Activations({1, 2}).bytes, Bytes(24));
-  EXPECT_EQ(Activations({2, 3}).bytes, Bytes(40));
+TEST(GroupOf, GivesWhatTwoLayersSaveToTheSecond) {
+  EXPECT_EQ(Activations({0, 1}).bytes, Bytes(20 - 6));
+  EXPECT_EQ(Activations({1, 2}).bytes, Bytes(30));
+  EXPECT_EQ(Activations({2, 3}).bytes, Bytes(40 - 5));
+  EXPECT_EQ(Activations({3, 4}).bytes, Bytes(50));
   EXPECT_EQ(Activations({0, 2}).bytes, Bytes(44));
   EXPECT_EQ(Activations(kAll).bytes, Bytes(129));
 }
 
 TEST(GroupOf, SharesNothingAcrossStages) {
-  EXPECT_EQ(Activations({1, 2}, {1, 4}).bytes, Bytes(30));
+  EXPECT_EQ(Activations({2, 3}, {0, 3}).bytes, Bytes(40));
+  EXPECT_EQ(Activations({3, 4}, {3, 4}).bytes, Bytes(50));
 }
 
 TEST(GroupOf, KeepsTheBoundaryBeforeItForARecomputation) {
@@ -53,27 +55,16 @@ TEST(GroupOf, KeepsTheBoundaryBeforeItForARecomputation) {
   EXPECT_EQ(Activations({1, 4}).recompute, Nanos(30));
 }
 
-TEST(GroupOf, TakesItsInputFromALayerThatHasSavedIt) {
-  EXPECT_EQ(Activations({1, 2}).input, Bytes(0));
+TEST(GroupOf, KeepsWhatItSharesWithTheLayerBeforeAsItsInput) {
+  EXPECT_EQ(Activations({1, 2}).input, Bytes(6)) << "as much as without a layer before";
+  EXPECT_EQ(Activations({3, 4}).input, Bytes(5));
+  EXPECT_EQ(Activations({0, 1}).input, Bytes(0)) << "what the layer behind has is not its own";
 }
 
 TEST(GroupOf, NeverKeepsMoreForARecomputationThanItHas) {
   ModelProfile profile = FourLayers();
   profile.layers[1].boundary = Bytes(1000);
-  EXPECT_EQ(GroupOf(profile, kAll, GroupKind::kActivations, {2, 3}).input, Bytes(40));
-}
-
-// Layers 0 and 1 share 6 bytes, 2 and 3 share 5; boundaries are 6, 7 and 5.
-TEST(DroppedGroupOf, LeavesWhatTheLayerBehindNeeds) {
-  const auto dropped = [](const StageRange& layers, const StageRange& stage = kAll) {
-    return DroppedGroupOf(FourLayers(), stage, layers);
-  };
-  EXPECT_EQ(dropped({0, 1}).bytes, Bytes(20));
-  EXPECT_EQ(dropped({0, 1}).input, Bytes(6));
-  EXPECT_EQ(dropped({1, 2}).input, Bytes(0)) << "0 has its input, and it shares nothing with 2";
-  EXPECT_EQ(dropped({2, 3}).input, Bytes(7 + 5));
-  EXPECT_EQ(dropped({2, 4}).input, Bytes(7));
-  EXPECT_EQ(dropped({2, 3}, {2, 3}).input, Bytes(7)) << "nothing is shared across stages";
+  EXPECT_EQ(GroupOf(profile, kAll, GroupKind::kActivations, {2, 3}).input, Bytes(35));
 }
 
 TEST(GroupOf, AddsUpWhatBelongsToNoMicrobatch) {
