@@ -152,7 +152,7 @@ Nanos TimeWithRoom(SwapFabric fabric, const DeviceMapping& mapping, ParkingDeman
   const Bytes parked = demand.workers[owner].parked;
   const Bytes room(parked.value + granule.value);  // for its granules
   for (int64_t& memory : fabric.memory) memory = memory < granule.value ? 0 : room.value;
-  for (WorkerParking& worker : demand.workers) {
+  for (ParkingNeed& worker : demand.workers) {
     worker.parked = Bytes(0);
     if (worker.lendable >= granule) worker.lendable = room;
   }

@@ -32,7 +32,7 @@ struct ParkingBound::Room {
 
 ParkingBound::ParkingBound(const SwapFabric& fabric, const ParkingDemand& demand)
     : fabric_(fabric), demand_(demand) {
-  for (const WorkerParking& worker : demand.workers) parked_ += worker.parked;
+  for (const ParkingNeed& worker : demand.workers) parked_ += worker.parked;
 }
 
 ParkingBound::Room ParkingBound::RoomFor(absl::Span<const DeviceId> placed) const {

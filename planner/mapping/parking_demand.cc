@@ -32,7 +32,7 @@ ParkingDemand PeakParkingDemand(const std::vector<Bytes>& peaks,
   SIPHON_CHECK(peaks.size() == capacity.size(), "every worker has a capacity");
   ParkingDemand demand;
   for (size_t worker = 0; worker < peaks.size(); ++worker) {
-    WorkerParking& parking = demand.workers.emplace_back();
+    ParkingNeed& parking = demand.workers.emplace_back();
     if (capacity[worker] == Bytes(0)) continue;
     parking = {Above(peaks[worker], capacity[worker]), Above(capacity[worker], peaks[worker])};
   }

@@ -11,14 +11,14 @@
 namespace siphon {
 
 // What a worker has too much of, or room for.
-struct WorkerParking {
+struct ParkingNeed {
   Bytes parked;    // must be on other devices when the worker is at its fullest
   Bytes lendable;  // free at every moment at which anything is parked
-  friend bool operator==(const WorkerParking&, const WorkerParking&) = default;
+  friend bool operator==(const ParkingNeed&, const ParkingNeed&) = default;
 };
 
 struct ParkingDemand {
-  std::vector<WorkerParking> workers;
+  std::vector<ParkingNeed> workers;
   friend bool operator==(const ParkingDemand&, const ParkingDemand&) = default;
 };
 

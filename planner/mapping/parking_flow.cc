@@ -64,7 +64,7 @@ void ParkingFlow::AddOwner(const SwapFabric& fabric, const DeviceMapping& mappin
 ParkingTime LeastParkingTime(const SwapFabric& fabric, const DeviceMapping& mapping,
                              const ParkingDemand& demand) {
   Bytes parked;
-  for (const WorkerParking& worker : demand.workers) parked += worker.parked;
+  for (const ParkingNeed& worker : demand.workers) parked += worker.parked;
   ParkingFlow parking(fabric, mapping, demand, Bytes(1));
   const int64_t most = parking.flow().MostFlow();
   return {parked - Bytes(most), parking.flow().LeastTime(most, Nanos(0))};

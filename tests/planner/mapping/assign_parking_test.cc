@@ -19,18 +19,18 @@ using testing::IsEmpty;
 constexpr int64_t kMega = 1'000'000;
 constexpr int64_t kBytePerNano = 1'000'000'000;
 
-WorkerParking Parks(int64_t bytes) { return {Bytes(bytes), Bytes(0)}; }
-WorkerParking Lends(int64_t bytes) { return {Bytes(0), Bytes(bytes)}; }
+ParkingNeed Parks(int64_t bytes) { return {Bytes(bytes), Bytes(0)}; }
+ParkingNeed Lends(int64_t bytes) { return {Bytes(0), Bytes(bytes)}; }
 Stripe To(int lender, int64_t bytes) { return {DeviceId(lender), Bytes(bytes)}; }
 
 ParkingAssignment Assigned(const Topology& topology, const std::vector<int>& map,
-                           const std::vector<WorkerParking>& workers, int64_t granule = 1) {
+                           const std::vector<ParkingNeed>& workers, int64_t granule = 1) {
   const auto assignment = AssignParking(topology, MapOf(map), {workers}, Bytes(granule));
   EXPECT_TRUE(assignment.ok()) << assignment.status();
   return assignment.ok() ? *assignment : ParkingAssignment{};
 }
 
-std::vector<WorkerParking> FirstParks(int64_t bytes, std::vector<WorkerParking> others) {
+std::vector<ParkingNeed> FirstParks(int64_t bytes, std::vector<ParkingNeed> others) {
   others.insert(others.begin(), Parks(bytes));
   return others;
 }
@@ -39,7 +39,7 @@ std::vector<WorkerParking> FirstParks(int64_t bytes, std::vector<WorkerParking> 
 TEST(AssignParking, StripesInProportionToWiresByHand) {
   const ParkingAssignment assignment = Assigned(
       Dgx1V(), {0, 1, 2, 3, 4, 5, 6, 7},
-      FirstParks(600 * kMega, std::vector<WorkerParking>(7, Lends(1000 * kMega))), 100 * kMega);
+      FirstParks(600 * kMega, std::vector<ParkingNeed>(7, Lends(1000 * kMega))), 100 * kMega);
   const OwnerParking& owner = assignment.owners[0];
   EXPECT_THAT(owner.stripes, ElementsAre(To(1, 100 * kMega), To(2, 100 * kMega), To(3, 200 * kMega),
                                          To(4, 200 * kMega)));
@@ -50,7 +50,7 @@ TEST(AssignParking, StripesInProportionToWiresByHand) {
 }
 
 TEST(AssignParking, FillsASmallLenderAndStaysProportionalOnTheOthersByHand) {
-  std::vector<WorkerParking> lenders(7, Lends(1000 * kMega));
+  std::vector<ParkingNeed> lenders(7, Lends(1000 * kMega));
   lenders[2] = Lends(50 * kMega);  // device 3
   const ParkingAssignment assignment =
       Assigned(Dgx1V(), {0, 1, 2, 3, 4, 5, 6, 7}, FirstParks(600 * kMega, lenders), kMega / 2);
@@ -249,11 +249,11 @@ TEST(AssignParking, DoesNotDependOnTheNumbersOfDevices) {
 TEST(AssignParking, MovesWhatMpressMeasuredOverTwoToSixWires) {
   Topology topology = Dgx1V();
   for (TopologyDevice& device : topology.devices) device.egress = BytesPerSecond(146'000'000'000);
-  const std::vector<WorkerParking> six(7, Lends(1000 * kMega));
+  const std::vector<ParkingNeed> six(7, Lends(1000 * kMega));
   const Nanos all =
       Assigned(topology, {0, 1, 2, 3, 4, 5, 6, 7}, FirstParks(1000 * kMega, six)).time;
   EXPECT_NEAR(1000.0 * kMega / static_cast<double>(all.value), 146, 1);
-  std::vector<WorkerParking> two(7, Lends(0));
+  std::vector<ParkingNeed> two(7, Lends(0));
   two[2] = Lends(1000 * kMega);
   const Nanos pair =
       Assigned(topology, {0, 1, 2, 3, 4, 5, 6, 7}, FirstParks(1000 * kMega, two)).time;

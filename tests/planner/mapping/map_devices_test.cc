@@ -139,7 +139,7 @@ TEST(MapDevices, Dgx1VHasTheMapsThatItsWiresAllow) {
 TEST(MapDevices, GivesEveryOwnerOfDgx1VFiveWires) {
   const Topology topology = Dgx1V();
   DeviceMapRequest request = EarlyToLate(8, kGiga);
-  for (WorkerParking& worker : request.demand.workers) worker.lendable = worker.lendable * 4;
+  for (ParkingNeed& worker : request.demand.workers) worker.lendable = worker.lendable * 4;
   const FoundMap found = Mapped(topology, request);
   EXPECT_TRUE(found.proven);
   EXPECT_EQ(found.cost.missing, Bytes(0));

@@ -59,8 +59,8 @@ inline ParkingDemand RandomDemand(int workers, int64_t most, std::mt19937& rando
   ParkingDemand demand;
   for (int worker = 0; worker < workers; ++worker) {
     const Bytes bytes(static_cast<int64_t>(random() % (most + 1)));
-    demand.workers.push_back(random() % 2 == 0 ? WorkerParking{bytes, Bytes(0)}
-                                               : WorkerParking{Bytes(0), bytes});
+    demand.workers.push_back(random() % 2 == 0 ? ParkingNeed{bytes, Bytes(0)}
+                                               : ParkingNeed{Bytes(0), bytes});
   }
   return demand;
 }

@@ -11,8 +11,8 @@ namespace {
 
 using testing::ElementsAre;
 
-WorkerParking Parks(int64_t bytes) { return {Bytes(bytes), Bytes(0)}; }
-WorkerParking Lends(int64_t bytes) { return {Bytes(0), Bytes(bytes)}; }
+ParkingNeed Parks(int64_t bytes) { return {Bytes(bytes), Bytes(0)}; }
+ParkingNeed Lends(int64_t bytes) { return {Bytes(0), Bytes(bytes)}; }
 
 TEST(ParkingDemand, AtPeaksIsWhatIsAboveAndBelowTheCapacity) {
   const ParkingDemand demand = PeakParkingDemand({Bytes(130), Bytes(100), Bytes(30), Bytes(500)},
