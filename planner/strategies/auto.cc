@@ -121,7 +121,7 @@ absl::StatusOr<SimulatedDraft> Search(DraftSimulator& simulator, SimulatedDraft 
 // the draft that was found without, so that this is never worse.
 absl::StatusOr<SimulatedDraft> SearchOverTime(DraftSimulator& simulator, SimulatedDraft draft,
                                               const SimulatedDraft& kept) {
-  if (!simulator.MayLend() || simulator.problem().topology.links.empty()) return draft;
+  if (!simulator.MayLendOverTime() || simulator.problem().topology.links.empty()) return draft;
   if (IsGood(draft, kept)) return draft;
   simulator.LendBy(LendingRule::kOverTime);
   const bool fits = Fits(draft);

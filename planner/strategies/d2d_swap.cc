@@ -36,7 +36,7 @@ absl::StatusOr<PlannedStep> PlanPeerSwap(const PlanningProblem& problem) {
   SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
   DraftSimulator simulator(problem);
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, DraftPeerSwap(simulator));
-  if (!Fits(draft)) {
+  if (!Fits(draft) && simulator.MayLendOverTime()) {
     simulator.LendBy(LendingRule::kOverTime);
     SIPHON_ASSIGN_OR_RETURN(draft, DraftPeerSwap(simulator));
   }

@@ -9,6 +9,7 @@
 #include "planner/mapping/assign_parking.h"
 #include "planner/status.h"
 #include "planner/strategies/make_groups.h"
+#include "planner/strategies/promised_peaks.h"
 
 namespace siphon {
 namespace {
@@ -52,6 +53,13 @@ std::vector<std::vector<LenderWeight>> LendersOf(const ParkingAssignment& assign
   return lenders;
 }
 
+bool Lends(const DraftPlan& draft, DeviceId device) {
+  return std::any_of(draft.lenders.begin(), draft.lenders.end(), [device](const auto& lenders) {
+    return std::any_of(lenders.begin(), lenders.end(),
+                       [device](const LenderWeight& lender) { return lender.lender == device; });
+  });
+}
+
 // Each simulates a step whose lenders are assigned by what the one before says about each moment.
 constexpr int kMostLendingRounds = 3;
 
@@ -93,20 +101,28 @@ absl::StatusOr<SimulatedDraft> DraftSimulator::Simulated(DraftPlan draft, LentMe
   result.memory = PlanOf(problem_, result.draft);
   SIPHON_ASSIGN_OR_RETURN(
       result.schedule, LowerMemoryPlan(problem_.schedule, result.memory, LoweringOf(result.draft)));
+  const bool promises = problem_.lending == LendingRule::kPeaks;
+  const bool lends = promises && MayLend() && Uses(result.draft, Placement::kPeerSwap);
   SIPHON_ASSIGN_OR_RETURN(
-      StepTimes times, known_.Run(result.draft.mapping, result.memory, result.schedule,
-                                  lent != nullptr ? LendingDetail::kLent : LendingDetail::kNone));
+      StepTimes times,
+      known_.Run(result.draft.mapping, result.memory, result.schedule,
+                 lent != nullptr || lends ? LendingDetail::kLent : LendingDetail::kNone));
+  if (promises) {
+    SIPHON_ASSIGN_OR_RETURN(result.peaks, PromisedPeaks(problem_, result.draft.mapping,
+                                                        result.memory, result.schedule, times));
+  } else {
+    result.peaks = PeaksOf(times.step);
+  }
   result.simulated = std::move(times.step);
   if (lent != nullptr) *lent = std::move(times.lent);
   return result;
 }
 
 void DraftSimulator::SetScore(const std::vector<Bytes>& unparked, SimulatedDraft& result) const {
-  const std::vector<Bytes> peaks = PeaksOf(result.simulated);
-  for (size_t worker = 0; worker < peaks.size(); ++worker) {
+  for (size_t worker = 0; worker < result.peaks.size(); ++worker) {
     const Bytes capacity = CapacityOf(static_cast<int>(worker));
     Bytes excess = unparked[worker];
-    if (capacity > Bytes(0)) excess += std::max(Bytes(0), peaks[worker] - capacity);
+    if (capacity > Bytes(0)) excess += std::max(Bytes(0), result.peaks[worker] - capacity);
     result.excess.push_back(excess);
     result.score.excess += excess;
   }
@@ -115,9 +131,11 @@ void DraftSimulator::SetScore(const std::vector<Bytes>& unparked, SimulatedDraft
 
 absl::StatusOr<SimulatedDraft> DraftSimulator::Run(DraftPlan draft) {
   ++simulations_;
-  std::vector<Bytes> unparked(static_cast<size_t>(WorkerCount(problem_.schedule)));
+  const std::vector<Bytes> nothing(static_cast<size_t>(WorkerCount(problem_.schedule)));
+  std::vector<Bytes> unparked = nothing;
   if (Uses(draft, Placement::kPeerSwap)) {
-    SIPHON_ASSIGN_OR_RETURN(unparked, AssignLenders(draft));
+    if (problem_.lending == LendingRule::kPeaks) return RunPromised(std::move(draft));
+    SIPHON_ASSIGN_OR_RETURN(unparked, AssignLenders(nothing, draft));
   }
   const bool all_parked =
       std::all_of(unparked.begin(), unparked.end(), [](Bytes bytes) { return bytes == Bytes(0); });
@@ -130,6 +148,29 @@ absl::StatusOr<SimulatedDraft> DraftSimulator::Run(DraftPlan draft) {
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft result, Simulated(std::move(draft), &lent));
   SetScore(unparked, result);
   return LendOverTime(std::move(result), std::move(lent));
+}
+
+// Stripes are cut group by group, in whole granules, so that a lender may get a little more than
+// was assigned to it: then it lends as much less.
+absl::StatusOr<SimulatedDraft> DraftSimulator::RunPromised(DraftPlan draft) {
+  std::vector<Bytes> less(static_cast<size_t>(WorkerCount(problem_.schedule)));
+  absl::StatusOr<SimulatedDraft> best = absl::ResourceExhaustedError("nothing tried");
+  for (int round = 0; round < kMostLendingRounds; ++round) {
+    SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> unparked, AssignLenders(less, draft));
+    absl::StatusOr<SimulatedDraft> next = Simulated(draft);
+    if (absl::IsResourceExhausted(next.status()) && best.ok()) break;
+    if (!next.ok()) return next.status();
+    SetScore(unparked, *next);
+    bool lends_too_much = false;
+    for (size_t worker = 0; worker < less.size(); ++worker) {
+      const Bytes over = next->excess[worker] - unparked[worker];
+      lends_too_much |= over > Bytes(0) && Lends(draft, draft.mapping.device_of_worker[worker]);
+      less[worker] += over;
+    }
+    if (!best.ok() || next->score < best->score) best = *std::move(next);
+    if (!lends_too_much) break;
+  }
+  return best;
 }
 
 std::vector<std::vector<Bytes>> DraftSimulator::LendableOf(const LentMemory& lent,
@@ -222,14 +263,15 @@ Bytes DraftSimulator::ParkedBy(const DraftPlan& draft, int worker) const {
   return parked;
 }
 
-absl::StatusOr<std::vector<Bytes>> DraftSimulator::AssignLenders(DraftPlan& draft) {
+absl::StatusOr<std::vector<Bytes>> DraftSimulator::AssignLenders(const std::vector<Bytes>& less,
+                                                                 DraftPlan& draft) {
   const int workers = WorkerCount(problem_.schedule);
   std::vector<Bytes> unparked(static_cast<size_t>(workers));
   draft.lenders.assign(static_cast<size_t>(workers), {});
   ParkingDemand demand;
   SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> peaks, OwnPeaks(draft));
   for (int worker = 0; worker < workers; ++worker) {
-    const Bytes free = CapacityOf(worker) - peaks[worker];
+    const Bytes free = CapacityOf(worker) - peaks[worker] - less[worker];
     demand.workers.push_back(
         {.parked = ParkedBy(draft, worker), .lendable = std::max(Bytes(0), free)});
   }

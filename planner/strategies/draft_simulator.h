@@ -26,16 +26,13 @@ struct SimulatedDraft {
   // Without limits, so that one sees by how much it does not fit; without lanes and curves of
   // memory.
   SimulatedStep simulated;
-  std::vector<Bytes> excess;  // [worker], what no lender has room for included
+  // [worker]: what it holds at most, as simulated or, under a problem's LendingRule::kPeaks, by
+  // PromisedPeaks.
+  std::vector<Bytes> peaks;
+  std::vector<Bytes> excess;  // [worker], over its capacity; what no lender has room for included
   DraftScore score;
 };
 bool Fits(const SimulatedDraft& simulated);
-
-// What lenders have to lend.
-enum class LendingRule {
-  kPeaks,     // what they do not need at their own fullest: safe, and found without a simulation
-  kOverTime,  // where that is too little: what they do not need at each moment of the step
-};
 
 // Simulates drafts of one problem, and counts.
 class DraftSimulator {
@@ -52,12 +49,14 @@ class DraftSimulator {
   // Where that is not room enough, kOverTime tries what the simulated step says about each moment
   // (AssignParkingOverTime): copies then run at other moments, so the step is simulated again, a
   // few times; the best of all of these is what comes back, so never less than with peaks alone.
+  // Where the problem has kPeaks, lenders have room for all that is promised with them, too.
   // Errors: ResourceExhausted when host, drives or devices without a worker have too little;
   // InvalidArgument when there is no way to a placement (no host, no drive).
   absl::StatusOr<SimulatedDraft> Run(DraftPlan draft);
 
-  // kPeaks at first.
+  // kPeaks at first, and always where the problem says so.
   void LendBy(LendingRule rule) { lending_ = rule; }
+  bool MayLendOverTime() const { return problem_.lending == LendingRule::kOverTime && MayLend(); }
   // Devices lend to workers, not to replicas of them, which would all have to share one plan.
   bool MayLend() const;
 
@@ -70,6 +69,8 @@ class DraftSimulator {
  private:
   // Without its score; `lent` is filled where there is one.
   absl::StatusOr<SimulatedDraft> Simulated(DraftPlan draft, LentMemory* lent = nullptr);
+  // A draft that uses lenders, under a problem's kPeaks.
+  absl::StatusOr<SimulatedDraft> RunPromised(DraftPlan draft);
   // What is over capacity and `unparked` ([worker]) is its excess.
   void SetScore(const std::vector<Bytes>& unparked, SimulatedDraft& result) const;
   // The lenders of `peaks` have too little room at their fullest; `lent` is of its step.
@@ -81,8 +82,9 @@ class DraftSimulator {
                                              const std::vector<Bytes>& less) const;
   // [worker]: at its fullest if nothing were lent.
   absl::StatusOr<std::vector<Bytes>> OwnPeaks(const DraftPlan& draft);
-  // Returns [worker]: bytes that no lender has room for.
-  absl::StatusOr<std::vector<Bytes>> AssignLenders(DraftPlan& draft);
+  // Returns [worker]: bytes that no lender has room for, if each lends `less` ([worker]).
+  absl::StatusOr<std::vector<Bytes>> AssignLenders(const std::vector<Bytes>& less,
+                                                   DraftPlan& draft);
   std::vector<Bytes> PeaksOf(const SimulatedStep& step) const;
 
   const PlanningProblem& problem_;

@@ -62,12 +62,7 @@ class MoveFitter {
   // What no lender has room for is left out: more moves would not help.
   bool IsFull(const SimulatedDraft& simulated, size_t worker) const {
     const Bytes capacity = simulator_.CapacityOf(static_cast<int>(worker));
-    if (capacity == Bytes(0)) return false;
-    const std::vector<MemoryByKind>& peaks = simulated.simulated.peak;
-    for (size_t account = worker; account < peaks.size(); account += moves_.size()) {
-      if (Total(peaks[account]) > capacity) return true;
-    }
-    return false;
+    return capacity > Bytes(0) && simulated.peaks[worker] > capacity;
   }
 
   // The workers' smallest numbers of moves were found in different company: where they do not fit

@@ -72,11 +72,11 @@ class MpressSearch {
   absl::Status Save(MpressCandidate& best) {
     facts_ = {.live_intervals = LiveIntervals(problem_, keep_, best.simulated),
               .slot = Nanos(best.simulated.step_time.value / problem_.schedule.microbatches)};
-    const std::vector<bool> full = emulator_.FullWorkers(best.simulated);
+    const std::vector<bool> full = emulator_.FullWorkers(best);
     const std::vector<bool> all(full.size(), true);
     const bool searches = options_.mapping == MpressMapping::kSearched && !problem_.mapping &&
                           DeviceCount(problem_.topology) > 0;
-    if (searches) SIPHON_RETURN_IF_ERROR(MapToDevices(best.simulated));
+    if (searches) SIPHON_RETURN_IF_ERROR(MapToDevices(best));
     for (const First first : {First::kOptimizerState, First::kHostSwap}) {
       for (const std::vector<bool>& saves : {full, all}) {
         SIPHON_ASSIGN_OR_RETURN(MpressCandidate found, Search(saves, first));
@@ -89,7 +89,7 @@ class MpressSearch {
   // Figure 6 of the paper, which has devices that are too full and devices with spare memory. Where
   // all are too full, those above the average are the former, and the others lend what they have
   // when their own activations are saved.
-  absl::Status MapToDevices(const SimulatedStep& kept) {
+  absl::Status MapToDevices(const MpressCandidate& kept) {
     const int workers = WorkerCount(problem_.schedule);
     SIPHON_ASSIGN_OR_RETURN(const MpressCandidate saved,
                             FirstPlan(std::vector<bool>(workers, true), First::kHostSwap));
@@ -102,11 +102,11 @@ class MpressSearch {
     for (int worker = 0; worker < workers; ++worker) {
       const Bytes spare = emulator_.SpareOf(kept, worker);
       if (spare < Bytes(0) - average) {
-        const Bytes movable = kept.peak[worker][MemoryKind::kActivations] +
-                              kept.peak[worker][MemoryKind::kWeightVersions];
+        const MemoryByKind& peak = kept.simulated.peak[worker];
+        const Bytes movable = peak[MemoryKind::kActivations] + peak[MemoryKind::kWeightVersions];
         demand.workers.push_back({.parked = std::min(Bytes(0) - spare, movable)});
       } else {
-        const Bytes lendable = std::max(spare, emulator_.SpareOf(saved.simulated, worker));
+        const Bytes lendable = std::max(spare, emulator_.SpareOf(saved, worker));
         demand.workers.push_back({.lendable = std::max(Bytes(0), lendable)});
       }
     }
@@ -143,7 +143,7 @@ class MpressSearch {
       MemoryPlan memory = current.memory;
       bool changes = false;
       for (int worker = 0; worker < WorkerCount(problem_.schedule); ++worker) {
-        const Bytes spare = emulator_.SpareOf(current.simulated, worker);
+        const Bytes spare = emulator_.SpareOf(current, worker);
         if (spare < Bytes(0)) changes = SaveMore(WorkerId(worker), spare, first, memory) || changes;
       }
       if (!changes) break;
@@ -256,13 +256,13 @@ class MpressSearch {
 
   absl::Status CheckFits(const MpressCandidate& candidate) const {
     if (candidate.excess == Bytes(0)) return absl::OkStatus();
-    const SimulatedStep& step = candidate.simulated;
     int fullest = 0;
     for (int worker = 1; worker < WorkerCount(problem_.schedule); ++worker) {
-      if (emulator_.SpareOf(step, worker) < emulator_.SpareOf(step, fullest)) fullest = worker;
+      const Bytes spare = emulator_.SpareOf(candidate, worker);
+      if (spare < emulator_.SpareOf(candidate, fullest)) fullest = worker;
     }
     return absl::ResourceExhaustedError(absl::StrCat(
-        "worker ", fullest, " needs ", FormatBytes(Total(step.peak[fullest])),
+        "worker ", fullest, " needs ", FormatBytes(candidate.peaks[fullest]),
         " at its fullest under mpress, its capacity is ", FormatBytes(problem_.capacity[fullest])));
   }
 

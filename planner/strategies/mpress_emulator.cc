@@ -6,6 +6,7 @@
 
 #include "planner/memory/memory_kind.h"
 #include "planner/status.h"
+#include "planner/strategies/promised_peaks.h"
 
 namespace siphon {
 
@@ -28,24 +29,32 @@ absl::StatusOr<MpressCandidate> MpressEmulator::Run(MemoryPlan memory) {
   MpressCandidate candidate{.memory = std::move(memory)};
   SIPHON_ASSIGN_OR_RETURN(candidate.schedule, LowerMemoryPlan(problem_.schedule, candidate.memory,
                                                               {.direct = direct_}));
+  const bool promises = problem_.lending == LendingRule::kPeaks;
   SIPHON_ASSIGN_OR_RETURN(StepTimes times,
-                          known_.Run(mapping_, candidate.memory, candidate.schedule));
+                          known_.Run(mapping_, candidate.memory, candidate.schedule,
+                                     promises ? LendingDetail::kLent : LendingDetail::kNone));
+  if (promises) {
+    SIPHON_ASSIGN_OR_RETURN(candidate.peaks, PromisedPeaks(problem_, mapping_, candidate.memory,
+                                                           candidate.schedule, times));
+  } else {
+    for (const MemoryByKind& peak : times.step.peak) candidate.peaks.push_back(Total(peak));
+  }
   candidate.simulated = std::move(times.step);
   for (int worker = 0; worker < WorkerCount(problem_.schedule); ++worker) {
-    candidate.excess += std::max(Bytes(0), Bytes(0) - SpareOf(candidate.simulated, worker));
+    candidate.excess += std::max(Bytes(0), Bytes(0) - SpareOf(candidate, worker));
   }
   return candidate;
 }
 
-Bytes MpressEmulator::SpareOf(const SimulatedStep& step, int worker) const {
+Bytes MpressEmulator::SpareOf(const MpressCandidate& candidate, int worker) const {
   const Bytes capacity = problem_.capacity.empty() ? Bytes(0) : problem_.capacity[worker];
-  return capacity == Bytes(0) ? kPlenty : capacity - Total(step.peak[worker]);
+  return capacity == Bytes(0) ? kPlenty : capacity - candidate.peaks[worker];
 }
 
-std::vector<bool> MpressEmulator::FullWorkers(const SimulatedStep& step) const {
+std::vector<bool> MpressEmulator::FullWorkers(const MpressCandidate& candidate) const {
   std::vector<bool> full;
   for (int worker = 0; worker < WorkerCount(problem_.schedule); ++worker) {
-    full.push_back(SpareOf(step, worker) < Bytes(0));
+    full.push_back(SpareOf(candidate, worker) < Bytes(0));
   }
   return full;
 }

@@ -20,6 +20,8 @@ struct MpressCandidate {
   // Without limits, so that one sees by how much a worker is too full; without lanes and curves of
   // memory.
   SimulatedStep simulated;
+  // [worker]: what it holds at most, as simulated or, under LendingRule::kPeaks, by PromisedPeaks.
+  std::vector<Bytes> peaks;
   Bytes excess;  // over the capacities, all workers together
 };
 
@@ -39,9 +41,9 @@ class MpressEmulator {
   absl::StatusOr<MpressCandidate> Run(MemoryPlan memory);
 
   // What the worker has left at its fullest; negative where it is too full.
-  Bytes SpareOf(const SimulatedStep& step, int worker) const;
+  Bytes SpareOf(const MpressCandidate& candidate, int worker) const;
   // [worker]
-  std::vector<bool> FullWorkers(const SimulatedStep& step) const;
+  std::vector<bool> FullWorkers(const MpressCandidate& candidate) const;
 
   const PlanningProblem& problem() const { return problem_; }
   const DeviceMapping& mapping() const { return mapping_; }

@@ -80,7 +80,7 @@ std::vector<Lender> LendersOf(const MpressEmulator& emulator, const MpressCandid
     const Bytes spare =
         place == devices.end()
             ? SpareOfIdleDevice(emulator.problem(), path.lender, current.memory, live)
-            : emulator.SpareOf(current.simulated, static_cast<int>(place - devices.begin()));
+            : emulator.SpareOf(current, static_cast<int>(place - devices.begin()));
     if (spare > Bytes(0)) lenders.push_back({path.lender, path.out.rate, spare});
   }
   return lenders;

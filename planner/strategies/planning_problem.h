@@ -22,6 +22,15 @@ enum class MappingScore {
   kSwapTime,  // the longest D2D swap (MPress, III.C; its score is the reciprocal)
 };
 
+// What lenders have to lend.
+enum class LendingRule {
+  // What they do not need at their own fullest, and for every owner the most that it ever has away,
+  // as if that were always there: holds however long copies take.
+  kPeaks,
+  // Where that is too little: what they do not need at each moment of the simulated step.
+  kOverTime,
+};
+
 // The facts and earlier decisions from which a memory plan is made.
 //
 // Invariant (CheckPlanningProblem): the partition is of the profile's layers, the schedule has its
@@ -39,6 +48,9 @@ struct PlanningProblem {
   Bytes granule{64};                     // stripes are whole multiples of it
   std::optional<DeviceMapping> mapping;  // as the user wants it; otherwise it is searched
   MappingScore score = MappingScore::kStepTime;
+  // kPeaks: a plan has to keep its promises at any speed of computing and copying (PromisedPeaks),
+  // as for workers that only follow their programs. kOverTime: as simulated.
+  LendingRule lending = LendingRule::kOverTime;
 };
 
 // What a search for the device map knows of the maps that it did not take.
