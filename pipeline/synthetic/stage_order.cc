@@ -119,6 +119,14 @@ absl::Status StageOrder::CheckDrop(MicrobatchId microbatch) const {
                    IsTraining() ? "before its forward pass" : "in training only"));
 }
 
+absl::Status StageOrder::CheckCollect(MicrobatchId microbatch) const {
+  SIPHON_ASSIGN_OR_RETURN(const Phase phase, PhaseOf(microbatch));
+  if (phase == Phase::kWaiting && IsTraining()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("activations of microbatch ", microbatch.value, " are collected ",
+                   IsTraining() ? "before its forward pass" : "in training only"));
+}
+
 absl::Status StageOrder::CheckRecompute(MicrobatchId microbatch) const {
   SIPHON_ASSIGN_OR_RETURN(const Phase phase, PhaseOf(microbatch));
   if (phase == Phase::kForwarded) return absl::OkStatus();

@@ -50,6 +50,7 @@ class StageOrder {
   absl::Status CheckBackwardWeight(MicrobatchId microbatch) const;
   void DidBackwardWeight(MicrobatchId microbatch) { At(microbatch) = Phase::kDone; }
   absl::Status CheckDrop(MicrobatchId microbatch) const;
+  absl::Status CheckCollect(MicrobatchId microbatch) const;
   absl::Status CheckRecompute(MicrobatchId microbatch) const;
   absl::Status CheckGradientsComplete() const;
 

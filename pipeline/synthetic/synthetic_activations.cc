@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,10 @@ namespace {
 
 bool Holds(const StageRange& layers, int layer) {
   return layer >= layers.begin && layer < layers.end;
+}
+
+bool Overlap(const StageRange& a, const StageRange& b) {
+  return a.begin < b.end && b.begin < a.end;
 }
 
 std::string TextOf(const StageRange& layers) {
@@ -43,7 +48,14 @@ absl::Status SyntheticActivations::Take(int layer, Bytes size, BookedBlock& bloc
                     absl::StrCat("layer ", layer, ", microbatch ", microbatch_.value));
   }
   block = *std::move(taken);
-  FillKeyed(block.bytes(), KeyOf(layer));
+  return absl::OkStatus();
+}
+
+absl::Status SyntheticActivations::TakeAndFill(int layer) {
+  SavedLayer& saved = saved_[Index(layer)];
+  SIPHON_RETURN_IF_ERROR(Take(layer, CostOf(layer).stash, saved.block));
+  FillKeyed(saved.block.bytes(), KeyOf(layer));
+  saved.place = Place::kHere;
   return absl::OkStatus();
 }
 
@@ -55,29 +67,105 @@ absl::Status SyntheticActivations::Check(int layer, const BookedBlock& block) co
                                           block.size().value, " is not what was saved"));
 }
 
-absl::Status SyntheticActivations::Drop(StageRange layers) {
+absl::Status SyntheticActivations::CheckInStage(StageRange layers) const {
   const StageRange& stage = sizes_->stage;
-  if (layers.begin < stage.begin || layers.begin >= layers.end || layers.end > stage.end) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        TextOf(layers), " are not of this stage, which has [", stage.begin, ", ", stage.end, ")"));
+  if (layers.begin >= stage.begin && layers.begin < layers.end && layers.end <= stage.end) {
+    return absl::OkStatus();
   }
+  return absl::InvalidArgumentError(absl::StrCat(
+      TextOf(layers), " are not of this stage, which has [", stage.begin, ", ", stage.end, ")"));
+}
+
+absl::Status SyntheticActivations::CheckNotDropped(StageRange layers) const {
   for (const DroppedRange& dropped : dropped_) {
-    if (dropped.group.layers.begin >= layers.end || layers.begin >= dropped.group.layers.end) {
-      continue;
-    }
+    if (!Overlap(dropped.group.layers, layers)) continue;
     return absl::FailedPreconditionError(absl::StrCat(TextOf(layers), " were dropped already"));
   }
-  dropped_.push_back({.group = DroppedGroupOf(*sizes_->profile, stage, layers)});
   return absl::OkStatus();
+}
+
+absl::Status SyntheticActivations::CheckNotCollected(StageRange layers) const {
+  for (const StageRange& collected : collected_) {
+    if (!Overlap(collected, layers)) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(TextOf(layers), " are collected already, as ", TextOf(collected)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SyntheticActivations::Drop(StageRange layers) {
+  SIPHON_RETURN_IF_ERROR(CheckInStage(layers));
+  SIPHON_RETURN_IF_ERROR(CheckNotCollected(layers));
+  SIPHON_RETURN_IF_ERROR(CheckNotDropped(layers));
+  dropped_.push_back({.group = DroppedGroupOf(*sizes_->profile, sizes_->stage, layers)});
+  return absl::OkStatus();
+}
+
+absl::Status SyntheticActivations::Collect(StageRange layers) {
+  SIPHON_RETURN_IF_ERROR(CheckInStage(layers));
+  SIPHON_RETURN_IF_ERROR(CheckNotDropped(layers));
+  SIPHON_RETURN_IF_ERROR(CheckNotCollected(layers));
+  collected_.push_back(layers);
+  return absl::OkStatus();
+}
+
+std::optional<StageRange> SyntheticActivations::FindCollected(int layer) const {
+  for (const StageRange& collected : collected_) {
+    if (collected.end == layer + 1) return collected;
+  }
+  return std::nullopt;
+}
+
+absl::Status SyntheticActivations::CheckCollectedAndSaved(StageRange layers) const {
+  const bool collected =
+      std::find(collected_.begin(), collected_.end(), layers) != collected_.end();
+  if (collected && saved_[Index(layers.end - 1)].place != Place::kNowhere) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(TextOf(layers), " were not collected by a forward pass"));
+}
+
+absl::StatusOr<TensorSpans> SyntheticActivations::CollectedTensors(StageRange layers) const {
+  SIPHON_RETURN_IF_ERROR(CheckCollectedAndSaved(layers));
+  TensorSpans spans;
+  for (int layer = layers.begin; layer < layers.end; ++layer) {
+    spans.push_back(saved_[Index(layer)].block.bytes());
+  }
+  return spans;
+}
+
+absl::Status SyntheticActivations::FreeCollected(StageRange layers) {
+  SIPHON_RETURN_IF_ERROR(CheckCollectedAndSaved(layers));
+  for (int layer = layers.begin; layer < layers.end; ++layer) {
+    saved_[Index(layer)] = {.place = Place::kAway};
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TensorSpans> SyntheticActivations::RefillCollected(StageRange layers) {
+  SIPHON_RETURN_IF_ERROR(CheckCollectedAndSaved(layers));
+  TensorSpans spans;
+  for (int layer = layers.begin; layer < layers.end; ++layer) {
+    SavedLayer& saved = saved_[Index(layer)];
+    if (saved.place != Place::kAway) {
+      spans.emplace_back();
+      continue;
+    }
+    SIPHON_RETURN_IF_ERROR(Take(layer, CostOf(layer).stash, saved.block));
+    saved.place = Place::kHere;
+    spans.push_back(saved.block.bytes());
+  }
+  return spans;
 }
 
 absl::Status SyntheticActivations::Save(int layer) {
   for (DroppedRange& dropped : dropped_) {
     if (!Holds(dropped.group.layers, layer)) continue;
     if (layer != dropped.group.layers.begin) return absl::OkStatus();
-    return Take(layer, dropped.group.input, dropped.stays);
+    SIPHON_RETURN_IF_ERROR(Take(layer, dropped.group.input, dropped.stays));
+    FillKeyed(dropped.stays.bytes(), KeyOf(layer));
+    return absl::OkStatus();
   }
-  return Take(layer, CostOf(layer).stash, saved_[Index(layer)]);
+  return TakeAndFill(layer);
 }
 
 std::optional<StageRange> SyntheticActivations::FindDropped(int layer) const {
@@ -98,16 +186,20 @@ absl::Status SyntheticActivations::SaveAgain(StageRange layers) {
   SIPHON_RETURN_IF_ERROR(Check(layers.begin, found->stays));
   dropped_.erase(found);  // what stayed becomes part of what is saved now
   for (int layer = layers.begin; layer < layers.end; ++layer) {
-    SIPHON_RETURN_IF_ERROR(Take(layer, CostOf(layer).stash, saved_[Index(layer)]));
+    SIPHON_RETURN_IF_ERROR(TakeAndFill(layer));
   }
   return absl::OkStatus();
 }
 
 absl::Status SyntheticActivations::Use(int layer) const {
-  return Check(layer, saved_[Index(layer)]);
+  const SavedLayer& saved = saved_[Index(layer)];
+  if (saved.place == Place::kHere) return Check(layer, saved.block);
+  return absl::FailedPreconditionError(absl::StrCat("activations of layer ", layer, ", microbatch ",
+                                                    microbatch_.value,
+                                                    " are away, and needed now"));
 }
 
-void SyntheticActivations::Free(int layer) { saved_[Index(layer)] = BookedBlock(); }
+void SyntheticActivations::Free(int layer) { saved_[Index(layer)] = SavedLayer(); }
 
 absl::Status SyntheticActivations::UseForInput(int layer) {
   SIPHON_RETURN_IF_ERROR(Use(layer));
@@ -116,7 +208,7 @@ absl::Status SyntheticActivations::UseForInput(int layer) {
 }
 
 absl::Status SyntheticActivations::KeepForWeights(int layer) {
-  BookedBlock& block = saved_[Index(layer)];
+  BookedBlock& block = saved_[Index(layer)].block;
   const Bytes kept = CostOf(layer).kept_for_weights;
   const bool grows = kept > block.size();
   SIPHON_RETURN_IF_ERROR(Annotate(

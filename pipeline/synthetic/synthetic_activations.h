@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "pipeline/stage_compute.h"
 #include "pipeline/synthetic/booked_block.h"
 #include "planner/ids.h"
 #include "planner/layer_cost.h"
@@ -40,6 +41,9 @@ class SyntheticActivations {
   // From now on Save takes of `layers` only what stays of them. Errors: InvalidArgument for layers
   // outside the stage, FailedPrecondition where one of them is dropped already.
   absl::Status Drop(StageRange layers);
+  // What these layers save can be away from their forward pass to their backward pass. Errors: as
+  // for Drop; FailedPrecondition where one of them is collected already.
+  absl::Status Collect(StageRange layers);
   // The forward pass comes to the layer.
   absl::Status Save(int layer);
 
@@ -48,7 +52,16 @@ class SyntheticActivations {
   // They are computed again. Errors: FailedPrecondition when exactly these were not dropped.
   absl::Status SaveAgain(StageRange layers);
 
-  // The backward pass uses what is there, and it goes when the pass is through.
+  // The collected layers of which it is the last.
+  std::optional<StageRange> FindCollected(int layer) const;
+  // As StageCompute's SavedTensors, FreeSaved and RefillSaved: a tensor a layer. Errors also:
+  // FailedPrecondition when exactly these were not collected and saved.
+  absl::StatusOr<TensorSpans> CollectedTensors(StageRange layers) const;
+  absl::Status FreeCollected(StageRange layers);
+  absl::StatusOr<TensorSpans> RefillCollected(StageRange layers);
+
+  // The backward pass uses what is there, and it goes when the pass is through. Errors also:
+  // FailedPrecondition when it is away.
   absl::Status Use(int layer) const;
   void Free(int layer);
   // The same for the input half: what the weight half needs takes its place, when the half begins
@@ -57,6 +70,11 @@ class SyntheticActivations {
   absl::Status KeepForWeights(int layer);
 
  private:
+  enum class Place { kNowhere, kHere, kAway };  // kNowhere: before Save and after Free
+  struct SavedLayer {
+    Place place = Place::kNowhere;
+    BookedBlock block;
+  };
   struct DroppedRange {
     TensorGroup group;
     BookedBlock stays;
@@ -65,14 +83,20 @@ class SyntheticActivations {
   const LayerCost& CostOf(int layer) const { return sizes_->layers[Index(layer)]; }
   size_t Index(int layer) const { return static_cast<size_t>(layer - sizes_->stage.begin); }
   absl::Status Take(int layer, Bytes size, BookedBlock& block) const;
+  absl::Status TakeAndFill(int layer);
   absl::Status Check(int layer, const BookedBlock& block) const;
+  absl::Status CheckInStage(StageRange layers) const;
+  absl::Status CheckNotDropped(StageRange layers) const;
+  absl::Status CheckNotCollected(StageRange layers) const;
+  absl::Status CheckCollectedAndSaved(StageRange layers) const;
   uint64_t KeyOf(int layer) const;
 
   const SyntheticSizes* const sizes_;
   MemoryLedger* const ledger_;
   const int64_t step_;
   const MicrobatchId microbatch_;
-  std::vector<BookedBlock> saved_;  // [layer of the stage]; empty before Save and after Free
+  std::vector<SavedLayer> saved_;  // [layer of the stage]
+  std::vector<StageRange> collected_;
   std::vector<DroppedRange> dropped_;
 };
 

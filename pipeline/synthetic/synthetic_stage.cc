@@ -34,12 +34,16 @@ class SyntheticStage final : public StageCompute {
                     worker_.ledger) {}
 
   absl::Status BeginStep(const StepInputs& inputs) override;
-  void Watch(RecomputeWatch* watch) override { watch_ = watch; }
-  absl::StatusOr<BoundarySpans> Buffers(Boundary boundary, MicrobatchId microbatch) override;
+  void Watch(PassWatch* watch) override { watch_ = watch; }
+  absl::StatusOr<TensorSpans> Buffers(Boundary boundary, MicrobatchId microbatch) override;
   absl::Status Release(Boundary boundary, MicrobatchId microbatch) override;
   absl::Status Forward(MicrobatchId microbatch) override;
   absl::Status Drop(MicrobatchId microbatch, StageRange layers) override;
   absl::Status Recompute(MicrobatchId microbatch, StageRange layers) override;
+  absl::Status Collect(MicrobatchId microbatch, StageRange layers) override;
+  absl::StatusOr<TensorSpans> SavedTensors(MicrobatchId microbatch, StageRange layers) override;
+  absl::Status FreeSaved(MicrobatchId microbatch, StageRange layers) override;
+  absl::StatusOr<TensorSpans> RefillSaved(MicrobatchId microbatch, StageRange layers) override;
   absl::Status Backward(MicrobatchId microbatch) override;
   absl::Status BackwardInput(MicrobatchId microbatch) override;
   absl::Status BackwardWeight(MicrobatchId microbatch) override;
@@ -77,7 +81,7 @@ class SyntheticStage final : public StageCompute {
   SyntheticBoundaries boundaries_;
   std::vector<SyntheticActivations> kept_;  // [microbatch]
   int64_t step_ = 0;
-  RecomputeWatch* watch_ = nullptr;
+  PassWatch* watch_ = nullptr;
 };
 
 absl::Status SyntheticStage::BeginStep(const StepInputs& inputs) {
@@ -93,13 +97,13 @@ absl::Status SyntheticStage::BeginStep(const StepInputs& inputs) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<BoundarySpans> SyntheticStage::Buffers(Boundary boundary, MicrobatchId microbatch) {
+absl::StatusOr<TensorSpans> SyntheticStage::Buffers(Boundary boundary, MicrobatchId microbatch) {
   SIPHON_RETURN_IF_ERROR(order_.CheckBoundary(boundary, microbatch));
   if (boundary == Boundary::kInput || boundary == Boundary::kOutputGradient) {
     SIPHON_RETURN_IF_ERROR(boundaries_.TakeRoom(boundary, microbatch));
   }
   if (!boundaries_.IsThere(boundary, microbatch)) return StageOrder::NotThere(boundary, microbatch);
-  return BoundarySpans{boundaries_.BytesOf(boundary, microbatch)};
+  return TensorSpans{boundaries_.BytesOf(boundary, microbatch)};
 }
 
 absl::Status SyntheticStage::Release(Boundary boundary, MicrobatchId microbatch) {
@@ -122,6 +126,10 @@ absl::Status SyntheticStage::Forward(MicrobatchId microbatch) {
       SIPHON_RETURN_IF_ERROR(boundaries_.Fill(Boundary::kOutput, microbatch));
     }
     work.Take(CostOf(layer).forward);
+    if (!order_.IsTraining() || watch_ == nullptr) continue;
+    if (const auto done = Kept(microbatch).FindCollected(layer); done.has_value()) {
+      SIPHON_RETURN_IF_ERROR(watch_->Saved(microbatch, *done));
+    }
   }
   if (!position_.first) boundaries_.Free(Boundary::kInput, microbatch);
   order_.DidForward(microbatch);
@@ -137,6 +145,28 @@ absl::Status SyntheticStage::Recompute(MicrobatchId microbatch, StageRange layer
   SIPHON_RETURN_IF_ERROR(order_.CheckRecompute(microbatch));
   PacedWork work(worker_.clock);
   return ComputeAgain(microbatch, layers, cost_.forward_workspace, work);
+}
+
+absl::Status SyntheticStage::Collect(MicrobatchId microbatch, StageRange layers) {
+  SIPHON_RETURN_IF_ERROR(order_.CheckCollect(microbatch));
+  return Kept(microbatch).Collect(layers);
+}
+
+absl::StatusOr<TensorSpans> SyntheticStage::SavedTensors(MicrobatchId microbatch,
+                                                         StageRange layers) {
+  SIPHON_RETURN_IF_ERROR(order_.PhaseOf(microbatch).status());
+  return Kept(microbatch).CollectedTensors(layers);
+}
+
+absl::Status SyntheticStage::FreeSaved(MicrobatchId microbatch, StageRange layers) {
+  SIPHON_RETURN_IF_ERROR(order_.PhaseOf(microbatch).status());
+  return Kept(microbatch).FreeCollected(layers);
+}
+
+absl::StatusOr<TensorSpans> SyntheticStage::RefillSaved(MicrobatchId microbatch,
+                                                        StageRange layers) {
+  SIPHON_RETURN_IF_ERROR(order_.PhaseOf(microbatch).status());
+  return Kept(microbatch).RefillCollected(layers);
 }
 
 absl::Status SyntheticStage::ComputeAgain(MicrobatchId microbatch, StageRange layers,
@@ -178,12 +208,17 @@ absl::Status SyntheticStage::ToInput(MicrobatchId microbatch, Half half) {
 absl::Status SyntheticStage::LayerToInput(int layer, MicrobatchId microbatch, Half half,
                                           PacedWork& work) {
   SyntheticActivations& kept = Kept(microbatch);
+  if (const auto collected = kept.FindCollected(layer);
+      collected.has_value() && watch_ != nullptr) {
+    SIPHON_RETURN_IF_ERROR(watch_->Need(microbatch, *collected));
+    work.Resume();
+  }
   if (const std::optional<StageRange> dropped = kept.FindDropped(layer); dropped.has_value()) {
-    if (watch_ != nullptr) watch_->Begin(microbatch, *dropped);
+    if (watch_ != nullptr) watch_->BeginRecompute(microbatch, *dropped);
     // The pass holds its own workspace already, which it does not use meanwhile.
     const Bytes more = std::max(cost_.forward_workspace - cost_.backward_workspace, Bytes(0));
     SIPHON_RETURN_IF_ERROR(ComputeAgain(microbatch, *dropped, more, work));
-    if (watch_ != nullptr) watch_->End();
+    if (watch_ != nullptr) watch_->EndRecompute();
   }
   SIPHON_RETURN_IF_ERROR(half == Half::kBoth ? kept.Use(layer) : kept.UseForInput(layer));
   if (layer == sizes_.stage.begin && !position_.first) {

@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "pipeline/stage_compute.h"
 
@@ -24,8 +26,8 @@ struct StageWorld {
 // Hands what `from` has made to `to`.
 inline void PassOn(StageCompute& from, Boundary made, StageCompute& to, Boundary taken,
                    MicrobatchId microbatch) {
-  const absl::StatusOr<BoundarySpans> source = from.Buffers(made, microbatch);
-  const absl::StatusOr<BoundarySpans> target = to.Buffers(taken, microbatch);
+  const absl::StatusOr<TensorSpans> source = from.Buffers(made, microbatch);
+  const absl::StatusOr<TensorSpans> target = to.Buffers(taken, microbatch);
   ASSERT_TRUE(source.ok()) << source.status();
   ASSERT_TRUE(target.ok()) << target.status();
   ASSERT_EQ(source->size(), target->size());
@@ -140,6 +142,7 @@ inline void ExpectDroppedLayersComeBackOnce(const StageWorld& world) {
   EXPECT_EQ(Refusal(first->Drop(zero, {1, 2})), "layers [1, 2) were dropped already");
   EXPECT_EQ(first->Drop(MicrobatchId(1), {1, 3}),
             absl::InvalidArgumentError("layers [1, 3) are not of this stage, which has [0, 2)"));
+  EXPECT_EQ(Refusal(first->Collect(zero, {1, 2})), "layers [1, 2) were dropped already");
   ASSERT_TRUE(first->Forward(zero).ok());
   EXPECT_EQ(Refusal(first->Drop(zero, {0, 1})),
             "activations of microbatch 0 are dropped before its forward pass");
@@ -152,6 +155,69 @@ inline void ExpectDroppedLayersComeBackOnce(const StageWorld& world) {
   ASSERT_TRUE(evaluating->BeginStep(world.evaluate).ok());
   EXPECT_EQ(Refusal(evaluating->Drop(zero, {0, 2})),
             "activations of microbatch 0 are dropped in training only");
+}
+
+// A watch that parks what layers save, and remembers whether they asked for it.
+class ParkingWatch : public PassWatch {
+ public:
+  explicit ParkingWatch(StageCompute* stage) : stage_(stage) {}
+  void BeginRecompute(MicrobatchId, StageRange) override {}
+  void EndRecompute() override {}
+  absl::Status Saved(MicrobatchId microbatch, StageRange layers) override {
+    const absl::StatusOr<TensorSpans> tensors = stage_->SavedTensors(microbatch, layers);
+    if (!tensors.ok()) return tensors.status();
+    for (const auto& tensor : *tensors) parked_.emplace_back(tensor.begin(), tensor.end());
+    return stage_->FreeSaved(microbatch, layers);
+  }
+  absl::Status Need(MicrobatchId microbatch, StageRange layers) override {
+    ++needed_;
+    const absl::StatusOr<TensorSpans> tensors = stage_->RefillSaved(microbatch, layers);
+    if (!tensors.ok()) return tensors.status();
+    for (size_t index = 0; index < tensors->size(); ++index) {
+      EXPECT_TRUE((*tensors)[index].empty() || (*tensors)[index].size() == parked_[index].size());
+      std::copy_n(parked_[index].begin(), (*tensors)[index].size(), (*tensors)[index].begin());
+    }
+    return absl::OkStatus();
+  }
+  const std::vector<std::vector<std::byte>>& parked() const { return parked_; }
+  int needed() const { return needed_; }
+
+ private:
+  StageCompute* const stage_;
+  std::vector<std::vector<std::byte>> parked_;
+  int needed_ = 0;
+};
+
+inline void ExpectCollectedLayersMayBeAway(const StageWorld& world) {
+  const auto first = world.make(0);
+  const auto last = world.make(1);
+  const MicrobatchId zero(0);
+  ASSERT_TRUE(first->BeginStep(world.train).ok());
+  ASSERT_TRUE(last->BeginStep(world.train).ok());
+  EXPECT_EQ(Refusal(first->SavedTensors(zero, {0, 2}).status()),
+            "layers [0, 2) were not collected by a forward pass");
+  ASSERT_TRUE(first->Collect(zero, {0, 2}).ok());
+  EXPECT_EQ(Refusal(first->Collect(zero, {1, 2})),
+            "layers [1, 2) are collected already, as layers [0, 2)");
+  EXPECT_EQ(Refusal(first->Drop(zero, {0, 1})),
+            "layers [0, 1) are collected already, as layers [0, 2)");
+  EXPECT_EQ(Refusal(first->RefillSaved(zero, {0, 2}).status()),
+            "layers [0, 2) were not collected by a forward pass");
+  ParkingWatch watch(first.get());
+  first->Watch(&watch);
+  ASSERT_TRUE(first->Forward(zero).ok());
+  EXPECT_FALSE(watch.parked().empty());
+  EXPECT_EQ(watch.needed(), 0);
+  EXPECT_EQ(Refusal(first->Collect(zero, {0, 2})),
+            "activations of microbatch 0 are collected before its forward pass");
+  PassOn(*first, Boundary::kOutput, *last, Boundary::kInput, zero);
+  ASSERT_TRUE(last->Forward(zero).ok());
+  ASSERT_TRUE(last->Backward(zero).ok());
+  PassOn(*last, Boundary::kInputGradient, *first, Boundary::kOutputGradient, zero);
+  ASSERT_TRUE(first->Release(Boundary::kOutput, zero).ok());
+  ASSERT_TRUE(first->Backward(zero).ok());
+  EXPECT_EQ(watch.needed(), 1);
+  first->Watch(nullptr);
 }
 
 }  // namespace siphon

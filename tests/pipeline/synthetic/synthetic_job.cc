@@ -49,9 +49,10 @@ absl::Status SyntheticJob::MakeWorkers() {
                                    {.ledger = ledgers_.back().get(), .clock = clock}));
       held[stage] = made.get();
     }
-    workers_.push_back(std::make_unique<StageWorker>(
-        WorkerId(worker), layout, std::move(held),
-        job_.transports[static_cast<size_t>(worker)].get(), StageWorker::ActionObserver()));
+    workers_.push_back(
+        std::make_unique<StageWorker>(WorkerId(worker), layout, std::move(held),
+                                      job_.transports[static_cast<size_t>(worker)].get(),
+                                      /*swaps=*/nullptr, StageWorker::ActionObserver()));
   }
   return absl::OkStatus();
 }

@@ -67,6 +67,8 @@ TEST_F(SyntheticStageOfTwo, BoundariesExistWhereTheyMakeSense) {
 }
 TEST_F(SyntheticStageOfTwo, DroppedLayersComeBackOnce) { ExpectDroppedLayersComeBackOnce(World()); }
 
+TEST_F(SyntheticStageOfTwo, CollectedLayersMayBeAway) { ExpectCollectedLayersMayBeAway(World()); }
+
 // By hand. Stage 1 saves 100 bytes a layer and takes 50 bytes of boundary each way.
 TEST_F(SyntheticStageOfTwo, TakesTheTimeAndTheBytesOfTheProfile) {
   const auto first = MakeStage(0);
@@ -146,6 +148,47 @@ TEST_F(SyntheticStageOfTwo, AMessageOfAnotherMicrobatchIsNamed) {
   (*again)[0][17] ^= std::byte{4};
   EXPECT_EQ(last->Forward(one), absl::DataLossError("the input of microbatch 1: byte 17 of 50 is "
                                                     "not what the other stage makes"));
+}
+
+// Parks what is saved, frees its memory, and brings it back but for one bit; or nothing at all.
+class LossyWatch final : public ParkingWatch {
+ public:
+  enum class Loss { kBit, kAll };
+  LossyWatch(StageCompute* stage, Loss loss) : ParkingWatch(stage), stage_(stage), loss_(loss) {}
+  absl::Status Need(MicrobatchId microbatch, StageRange layers) override {
+    if (loss_ == Loss::kAll) return absl::OkStatus();
+    EXPECT_TRUE(ParkingWatch::Need(microbatch, layers).ok());
+    (*stage_->SavedTensors(microbatch, layers))[0][99] ^= std::byte{128};
+    return absl::OkStatus();
+  }
+
+ private:
+  StageCompute* const stage_;
+  const Loss loss_;
+};
+
+TEST_F(SyntheticStageOfTwo, WhatComesBackOtherwiseThanItLeftIsFound) {
+  const auto backward = [this](LossyWatch::Loss loss) {
+    const auto first = MakeStage(0);
+    const auto last = MakeStage(1);
+    const MicrobatchId zero(0);
+    LossyWatch watch(last.get(), loss);
+    last->Watch(&watch);
+    EXPECT_TRUE(first->BeginStep(train_).ok());
+    EXPECT_TRUE(last->BeginStep(train_).ok());
+    EXPECT_TRUE(last->Collect(zero, {2, 4}).ok());
+    EXPECT_TRUE(first->Forward(zero).ok());
+    PassOn(*first, Boundary::kOutput, *last, Boundary::kInput, zero);
+    EXPECT_TRUE(last->Forward(zero).ok());
+    EXPECT_EQ(Used(1, MemoryKind::kActivations), Bytes(0));
+    return last->Backward(zero);
+  };
+  EXPECT_EQ(backward(LossyWatch::Loss::kBit),
+            absl::DataLossError("activations of layer 2, microbatch 0: byte 99 of 100 is not what "
+                                "was saved"));
+  EXPECT_EQ(backward(LossyWatch::Loss::kAll),
+            absl::FailedPreconditionError("activations of layer 3, microbatch 0 are away, and "
+                                          "needed now"));
 }
 
 TEST_F(SyntheticStageOfTwo, ChangedParametersAreFoundByTheStep) {
