@@ -111,28 +111,20 @@ absl::Status StageOrder::CheckBackwardWeight(MicrobatchId microbatch) const {
                    phase == Phase::kDone ? ", which has none left" : " before those of its input"));
 }
 
-absl::Status StageOrder::CheckDrop(MicrobatchId microbatch) const {
+absl::Status StageOrder::CheckWaiting(MicrobatchId microbatch, absl::string_view what) const {
   SIPHON_ASSIGN_OR_RETURN(const Phase phase, PhaseOf(microbatch));
   if (phase == Phase::kWaiting && IsTraining()) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("activations of microbatch ", microbatch.value, " are dropped ",
-                   IsTraining() ? "before its forward pass" : "in training only"));
+      absl::StrCat("activations of microbatch ", microbatch.value, " are ", what,
+                   IsTraining() ? " before its forward pass" : " in training only"));
 }
 
-absl::Status StageOrder::CheckCollect(MicrobatchId microbatch) const {
-  SIPHON_ASSIGN_OR_RETURN(const Phase phase, PhaseOf(microbatch));
-  if (phase == Phase::kWaiting && IsTraining()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("activations of microbatch ", microbatch.value, " are collected ",
-                   IsTraining() ? "before its forward pass" : "in training only"));
-}
-
-absl::Status StageOrder::CheckRecompute(MicrobatchId microbatch) const {
+absl::Status StageOrder::CheckForwarded(MicrobatchId microbatch, absl::string_view what) const {
   SIPHON_ASSIGN_OR_RETURN(const Phase phase, PhaseOf(microbatch));
   if (phase == Phase::kForwarded) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("activations of microbatch ", microbatch.value,
-                   " are computed again between its forward and its backward pass"));
+  return absl::FailedPreconditionError(absl::StrCat("activations of microbatch ", microbatch.value,
+                                                    " are ", what,
+                                                    " between its forward and its backward pass"));
 }
 
 absl::Status StageOrder::CheckGradientsComplete() const {

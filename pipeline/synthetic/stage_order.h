@@ -49,9 +49,9 @@ class StageOrder {
   void DidBackwardInput(MicrobatchId microbatch) { At(microbatch) = Phase::kHalfDone; }
   absl::Status CheckBackwardWeight(MicrobatchId microbatch) const;
   void DidBackwardWeight(MicrobatchId microbatch) { At(microbatch) = Phase::kDone; }
-  absl::Status CheckDrop(MicrobatchId microbatch) const;
-  absl::Status CheckCollect(MicrobatchId microbatch) const;
-  absl::Status CheckRecompute(MicrobatchId microbatch) const;
+  // `what` happens to activations, of a microbatch that still waits, or is between its passes.
+  absl::Status CheckWaiting(MicrobatchId microbatch, absl::string_view what) const;
+  absl::Status CheckForwarded(MicrobatchId microbatch, absl::string_view what) const;
   absl::Status CheckGradientsComplete() const;
 
  private:

@@ -137,35 +137,35 @@ absl::Status SyntheticStage::Forward(MicrobatchId microbatch) {
 }
 
 absl::Status SyntheticStage::Drop(MicrobatchId microbatch, StageRange layers) {
-  SIPHON_RETURN_IF_ERROR(order_.CheckDrop(microbatch));
+  SIPHON_RETURN_IF_ERROR(order_.CheckWaiting(microbatch, "dropped"));
   return Kept(microbatch).Drop(layers);
 }
 
 absl::Status SyntheticStage::Recompute(MicrobatchId microbatch, StageRange layers) {
-  SIPHON_RETURN_IF_ERROR(order_.CheckRecompute(microbatch));
+  SIPHON_RETURN_IF_ERROR(order_.CheckForwarded(microbatch, "computed again"));
   PacedWork work(worker_.clock);
   return ComputeAgain(microbatch, layers, cost_.forward_workspace, work);
 }
 
 absl::Status SyntheticStage::Collect(MicrobatchId microbatch, StageRange layers) {
-  SIPHON_RETURN_IF_ERROR(order_.CheckCollect(microbatch));
+  SIPHON_RETURN_IF_ERROR(order_.CheckWaiting(microbatch, "collected"));
   return Kept(microbatch).Collect(layers);
 }
 
 absl::StatusOr<TensorSpans> SyntheticStage::SavedTensors(MicrobatchId microbatch,
                                                          StageRange layers) {
-  SIPHON_RETURN_IF_ERROR(order_.PhaseOf(microbatch).status());
+  SIPHON_RETURN_IF_ERROR(order_.PhaseOf(microbatch).status());  // in the middle of a pass too
   return Kept(microbatch).CollectedTensors(layers);
 }
 
 absl::Status SyntheticStage::FreeSaved(MicrobatchId microbatch, StageRange layers) {
-  SIPHON_RETURN_IF_ERROR(order_.PhaseOf(microbatch).status());
+  SIPHON_RETURN_IF_ERROR(order_.CheckForwarded(microbatch, "freed"));
   return Kept(microbatch).FreeCollected(layers);
 }
 
 absl::StatusOr<TensorSpans> SyntheticStage::RefillSaved(MicrobatchId microbatch,
                                                         StageRange layers) {
-  SIPHON_RETURN_IF_ERROR(order_.PhaseOf(microbatch).status());
+  SIPHON_RETURN_IF_ERROR(order_.CheckForwarded(microbatch, "brought back"));
   return Kept(microbatch).RefillCollected(layers);
 }
 

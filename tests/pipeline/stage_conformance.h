@@ -157,7 +157,7 @@ inline void ExpectDroppedLayersComeBackOnce(const StageWorld& world) {
             "activations of microbatch 0 are dropped in training only");
 }
 
-// A watch that parks what layers save, and remembers whether they asked for it.
+// A watch that copies what layers save, and brings that back when they need it.
 class ParkingWatch : public PassWatch {
  public:
   explicit ParkingWatch(StageCompute* stage) : stage_(stage) {}
@@ -167,7 +167,7 @@ class ParkingWatch : public PassWatch {
     const absl::StatusOr<TensorSpans> tensors = stage_->SavedTensors(microbatch, layers);
     if (!tensors.ok()) return tensors.status();
     for (const auto& tensor : *tensors) parked_.emplace_back(tensor.begin(), tensor.end());
-    return stage_->FreeSaved(microbatch, layers);
+    return absl::OkStatus();
   }
   absl::Status Need(MicrobatchId microbatch, StageRange layers) override {
     ++needed_;
@@ -202,12 +202,18 @@ inline void ExpectCollectedLayersMayBeAway(const StageWorld& world) {
   EXPECT_EQ(Refusal(first->Drop(zero, {0, 1})),
             "layers [0, 1) are collected already, as layers [0, 2)");
   EXPECT_EQ(Refusal(first->RefillSaved(zero, {0, 2}).status()),
-            "layers [0, 2) were not collected by a forward pass");
+            "activations of microbatch 0 are brought back between its forward and its backward "
+            "pass");
+  EXPECT_EQ(Refusal(first->FreeSaved(zero, {0, 2})),
+            "activations of microbatch 0 are freed between its forward and its backward pass");
   ParkingWatch watch(first.get());
   first->Watch(&watch);
   ASSERT_TRUE(first->Forward(zero).ok());
   EXPECT_FALSE(watch.parked().empty());
   EXPECT_EQ(watch.needed(), 0);
+  EXPECT_EQ(Refusal(first->FreeSaved(zero, {0, 1})),
+            "layers [0, 1) were not collected by a forward pass");
+  ASSERT_TRUE(first->FreeSaved(zero, {0, 2}).ok());
   EXPECT_EQ(Refusal(first->Collect(zero, {0, 2})),
             "activations of microbatch 0 are collected before its forward pass");
   PassOn(*first, Boundary::kOutput, *last, Boundary::kInput, zero);

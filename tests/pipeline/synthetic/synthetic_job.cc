@@ -17,6 +17,7 @@ struct SyntheticJob::Shared {
 
 absl::StatusOr<std::unique_ptr<SyntheticJob>> SyntheticJob::Make(SyntheticJobParts parts) {
   std::unique_ptr<SyntheticJob> job(new SyntheticJob(std::move(parts)));
+  SIPHON_RETURN_IF_ERROR(job->MakeParkings());
   SIPHON_RETURN_IF_ERROR(job->MakeWorkers());
   return job;
 }
@@ -25,6 +26,21 @@ SyntheticJob::SyntheticJob(SyntheticJobParts parts)
     : parts_(std::move(parts)), shared_(std::make_unique<Shared>()) {}
 
 SyntheticJob::~SyntheticJob() = default;
+
+absl::Status SyntheticJob::MakeParkings() {
+  SIPHON_ASSIGN_OR_RETURN(layouts_, LayOutParking(parts_.memory, parts_.schedule));
+  for (int worker = 0; worker < static_cast<int>(layouts_.size()); ++worker) {
+    InProcessParking::RateOf rate_of;
+    if (parts_.rate_of != nullptr) {
+      rate_of = [this, worker](const ParkingPlace& place) {
+        return parts_.rate_of(WorkerId(worker), place);
+      };
+    }
+    parkings_.push_back(
+        std::make_unique<InProcessParking>(layouts_[static_cast<size_t>(worker)], rate_of));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status SyntheticJob::MakeWorkers() {
   const Schedule& schedule = parts_.schedule;
@@ -49,10 +65,10 @@ absl::Status SyntheticJob::MakeWorkers() {
                                    {.ledger = ledgers_.back().get(), .clock = clock}));
       held[stage] = made.get();
     }
-    workers_.push_back(
-        std::make_unique<StageWorker>(WorkerId(worker), layout, std::move(held),
-                                      job_.transports[static_cast<size_t>(worker)].get(),
-                                      /*swaps=*/nullptr, StageWorker::ActionObserver()));
+    workers_.push_back(std::make_unique<StageWorker>(
+        WorkerId(worker), layout, std::move(held),
+        job_.transports[static_cast<size_t>(worker)].get(),
+        parkings_[static_cast<size_t>(worker)]->engine(), StageWorker::ActionObserver()));
   }
   return absl::OkStatus();
 }

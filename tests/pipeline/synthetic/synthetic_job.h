@@ -15,7 +15,9 @@
 #include "planner/stage_partition.h"
 #include "planner/units.h"
 #include "swap/memory_ledger.h"
+#include "swap/parking_layout.h"
 #include "tests/pipeline/transport/thread_worlds.h"
+#include "tests/support/in_process_parking.h"
 
 namespace siphon {
 
@@ -27,6 +29,8 @@ struct SyntheticJobParts {
   MemoryPlan memory;
   std::vector<Bytes> capacity;                             // [worker]; empty: no limit
   std::function<WorkClock()> make_clock = MonotonicClock;  // called once a worker
+  // Of a worker's link to where it parks; null: as fast as memory.
+  std::function<CopyLinkRate(WorkerId, const ParkingPlace&)> rate_of;
 };
 
 // A step of all workers.
@@ -39,7 +43,7 @@ struct SyntheticStep {
 // liveness check of the others says so.
 class SyntheticJob {
  public:
-  // Errors: those of MakeSyntheticStage.
+  // Errors: those of MakeSyntheticStage and LayOutParking.
   static absl::StatusOr<std::unique_ptr<SyntheticJob>> Make(SyntheticJobParts parts);
   ~SyntheticJob();
 
@@ -47,6 +51,8 @@ class SyntheticJob {
   // schedule).
   SyntheticStep Run(const Schedule& programs, StepMode mode, int64_t step, const StepEnd& end);
 
+  // Bytes that other workers park on the device.
+  Bytes LentBy(DeviceId device) const { return LentBytes(layouts_, device); }
   MemoryLedger& ledger(int worker) { return *ledgers_[static_cast<size_t>(worker)]; }
   StageCompute& stage(int stage) { return *stages_[static_cast<size_t>(stage)]; }
   const Schedule& schedule() const { return parts_.schedule; }
@@ -55,12 +61,15 @@ class SyntheticJob {
   struct Shared;
   explicit SyntheticJob(SyntheticJobParts parts);
   absl::Status MakeWorkers();
+  absl::Status MakeParkings();
 
   SyntheticJobParts parts_;
   std::vector<std::unique_ptr<MemoryLedger>> ledgers_;  // [worker]
   std::vector<std::unique_ptr<StageCompute>> stages_;   // [stage]
   std::unique_ptr<Shared> shared_;
   ThreadJob job_;
+  std::vector<WorkerParking> layouts_;                       // [worker]
+  std::vector<std::unique_ptr<InProcessParking>> parkings_;  // [worker]
   std::vector<std::unique_ptr<StageWorker>> workers_;
 };
 

@@ -24,31 +24,56 @@ namespace {
 
 constexpr int kLayersPerStage = 3;
 
+// What becomes of activations between forward and backward.
+enum class Leaving { kStay, kDrop, kSwap, kBoth };
+
 struct SyntheticCase {
   std::string schedule;
   int workers = 1;
   int microbatches = 1;
   Bytes boundary;
-  bool drops = false;
+  Leaving leaving = Leaving::kStay;
 };
 
-// Each stage's layers cut into dropped groups and kept ones, all kinds of neighbours among them.
-MemoryPlan DicedDrops(const ModelProfile& profile, const StagePartition& partition) {
+// A choice for a group of stage `stage`. Lenders are devices behind those of the workers, whose
+// memory is nobody's books here.
+GroupChoice DicedChoice(Dice& dice, Leaving leaving, int workers, Bytes bytes) {
+  if (dice.Roll(0, 3) == 0) return {};
+  const bool drops =
+      leaving == Leaving::kDrop || (leaving == Leaving::kBoth && dice.Roll(0, 1) == 0);
+  if (drops) return {.placement = Placement::kRecompute};
+  if (dice.Roll(0, 1) == 0) return {.placement = Placement::kHostSwap};
+  const std::vector<LenderWeight> lenders = {{DeviceId(workers), 1}, {DeviceId(workers + 1), 2}};
+  return {.placement = Placement::kPeerSwap, .stripes = CutStripes(bytes, lenders, Bytes(1))};
+}
+
+// Each stage's layers cut into groups of one or two layers, all kinds of neighbours among them.
+MemoryPlan DicedPlan(const ModelProfile& profile, const StagePartition& partition, Leaving leaving,
+                     int workers) {
   Dice dice(7);
   MemoryPlan plan;
   for (const StageRange& stage : partition.stages) {
     StagePlan& planned = plan.stages.emplace_back();
     for (int begin = stage.begin; begin < stage.end;) {
       const int end = std::min(stage.end, begin + dice.Roll(1, 2));
-      const bool drop = dice.Roll(0, 2) > 0;
-      planned.groups.push_back(
-          {.group = drop ? DroppedGroupOf(profile, stage, {begin, end})
-                         : GroupOf(profile, stage, GroupKind::kActivations, {begin, end}),
-           .choice = {.placement = drop ? Placement::kRecompute : Placement::kKeep}});
+      PlannedGroup group{.group = GroupOf(profile, stage, GroupKind::kActivations, {begin, end})};
+      group.choice = DicedChoice(dice, leaving, workers, group.group.bytes);
+      if (group.choice.placement == Placement::kRecompute) {
+        group.group = DroppedGroupOf(profile, stage, {begin, end});
+      }
+      planned.groups.push_back(std::move(group));
       begin = end;
     }
   }
   return plan;
+}
+
+// Two devices more than workers, all joined, each with a way to the host.
+Topology RoomyTopology(int workers) {
+  return WithHost(UniformTopology(workers + 2, BytesPerSecond(1'000'000'000), Nanos(10)), 1,
+                  {.to_host = BytesPerSecond(1'000'000'000),
+                   .from_host = BytesPerSecond(1'000'000'000),
+                   .latency = Nanos(10)});
 }
 
 // The job, and what the simulator is asked for it; nothing where the schedule does not take the
@@ -69,8 +94,8 @@ std::optional<SyntheticFixture> FixtureOf(const SyntheticCase& one) {
   parts.partition = EvenPartition(stages, kLayersPerStage);
   parts.profile = DicedProfile(stages * kLayersPerStage, one.boundary, /*seed=*/stages);
   parts.schedule = AppendOptimizerStep(InsertCommunication(*built).value(), {});
-  if (one.drops) {
-    parts.memory = DicedDrops(parts.profile, parts.partition);
+  if (one.leaving != Leaving::kStay) {
+    parts.memory = DicedPlan(parts.profile, parts.partition, one.leaving, one.workers);
     absl::StatusOr<Schedule> lowered =
         LowerMemoryPlan(parts.schedule, parts.memory,
                         {.direct = std::vector<DirectBackward>(static_cast<size_t>(stages),
@@ -82,6 +107,7 @@ std::optional<SyntheticFixture> FixtureOf(const SyntheticCase& one) {
   fixture.input = {.schedule = parts.schedule,
                    .stages = StageCosts(parts.profile, parts.partition),
                    .layers = LayerCosts(parts.profile, parts.partition),
+                   .topology = RoomyTopology(one.workers),
                    .memory = parts.memory};
   return fixture;
 }
@@ -109,22 +135,35 @@ MemoryByKind StateOf(const SimulationInput& input, WorkerId worker) {
   return state;
 }
 
+// What the worker's program sends away, by where it goes.
+std::map<Placement, Bytes> SentAway(const SimulationInput& input, int worker) {
+  std::map<Placement, Bytes> sent;
+  for (const Action& action : input.schedule.programs[worker]) {
+    if (action.kind != ActionKind::kSwapOut) continue;
+    const auto& [group, choice] =
+        input.memory.stages[action.stage.value].groups[action.group.value];
+    sent[choice.placement] += group.bytes;
+  }
+  return sent;
+}
+
 class SyntheticJobOf : public testing::TestWithParam<std::string> {
  protected:
   static std::vector<SyntheticCase> Cases(Bytes boundary) {
     std::vector<SyntheticCase> cases;
-    for (const int workers : {1, 2, 4, 8}) {
+    for (const int workers : {1, 2, 4}) {
       for (const int microbatches : {workers, 2 * workers}) {
-        for (const bool drops : {false, true}) {
-          cases.push_back({GetParam(), workers, microbatches, boundary, drops});
+        for (const Leaving leaving :
+             {Leaving::kStay, Leaving::kDrop, Leaving::kSwap, Leaving::kBoth}) {
+          cases.push_back({GetParam(), workers, microbatches, boundary, leaving});
         }
       }
     }
     return cases;
   }
   static std::string NameOf(const SyntheticCase& one) {
-    return absl::StrCat(one.workers, " workers, ", one.microbatches, " microbatches",
-                        one.drops ? ", drops" : "");
+    return absl::StrCat(one.workers, " workers, ", one.microbatches, " microbatches", ", leaving ",
+                        static_cast<int>(one.leaving));
   }
 };
 
@@ -154,7 +193,8 @@ TEST_P(SyntheticJobOf, HoldsAtItsPeakWhatTheSimulatorSays) {
   EXPECT_GT(ran, 0);
 }
 
-// With boundaries: the rest as the simulator says, and the books are empty again.
+// With boundaries: the rest as the simulator says, what the plan moves has moved, and the books
+// are empty again.
 TEST_P(SyntheticJobOf, EndsAStepWithWhatItBeganWith) {
   for (const SyntheticCase& one : Cases(Bytes(333))) {
     SCOPED_TRACE(NameOf(one));
@@ -170,6 +210,8 @@ TEST_P(SyntheticJobOf, EndsAStepWithWhatItBeganWith) {
       for (int worker = 0; worker < one.workers; ++worker) {
         ASSERT_TRUE(step.reports[worker].ok()) << step.reports[worker].status();
         EXPECT_EQ((*job)->ledger(worker).UsedByKind(), StateOf(fixture->input, WorkerId(worker)))
+            << "worker " << worker;
+        EXPECT_EQ(step.reports[worker]->swapped_out, SentAway(fixture->input, worker))
             << "worker " << worker;
         MemoryByKind peak = (*job)->ledger(worker).PeakByKind();
         MemoryByKind expected = MostOfEachKind(simulated->memory[worker]);
@@ -265,6 +307,23 @@ TEST(SyntheticJob, NumbersDependOnTheStepAlone) {
       InsertCommunication(BuildSchedule("1f1b", {.workers = 4, .microbatches = 3}).value()).value(),
       {});
   EXPECT_NE(NumbersOf(std::move(other)).state, alone.state);
+}
+
+TEST(SyntheticJob, PlansOfTheTestsDoMoveAndDrop) {
+  const auto fixture = FixtureOf({"1f1b", 4, 8, Bytes(1), Leaving::kBoth});
+  std::map<Placement, Bytes> sent;
+  int drops = 0;
+  for (int worker = 0; worker < 4; ++worker) {
+    for (const auto& [placement, bytes] : SentAway(fixture->input, worker)) {
+      sent[placement] += bytes;
+    }
+    for (const Action& action : fixture->input.schedule.programs[worker]) {
+      drops += action.kind == ActionKind::kDrop;
+    }
+  }
+  EXPECT_GT(sent[Placement::kHostSwap], Bytes(1000));
+  EXPECT_GT(sent[Placement::kPeerSwap], Bytes(1000));
+  EXPECT_GT(drops, 10);
 }
 
 TEST(SyntheticJob, EvaluatesWithoutKeepingAnything) {

@@ -150,7 +150,7 @@ TEST_F(SyntheticStageOfTwo, AMessageOfAnotherMicrobatchIsNamed) {
                                                     "not what the other stage makes"));
 }
 
-// Parks what is saved, frees its memory, and brings it back but for one bit; or nothing at all.
+// Brings back what was saved but for one bit, or nothing at all.
 class LossyWatch final : public ParkingWatch {
  public:
   enum class Loss { kBit, kAll };
@@ -180,6 +180,7 @@ TEST_F(SyntheticStageOfTwo, WhatComesBackOtherwiseThanItLeftIsFound) {
     EXPECT_TRUE(first->Forward(zero).ok());
     PassOn(*first, Boundary::kOutput, *last, Boundary::kInput, zero);
     EXPECT_TRUE(last->Forward(zero).ok());
+    EXPECT_TRUE(last->FreeSaved(zero, {2, 4}).ok());
     EXPECT_EQ(Used(1, MemoryKind::kActivations), Bytes(0));
     return last->Backward(zero);
   };
