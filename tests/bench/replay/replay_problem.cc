@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "launch/topology/topology_file.h"
 #include "partitioner/partition_model.h"
 #include "pipeline/schedules/build_schedule.h"
@@ -46,13 +48,34 @@ PlanningProblem HoldStateInPlace(PlanningProblem problem) {
   return problem;
 }
 
+// A row of Table II by its name, or a GPT of so many blocks, of the same width.
+absl::StatusOr<MpressRow> RowOf(const std::string& model) {
+  int blocks = 0;
+  if (!absl::SimpleAtoi(model, &blocks)) return FindMpressRow(model);
+  SIPHON_ASSIGN_OR_RETURN(MpressRow row, FindMpressRow("GPT-5.3B"));
+  row.layers = blocks;
+  return row;
+}
+
 }  // namespace
 
-absl::StatusOr<ReplayProblem> MakeReplayProblem(const std::string& model,
-                                                const std::string& topology,
+std::string ToString(const ReplayedModel& model) {
+  int blocks = 0;
+  const std::string name = absl::SimpleAtoi(model.name, &blocks)
+                               ? absl::StrCat("GPT of ", blocks, " blocks")
+                               : model.name;
+  if (model.memory == Bytes(0)) return absl::StrCat(name, " on ", model.topology);
+  return absl::StrCat(name, " on ", model.topology, " with ", FormatBytes(model.memory),
+                      " a device");
+}
+
+absl::StatusOr<ReplayProblem> MakeReplayProblem(const ReplayedModel& model,
                                                 const MiniatureScale& scale) {
-  SIPHON_ASSIGN_OR_RETURN(Topology server, FindTopologyPreset(topology));
-  SIPHON_ASSIGN_OR_RETURN(const MpressRow row, FindMpressRow(model));
+  SIPHON_ASSIGN_OR_RETURN(Topology server, FindTopologyPreset(model.topology));
+  for (TopologyDevice& device : server.devices) {
+    if (model.memory > Bytes(0)) device.memory = model.memory;
+  }
+  SIPHON_ASSIGN_OR_RETURN(const MpressRow row, RowOf(model.name));
   const MpressTools tools = {.build_schedule = BuildSchedule,
                              .partition = [](const ModelSpec& spec, int stages) {
                                return PartitionModel(spec, stages, "balanced");
