@@ -2,12 +2,14 @@
 #define SIPHON_TESTS_SUPPORT_IN_PROCESS_PARKING_H_
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
 
 #include "planner/ids.h"
 #include "swap/device/device_backend.h"
+#include "swap/device/link_queues.h"
 #include "swap/parking_layout.h"
 #include "swap/swap_engine.h"
 
@@ -17,7 +19,10 @@ namespace siphon {
 // that copy, and an engine that checks all that it moves.
 class InProcessParking {
  public:
-  explicit InProcessParking(const WorkerParking& parking);
+  // How fast the link to a place is; null: as fast as memory.
+  using RateOf = std::function<CopyLinkRate(const ParkingPlace&)>;
+
+  explicit InProcessParking(const WorkerParking& parking, const RateOf& rate_of = nullptr);
   SwapEngine* engine() { return engine_.get(); }
 
  private:

@@ -1,0 +1,221 @@
+#include "pipeline/synthetic/synthetic_activations.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "pipeline/synthetic/keyed_bytes.h"
+#include "pipeline/synthetic/synthetic_keys.h"
+#include "planner/status.h"
+#include "planner/strategies/make_groups.h"
+
+namespace siphon {
+namespace {
+
+bool Holds(const StageRange& layers, int layer) {
+  return layer >= layers.begin && layer < layers.end;
+}
+
+bool Overlap(const StageRange& a, const StageRange& b) {
+  return a.begin < b.end && b.begin < a.end;
+}
+
+std::string TextOf(const StageRange& layers) {
+  return absl::StrCat("layers [", layers.begin, ", ", layers.end, ")");
+}
+
+}  // namespace
+
+SyntheticActivations::SyntheticActivations(const SyntheticSizes* sizes, MemoryLedger* ledger,
+                                           int64_t step, MicrobatchId microbatch)
+    : sizes_(sizes),
+      ledger_(ledger),
+      step_(step),
+      microbatch_(microbatch),
+      saved_(sizes->layers.size()) {}
+
+uint64_t SyntheticActivations::KeyOf(int layer) const {
+  return SyntheticKey(SyntheticContent::kSaved,
+                      {.step = step_, .layer = layer, .microbatch = microbatch_.value});
+}
+
+absl::Status SyntheticActivations::Take(int layer, Bytes size, BookedBlock& block) const {
+  absl::StatusOr<BookedBlock> taken = BookedBlock::Take(ledger_, size, MemoryKind::kActivations);
+  if (!taken.ok()) {
+    return Annotate(taken.status(),
+                    absl::StrCat("layer ", layer, ", microbatch ", microbatch_.value));
+  }
+  block = *std::move(taken);
+  return absl::OkStatus();
+}
+
+absl::Status SyntheticActivations::TakeAndFill(int layer) {
+  SavedLayer& saved = saved_[Index(layer)];
+  SIPHON_RETURN_IF_ERROR(Take(layer, CostOf(layer).stash, saved.block));
+  FillKeyed(saved.block.bytes(), KeyOf(layer));
+  saved.place = Place::kHere;
+  return absl::OkStatus();
+}
+
+absl::Status SyntheticActivations::Check(int layer, const BookedBlock& block) const {
+  const std::optional<size_t> differs = FirstDifference(block.bytes(), KeyOf(layer));
+  if (!differs.has_value()) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("activations of layer ", layer, ", microbatch ",
+                                          microbatch_.value, ": byte ", *differs, " of ",
+                                          block.size().value, " is not what was saved"));
+}
+
+absl::Status SyntheticActivations::CheckInStage(StageRange layers) const {
+  const StageRange& stage = sizes_->stage;
+  if (layers.begin >= stage.begin && layers.begin < layers.end && layers.end <= stage.end) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      TextOf(layers), " are not of this stage, which has [", stage.begin, ", ", stage.end, ")"));
+}
+
+absl::Status SyntheticActivations::CheckNotDropped(StageRange layers) const {
+  for (const DroppedRange& dropped : dropped_) {
+    if (!Overlap(dropped.group.layers, layers)) continue;
+    return absl::FailedPreconditionError(absl::StrCat(TextOf(layers), " were dropped already"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SyntheticActivations::CheckNotCollected(StageRange layers) const {
+  for (const StageRange& collected : collected_) {
+    if (!Overlap(collected, layers)) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(TextOf(layers), " are collected already, as ", TextOf(collected)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SyntheticActivations::Drop(StageRange layers) {
+  SIPHON_RETURN_IF_ERROR(CheckInStage(layers));
+  SIPHON_RETURN_IF_ERROR(CheckNotCollected(layers));
+  SIPHON_RETURN_IF_ERROR(CheckNotDropped(layers));
+  dropped_.push_back({.group = DroppedGroupOf(*sizes_->profile, sizes_->stage, layers)});
+  return absl::OkStatus();
+}
+
+absl::Status SyntheticActivations::Collect(StageRange layers) {
+  SIPHON_RETURN_IF_ERROR(CheckInStage(layers));
+  SIPHON_RETURN_IF_ERROR(CheckNotDropped(layers));
+  SIPHON_RETURN_IF_ERROR(CheckNotCollected(layers));
+  collected_.push_back(layers);
+  return absl::OkStatus();
+}
+
+std::optional<StageRange> SyntheticActivations::FindCollected(int layer) const {
+  for (const StageRange& collected : collected_) {
+    if (collected.end == layer + 1) return collected;
+  }
+  return std::nullopt;
+}
+
+absl::Status SyntheticActivations::CheckCollectedAndSaved(StageRange layers) const {
+  const bool collected =
+      std::find(collected_.begin(), collected_.end(), layers) != collected_.end();
+  if (collected && saved_[Index(layers.end - 1)].place != Place::kNowhere) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(TextOf(layers), " were not collected by a forward pass"));
+}
+
+absl::StatusOr<TensorSpans> SyntheticActivations::CollectedTensors(StageRange layers) const {
+  SIPHON_RETURN_IF_ERROR(CheckCollectedAndSaved(layers));
+  TensorSpans spans;
+  for (int layer = layers.begin; layer < layers.end; ++layer) {
+    spans.push_back(saved_[Index(layer)].block.bytes());
+  }
+  return spans;
+}
+
+absl::Status SyntheticActivations::FreeCollected(StageRange layers) {
+  SIPHON_RETURN_IF_ERROR(CheckCollectedAndSaved(layers));
+  for (int layer = layers.begin; layer < layers.end; ++layer) {
+    saved_[Index(layer)] = {.place = Place::kAway};
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TensorSpans> SyntheticActivations::RefillCollected(StageRange layers) {
+  SIPHON_RETURN_IF_ERROR(CheckCollectedAndSaved(layers));
+  TensorSpans spans;
+  for (int layer = layers.begin; layer < layers.end; ++layer) {
+    SavedLayer& saved = saved_[Index(layer)];
+    if (saved.place != Place::kAway) {
+      spans.emplace_back();
+      continue;
+    }
+    SIPHON_RETURN_IF_ERROR(Take(layer, CostOf(layer).stash, saved.block));
+    saved.place = Place::kHere;
+    spans.push_back(saved.block.bytes());
+  }
+  return spans;
+}
+
+absl::Status SyntheticActivations::Save(int layer) {
+  for (DroppedRange& dropped : dropped_) {
+    if (!Holds(dropped.group.layers, layer)) continue;
+    if (layer != dropped.group.layers.begin) return absl::OkStatus();
+    SIPHON_RETURN_IF_ERROR(Take(layer, dropped.group.input, dropped.stays));
+    FillKeyed(dropped.stays.bytes(), KeyOf(layer));
+    return absl::OkStatus();
+  }
+  return TakeAndFill(layer);
+}
+
+std::optional<StageRange> SyntheticActivations::FindDropped(int layer) const {
+  for (const DroppedRange& dropped : dropped_) {
+    if (Holds(dropped.group.layers, layer)) return dropped.group.layers;
+  }
+  return std::nullopt;
+}
+
+absl::Status SyntheticActivations::SaveAgain(StageRange layers) {
+  const auto found =
+      std::find_if(dropped_.begin(), dropped_.end(),
+                   [&](const DroppedRange& dropped) { return dropped.group.layers == layers; });
+  if (found == dropped_.end()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(TextOf(layers), " of microbatch ", microbatch_.value, " were not dropped"));
+  }
+  SIPHON_RETURN_IF_ERROR(Check(layers.begin, found->stays));
+  dropped_.erase(found);  // what stayed becomes part of what is saved now
+  for (int layer = layers.begin; layer < layers.end; ++layer) {
+    SIPHON_RETURN_IF_ERROR(TakeAndFill(layer));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SyntheticActivations::Use(int layer) const {
+  const SavedLayer& saved = saved_[Index(layer)];
+  if (saved.place == Place::kHere) return Check(layer, saved.block);
+  return absl::FailedPreconditionError(absl::StrCat("activations of layer ", layer, ", microbatch ",
+                                                    microbatch_.value,
+                                                    " are away, and needed now"));
+}
+
+void SyntheticActivations::Free(int layer) { saved_[Index(layer)] = SavedLayer(); }
+
+absl::Status SyntheticActivations::UseForInput(int layer) {
+  SIPHON_RETURN_IF_ERROR(Use(layer));
+  if (CostOf(layer).kept_for_weights <= CostOf(layer).stash) return absl::OkStatus();
+  return KeepForWeights(layer);
+}
+
+absl::Status SyntheticActivations::KeepForWeights(int layer) {
+  BookedBlock& block = saved_[Index(layer)].block;
+  const Bytes kept = CostOf(layer).kept_for_weights;
+  const bool grows = kept > block.size();
+  SIPHON_RETURN_IF_ERROR(Annotate(
+      block.Resize(kept),
+      absl::StrCat("gradients queued at layer ", layer, ", microbatch ", microbatch_.value)));
+  if (grows) FillKeyed(block.bytes(), KeyOf(layer));
+  return absl::OkStatus();
+}
+
+}  // namespace siphon
