@@ -97,7 +97,8 @@ absl::Status SyntheticActivations::Drop(StageRange layers) {
   SIPHON_RETURN_IF_ERROR(CheckInStage(layers));
   SIPHON_RETURN_IF_ERROR(CheckNotCollected(layers));
   SIPHON_RETURN_IF_ERROR(CheckNotDropped(layers));
-  dropped_.push_back({.group = DroppedGroupOf(*sizes_->profile, sizes_->stage, layers)});
+  dropped_.push_back(
+      {.group = GroupOf(*sizes_->profile, sizes_->stage, GroupKind::kActivations, layers)});
   return absl::OkStatus();
 }
 
@@ -199,17 +200,37 @@ absl::Status SyntheticActivations::Use(int layer) const {
                                                     " are away, and needed now"));
 }
 
-void SyntheticActivations::Free(int layer) { saved_[Index(layer)] = SavedLayer(); }
+SyntheticActivations::SavedLayer* SyntheticActivations::LayerBehind(int layer) {
+  return layer + 1 < sizes_->stage.end ? &saved_[Index(layer + 1)] : nullptr;
+}
+
+void SyntheticActivations::FreeUsed(int layer) {
+  if (SavedLayer* const behind = LayerBehind(layer); behind != nullptr) *behind = SavedLayer();
+  const absl::Status smaller = saved_[Index(layer)].block.Resize(CostOf(layer).shared_before);
+  SIPHON_CHECK(smaller.ok(),
+               "a tensor that two layers save is a part of what the second one saves");
+}
+
+bool SyntheticActivations::NeedsMoreForWeights(int layer) const {
+  return CostOf(layer).kept_for_weights >
+         FreedByBackward(sizes_->layers, static_cast<int>(Index(layer)));
+}
 
 absl::Status SyntheticActivations::UseForInput(int layer) {
   SIPHON_RETURN_IF_ERROR(Use(layer));
-  if (CostOf(layer).kept_for_weights <= CostOf(layer).stash) return absl::OkStatus();
-  return KeepForWeights(layer);
+  return NeedsMoreForWeights(layer) ? ReplaceByKept(layer) : absl::OkStatus();
 }
 
 absl::Status SyntheticActivations::KeepForWeights(int layer) {
+  return NeedsMoreForWeights(layer) ? absl::OkStatus() : ReplaceByKept(layer);
+}
+
+absl::Status SyntheticActivations::ReplaceByKept(int layer) {
+  if (SavedLayer* const behind = LayerBehind(layer); behind != nullptr) {
+    SIPHON_RETURN_IF_ERROR(behind->block.Resize(CostOf(layer + 1).kept_for_weights));
+  }
   BookedBlock& block = saved_[Index(layer)].block;
-  const Bytes kept = CostOf(layer).kept_for_weights;
+  const Bytes kept = CostOf(layer).kept_for_weights + CostOf(layer).shared_before;
   const bool grows = kept > block.size();
   SIPHON_RETURN_IF_ERROR(Annotate(
       block.Resize(kept),

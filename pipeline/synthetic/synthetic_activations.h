@@ -60,14 +60,17 @@ class SyntheticActivations {
   absl::Status FreeCollected(StageRange layers);
   absl::StatusOr<TensorSpans> RefillCollected(StageRange layers);
 
-  // The backward pass uses what is there, and it goes when the pass is through. Errors also:
+  // The backward pass uses what is there. What it is the last one to use goes when it is through: a
+  // tensor that the layer before saves too stays for that one's backward. Errors also:
   // FailedPrecondition when it is away.
   absl::Status Use(int layer) const;
-  void Free(int layer);
+  void FreeUsed(int layer);
   // The same for the input half: what the weight half needs takes its place, when the half begins
   // where that is more, and when it ends where it is less.
   absl::Status UseForInput(int layer);
   absl::Status KeepForWeights(int layer);
+  // The weight half is through.
+  void Free(int layer) { saved_[Index(layer)] = SavedLayer(); }
 
  private:
   enum class Place { kNowhere, kHere, kAway };  // kNowhere: before Save and after Free
@@ -83,6 +86,9 @@ class SyntheticActivations {
   const LayerCost& CostOf(int layer) const { return sizes_->layers[Index(layer)]; }
   size_t Index(int layer) const { return static_cast<size_t>(layer - sizes_->stage.begin); }
   absl::Status Take(int layer, Bytes size, BookedBlock& block) const;
+  bool NeedsMoreForWeights(int layer) const;
+  absl::Status ReplaceByKept(int layer);
+  SavedLayer* LayerBehind(int layer);
   absl::Status TakeAndFill(int layer);
   absl::Status Check(int layer, const BookedBlock& block) const;
   absl::Status CheckInStage(StageRange layers) const;

@@ -226,7 +226,7 @@ absl::Status SyntheticStage::LayerToInput(int layer, MicrobatchId microbatch, Ha
   }
   work.Take(half == Half::kBoth ? WholeBackward(CostOf(layer)) : CostOf(layer).input_backward);
   if (half == Half::kInput) return kept.KeepForWeights(layer);
-  kept.Free(layer);
+  kept.FreeUsed(layer);
   state_.Accumulate(layer, step_, microbatch);
   return absl::OkStatus();
 }

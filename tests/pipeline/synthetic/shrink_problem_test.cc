@@ -89,9 +89,7 @@ TEST(ShrinkProblem, KeepsTheProportionsOfSteps) {
       for (size_t stage = 0; stage < memory.stages.size(); ++stage) {
         for (auto& [group, choice] : memory.stages[stage].groups) {
           const StageRange& layers = small.partition.stages[stage];
-          group = choice.placement == Placement::kRecompute
-                      ? DroppedGroupOf(small.profile, layers, group.layers)
-                      : GroupOf(small.profile, layers, group.kind, group.layers);
+          group = GroupOf(small.profile, layers, group.kind, group.layers);
           std::vector<LenderWeight> weights;
           for (const Stripe& stripe : choice.stripes) {
             weights.push_back({stripe.lender, stripe.bytes.value});

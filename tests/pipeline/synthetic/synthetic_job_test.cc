@@ -58,9 +58,6 @@ MemoryPlan DicedPlan(const ModelProfile& profile, const StagePartition& partitio
       const int end = std::min(stage.end, begin + dice.Roll(1, 2));
       PlannedGroup group{.group = GroupOf(profile, stage, GroupKind::kActivations, {begin, end})};
       group.choice = DicedChoice(dice, leaving, workers, group.group.bytes);
-      if (group.choice.placement == Placement::kRecompute) {
-        group.group = DroppedGroupOf(profile, stage, {begin, end});
-      }
       planned.groups.push_back(std::move(group));
       begin = end;
     }
