@@ -15,6 +15,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "launch/profile/plan_live_step.h"
 #include "planner/published/mpress_run.h"
 #include "planner/strategies/memory_strategy.h"
 #include "planner/strategies/mpress.h"
@@ -87,8 +88,7 @@ double Ratio(Nanos a, Nanos b) {
 // Runs plans of one model, a line each.
 class ReplayTable {
  public:
-  ReplayTable(const ReplayProblem& problem, const ReplayArguments& arguments)
-      : problem_(problem), arguments_(arguments) {
+  explicit ReplayTable(const ReplayArguments& arguments) : arguments_(arguments) {
     std::cout << absl::StreamFormat("%-22s %10s %10s %8s %7s %8s | %7s %7s %7s | %9s %9s %8s\n",
                                     "plan", "predicted", "measured", "spread", "error", "of keep",
                                     "GB: D2D", "host", "recomp.", "swap wait", "predicted",
@@ -101,34 +101,35 @@ class ReplayTable {
   };
 
   // Nothing where there is no plan, or it did not run.
-  std::optional<Steps> Run(const std::string& name, const absl::StatusOr<PlannedStep>& planned) {
+  std::optional<Steps> Run(const std::string& name, const absl::StatusOr<LiveStep>& live) {
     const absl::StatusOr<ReplayResult> ran =
-        planned.ok() ? RunReplay(problem_.run, *planned, arguments_.steps) : planned.status();
+        live.ok() ? RunReplay(*live, arguments_.steps) : live.status();
     if (!ran.ok()) {
       std::cout << absl::StreamFormat("%-22s %s\n", name, FirstLine(ran.status()));
       good_ = good_ && absl::IsResourceExhausted(ran.status());
       return std::nullopt;
     }
-    const double error = 100 * (Ratio(ran->Median(), ran->predicted.step_time) - 1);
+    const Nanos predicted = live->step.simulated.step_time;
+    const double error = 100 * (Ratio(ran->Median(), predicted) - 1);
     good_ = good_ && std::abs(error) <= kMostErrorPercent;
     if (!keep_) keep_ = ran->Median();
     const auto gigabytes = [&](Placement placement) {
-      const MemorySaved saved = SavedBy(placement, problem_.plan, *planned);
+      const MemorySaved saved = SavedBy(placement, live->problem, live->step);
       return static_cast<double>(saved.bytes.value) * static_cast<double>(arguments_.scale.bytes) /
              kGigabyte;
     };
     std::cout << absl::StreamFormat(
                      "%-22s %8.3f s %8.3f s %6.2f %% %5.2f %% %8.3f | %7.1f %7.1f %7.1f | %7.2f "
                      "%% %7.2f %% %6.1f %%%s\n",
-                     name, Seconds(ran->predicted.step_time), Seconds(ran->Median()),
+                     name, Seconds(predicted), Seconds(ran->Median()),
                      100 * (Ratio(ran->steps.back(), ran->steps.front()) - 1), error,
                      Ratio(*keep_, ran->Median()), gigabytes(Placement::kPeerSwap),
                      gigabytes(Placement::kHostSwap), gigabytes(Placement::kRecompute),
                      WaitPercent(ran->swap_wait, ran->Median()),
-                     WaitPercent(ran->predicted_swap_wait, ran->predicted.step_time),
-                     100 * ran->fullest, PeakNote(*ran))
+                     WaitPercent(ran->predicted_swap_wait, predicted), 100 * ran->fullest,
+                     PeakNote(*ran))
               << std::flush;
-    return Steps{.measured = ran->Median(), .predicted = ran->predicted.step_time};
+    return Steps{.measured = ran->Median(), .predicted = predicted};
   }
   bool good() const { return good_; }
 
@@ -140,7 +141,7 @@ class ReplayTable {
   }
   // Of all workers' time.
   double WaitPercent(Nanos wait, Nanos step) const {
-    return 100 * Ratio(wait, step) / WorkerCount(problem_.run.schedule);
+    return 100 * Ratio(wait, step) / kMpressStages;
   }
   // Boundaries wait for their receivers a little longer than the simulator says.
   static std::string PeakNote(const ReplayResult& ran) {
@@ -148,7 +149,6 @@ class ReplayTable {
     return absl::StrFormat("  peak %d B above the prediction", ran.peak_above.value);
   }
 
-  const ReplayProblem& problem_;
   const ReplayArguments& arguments_;
   std::optional<Nanos> keep_;
   bool good_ = true;
@@ -167,29 +167,43 @@ void PrintGain(const std::string& what, const std::optional<ReplayTable::Steps>&
                                   100 * (Ratio(plain->predicted, better->predicted) - 1));
 }
 
+// The bars of Figure 9.
+constexpr MpressMapping kInOrder = MpressMapping::kInOrder;
+constexpr MpressMapping kSearched = MpressMapping::kSearched;
+constexpr MpressStriping kOneLender = MpressStriping::kOneLender;
+constexpr MpressStriping kStriped = MpressStriping::kStriped;
+absl::StatusOr<PlannedStep> PlanNeither(const PlanningProblem& problem) {
+  return PlanMpress(problem, {kInOrder, kOneLender});
+}
+absl::StatusOr<PlannedStep> PlanMapped(const PlanningProblem& problem) {
+  return PlanMpress(problem, {kSearched, kOneLender});
+}
+absl::StatusOr<PlannedStep> PlanStriped(const PlanningProblem& problem) {
+  return PlanMpress(problem, {kInOrder, kStriped});
+}
+absl::StatusOr<PlannedStep> PlanBoth(const PlanningProblem& problem) {
+  return PlanMpress(problem, {kSearched, kStriped});
+}
+
 bool Replay(const ReplayedModel& model, const ReplayArguments& arguments) {
-  const absl::StatusOr<ReplayProblem> problem = MakeReplayProblem(model, arguments.scale);
+  const absl::StatusOr<PlanningProblem> problem = MakeReplayProblem(model, arguments.scale);
   if (!problem.ok()) {
     std::cerr << ToString(model) << ": " << problem.status() << "\n";
     return false;
   }
   std::cout << "\n" << ToString(model) << "\n";
-  ReplayTable table(*problem, arguments);
-  table.Run("keep, memory unlimited", FindMemoryStrategy("keep")->plan(Unlimited(problem->plan)));
+  ReplayTable table(arguments);
+  table.Run("keep, memory unlimited",
+            PlanLiveStep(Unlimited(*problem), *FindMemoryStrategy("keep")));
   for (const char* name : {"keep", "recompute", "host_swap", "d2d_swap", "mpress", "auto"}) {
-    table.Run(name, FindMemoryStrategy(name)->plan(problem->plan));
+    table.Run(name, PlanLiveStep(*problem, *FindMemoryStrategy(name)));
   }
   std::cout << "MPress's Figure 9 (published for GPT-15.4B: mapping +17.4 %, with striping or "
                "striping alone +33.3 %)\n";
-  constexpr MpressMapping kInOrder = MpressMapping::kInOrder;
-  constexpr MpressMapping kSearched = MpressMapping::kSearched;
-  constexpr MpressStriping kOneLender = MpressStriping::kOneLender;
-  constexpr MpressStriping kStriped = MpressStriping::kStriped;
-  const PlanningProblem& plan = problem->plan;
-  const auto plain = table.Run("neither", PlanMpress(plan, {kInOrder, kOneLender}));
-  const auto mapped = table.Run("mapping", PlanMpress(plan, {kSearched, kOneLender}));
-  const auto striped = table.Run("striping", PlanMpress(plan, {kInOrder, kStriped}));
-  const auto both = table.Run("mapping and striping", PlanMpress(plan, {kSearched, kStriped}));
+  const auto plain = table.Run("neither", PlanLiveStep(*problem, {.plan = PlanNeither}));
+  const auto mapped = table.Run("mapping", PlanLiveStep(*problem, {.plan = PlanMapped}));
+  const auto striped = table.Run("striping", PlanLiveStep(*problem, {.plan = PlanStriped}));
+  const auto both = table.Run("mapping and striping", PlanLiveStep(*problem, {.plan = PlanBoth}));
   PrintGain("mapping", plain, mapped);
   PrintGain("striping", plain, striped);
   PrintGain("both", plain, both);

@@ -9,7 +9,6 @@
 #include "partitioner/partition_model.h"
 #include "pipeline/schedules/build_schedule.h"
 #include "planner/published/mpress_instance.h"
-#include "planner/stage_cost.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -29,23 +28,6 @@ Topology WithOwnUplinks(Topology topology) {
   topology.host_memory = Bytes(0);  // not known: no limit
   topology.drives.clear();
   return topology;
-}
-
-PlanningProblem HoldStateInPlace(PlanningProblem problem) {
-  problem.held.resize(static_cast<size_t>(WorkerCount(problem.schedule)));
-  const std::vector<StageCost> costs = StageCosts(problem.profile, problem.partition);
-  for (size_t stage = 0; stage < costs.size(); ++stage) {
-    MemoryByKind& held =
-        problem.held[static_cast<size_t>(problem.schedule.worker_of_stage[stage].value)];
-    held[MemoryKind::kParameters] += costs[stage].parameters;
-    held[MemoryKind::kGradients] += costs[stage].gradients;
-    held[MemoryKind::kOptimizer] += costs[stage].optimizer_state;
-  }
-  for (LayerProfile& layer : problem.profile.layers) {
-    layer.parameters = layer.gradients = layer.optimizer_state = Bytes(0);
-  }
-  problem.host_step = Nanos(0);  // not known: no step on the host
-  return problem;
 }
 
 // A row of Table II by its name, or a GPT of so many blocks, of the same width.
@@ -69,8 +51,8 @@ std::string ToString(const ReplayedModel& model) {
                       " a device");
 }
 
-absl::StatusOr<ReplayProblem> MakeReplayProblem(const ReplayedModel& model,
-                                                const MiniatureScale& scale) {
+absl::StatusOr<PlanningProblem> MakeReplayProblem(const ReplayedModel& model,
+                                                  const MiniatureScale& scale) {
   SIPHON_ASSIGN_OR_RETURN(Topology server, FindTopologyPreset(model.topology));
   for (TopologyDevice& device : server.devices) {
     if (model.memory > Bytes(0)) device.memory = model.memory;
@@ -82,8 +64,8 @@ absl::StatusOr<ReplayProblem> MakeReplayProblem(const ReplayedModel& model,
                              }};
   SIPHON_ASSIGN_OR_RETURN(MpressInstance instance,
                           MakeMpressInstance(row, WithOwnUplinks(std::move(server)), tools));
-  PlanningProblem small = ShrinkProblem(std::move(instance.problem), scale);
-  return ReplayProblem{.run = small, .plan = HoldStateInPlace(small)};
+  instance.problem.lending = LendingRule::kPeaks;
+  return ShrinkProblem(std::move(instance.problem), scale);
 }
 
 }  // namespace siphon

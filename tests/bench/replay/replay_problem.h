@@ -17,21 +17,12 @@ struct ReplayedModel {
 };
 std::string ToString(const ReplayedModel& model);
 
-// A model of MPress's Table II on a server, in small, as workers here can run it.
-struct ReplayProblem {
-  PlanningProblem run;  // what is run, and what the simulator predicts
-  // What plans are made for: the same, but that parameters, gradients and optimizer state cannot
-  // be moved (they count as held), which workers do not do.
-  PlanningProblem plan;
-};
-
-// Links of the replay know nothing of each other, so every device gets an uplink to the host of its
-// own, as fast as the one that it shares with its neighbour on the board. The host has memory for
-// whatever goes there. A GPT
-// that is given by its blocks is as wide as those of Table II. Errors: those of MakeMpressInstance
-// and of topology presets.
-absl::StatusOr<ReplayProblem> MakeReplayProblem(const ReplayedModel& model,
-                                                const MiniatureScale& scale);
+// A model of MPress's Table II on a server, in small. Links of the replay know nothing of each
+// other, so every device gets an uplink to the host of its own, as fast as the one that it shares
+// with its neighbour on the board. The host has memory for whatever goes there. Lenders lend what
+// they can promise whatever the times. Errors: those of MakeMpressInstance and of topology presets.
+absl::StatusOr<PlanningProblem> MakeReplayProblem(const ReplayedModel& model,
+                                                  const MiniatureScale& scale);
 
 }  // namespace siphon
 

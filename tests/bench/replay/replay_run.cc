@@ -4,7 +4,6 @@
 #include <memory>
 #include <utility>
 
-#include "planner/simulator/simulate.h"
 #include "planner/status.h"
 #include "tests/pipeline/synthetic/synthetic_job.h"
 
@@ -12,14 +11,14 @@ namespace siphon {
 namespace {
 
 // The link from the worker's device to where it parks.
-CopyLinkRate RateOf(const PlanningProblem& problem, const DeviceMapping& mapping, WorkerId worker,
-                    const ParkingPlace& place) {
-  const DeviceId device = mapping.device_of_worker[static_cast<size_t>(worker.value)];
+CopyLinkRate RateOf(const LiveStep& live, WorkerId worker, const ParkingPlace& place) {
+  const Topology& topology = live.problem.topology;
+  const DeviceId device = live.step.mapping.device_of_worker[static_cast<size_t>(worker.value)];
   if (place.tier == Placement::kPeerSwap) {
-    const TopologyLink link = FindLink(problem.topology, device, place.lender).value();
+    const TopologyLink link = FindLink(topology, device, place.lender).value();
     return {.rate = link.rate, .latency = link.latency};
   }
-  const PcieSwitch& uplink = problem.topology.switches[*SwitchOf(problem.topology, device)];
+  const PcieSwitch& uplink = topology.switches[*SwitchOf(topology, device)];
   return {.rate = uplink.to_host, .latency = uplink.latency};
 }
 
@@ -28,31 +27,15 @@ bool IsSwapWait(const Interval& interval) {
                                                   interval.action.kind == ActionKind::kSwapInEnd);
 }
 
-// Books without what a worker lends: the simulator's figure for a plan in which nobody lends.
-Bytes OwnPeak(const PlanningProblem& problem, const PlannedStep& planned, size_t worker) {
-  PlanningProblem alone = problem;
-  alone.capacity.clear();
-  MemoryPlan memory = planned.memory;
-  for (StagePlan& stage : memory.stages) {
-    for (auto& [group, choice] : stage.groups) {
-      if (choice.placement != Placement::kPeerSwap) continue;
-      choice = {.placement = Placement::kHostSwap};
-    }
-  }
-  const auto simulated =
-      Simulate(SimulationOf(alone, planned.mapping, std::move(memory), planned.schedule));
-  return simulated.ok() ? Total(simulated->peak[worker]) : Bytes(0);
-}
-
-void LookAtBooks(const PlanningProblem& problem, const PlannedStep& planned, SyntheticJob& job,
-                 ReplayResult& result) {
-  for (size_t worker = 0; worker < planned.mapping.device_of_worker.size(); ++worker) {
-    const Bytes own = job.ledger(static_cast<int>(worker)).peak();
-    result.peak_above = std::max(result.peak_above, own - OwnPeak(problem, planned, worker));
-    const Bytes lent = job.LentBy(planned.mapping.device_of_worker[worker]);
+void LookAtBooks(const LiveStep& live, SyntheticJob& job, ReplayResult& result) {
+  const std::vector<DeviceId>& devices = live.step.mapping.device_of_worker;
+  for (size_t worker = 0; worker < devices.size(); ++worker) {
+    const Bytes held = job.ledger(static_cast<int>(worker)).peak() + job.LentBy(devices[worker]);
+    result.peak_above = std::max(result.peak_above, held - Total(live.step.simulated.peak[worker]));
+    if (live.problem.capacity.empty()) continue;
     result.fullest =
-        std::max(result.fullest, static_cast<double>((own + lent).value) /
-                                     static_cast<double>(problem.capacity[worker].value));
+        std::max(result.fullest, static_cast<double>(held.value) /
+                                     static_cast<double>(live.problem.capacity[worker].value));
   }
 }
 
@@ -77,28 +60,22 @@ absl::Status RunSteps(SyntheticJob& job, int steps, ReplayResult& result) {
 
 }  // namespace
 
-absl::StatusOr<ReplayResult> RunReplay(const PlanningProblem& problem, const PlannedStep& planned,
-                                       int steps) {
+absl::StatusOr<ReplayResult> RunReplay(const LiveStep& live, int steps) {
   ReplayResult result;
-  PlanningProblem unlimited = problem;
-  unlimited.capacity.clear();
-  SIPHON_ASSIGN_OR_RETURN(
-      result.predicted,
-      Simulate(SimulationOf(unlimited, planned.mapping, planned.memory, planned.schedule)));
-  for (const auto& waits : result.predicted.exposed_waits) {
+  for (const auto& waits : live.step.simulated.exposed_waits) {
     result.predicted_swap_wait += waits[static_cast<size_t>(WaitCause::kSwap)];
   }
   SIPHON_ASSIGN_OR_RETURN(
       const std::unique_ptr<SyntheticJob> job,
-      SyntheticJob::Make({.profile = problem.profile,
-                          .partition = problem.partition,
-                          .schedule = planned.schedule,
-                          .memory = planned.memory,
+      SyntheticJob::Make({.profile = live.problem.profile,
+                          .partition = live.problem.partition,
+                          .schedule = live.step.schedule,
+                          .memory = live.step.memory,
                           .rate_of = [&](WorkerId worker, const ParkingPlace& place) {
-                            return RateOf(problem, planned.mapping, worker, place);
+                            return RateOf(live, worker, place);
                           }}));
   SIPHON_RETURN_IF_ERROR(RunSteps(*job, steps, result));
-  LookAtBooks(problem, planned, *job, result);
+  LookAtBooks(live, *job, result);
   return result;
 }
 
