@@ -3,6 +3,7 @@
 
 #include "tests/pipeline/synthetic/synthetic_job.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -304,6 +305,35 @@ TEST(SyntheticJob, NumbersDependOnTheStepAlone) {
       InsertCommunication(BuildSchedule("1f1b", {.workers = 4, .microbatches = 3}).value()).value(),
       {});
   EXPECT_NE(NumbersOf(std::move(other)).state, alone.state);
+}
+
+// Each worker with just the memory that the simulator says, and one byte less.
+TEST(SyntheticJob, FitsIntoThePredictedPeakAndNotIntoLess) {
+  for (const char* schedule : {"1f1b", "zb_h1", "interleaved_1f1b"}) {
+    for (const Leaving leaving : {Leaving::kStay, Leaving::kBoth}) {
+      const auto fixture = FixtureOf({schedule, 4, 8, Bytes(0), leaving});
+      const auto simulated = Simulate(fixture->input);
+      ASSERT_TRUE(simulated.ok()) << simulated.status();
+      SyntheticJobParts parts = fixture->parts;
+      for (const MemoryByKind& peak : simulated->peak) parts.capacity.push_back(Total(peak));
+      auto fits = SyntheticJob::Make(parts);
+      ASSERT_TRUE(fits.ok()) << fits.status();
+      for (const auto& report : (*fits)->Run(parts.schedule, StepMode::kTrain, 0, {}).reports) {
+        EXPECT_TRUE(report.ok()) << report.status();
+      }
+      for (int worker = 0; worker < 4; ++worker) {
+        SyntheticJobParts less = parts;
+        less.capacity[worker] -= Bytes(1);
+        auto job = SyntheticJob::Make(less);
+        ASSERT_TRUE(job.ok()) << job.status();
+        const SyntheticStep step = (*job)->Run(less.schedule, StepMode::kTrain, 0, {});
+        EXPECT_EQ(step.reports[worker].status().code(), absl::StatusCode::kResourceExhausted);
+        EXPECT_THAT(std::string(step.reports[worker].status().message()),
+                    testing::HasSubstr("asked for"));
+        EXPECT_LE((*job)->ledger(worker).peak(), less.capacity[worker]);
+      }
+    }
+  }
 }
 
 TEST(SyntheticJob, PlansOfTheTestsDoMoveAndDrop) {
