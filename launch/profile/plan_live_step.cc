@@ -32,6 +32,7 @@ PlanningProblem MovingActivationsAlone(PlanningProblem problem) {
     }
   }
   problem.host_step = Nanos(0);
+  problem.lending = LendingRule::kPeaks;
   return problem;
 }
 
