@@ -81,6 +81,8 @@ std::string MetricsLine(const StepMetrics& step) {
       PerWorker(step, [](const auto& worker) { return Seconds(worker.recompute); });
   line["exposed_wait_seconds"] =
       PerWorker(step, [](const auto& worker) { return Seconds(worker.wait); });
+  line["swap_wait_seconds"] =
+      PerWorker(step, [](const auto& worker) { return Seconds(worker.swap_wait); });
   if (step.validation_loss.has_value()) line["validation_loss"] = *step.validation_loss;
   return line.dump() + "\n";
 }

@@ -17,7 +17,8 @@ namespace siphon {
 struct WorkerMetrics {
   Bytes peak;         // of the step, by the ledger
   Nanos busy;         // computing
-  Nanos wait;         // for messages, not hidden by anything
+  Nanos wait;         // for messages and copies, not hidden by anything
+  Nanos swap_wait;    // part of wait, for copies
   Nanos recompute;    // part of busy
   Bytes swapped_d2d;  // out, to each place
   Bytes swapped_host;

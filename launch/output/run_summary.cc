@@ -37,6 +37,8 @@ std::string ToString(const RunSummary& summary) {
     if (!value.empty()) absl::StrAppendFormat(&text, "  %-11s %s\n", name, value);
   };
   for (const std::string& warning : summary.warnings) add("warning", warning);
+  add("parked", summary.parked);
+  add("recomputed", summary.recomputed);
   add("checkpoint", summary.checkpoint);
   add("metrics", summary.metrics);
   add("trace",

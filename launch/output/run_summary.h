@@ -19,6 +19,8 @@ struct RunSummary {
   int64_t tokens = 0;       // of this run
   double last_loss = 0;
   std::optional<double> last_validation_loss;
+  std::string parked;  // as ParkedText and RecomputedText say it
+  std::string recomputed;
   std::string checkpoint;
   std::string metrics;
   std::string trace;

@@ -154,6 +154,9 @@ absl::Status FitMemory(const std::string& schedule_csv, PreparedJob& prepared) {
                      " is not enough: ", found.status().message()));
   }
   SIPHON_RETURN_IF_ERROR(found.status());
+  SIPHON_ASSIGN_OR_RETURN(const MemoryEstimate estimate,
+                          EstimateJob(planned, Accounting::kRuntime));
+  prepared.kept_whole = FindMisfit(prepared.job, estimate);
   TakePlan(*std::move(found), strategy, prepared);
   return absl::OkStatus();
 }

@@ -81,8 +81,7 @@ absl::Status LayerRig::Forward(MicrobatchId microbatch, LayerRig* before, Noting
 absl::StatusOr<Bytes> LayerRig::OutputBytes(MicrobatchId microbatch) {
   Bytes bytes;
   if (layer_ + 1 == static_cast<int>(job_.model.spec.layers.size())) return bytes;
-  SIPHON_ASSIGN_OR_RETURN(const TensorSpans spans,
-                          stage_->Buffers(Boundary::kOutput, microbatch));
+  SIPHON_ASSIGN_OR_RETURN(const TensorSpans spans, stage_->Buffers(Boundary::kOutput, microbatch));
   for (const auto& span : spans) bytes += Bytes(static_cast<int64_t>(span.size()));
   return bytes;
 }

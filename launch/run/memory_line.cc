@@ -56,7 +56,13 @@ std::string MemoryLine(const PreparedJob& prepared) {
         absl::StrCat("activations are dropped and computed again: ", absl::StrJoin(again, ", ")));
   }
   if (parts.empty()) return "";
-  return absl::StrCat("to fit into memory.capacity, ", absl::StrJoin(parts, ", "),
+  std::string line;
+  if (const auto& misfit = prepared.kept_whole; misfit.has_value()) {
+    line = absl::StrCat("with everything kept worker ", misfit->worker.value, " would need ",
+                        FormatBytes(misfit->needed), ", and may hold ",
+                        FormatBytes(misfit->capacity), "; ");
+  }
+  return absl::StrCat(line, "to fit into memory.capacity, ", absl::StrJoin(parts, ", "),
                       "; a step should take ", FormatNanos(prepared.plan_text.predicted.step_time));
 }
 

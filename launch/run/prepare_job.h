@@ -1,12 +1,14 @@
 #ifndef SIPHON_LAUNCH_RUN_PREPARE_JOB_H_
 #define SIPHON_LAUNCH_RUN_PREPARE_JOB_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "launch/config/job_config.h"
 #include "launch/data/dataset.h"
+#include "launch/plan_job/job_memory.h"
 #include "launch/run/model_factory.h"
 #include "pipeline/torch/layers.h"
 #include "planner/training_plan.h"
@@ -22,6 +24,8 @@ struct PreparedJob {
   TrainingPlan plan;
   PlanText plan_text;  // the plan with what it costs, by pipeline.profile where there is one
   std::vector<WorkerParking> parking;  // [worker]; empty where nobody parks anything
+  // Where the plan does not keep everything: the worker that would exceed its capacity most.
+  std::optional<Misfit> kept_whole;
   // For commands worth typing next.
   std::string program = "siphon";  // as it was called
   std::string resume_command;      // goes on from the newest checkpoint; empty if there is none

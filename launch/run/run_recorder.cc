@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "launch/output/memory_cost.h"
 #include "launch/output/metrics.h"
 #include "launch/output/progress.h"
 #include "launch/output/run_summary.h"
@@ -81,6 +82,7 @@ struct RunRecorder::Impl {
       metrics.workers.push_back({.peak = Bytes(record.peak_bytes),
                                  .busy = Nanos(record.busy_ns),
                                  .wait = Nanos(record.wait_ns),
+                                 .swap_wait = Nanos(record.swap_wait_ns),
                                  .recompute = Nanos(record.recompute_ns),
                                  .swapped_d2d = Bytes(record.out_to_peers_bytes),
                                  .swapped_host = Bytes(record.out_to_host_bytes),
@@ -120,6 +122,7 @@ struct RunRecorder::Impl {
   ProgressPrinter progress;
   std::unique_ptr<MetricsWriter> metrics;  // null when switched off
   int64_t tokens = 0;
+  MemoryCost memory;
   std::string trace_path;
   std::optional<SimulatedStep> predicted;
   std::vector<std::string> warnings;
@@ -165,6 +168,7 @@ absl::StatusOr<std::unique_ptr<RunRecorder>> RunRecorder::Open(const PreparedJob
 void RunRecorder::Record(const StepSummary& summary, const std::vector<StepRecord>& workers) {
   const StepMetrics metrics = impl_->MetricsOf(summary, workers);
   impl_->tokens += metrics.tokens;
+  Add(metrics, impl_->memory);
   impl_->progress.Step(metrics, Now());
   if (impl_->metrics == nullptr) return;
   const absl::Status written = impl_->metrics->Write(metrics);
@@ -205,6 +209,8 @@ void RunRecorder::Close(const RunOutcome& outcome) {
                      .tokens = impl_->tokens,
                      .last_loss = outcome.last_loss,
                      .last_validation_loss = outcome.last_validation_loss,
+                     .parked = ParkedText(impl_->memory),
+                     .recomputed = RecomputedText(impl_->memory),
                      .checkpoint = outcome.last_checkpoint,
                      .trace = impl_->trace_path,
                      .warnings = impl_->warnings};

@@ -14,6 +14,9 @@ StepRecord SummariseTimeline(const WorkerTimeline& timeline) {
     const int64_t duration = (interval.end - interval.begin).value;
     if (interval.kind == IntervalKind::kWait) {
       record.wait_ns += duration;
+      const ActionKind kind = interval.action.kind;
+      const bool copies = kind == ActionKind::kSwapOutEnd || kind == ActionKind::kSwapInEnd;
+      if (copies) record.swap_wait_ns += duration;
       continue;
     }
     record.busy_ns += duration;

@@ -18,6 +18,7 @@ struct StepRecord {
   int64_t peak_bytes = 0;    // of this step, by the ledger
   int64_t busy_ns = 0;       // sum of the timeline's busy intervals
   int64_t wait_ns = 0;       // and of its waits
+  int64_t swap_wait_ns = 0;  // part of wait_ns, for copies
   int64_t recompute_ns = 0;  // part of busy_ns
   int64_t out_to_peers_bytes = 0;
   int64_t out_to_host_bytes = 0;

@@ -14,6 +14,8 @@ TEST(RunSummary, SaysHowItEndedWhereThingsAreAndWhatToTryNext) {
       .tokens = 2'000'000,
       .last_loss = 1.75,
       .last_validation_loss = 1.8,
+      .parked = "2 MiB a step to the host",
+      .recomputed = "3.0 % of the workers' time",
       .checkpoint = "runs/x/checkpoints/step-00000500",
       .metrics = "runs/x/metrics.jsonl",
       .trace = "runs/x/measured.trace.json",
@@ -24,6 +26,8 @@ TEST(RunSummary, SaysHowItEndedWhereThingsAreAndWhatToTryNext) {
             "done after step 500 of 500, in 3 min 20 s (10000 tokens/s): loss 1.7500, validation "
             "loss 1.8000\n"
             "  warning     a checkpoint could not be written\n"
+            "  parked      2 MiB a step to the host\n"
+            "  recomputed  3.0 % of the workers' time\n"
             "  checkpoint  runs/x/checkpoints/step-00000500\n"
             "  metrics     runs/x/metrics.jsonl\n"
             "  trace       runs/x/measured.trace.json (open it at https://ui.perfetto.dev)\n"

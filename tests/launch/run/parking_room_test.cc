@@ -80,7 +80,8 @@ TEST_F(ParkingJob, SaysWhatItParksWhere) {
   const auto peers = PrepareJob(TightJob("d2d_swap", 92), {});
   ASSERT_TRUE(peers.ok()) << peers.status();
   EXPECT_THAT(MemoryLine(*peers),
-              testing::MatchesRegex("to fit into memory.capacity, worker 0 parks up to .* with "
+              testing::MatchesRegex("with everything kept worker 0 would need .*, and may hold .*; "
+                                    "to fit into memory.capacity, worker 0 parks up to .* with "
                                     "worker [123].*; a step should take [0-9.]+ .?s"));
   const auto host = PrepareJob(TightJob("host_swap", 92), {});
   ASSERT_TRUE(host.ok()) << host.status();
