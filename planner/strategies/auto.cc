@@ -68,8 +68,8 @@ absl::StatusOr<SimulatedDraft> BestSingle(DraftSimulator& simulator, const Simul
 absl::StatusOr<SimulatedDraft> BestDraft(DraftSimulator& simulator, const SimulatedDraft& kept) {
   const PlanningProblem& problem = simulator.problem();
   if (Fits(kept)) return kept;
-  SIPHON_ASSIGN_OR_RETURN(DraftPlan mapped, MapToLenders(problem, kept));
-  SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft placed, simulator.Run(std::move(mapped)));
+  SIPHON_ASSIGN_OR_RETURN(LenderMap mapped, MapToLenders(problem, kept));
+  SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft placed, simulator.Run(std::move(mapped.draft)));
   absl::StatusOr<SimulatedDraft> single = BestSingle(simulator, kept);
   return Better(std::move(single), BestStart(simulator, placed));
 }
