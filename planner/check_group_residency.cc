@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "planner/group_books.h"
 #include "planner/group_state.h"
-#include "planner/marked_grid.h"
 #include "planner/status.h"
 #include "planner/weight_stashes.h"
 
@@ -24,12 +24,6 @@ bool Overlap(const StageRange& a, const StageRange& b) {
   return a.begin < b.end && b.begin < a.end;
 }
 
-struct GroupBook {
-  GroupState state = GroupState::kAbsent;
-  bool changed = false;  // there is no copy elsewhere that still holds
-  int since = -1;        // place of the action that brought it there
-};
-
 // The STEPs of a stage.
 struct StepsSeen {
   std::vector<bool> of_group;
@@ -42,14 +36,10 @@ constexpr int kNone = WeightStashes::kNone;
 class WorkerGroups {
  public:
   WorkerGroups(const Schedule& schedule, const MemoryPlan& plan, int worker)
-      : schedule_(schedule),
-        plan_(plan),
-        worker_(worker),
-        program_(schedule.programs[worker]),
-        stashes_(FindWeightStashes(schedule, WorkerId(worker))),
-        books_(schedule.worker_of_stage.size()),
+      : books_(schedule, plan, worker),
+        program_(books_.program()),
         steps_(schedule.worker_of_stage.size()) {
-    for (const StageId stage : StagesOf(schedule, WorkerId(worker))) Open(stage);
+    for (const StageId stage : StagesOf(schedule, WorkerId(worker))) NoteSteps(stage);
   }
 
   absl::Status Check() {
@@ -57,13 +47,15 @@ class WorkerGroups {
       const Action& action = program_[place];
       if (action.group != kWholeStage) {
         SIPHON_RETURN_IF_ERROR(CheckNamed(place));
-      } else if (IsMemory(action.kind) && !GroupsOf(action.stage).empty()) {
-        return Bad(place, absl::StrCat(", which means the whole of stage ", action.stage.value,
+      } else if (IsMemory(action.kind) && !books_.GroupsOf(action.stage).empty()) {
+        return books_.Bad(place,
+                          absl::StrCat(", which means the whole of stage ", action.stage.value,
                                        ", but the memory plan has tensor groups there: name one"));
       }
-      if (action.kind == ActionKind::kUpdate && UpdatesOnHost(action.stage)) {
-        return Bad(place, absl::StrCat(", but the memory plan has the step of stage ",
-                                       action.stage.value, " on the host, which takes STEPs only"));
+      if (action.kind == ActionKind::kUpdate && books_.UpdatesOnHost(action.stage)) {
+        return books_.Bad(
+            place, absl::StrCat(", but the memory plan has the step of stage ", action.stage.value,
+                                " on the host, which takes STEPs only"));
       }
       if (IsMemory(action.kind)) {
         if (action.group != kWholeStage) SIPHON_RETURN_IF_ERROR(Move(place, action.group.value));
@@ -75,44 +67,8 @@ class WorkerGroups {
   }
 
  private:
-  const std::vector<PlannedGroup>& GroupsOf(StageId stage) const {
-    static const std::vector<PlannedGroup> none;
-    return plan_.stages.empty() ? none : plan_.stages[stage.value].groups;
-  }
-  const TensorGroup& GroupAt(StageId stage, int group) const {
-    return GroupsOf(stage)[group].group;
-  }
-  bool UpdatesOnHost(StageId stage) const {
-    return !plan_.stages.empty() && plan_.stages[stage.value].update == UpdatePlace::kHost;
-  }
-  // A group that moves, or may.
-  bool IsFollowed(StageId stage, int group) const {
-    const auto& [tensors, choice] = GroupsOf(stage)[group];
-    if (choice.placement == Placement::kKeep) return false;
-    return tensors.kind != GroupKind::kOptimizerState || !UpdatesOnHost(stage);
-  }
-
-  // Activations have a book each microbatch, weight versions one each UPDATE's, other groups one.
-  // Requires, for weight versions: a memory action, or one that goes by a stash or makes one.
-  GroupBook& BookOf(int place, int group) {
-    const Action& action = program_[place];
-    const size_t groups = GroupsOf(action.stage).size();
-    const GroupKind kind = GroupAt(action.stage, group).kind;
-    MicrobatchId row(0);
-    if (IsPassing(kind)) row = action.microbatch;
-    const int stash = stashes_.At(place);
-    if (kind == GroupKind::kWeightVersions && stash != kNone) row = stashes_.stashes[stash].update;
-    return books_[action.stage.value]
-                 [static_cast<size_t>(row.value) * groups + static_cast<size_t>(group)];
-  }
-
-  void Open(StageId stage) {
-    const std::vector<PlannedGroup>& groups = GroupsOf(stage);
-    books_[stage.value].resize(groups.size() * static_cast<size_t>(schedule_.microbatches));
-    for (size_t group = 0; group < groups.size(); ++group) {
-      if (IsPassing(groups[group].group.kind)) continue;
-      books_[stage.value][group].state = GroupState::kAway;
-    }
+  void NoteSteps(StageId stage) {
+    const std::vector<PlannedGroup>& groups = books_.GroupsOf(stage);
     StepsSeen& seen = steps_[stage.value];
     seen.of_group.assign(groups.size(), false);
     for (const Action& action : program_) {
@@ -130,9 +86,10 @@ class WorkerGroups {
   // That the group which the action names is one that such an action is for.
   absl::Status CheckNamed(int place) const {
     const Action& action = program_[place];
-    const std::vector<PlannedGroup>& groups = GroupsOf(action.stage);
+    const std::vector<PlannedGroup>& groups = books_.GroupsOf(action.stage);
     if (static_cast<size_t>(action.group.value) >= groups.size()) {
-      return Bad(place, groups.empty()
+      return books_.Bad(place,
+                        groups.empty()
                             ? absl::StrCat(", but the memory plan has no tensor groups in stage ",
                                            action.stage.value)
                             : absl::StrCat(", but the tensor groups of stage ", action.stage.value,
@@ -140,7 +97,8 @@ class WorkerGroups {
     }
     const auto& [group, choice] = groups[action.group.value];
     const auto but = [&](absl::string_view why) {
-      return Bad(place, absl::StrCat(", but ", Name(place, action.group.value), " ", why));
+      return books_.Bad(place,
+                        absl::StrCat(", but ", books_.Name(place, action.group.value), " ", why));
     };
     const bool activations = group.kind == GroupKind::kActivations;
     const bool version = group.kind == GroupKind::kWeightVersions;
@@ -153,13 +111,13 @@ class WorkerGroups {
                  : version   ? "is there once an UPDATE: name its microbatch"
                              : "belongs to no microbatch");
     }
-    if (version && stashes_.Find(action.stage, action.microbatch) == kNone) {
+    if (version && books_.stashes().Find(action.stage, action.microbatch) == kNone) {
       return but("is no stash: nothing goes by it behind an UPDATE of that microbatch");
     }
     if (version && action.kind == ActionKind::kDrop) {
       return but("never changes and has to go by SWAP_OUT");
     }
-    if (group.kind == GroupKind::kOptimizerState && UpdatesOnHost(action.stage)) {
+    if (group.kind == GroupKind::kOptimizerState && books_.UpdatesOnHost(action.stage)) {
       return but("stays on the host, where the plan has the stage's step");
     }
     const bool computed =
@@ -173,43 +131,48 @@ class WorkerGroups {
   // A memory action.
   absl::Status Move(int place, int group) {
     const Action& action = program_[place];
-    GroupBook& book = BookOf(place, group);
-    if (GroupAt(action.stage, group).kind == GroupKind::kActivations) {
+    GroupBook& book = books_.BookOf(place, group);
+    if (books_.GroupAt(action.stage, group).kind == GroupKind::kActivations) {
       if (action.kind == ActionKind::kRecompute) {
-        SIPHON_RETURN_IF_ERROR(UseParameters(place, GroupAt(action.stage, group).layers));
+        SIPHON_RETURN_IF_ERROR(UseParameters(place, books_.GroupAt(action.stage, group).layers));
       }
-      return Follow(place, group);
+      return books_.Follow(place, group);
     }
-    if (GroupAt(action.stage, group).kind == GroupKind::kWeightVersions) {
+    if (books_.GroupAt(action.stage, group).kind == GroupKind::kWeightVersions) {
       SIPHON_RETURN_IF_ERROR(CheckVersion(place, group));
-      return Follow(place, group);
+      return books_.Follow(place, group);
     }
     if (action.kind == ActionKind::kDrop && book.state == GroupState::kResident && book.changed) {
-      return Bad(place, absl::StrCat(", but ", Name(place, group), " has changed since it came ",
-                                     "in: it has to go by SWAP_OUT"));
+      return books_.Bad(
+          place, absl::StrCat(", but ", books_.Name(place, group), " has changed since it came ",
+                              "in: it has to go by SWAP_OUT"));
     }
     if (action.kind == ActionKind::kSwapOut) book.changed = false;
-    return Follow(place, group);
+    return books_.Follow(place, group);
   }
 
   // That a version leaves when it is made, and with the parameters there, and comes back when it is
   // a stash.
   absl::Status CheckVersion(int place, int group) {
     const Action& action = program_[place];
-    const WeightStash& stash = stashes_.stashes[stashes_.Find(action.stage, action.microbatch)];
+    const WeightStash& stash =
+        books_.stashes().stashes[books_.stashes().Find(action.stage, action.microbatch)];
     if (place < stash.born) {
-      return Bad(place, absl::StrCat(", but ", Name(place, group), " is made by ",
-                                     ToString(program_[stash.born])));
+      return books_.Bad(place, absl::StrCat(", but ", books_.Name(place, group), " is made by ",
+                                            ToString(program_[stash.born])));
     }
     if (action.kind == ActionKind::kSwapIn && place < stash.begin) {
-      return Bad(place, absl::StrCat(", but ", Name(place, group), " is that of the parameters ",
-                                     "until ", ToString(program_[stash.begin])));
+      return books_.Bad(
+          place, absl::StrCat(", but ", books_.Name(place, group), " is that of the parameters ",
+                              "until ", ToString(program_[stash.begin])));
     }
-    for (int other = 0; other < static_cast<int>(GroupsOf(action.stage).size()); ++other) {
-      const TensorGroup& tensors = GroupAt(action.stage, other);
-      if (tensors.kind != GroupKind::kParameters || !IsFollowed(action.stage, other)) continue;
-      if (!Overlap(tensors.layers, GroupAt(action.stage, group).layers)) continue;
-      return Bad(place, absl::StrCat(", but the memory plan sends ", Name(place, other),
+    for (int other = 0; other < static_cast<int>(books_.GroupsOf(action.stage).size()); ++other) {
+      const TensorGroup& tensors = books_.GroupAt(action.stage, other);
+      if (tensors.kind != GroupKind::kParameters || !books_.IsFollowed(action.stage, other))
+        continue;
+      if (!Overlap(tensors.layers, books_.GroupAt(action.stage, group).layers)) continue;
+      return books_.Bad(place,
+                        absl::StrCat(", but the memory plan sends ", books_.Name(place, other),
                                      " away, of which it is a version"));
     }
     return absl::OkStatus();
@@ -217,45 +180,30 @@ class WorkerGroups {
 
   // An UPDATE that makes the group's version a stash, or an action that goes by it.
   absl::Status UseVersion(int place, int group) {
-    const int stash = stashes_.At(place);
+    const int stash = books_.stashes().At(place);
     if (stash == kNone) return absl::OkStatus();
-    if (program_[place].kind == ActionKind::kUpdate) return Follow(place, group);
-    GroupBook& book = BookOf(place, group);
+    if (program_[place].kind == ActionKind::kUpdate) return books_.Follow(place, group);
+    GroupBook& book = books_.BookOf(place, group);
     if (book.state != GroupState::kResident && book.state != GroupState::kArriving) {
-      return BadState(place, group, "resident or on its way in");
+      return books_.BadState(place, group, "resident or on its way in");
     }
-    const bool last = place == stashes_.stashes[stash].last_use;
+    const bool last = place == books_.stashes().stashes[stash].last_use;
     if (last || book.state == GroupState::kArriving) book.since = place;
     book.state = last ? GroupState::kUsed : GroupState::kResident;
     return absl::OkStatus();
   }
 
-  absl::Status Follow(int place, int group) {
-    const Action& action = program_[place];
-    GroupBook& book = BookOf(place, group);
-    std::string wanted;
-    for (const GroupTransition& transition : TransitionsOf(GroupAt(action.stage, group).kind)) {
-      if (transition.kind != action.kind) continue;
-      if (transition.before == book.state) {
-        if (transition.after != book.state) book.since = place;
-        book.state = transition.after;
-        return absl::OkStatus();
-      }
-      absl::StrAppend(&wanted, wanted.empty() ? "" : " or ", GroupStateText(transition.before));
-    }
-    return BadState(place, group, wanted);
-  }
-
   // An action that works with the tensors of its stage.
   absl::Status UseAll(int place) {
     const Action& action = program_[place];
-    const auto groups = static_cast<int>(GroupsOf(action.stage).size());
+    const auto groups = static_cast<int>(books_.GroupsOf(action.stage).size());
     SIPHON_RETURN_IF_ERROR(CheckRecomputations(place));
     for (int group = 0; group < groups; ++group) {
-      const TensorGroup& tensors = GroupAt(action.stage, group);
-      if (!IsFollowed(action.stage, group) || !UsesGroups(action.kind, tensors.kind)) continue;
+      const TensorGroup& tensors = books_.GroupAt(action.stage, group);
+      if (!books_.IsFollowed(action.stage, group) || !UsesGroups(action.kind, tensors.kind))
+        continue;
       if (tensors.kind == GroupKind::kActivations) {
-        SIPHON_RETURN_IF_ERROR(Follow(place, group));
+        SIPHON_RETURN_IF_ERROR(books_.Follow(place, group));
       } else if (tensors.kind == GroupKind::kWeightVersions) {
         SIPHON_RETURN_IF_ERROR(UseVersion(place, group));
       } else if (action.kind != ActionKind::kStep || Steps(action, tensors)) {
@@ -268,9 +216,9 @@ class WorkerGroups {
   // What computes these layers again needs their parameters, of the version of the microbatch.
   absl::Status UseParameters(int place, const StageRange& layers) {
     const StageId stage = program_[place].stage;
-    for (int group = 0; group < static_cast<int>(GroupsOf(stage).size()); ++group) {
-      const TensorGroup& tensors = GroupAt(stage, group);
-      if (!IsFollowed(stage, group) || !Overlap(tensors.layers, layers)) continue;
+    for (int group = 0; group < static_cast<int>(books_.GroupsOf(stage).size()); ++group) {
+      const TensorGroup& tensors = books_.GroupAt(stage, group);
+      if (!books_.IsFollowed(stage, group) || !Overlap(tensors.layers, layers)) continue;
       if (tensors.kind == GroupKind::kParameters) SIPHON_RETURN_IF_ERROR(UseStatic(place, group));
       if (tensors.kind == GroupKind::kWeightVersions) {
         SIPHON_RETURN_IF_ERROR(UseVersion(place, group));
@@ -282,7 +230,7 @@ class WorkerGroups {
   // That this STEP is one of the group's layers.
   bool Steps(const Action& step, const TensorGroup& group) const {
     if (step.group != kWholeStage) {
-      const StageRange& layers = GroupAt(step.stage, step.group.value).layers;
+      const StageRange& layers = books_.GroupAt(step.stage, step.group.value).layers;
       return Overlap(layers, group.layers);
     }
     for (int layer = group.layers.begin; layer < group.layers.end; ++layer) {
@@ -293,19 +241,20 @@ class WorkerGroups {
 
   absl::Status UseStatic(int place, int group) {
     const Action& action = program_[place];
-    GroupBook& book = BookOf(place, group);
+    GroupBook& book = books_.BookOf(place, group);
     const bool step = action.kind == ActionKind::kStep || action.kind == ActionKind::kUpdate;
-    const bool at_host = step && UpdatesOnHost(action.stage) &&
-                         GroupsOf(action.stage)[group].choice.placement == Placement::kHostSwap;
+    const bool at_host =
+        step && books_.UpdatesOnHost(action.stage) &&
+        books_.GroupsOf(action.stage)[group].choice.placement == Placement::kHostSwap;
     // The host's own copy takes part in a step there.
     if (at_host && book.state == GroupState::kAway) return absl::OkStatus();
     if (IsCompute(action.kind) && IsStreamed(book.state)) return UseStreamed(place, group);
     if (book.state != GroupState::kResident && book.state != GroupState::kArriving) {
-      return BadState(place, group, "resident or on its way in");
+      return books_.BadState(place, group, "resident or on its way in");
     }
     if (book.state == GroupState::kArriving) book = {GroupState::kResident, book.changed, place};
     const bool reads_only =
-        GroupAt(action.stage, group).kind == GroupKind::kParameters && (!step || at_host);
+        books_.GroupAt(action.stage, group).kind == GroupKind::kParameters && (!step || at_host);
     if (!reads_only) book.changed = true;
     return absl::OkStatus();
   }
@@ -316,7 +265,7 @@ class WorkerGroups {
 
   // The action has the group only while it is at its layers.
   absl::Status UseStreamed(int place, int group) {
-    GroupBook& book = BookOf(place, group);
+    GroupBook& book = books_.BookOf(place, group);
     const bool drops = book.state == GroupState::kToDrop;
     book = {drops ? GroupState::kAway : GroupState::kLeaving, false, place};
     return absl::OkStatus();
@@ -326,15 +275,16 @@ class WorkerGroups {
   // all its layers.
   absl::Status CheckRecomputed(int place, int dropped) {
     const StageId stage = program_[place].stage;
-    const StageRange& layers = GroupAt(stage, dropped).layers;
-    for (int group = 0; group < static_cast<int>(GroupsOf(stage).size()); ++group) {
-      const TensorGroup& tensors = GroupAt(stage, group);
-      if (tensors.kind != GroupKind::kParameters || !IsFollowed(stage, group)) continue;
-      if (!IsStreamed(BookOf(place, group).state)) continue;
+    const StageRange& layers = books_.GroupAt(stage, dropped).layers;
+    for (int group = 0; group < static_cast<int>(books_.GroupsOf(stage).size()); ++group) {
+      const TensorGroup& tensors = books_.GroupAt(stage, group);
+      if (tensors.kind != GroupKind::kParameters || !books_.IsFollowed(stage, group)) continue;
+      if (!IsStreamed(books_.BookOf(place, group).state)) continue;
       if (!Overlap(tensors.layers, layers)) continue;
       if (tensors.layers.begin <= layers.begin && layers.end <= tensors.layers.end) continue;
-      return Bad(place, absl::StrCat(", which computes ", Name(place, dropped), " again, but has ",
-                                     Name(place, group), " only while it is at these layers"));
+      return books_.Bad(
+          place, absl::StrCat(", which computes ", books_.Name(place, dropped), " again, but has ",
+                              books_.Name(place, group), " only while it is at these layers"));
     }
     return absl::OkStatus();
   }
@@ -343,10 +293,10 @@ class WorkerGroups {
   absl::Status CheckRecomputations(int place) {
     const Action& action = program_[place];
     if (!IsCompute(action.kind)) return absl::OkStatus();
-    for (int group = 0; group < static_cast<int>(GroupsOf(action.stage).size()); ++group) {
-      if (GroupAt(action.stage, group).kind != GroupKind::kActivations) continue;
-      if (!IsFollowed(action.stage, group)) continue;
-      if (BookOf(place, group).state != GroupState::kDropped) continue;
+    for (int group = 0; group < static_cast<int>(books_.GroupsOf(action.stage).size()); ++group) {
+      if (books_.GroupAt(action.stage, group).kind != GroupKind::kActivations) continue;
+      if (!books_.IsFollowed(action.stage, group)) continue;
+      if (books_.BookOf(place, group).state != GroupState::kDropped) continue;
       SIPHON_RETURN_IF_ERROR(CheckRecomputed(place, group));
     }
     return absl::OkStatus();
@@ -356,17 +306,17 @@ class WorkerGroups {
     for (int place = static_cast<int>(program_.size()) - 1; place >= 0; --place) {
       const Action& action = program_[place];
       if (!IsMemory(action.kind) || action.group == kWholeStage) continue;
-      const GroupBook& book = BookOf(place, action.group.value);
-      const bool passing = IsPassing(GroupAt(action.stage, action.group.value).kind);
+      const GroupBook& book = books_.BookOf(place, action.group.value);
+      const bool passing = IsPassing(books_.GroupAt(action.stage, action.group.value).kind);
       const bool settled = passing ? book.state == GroupState::kUsed ||
                                          book.state == GroupState::kForWeights ||
                                          book.state == GroupState::kResident
                                    : book.state == GroupState::kAway;
       if (settled) continue;
-      return Bad(place,
-                 absl::StrCat(
-                     ", but at the end of the program ", Name(place, action.group.value), " is ",
-                     GroupStateText(book.state),
+      return books_.Bad(
+          place, absl::StrCat(
+                     ", but at the end of the program ", books_.Name(place, action.group.value),
+                     " is ", GroupStateText(book.state),
                      passing ? ", and nothing has used it" : "; the next step looks for it away"));
     }
     return CheckSteps();
@@ -379,59 +329,21 @@ class WorkerGroups {
       if (step.kind != ActionKind::kStep || step.group == kWholeStage) continue;
       const StepsSeen& seen = steps_[step.stage.value];
       if (seen.of_the_rest) continue;
-      const std::vector<PlannedGroup>& groups = GroupsOf(step.stage);
+      const std::vector<PlannedGroup>& groups = books_.GroupsOf(step.stage);
       for (size_t group = 0; group < groups.size(); ++group) {
         if (groups[group].group.kind != GroupKind::kOptimizerState || seen.of_group[group]) {
           continue;
         }
-        return Bad(place,
-                   absl::StrCat(", but nothing steps ", Name(place, static_cast<int>(group))));
+        return books_.Bad(place, absl::StrCat(", but nothing steps ",
+                                              books_.Name(place, static_cast<int>(group))));
       }
     }
     return absl::OkStatus();
   }
 
-  // "group 2 of stage 0 (activations of layers 3 to 5) of microbatch 1"
-  std::string Name(int place, int group) const {
-    const Action& action = program_[place];
-    const TensorGroup& tensors = GroupAt(action.stage, group);
-    const int last = tensors.layers.end - 1;
-    std::string name = absl::StrCat("group ", group, " of stage ", action.stage.value, " (",
-                                    GroupKindName(tensors.kind), " of layer");
-    absl::StrAppend(&name, last > tensors.layers.begin ? "s " : " ", tensors.layers.begin);
-    if (last > tensors.layers.begin) absl::StrAppend(&name, " to ", last);
-    absl::StrAppend(&name, ")");
-    if (!IsPassing(tensors.kind) || !HasMicrobatch(action)) return name;
-    if (tensors.kind == GroupKind::kActivations) {
-      return absl::StrCat(name, " of microbatch ", action.microbatch.value);
-    }
-    const int stash = stashes_.At(place);
-    const MicrobatchId update = stash == kNone ? action.microbatch : stashes_.stashes[stash].update;
-    absl::StrAppend(&name, " before the UPDATE of microbatch ", update.value);
-    return name;
-  }
-
-  absl::Status BadState(int place, int group, absl::string_view wanted) {
-    const GroupBook& book = BookOf(place, group);
-    std::string state(GroupStateText(book.state));
-    if (book.since >= 0) absl::StrAppend(&state, " since ", ToString(program_[book.since]));
-    return Bad(place, absl::StrCat(", which needs ", Name(place, group), " ", wanted,
-                                   ", but it is ", state));
-  }
-
-  absl::Status Bad(int place, absl::string_view complaint) const {
-    return ScheduleError(
-        schedule_, {worker_, place},
-        absl::StrCat("worker ", worker_, " has ", ToString(program_[place]), complaint));
-  }
-
-  const Schedule& schedule_;
-  const MemoryPlan& plan_;
-  const int worker_;
+  GroupBooks books_;
   const std::vector<Action>& program_;
-  const WeightStashes stashes_;
-  std::vector<std::vector<GroupBook>> books_;  // [stage][microbatch * groups + group]
-  std::vector<StepsSeen> steps_;               // [stage]
+  std::vector<StepsSeen> steps_;  // [stage]
 };
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "planner/strategies/start_drafts.h"
 #include "planner/strategies/strategies.h"
 #include "planner/strategies/tidy_draft.h"
+#include "planner/strategies/uniform_starts.h"
 #include "planner/strategies/weight_starts.h"
 
 namespace siphon {
@@ -32,6 +33,9 @@ constexpr int64_t kTinyForwards = 60'000;
 constexpr int64_t kMostTinyImprovements = 4'000;
 // So many at most once more for weights; of large problems a quarter.
 constexpr int kMostForWeights = 500;
+// So many at most from a uniform start, whose step is at most 23/20 of what was found.
+constexpr int kMostFromUniform = 900;
+constexpr std::pair<int64_t, int64_t> kNearUniform = {20, 23};
 
 int ImprovementsOf(const PlanningProblem& problem) {
   const int64_t forwards =
@@ -68,8 +72,8 @@ absl::StatusOr<SimulatedDraft> BestSingle(DraftSimulator& simulator, const Simul
 absl::StatusOr<SimulatedDraft> BestDraft(DraftSimulator& simulator, const SimulatedDraft& kept) {
   const PlanningProblem& problem = simulator.problem();
   if (Fits(kept)) return kept;
-  SIPHON_ASSIGN_OR_RETURN(DraftPlan mapped, MapToLenders(problem, kept));
-  SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft placed, simulator.Run(std::move(mapped)));
+  SIPHON_ASSIGN_OR_RETURN(LenderMap mapped, MapToLenders(problem, kept));
+  SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft placed, simulator.Run(std::move(mapped.draft)));
   absl::StatusOr<SimulatedDraft> single = BestSingle(simulator, kept);
   return Better(std::move(single), BestStart(simulator, placed));
 }
@@ -133,6 +137,27 @@ absl::StatusOr<SimulatedDraft> SearchOverTime(DraftSimulator& simulator, Simulat
   return ImproveDraft(simulator, std::move(draft), most, WeightSearch::kOnlyBack);
 }
 
+// Once more from a start in which all stages do the same, where that is nearly as good before any
+// search: another start often leads elsewhere. Large problems have no time for it.
+absl::StatusOr<SimulatedDraft> SearchFromUniform(DraftSimulator& simulator, SimulatedDraft draft,
+                                                 const SimulatedDraft& kept) {
+  const int simulations = ImprovementsOf(simulator.problem());
+  if (simulations < 2 * kFewestImprovements || IsGood(draft, kept)) return draft;
+  DraftPlan there = kept.draft;
+  there.mapping = draft.draft.mapping;
+  SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft placed, simulator.Run(std::move(there)));
+  absl::StatusOr<SimulatedDraft> start = BestUniformStart(simulator, placed);
+  if (absl::IsResourceExhausted(start.status())) return draft;
+  if (!start.ok()) return start.status();
+  if (!Fits(*start)) return draft;
+  const bool is_near =
+      start->score.step.value / kNearUniform.second <= draft.score.step.value / kNearUniform.first;
+  if (Fits(draft) && !is_near) return draft;
+  return Better(std::move(draft),
+                SearchWith(WeightSearch::kOnlyBack, std::min(simulations, kMostFromUniform),
+                           simulator, *std::move(start), kept));
+}
+
 // Strategies that make no drafts, and so cannot be improved here.
 bool MakesDrafts(absl::string_view strategy) {
   constexpr absl::string_view kNames[] = {
@@ -153,6 +178,7 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft improved,
                           Search(simulator, std::move(mapped.draft), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchOverTime(simulator, std::move(improved), kept));
+  SIPHON_ASSIGN_OR_RETURN(improved, SearchFromUniform(simulator, std::move(improved), kept));
   SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, improved));
   absl::StatusOr<PlannedStep> best = PlannedOf(problem, std::move(improved), "auto");
   if (best.ok() && mapped.found) best->map = ProofOf(problem.score, *mapped.found);

@@ -28,21 +28,29 @@ absl::Status NoRoom(DraftSimulator& simulator) {
 absl::StatusOr<SimulatedDraft> DraftPeerSwap(DraftSimulator& simulator) {
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft kept, DraftKeep(simulator));
   if (Fits(kept)) return kept;
-  SIPHON_ASSIGN_OR_RETURN(const DraftPlan mapped, MapToLenders(simulator.problem(), kept));
-  return SwapToOnePlace(simulator, mapped, Placement::kPeerSwap);
+  SIPHON_ASSIGN_OR_RETURN(const LenderMap mapped, MapToLenders(simulator.problem(), kept));
+  return SwapToOnePlace(simulator, mapped.draft, Placement::kPeerSwap);
 }
 
 absl::StatusOr<PlannedStep> PlanPeerSwap(const PlanningProblem& problem) {
   SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
   DraftSimulator simulator(problem);
-  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, DraftPeerSwap(simulator));
+  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft kept, DraftKeep(simulator));
+  if (Fits(kept)) return PlannedOf(problem, std::move(kept), "d2d_swap");
+  SIPHON_ASSIGN_OR_RETURN(const LenderMap mapped, MapToLenders(problem, kept));
+  const auto swapped = [&] {
+    return SwapToOnePlace(simulator, mapped.draft, Placement::kPeerSwap);
+  };
+  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, swapped());
   if (!Fits(draft) && simulator.MayLendOverTime()) {
     simulator.LendBy(LendingRule::kOverTime);
-    SIPHON_ASSIGN_OR_RETURN(draft, DraftPeerSwap(simulator));
+    SIPHON_ASSIGN_OR_RETURN(draft, swapped());
   }
   if (!Fits(draft)) return NoRoom(simulator);
   SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, draft));
-  return PlannedOf(problem, std::move(draft), "d2d_swap");
+  SIPHON_ASSIGN_OR_RETURN(PlannedStep planned, PlannedOf(problem, std::move(draft), "d2d_swap"));
+  if (mapped.found) planned.map = ProofOf(MappingScore::kSwapTime, *mapped.found);
+  return planned;
 }
 
 }  // namespace siphon

@@ -3,50 +3,28 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "planner/status.h"
 #include "planner/strategies/check_lowering.h"
+#include "planner/strategies/program_slots.h"
 #include "planner/weight_stashes.h"
 
 namespace siphon {
 namespace {
 
-constexpr int kNone = -1;
+constexpr int kNone = ProgramSlots::kNone;
 
-bool IsBackward(ActionKind kind) {
-  return kind == ActionKind::kBackward || kind == ActionKind::kBackwardInput;
-}
-
-bool Needs(ActionKind action, GroupKind group) {
-  switch (action) {
-    case ActionKind::kForward:
-    case ActionKind::kBackwardInput:
-      return group == GroupKind::kParameters;
-    case ActionKind::kBackward:
-    case ActionKind::kBackwardWeight:
-      return group == GroupKind::kParameters || group == GroupKind::kGradients;
-    case ActionKind::kStep:
-      return group != GroupKind::kActivations;
-    default:
-      return false;
-  }
-}
-
-// Puts memory actions into one worker's program. A slot is a place where they may stand: before a
-// compute cell, before a STEP, and the end of the program.
+// Puts memory actions into one worker's program.
 class ProgramLowering {
  public:
   ProgramLowering(const Schedule& schedule, int worker, const MemoryPlan& plan,
                   const LowerMemoryOptions& options)
       : microbatches_(schedule.microbatches),
-        program_(schedule.programs[worker]),
         options_(options),
         stashes_(FindWeightStashes(schedule, WorkerId(worker))),
-        lives_(schedule.worker_of_stage.size() * static_cast<size_t>(schedule.microbatches)),
+        slots_(schedule, worker),
         ends_(schedule.worker_of_stage.size()) {
-    FindSlots();
     for (const StageId stage : StagesOf(schedule, WorkerId(worker))) {
       const std::vector<PlannedGroup>& groups = plan.stages[stage.value].groups;
       for (int group = 0; group < static_cast<int>(groups.size()); ++group) {
@@ -59,11 +37,10 @@ class ProgramLowering {
 
   std::vector<Action> Run() {
     std::vector<Action> lowered;
-    for (size_t slot = 0; slot < slots_.size(); ++slot) {
-      WriteMemoryActions(lowered, before_[slot]);
-      const int end = slot + 1 < slots_.size() ? slots_[slot + 1] : slots_[slot];
-      for (int place = slots_[slot]; place < end; ++place) {
-        const Action& action = program_[place];
+    for (int slot = 0; slot < slots_.size(); ++slot) {
+      slots_.Write(slot, lowered);
+      for (int place = slots_.begin(slot); place < slots_.end(slot); ++place) {
+        const Action& action = slots_.program()[place];
         if (action.kind == ActionKind::kStep) WriteSteps(lowered, action.stage);
         if (action.kind == ActionKind::kUpdate) WriteLeaving(lowered, place);
         lowered.push_back(action);
@@ -75,22 +52,6 @@ class ProgramLowering {
   }
 
  private:
-  // Slots of a microbatch's forward and of the backward that needs what it has saved.
-  struct Life {
-    int forward = kNone;
-    int backward = kNone;
-  };
-  struct Coming {
-    int needed;  // slot of the use
-    Action action;
-  };
-  // What stands in a slot, in this order: what makes room, what takes it, what the coming forward
-  // does with its activations.
-  struct SlotActions {
-    std::vector<Action> leaving;
-    std::vector<Coming> coming;
-    std::vector<Action> forward;
-  };
   // A group of optimizer state that steps by itself, and what comes in for that and leaves again.
   struct StepUnit {
     GroupId state;
@@ -111,32 +72,6 @@ class ProgramLowering {
     return options_.weights.empty() ? WeightResidence::kWholeActions
                                     : options_.weights[stage.value];
   }
-  Life& LifeOf(const Action& action) {
-    return lives_[static_cast<size_t>(action.stage.value) * microbatches_ +
-                  action.microbatch.value];
-  }
-  int LastSlot() const { return static_cast<int>(slots_.size()) - 1; }
-
-  void FindSlots() {
-    bool within_cell = false;
-    for (int place = 0; place < static_cast<int>(program_.size()); ++place) {
-      const Action& action = program_[place];
-      const bool is_slot = IsCompute(action.kind) || action.kind == ActionKind::kStep;
-      // Messages at the beginning belong to no slot's action, but have to go somewhere.
-      if ((is_slot || place == 0) && !within_cell) slots_.push_back(place);
-      within_cell = action.pairing == Pairing::kWithNext;
-      if (!is_slot) continue;
-      const int slot = LastSlot();
-      if (action.kind == ActionKind::kForward) {
-        LifeOf(action).forward = slot;
-        if (forwards_.empty() || forwards_.back() != slot) forwards_.push_back(slot);
-      }
-      if (IsBackward(action.kind)) LifeOf(action).backward = slot;
-    }
-    slots_.push_back(static_cast<int>(program_.size()));
-    before_.resize(slots_.size());
-  }
-
   void AddGroup(StageId stage, GroupId group, const PlannedGroup& planned) {
     if (planned.choice.placement == Placement::kKeep) return;
     if (planned.group.kind == GroupKind::kOptimizerState) return;  // AddStepUnits
@@ -166,23 +101,24 @@ class ProgramLowering {
   }
 
   void AddDrop(const Action& action) {
-    const Life life = LifeOf(action);
+    const ProgramSlots::Life life = slots_.LifeOf(action);
     if (life.forward == kNone || life.backward == kNone) return;
     const bool direct = life.backward == life.forward + 1;
     if (direct && DirectOf(action.stage) == DirectBackward::kLeave) return;
-    before_[life.forward].forward.push_back(As(action, ActionKind::kDrop));
+    slots_.AddForward(life.forward, As(action, ActionKind::kDrop));
   }
 
   void AddSwap(const Action& action) {
-    const Life life = LifeOf(action);
+    const ProgramSlots::Life life = slots_.LifeOf(action);
     if (life.forward == kNone || life.backward == kNone) return;
     const SwapTiming timing = TimingOf(action.stage);
     if (timing.forwards_to_leave == 0) {
       if (life.backward > life.forward + 1) Move(action, life.forward + 1, timing);
       return;
     }
-    const auto next = std::upper_bound(forwards_.begin(), forwards_.end(), life.forward);
-    const auto past = std::lower_bound(next, forwards_.end(), life.backward);
+    const std::vector<int>& forwards = slots_.forwards();
+    const auto next = std::upper_bound(forwards.begin(), forwards.end(), life.forward);
+    const auto past = std::lower_bound(next, forwards.end(), life.backward);
     if (next == past) return;
     const auto waited = std::min<std::ptrdiff_t>(timing.forwards_to_leave, past - next) - 1;
     Move(action, *(next + waited), timing);
@@ -190,18 +126,11 @@ class ProgramLowering {
 
   // The copy out has until slot `gone`.
   void Move(const Action& action, int gone, const SwapTiming& timing) {
-    const Life life = LifeOf(action);
+    const ProgramSlots::Life life = slots_.LifeOf(action);
     const int back = std::max(gone + 1, life.backward - timing.actions_to_come_back);
-    before_[life.forward].forward.push_back(As(action, ActionKind::kSwapOut));
-    before_[gone].leaving.push_back(As(action, ActionKind::kSwapOutEnd));
-    before_[back].coming.push_back({life.backward, As(action, ActionKind::kSwapIn)});
-  }
-
-  // The last slot that is not behind the place.
-  int SlotOf(int place) const {
-    return static_cast<int>(std::upper_bound(slots_.begin(), slots_.end(), place) -
-                            slots_.begin()) -
-           1;
+    slots_.AddForward(life.forward, As(action, ActionKind::kSwapOut));
+    slots_.AddLeaving(gone, As(action, ActionKind::kSwapOutEnd));
+    slots_.AddComing(back, life.backward, As(action, ActionKind::kSwapIn));
   }
 
   void AddVersions(StageId stage, GroupId group) {
@@ -215,25 +144,25 @@ class ProgramLowering {
   // next slot, and is gone before its own one, or before the forwards behind it.
   void AddVersion(const WeightStash& stash, const Action& action) {
     const SwapTiming timing = TimingOf(stash.stage);
-    const int update = SlotOf(stash.begin);
-    const int used = SlotOf(stash.first_use);
-    const int out = stash.born < 0 ? 0 : SlotOf(stash.born) + 1;
+    const int update = slots_.SlotOf(stash.begin);
+    const int used = slots_.SlotOf(stash.first_use);
+    const int out = stash.born < 0 ? 0 : slots_.SlotOf(stash.born) + 1;
     int gone = update + 1;
     if (timing.forwards_to_leave > 1) {
-      const auto next = std::upper_bound(forwards_.begin(), forwards_.end(), update);
-      const auto waited =
-          std::min<std::ptrdiff_t>(timing.forwards_to_leave, forwards_.end() - next);
+      const std::vector<int>& forwards = slots_.forwards();
+      const auto next = std::upper_bound(forwards.begin(), forwards.end(), update);
+      const auto waited = std::min<std::ptrdiff_t>(timing.forwards_to_leave, forwards.end() - next);
       if (waited > 0) gone = *(next + waited - 1);
     }
     const int back = used - timing.actions_to_come_back;
     if (out > update || back <= update + 1) return;
-    before_[out].leaving.push_back(As(action, ActionKind::kSwapOut));
+    slots_.AddLeaving(out, As(action, ActionKind::kSwapOut));
     if (gone > update + 1 && gone < back) {
-      before_[gone].leaving.push_back(As(action, ActionKind::kSwapOutEnd));
+      slots_.AddLeaving(gone, As(action, ActionKind::kSwapOutEnd));
     } else {
       leaving_[stash.begin].push_back(As(action, ActionKind::kSwapOutEnd));
     }
-    before_[back].coming.push_back({used, As(action, ActionKind::kSwapIn)});
+    slots_.AddComing(back, used, As(action, ActionKind::kSwapIn));
   }
 
   // What has to be gone before the UPDATE at that place.
@@ -243,90 +172,60 @@ class ProgramLowering {
     lowered.insert(lowered.end(), found->second.begin(), found->second.end());
   }
 
-  // Slots of all actions that need such a group of the stage.
-  std::vector<int> UsesOf(StageId stage, GroupKind kind) const {
-    std::vector<int> uses;
-    for (int slot = 0; slot < LastSlot(); ++slot) {
-      for (int place = slots_[slot]; place < slots_[slot + 1]; ++place) {
-        const Action& action = program_[place];
-        if (action.stage != stage || !Needs(action.kind, kind)) continue;
-        if (uses.empty() || uses.back() != slot) uses.push_back(slot);
-      }
-    }
-    return uses;
-  }
-
   // Parameters or gradients: in for each run of uses, away where the next one is far enough.
   void AddResident(StageId stage, GroupId group, GroupKind kind) {
     const Action action{.stage = stage, .microbatch = kNoMicrobatch, .group = group};
-    const std::vector<int> uses = UsesOf(stage, kind);
+    const std::vector<int> uses = slots_.UsesOf(stage, kind);
     const int lead = TimingOf(stage).actions_to_come_back;
     const int stay = std::max(2, TimingOf(stage).actions_to_stay);
     for (size_t first = 0; first < uses.size();) {
       size_t last = first;
       // Between the two it leaves, and is gone, before it comes back.
       while (last + 1 < uses.size() && uses[last + 1] - lead <= uses[last] + stay) ++last;
-      before_[std::max(0, uses[first] - lead)].coming.push_back(
-          {uses[first], As(action, ActionKind::kSwapIn)});
+      slots_.AddComing(std::max(0, uses[first] - lead), uses[first],
+                       As(action, ActionKind::kSwapIn));
       SendAway(action, kind, uses[last]);
       first = last + 1;
     }
   }
 
-  // Where what leaves behind a STEP is gone: before the next compute action, which may need the
-  // room, where the stage steps just in time; else at the end of the program.
-  int GoneAfterStep(int step) const {
-    for (int slot = step + 1; slot < LastSlot(); ++slot) {
-      if (IsCompute(program_[slots_[slot]].kind)) return slot;
-    }
-    return LastSlot();
-  }
-
   void SendAway(const Action& action, GroupKind kind, int last_use) {
-    const Action& user = program_[slots_[last_use]];
+    const Action& user = slots_.ActionAt(last_use);
     if (user.kind == ActionKind::kStep) {
       ends_[action.stage.value].behind_step.push_back(As(action, ActionKind::kSwapOut));
-      before_[GoneAfterStep(last_use)].leaving.push_back(As(action, ActionKind::kSwapOutEnd));
+      slots_.AddLeaving(slots_.GoneAfterStep(last_use), As(action, ActionKind::kSwapOutEnd));
       return;
     }
     if (kind == GroupKind::kParameters) {
-      before_[last_use + 1].leaving.push_back(As(action, ActionKind::kDrop));
+      slots_.AddLeaving(last_use + 1, As(action, ActionKind::kDrop));
       return;
     }
-    before_[last_use + 1].leaving.push_back(As(action, ActionKind::kSwapOut));
-    before_[std::min(last_use + 2, LastSlot())].leaving.push_back(
-        As(action, ActionKind::kSwapOutEnd));
-  }
-
-  int ComputeUses(int slot, StageId stage, GroupKind kind) const {
-    int uses = 0;
-    for (int place = slots_[slot]; place < slots_[slot + 1]; ++place) {
-      const Action& action = program_[place];
-      if (IsCompute(action.kind) && action.stage == stage && Needs(action.kind, kind)) ++uses;
-    }
-    return uses;
+    slots_.AddLeaving(last_use + 1, As(action, ActionKind::kSwapOut));
+    slots_.AddLeaving(std::min(last_use + 2, slots_.last()), As(action, ActionKind::kSwapOutEnd));
   }
 
   // Parameters or gradients that an action has only while it is at their layers; in a cell with
   // several actions of the stage, all of them have them.
   void AddStreamed(StageId stage, GroupId group, GroupKind kind) {
     const Action action{.stage = stage, .microbatch = kNoMicrobatch, .group = group};
-    const std::vector<int> uses = UsesOf(stage, kind);
+    const std::vector<int> uses = slots_.UsesOf(stage, kind);
     for (size_t use = 0; use < uses.size(); ++use) {
       const int slot = uses[use];
-      const int actions = ComputeUses(slot, stage, kind);
+      const int actions = slots_.ComputeUses(slot, stage, kind);
       if (actions == 0) continue;  // a STEP
       const bool streams = actions == 1;
-      if (!streams) before_[slot].coming.push_back({slot, As(action, ActionKind::kSwapIn)});
-      std::vector<Action>& goes = streams ? before_[slot].forward : before_[slot + 1].leaving;
-      if (kind == GroupKind::kParameters) {
-        goes.push_back(As(action, ActionKind::kDrop));
-        continue;
+      if (!streams) slots_.AddComing(slot, slot, As(action, ActionKind::kSwapIn));
+      const bool drops = kind == GroupKind::kParameters;
+      const Action goes = As(action, drops ? ActionKind::kDrop : ActionKind::kSwapOut);
+      if (streams) {
+        slots_.AddForward(slot, goes);
+      } else {
+        slots_.AddLeaving(slot + 1, goes);
       }
-      goes.push_back(As(action, ActionKind::kSwapOut));
+      if (drops) continue;
       // What streams gives its memory back without being waited for.
-      const int next = use + 1 < uses.size() ? uses[use + 1] : LastSlot();
-      before_[streams ? next : slot + 1].leaving.push_back(As(action, ActionKind::kSwapOutEnd));
+      const int next = use + 1 < uses.size() ? uses[use + 1] : slots_.last();
+      slots_.AddLeaving(streams ? next : slot + 1, As(action, ActionKind::kSwapOutEnd));
     }
   }
 
@@ -369,20 +268,12 @@ class ProgramLowering {
   }
 
   void AddWholeStep(StageId stage, GroupId group) {
-    const int slot = StepSlot(stage);
+    const int slot = slots_.StepSlot(stage);
     if (slot == kNone) return;
     const Action action{.stage = stage, .microbatch = kNoMicrobatch, .group = group};
-    before_[slot].coming.push_back({slot, As(action, ActionKind::kSwapIn)});
+    slots_.AddComing(slot, slot, As(action, ActionKind::kSwapIn));
     ends_[stage.value].behind_step.push_back(As(action, ActionKind::kSwapOut));
-    before_[GoneAfterStep(slot)].leaving.push_back(As(action, ActionKind::kSwapOutEnd));
-  }
-
-  int StepSlot(StageId stage) const {
-    for (int slot = 0; slot < LastSlot(); ++slot) {
-      const Action& action = program_[slots_[slot]];
-      if (action.kind == ActionKind::kStep && action.stage == stage) return slot;
-    }
-    return kNone;
+    slots_.AddLeaving(slots_.GoneAfterStep(slot), As(action, ActionKind::kSwapOutEnd));
   }
 
   Action OnState(StageId stage, ActionKind kind, GroupId group) const {
@@ -395,14 +286,14 @@ class ProgramLowering {
   void AddStep(StageId stage) {
     const SwapTiming timing = TimingOf(stage);
     const std::vector<StepUnit>& units = ends_[stage.value].units;
-    const int slot = StepSlot(stage);
+    const int slot = slots_.StepSlot(stage);
     if (slot == kNone) return;
     const size_t at_once = static_cast<size_t>(std::max(0, timing.groups_ahead)) + 1;
     for (size_t unit = 0; unit < std::min(units.size(), at_once); ++unit) {
       for (const GroupId group : units[unit].moving) {
         const int ahead = group == units[unit].state ? timing.actions_before_step : 0;
-        before_[std::max(0, slot - ahead)].coming.push_back(
-            {slot, OnState(stage, ActionKind::kSwapIn, group)});
+        slots_.AddComing(std::max(0, slot - ahead), slot,
+                         OnState(stage, ActionKind::kSwapIn, group));
       }
     }
   }
@@ -427,31 +318,12 @@ class ProgramLowering {
     if (!units.empty()) WriteMoves(lowered, stage, ActionKind::kSwapOutEnd, units.back());
   }
 
-  // What is needed first comes first, of one backward the last layers.
-  static auto OrderOf(const Coming& coming) {
-    const Action& action = coming.action;
-    const int group = action.microbatch == kNoMicrobatch ? action.group.value : -action.group.value;
-    return std::make_tuple(coming.needed, action.stage, action.microbatch, group);
-  }
-
-  static void WriteMemoryActions(std::vector<Action>& lowered, SlotActions& slot) {
-    std::sort(slot.coming.begin(), slot.coming.end(),
-              [](const Coming& a, const Coming& b) { return OrderOf(a) < OrderOf(b); });
-    lowered.insert(lowered.end(), slot.leaving.begin(), slot.leaving.end());
-    for (const Coming& coming : slot.coming) lowered.push_back(coming.action);
-    lowered.insert(lowered.end(), slot.forward.begin(), slot.forward.end());
-  }
-
   const int microbatches_;
-  const std::vector<Action>& program_;
   const LowerMemoryOptions& options_;
   const WeightStashes stashes_;
   std::map<int, std::vector<Action>> leaving_;  // [place of an UPDATE]
-  std::vector<int> slots_;     // places, ascending; the last is the end of the program
-  std::vector<int> forwards_;  // slots with a forward
-  std::vector<Life> lives_;    // [stage, microbatch]
+  ProgramSlots slots_;
   std::vector<StepEnd> ends_;  // [stage]
-  std::vector<SlotActions> before_;
 };
 
 }  // namespace

@@ -56,9 +56,11 @@ struct LowerMemoryOptions {
 //   those without one in between, since nothing would use the room;
 // - a weight version goes as soon as it is made, and is back for the first action that goes by it
 //   behind the UPDATE which replaces it; it stays where that follows too soon for it to be away
-//   in between;
+//   in between. It leaves once: PipeDream uses most versions once more, and leaving twice would
+//   need a name for each time;
 // - parameters, gradients and optimizer state are in from their first use to their last, and away
-//   in between where the worker does other things for long enough; or parameters and gradients are
+//   in between where the worker does other things for long enough (gradients also for the first
+//   backward of a step, and out again behind the optimizer step); or parameters and gradients are
 //   in layer by layer (a compound cell with several actions of the stage has all of them);
 // - groups of optimizer state that are away step one after the other, each with a STEP of its own
 //   before the stage's plain STEP; layer by layer, so do those whose parameters or gradients are

@@ -184,19 +184,19 @@ class StepMapSearch {
 
 }  // namespace
 
-absl::StatusOr<DraftPlan> MapToLenders(const PlanningProblem& problem,
+absl::StatusOr<LenderMap> MapToLenders(const PlanningProblem& problem,
                                        const SimulatedDraft& simulated) {
-  DraftPlan draft = simulated.draft;
-  if (!MayMap(problem)) return draft;
+  LenderMap mapped{.draft = simulated.draft};
+  if (!MayMap(problem)) return mapped;
   std::vector<Bytes> peaks;
   for (const MemoryByKind& peak : simulated.simulated.peak) peaks.push_back(Total(peak));
   const DeviceMapRequest request{
       .demand = PeakParkingDemand(peaks, problem.capacity),
       .neighbours = PipelineNeighbours(WorkerCount(problem.schedule), problem.schedule.replicas),
       .most_parts = kMostParts};
-  SIPHON_ASSIGN_OR_RETURN(const FoundMap found, MapDevices(problem.topology, request));
-  draft.mapping = found.mapping;
-  return draft;
+  SIPHON_ASSIGN_OR_RETURN(mapped.found, MapDevices(problem.topology, request));
+  mapped.draft.mapping = mapped.found->mapping;
+  return mapped;
 }
 
 MapProof ProofOf(MappingScore score, const FoundMap& found) {

@@ -10,11 +10,17 @@
 
 namespace siphon {
 
-// The draft with its workers where what is too much for them reaches lenders fastest (MapDevices):
-// each lends what it has left at its fullest, in `simulated`, a simulation of the draft. As it is
-// where the problem has a mapping or replicas, or the topology no devices.
-// Errors: as MapDevices.
-absl::StatusOr<DraftPlan> MapToLenders(const PlanningProblem& problem,
+// A draft on the map on which what is too much for its workers reaches lenders fastest, and what is
+// known of all maps by that score (MappingScore::kSwapTime).
+struct LenderMap {
+  DraftPlan draft;
+  std::optional<FoundMap> found;  // none: not searched
+};
+
+// The draft of `simulated`, a simulation of it, on such a map (MapDevices): each worker lends what
+// it has left at its fullest there. As it is where the problem has a mapping or replicas, or the
+// topology no devices. Errors: as MapDevices.
+absl::StatusOr<LenderMap> MapToLenders(const PlanningProblem& problem,
                                        const SimulatedDraft& simulated);
 
 // A draft on the best map that was found for it, and what is known of all maps.

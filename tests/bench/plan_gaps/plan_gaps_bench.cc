@@ -2,7 +2,8 @@
 // strategy, bounds each from below, and prints the distribution of the gaps; then small instances
 // beside the optimum of whole layers; then tiny ones, beside the best of all their drafts. Fails
 // when auto loses to another strategy, or beats a bound.
-//   plan_gaps_bench [--instances N] [--seed S] [--small N] [--tiny N] [--each]
+// --only takes the instances of the grid with these words in their names, and nothing else.
+//   plan_gaps_bench [--instances N] [--seed S] [--small N] [--tiny N] [--each] [--only WORDS]
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -24,11 +25,12 @@ struct GapArguments {
   int small = 60;
   int tiny = 200;  // those with too many drafts to try are left out
   bool each = false;
+  std::string only;
 };
 
 [[noreturn]] void RefuseArguments(const std::string& argument) {
   std::cerr << "plan_gaps_bench: do not understand " << argument
-            << "; known: --instances N, --seed S, --small N, --tiny N, --each\n";
+            << "; known: --instances N, --seed S, --small N, --tiny N, --each, --only WORDS\n";
   std::exit(2);
 }
 
@@ -38,6 +40,11 @@ GapArguments ArgumentsOf(const std::vector<std::string>& words) {
     const std::string& word = words[place];
     if (word == "--each") {
       arguments.each = true;
+      continue;
+    }
+    if (word == "--only" && place + 1 < words.size()) {
+      arguments.only = words[++place];
+      arguments.small = arguments.tiny = 0;
       continue;
     }
     int* number = word == "--instances" ? &arguments.instances
@@ -147,8 +154,11 @@ bool ReportTiny(const GapArguments& arguments) {
 
 int Main(const std::vector<std::string>& words) {
   const GapArguments arguments = ArgumentsOf(words);
-  const auto grid =
+  auto grid =
       OrExit(GapGrid(arguments.instances, static_cast<uint32_t>(arguments.seed)), "the grid");
+  std::erase_if(grid, [&](const GapInstance& instance) {
+    return instance.name.find(arguments.only) == std::string::npos;
+  });
   const std::vector<GapOutcome> outcomes = Measure(grid, arguments.each);
   if (!outcomes.empty()) std::cout << GapReport(outcomes);
   std::vector<GapInstance> small;

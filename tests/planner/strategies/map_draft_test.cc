@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <random>
+#include <utility>
 #include <vector>
 
+#include "planner/mapping/assign_parking.h"
+#include "planner/strategies/memory_strategy.h"
 #include "tests/planner/strategies/planning_testing.h"
 
 namespace siphon {
@@ -116,6 +119,37 @@ TEST(ProofOf, IsAboutRoomAndTime) {
   EXPECT_FALSE(ProofOf(MappingScore::kStepTime, found).proven);
   found.proven = true;
   EXPECT_TRUE(ProofOf(MappingScore::kSwapTime, found).proven);
+}
+
+// Every map with its best assignment of what keeping everything has too much.
+TEST(PeerSwap, SaysThatNoMapReachesLendersFaster) {
+  for (uint32_t seed = 0; seed < 5; ++seed) {
+    PlanningProblem problem = ThreeWorkers(UnevenServer(seed));
+    SetCapacity(problem, Bytes(6'600));
+    PlanningProblem unlimited = problem;
+    unlimited.capacity.clear();
+    const auto kept = FindMemoryStrategy("keep")->plan(unlimited);
+    ASSERT_TRUE(kept.ok()) << kept.status();
+    std::vector<Bytes> peaks;
+    for (const MemoryByKind& peak : kept->simulated.peak) peaks.push_back(Total(peak));
+    const ParkingDemand demand = PeakParkingDemand(peaks, problem.capacity);
+    std::pair<Bytes, Nanos> least{Bytes(int64_t{1} << 60), Nanos(0)};
+    for (const DeviceMapping& map : EveryMap()) {
+      const auto parked = AssignParking(problem.topology, map, demand, Bytes(1));
+      ASSERT_TRUE(parked.ok()) << parked.status();
+      least = std::min(least, {parked->unparked, parked->time});
+    }
+    const auto planned = FindMemoryStrategy("d2d_swap")->plan(problem);
+    ASSERT_TRUE(planned.ok()) << planned.status();
+    ASSERT_TRUE(planned->map.has_value());
+    EXPECT_EQ(planned->map->score, MappingScore::kSwapTime);
+    EXPECT_TRUE(planned->map->proven);
+    EXPECT_EQ(std::make_pair(planned->map->missing, planned->map->time), least) << seed;
+    const auto there = AssignParking(problem.topology, planned->mapping, demand, Bytes(1));
+    EXPECT_EQ(there->time, least.second) << seed;
+    problem.mapping = planned->mapping;
+    EXPECT_FALSE(FindMemoryStrategy("d2d_swap")->plan(problem)->map.has_value());
+  }
 }
 
 TEST(MapByStepTime, LeavesOtherScoresAndGivenMapsAlone) {

@@ -103,7 +103,7 @@ bool SavesActivations(const PlannedStep& planned) {
 // The link is busy with weights while layers compute, and what is too much for it is computed
 // again.
 TEST(MixedWeights, AreFasterThanWeightsOrActivationsAloneOnOneDevice) {
-  const PlanningProblem problem = OneDevice(80);
+  const PlanningProblem problem = OneDevice(55);
   const auto best = BestOfTheOthers(problem);
   ASSERT_TRUE(best.has_value());
   const PlannedStep planned = Auto(problem);
