@@ -64,7 +64,6 @@ absl::StatusOr<PlanningProblem> MakeReplayProblem(const ReplayedModel& model,
                              }};
   SIPHON_ASSIGN_OR_RETURN(MpressInstance instance,
                           MakeMpressInstance(row, WithOwnUplinks(std::move(server)), tools));
-  instance.problem.lending = LendingRule::kPeaks;
   return ShrinkProblem(std::move(instance.problem), scale);
 }
 

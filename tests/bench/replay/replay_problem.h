@@ -19,8 +19,8 @@ std::string ToString(const ReplayedModel& model);
 
 // A model of MPress's Table II on a server, in small. Links of the replay know nothing of each
 // other, so every device gets an uplink to the host of its own, as fast as the one that it shares
-// with its neighbour on the board. The host has memory for whatever goes there. Lenders lend what
-// they can promise whatever the times. Errors: those of MakeMpressInstance and of topology presets.
+// with its neighbour on the board. The host has memory for whatever goes there. Errors: those of
+// MakeMpressInstance and of topology presets.
 absl::StatusOr<PlanningProblem> MakeReplayProblem(const ReplayedModel& model,
                                                   const MiniatureScale& scale);
 

@@ -22,6 +22,22 @@ CopyLinkRate RateOf(const LiveStep& live, WorkerId worker, const ParkingPlace& p
   return {.rate = uplink.to_host, .latency = uplink.latency};
 }
 
+// Between the devices of two workers, through the host where no link joins them.
+CopyLinkRate MessageRate(const LiveStep& live, const Channel& channel) {
+  const Topology& topology = live.problem.topology;
+  const auto device_of = [&](WorkerId worker) {
+    return live.step.mapping.device_of_worker[static_cast<size_t>(worker.value)];
+  };
+  const DeviceId from = device_of(channel.from);
+  const DeviceId to = device_of(channel.to);
+  if (const auto link = FindLink(topology, from, to)) {
+    return {.rate = link->rate, .latency = link->latency};
+  }
+  const PcieSwitch& up = topology.switches[*SwitchOf(topology, from)];
+  const PcieSwitch& down = topology.switches[*SwitchOf(topology, to)];
+  return {.rate = std::min(up.to_host, down.from_host), .latency = up.latency + down.latency};
+}
+
 bool IsSwapWait(const Interval& interval) {
   return interval.kind == IntervalKind::kWait && (interval.action.kind == ActionKind::kSwapOutEnd ||
                                                   interval.action.kind == ActionKind::kSwapInEnd);
@@ -67,13 +83,14 @@ absl::StatusOr<ReplayResult> RunReplay(const LiveStep& live, int steps) {
   }
   SIPHON_ASSIGN_OR_RETURN(
       const std::unique_ptr<SyntheticJob> job,
-      SyntheticJob::Make({.profile = live.problem.profile,
-                          .partition = live.problem.partition,
-                          .schedule = live.step.schedule,
-                          .memory = live.step.memory,
-                          .rate_of = [&](WorkerId worker, const ParkingPlace& place) {
-                            return RateOf(live, worker, place);
-                          }}));
+      SyntheticJob::Make(
+          {.profile = live.problem.profile,
+           .partition = live.problem.partition,
+           .schedule = live.step.schedule,
+           .memory = live.step.memory,
+           .rate_of = [&](WorkerId worker,
+                          const ParkingPlace& place) { return RateOf(live, worker, place); },
+           .message_rate_of = [&](const Channel& channel) { return MessageRate(live, channel); }}));
   SIPHON_RETURN_IF_ERROR(RunSteps(*job, steps, result));
   LookAtBooks(live, *job, result);
   return result;

@@ -53,6 +53,10 @@ absl::Status SyntheticJob::MakeWorkers() {
   job_ = MakeInProcessJob(workers, [shared = shared_.get()] {
     return shared->failed ? absl::UnavailableError("another worker failed") : absl::OkStatus();
   });
+  if (parts_.message_rate_of != nullptr) {
+    job_.transports =
+        PaceTransports(std::move(job_.transports), parts_.message_rate_of, MonotonicClock());
+  }
   for (int worker = 0; worker < workers; ++worker) {
     ledgers_.push_back(std::make_unique<MemoryLedger>(
         parts_.capacity.empty() ? Bytes(0) : parts_.capacity[static_cast<size_t>(worker)]));

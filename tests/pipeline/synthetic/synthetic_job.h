@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "pipeline/stage_worker.h"
+#include "pipeline/synthetic/paced_transport.h"
 #include "pipeline/synthetic/work_clock.h"
 #include "planner/memory_plan.h"
 #include "planner/model_profile.h"
@@ -31,6 +32,7 @@ struct SyntheticJobParts {
   std::function<WorkClock()> make_clock = MonotonicClock;  // called once a worker
   // Of a worker's link to where it parks; null: as fast as memory.
   std::function<CopyLinkRate(WorkerId, const ParkingPlace&)> rate_of;
+  MessageRateOf message_rate_of;  // of the machine's time; null: messages take none
 };
 
 // A step of all workers.
