@@ -271,7 +271,7 @@ TEST_F(BadInput, CapacityTooSmallIsRefusedBeforeAnyWorkerStartsWithTheSmallestCh
 TEST_F(BadInput, CapacityTooSmallForAllTensorsAtOnceIsEnoughByDefault) {
   const ProgramEnd end = Siphon({"train", job(), "--set", "memory.capacity=1.42MB"});
   EXPECT_EQ(end.exit_code, 0) << end.errors;
-  EXPECT_THAT(end.errors, ::testing::HasSubstr("\nto fit into memory.capacity, "));
+  EXPECT_THAT(end.errors, ::testing::HasSubstr("to fit into memory.capacity, "));
   ExpectNothingLeft();
 }
 
