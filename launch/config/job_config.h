@@ -90,7 +90,7 @@ struct LaunchConfig {
 };
 
 struct MemoryConfig {
-  std::string strategy = "keep";
+  std::string strategy = "auto";
   std::string plan;
   std::vector<Bytes> capacity;  // empty: no limit; one value for all workers, or one for each
   Bytes host_capacity;          // 0: no limit

@@ -4,15 +4,18 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "launch/plan_job/job_memory.h"
+#include "launch/plan_job/plan_rings.h"
 #include "launch/profile/job_problem.h"
 #include "launch/profile/plan_costs.h"
 #include "launch/profile/plan_live_step.h"
 #include "launch/profile/predict_step.h"
 #include "launch/topology/job_topology.h"
+#include "planner/placement_bytes.h"
 #include "planner/status.h"
 #include "planner/strategies/memory_strategy.h"
 
@@ -69,14 +72,21 @@ struct FittingStep {
 constexpr Bytes kScalars{64};
 
 // Layer by layer, the simulator has what a pass sends on only from its last layer on. The room that
-// the pass takes for itself was counted beside it.
-void HoldSent(JobProblem& made) {
+// the pass takes for itself was counted beside it. And where no ring takes what is sent, it stays
+// until its receiver has it, however late that is: what goes forward until its gradient comes, and
+// of gradients as many as the stage before has microbatches.
+void HoldSent(const PlannedJob& planned, JobProblem& made) {
   PlanningProblem& problem = made.problem;
+  const bool in_rings =
+      planned.job.pipeline.transport != "mpi" && RingsHoldBoundaries(planned.plan, planned.model);
+  const std::vector<int> live = PeakLiveMicrobatches(problem.schedule);
   for (size_t stage = 0; stage < made.plan.stages.size(); ++stage) {
     const StageCost& cost = made.plan.stages[stage].cost;
     MemoryByKind& held = problem.held[problem.schedule.worker_of_stage[stage].value];
-    held[MemoryKind::kWorkspace] =
-        std::max({held[MemoryKind::kWorkspace], cost.input + kScalars, cost.output + kScalars});
+    Bytes sent = std::max(cost.input, cost.output);
+    if (!in_rings)
+      sent = cost.output * live[stage] + cost.input * (stage > 0 ? live[stage - 1] : 0);
+    held[MemoryKind::kWorkspace] = std::max(held[MemoryKind::kWorkspace], sent + kScalars);
   }
 }
 
@@ -97,7 +107,7 @@ absl::StatusOr<JobProblem> ProblemOfWorkers(const PlannedJob& planned,
   if (throttled.has_value()) machine.topology = &*throttled;
   SIPHON_ASSIGN_OR_RETURN(JobProblem made, ProblemOfJob(planned, machine));
   made.problem.granule = kCacheLine;
-  HoldSent(made);
+  HoldSent(planned, made);
   return made;
 }
 

@@ -109,8 +109,10 @@ struct TightJob {
   JobResult ample;  // of `kept`
 };
 
-absl::StatusOr<TightJob> MakeTightJob(const ScratchFolder& folder) {
+absl::StatusOr<TightJob> MakeTightJob(const ScratchFolder& folder,
+                                      const std::string& transport = "auto") {
   TightJob tight{.job = SmallTextJob(folder, "gpt", "gpt")};
+  tight.job.pipeline.transport = transport;
   tight.job.pipeline.stages = 4;
   SIPHON_ASSIGN_OR_RETURN(tight.expected, ReferenceResult(tight.job));
   tight.kept = tight.job;
@@ -171,6 +173,15 @@ TEST(ProgramConformance, ActivationsParkedElsewhereUnderMpirunTrainLikeOneProces
   EXPECT_GT(host.out_to_host, Bytes(0));
   EXPECT_EQ(host.out_to_peers, Bytes(0));
   EXPECT_EQ(host.recompute_seconds + peers.recompute_seconds, 0);
+}
+
+// Senders keep what they sent for as long as no ring takes it.
+TEST(ProgramConformance, ActivationsParkedBesideMessagesByMpiTrainLikeOneProcess) {
+  const ScratchFolder folder;
+  const auto tight = MakeTightJob(folder, "mpi");
+  ASSERT_TRUE(tight.ok()) << tight.status();
+  const JobResult result = ExpectTrainsAlike(*tight, "d2d_swap", folder);
+  EXPECT_GT(result.out_to_peers, Bytes(0));
 }
 
 // As on a DGX-1 whose links are slow.

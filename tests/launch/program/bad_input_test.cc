@@ -255,15 +255,23 @@ TEST_F(BadInput, OptionsThatMpirunRefusesAreNamedBehindItsOwnWords) {
 }
 
 TEST_F(BadInput, CapacityTooSmallIsRefusedBeforeAnyWorkerStartsWithTheSmallestChange) {
-  const ProgramEnd end = Siphon({"train", job(), "--set", "memory.capacity=1.4MB"});
+  const ProgramEnd end =
+      Siphon({"train", job(), "--set", "memory.capacity=1.42MB", "--set", "memory.strategy=keep"});
   EXPECT_EQ(end.exit_code, 3);
   EXPECT_THAT(end.errors,
               MatchesRegex("siphon: the job does not fit: worker [0-3] needs [0-9.]+ MiB at its "
-                           "peak, memory.capacity is 1.34 MiB, [0-9.]+ [KM]iB short\n  smallest "
+                           "peak, memory.capacity is 1.35 MiB, [0-9.]+ [KM]iB short\n  smallest "
                            "change that fits: --set [A-Za-z0-9._=]+ \\([^\n]+ on the fullest "
                            "worker\\)\n  siphon memory shows the bytes of each stage\n(  or --set "
-                           "memory.strategy=recompute: [^\n]+\n)?"));
+                           "memory.strategy=[a-z]+: [^\n]+\n)"));
   EXPECT_FALSE(fs::exists(PathOf("run")));
+  ExpectNothingLeft();
+}
+
+TEST_F(BadInput, CapacityTooSmallForAllTensorsAtOnceIsEnoughByDefault) {
+  const ProgramEnd end = Siphon({"train", job(), "--set", "memory.capacity=1.42MB"});
+  EXPECT_EQ(end.exit_code, 0) << end.errors;
+  EXPECT_THAT(end.errors, ::testing::HasSubstr("to fit into memory.capacity, "));
   ExpectNothingLeft();
 }
 
@@ -272,6 +280,7 @@ TEST_F(BadInput, CapacityTooSmallForAnythingAsksForMore) {
   EXPECT_EQ(end.exit_code, 3);
   EXPECT_THAT(end.errors, ::testing::ContainsRegex(
                               "smallest change that fits: --set memory.capacity=[0-9]+MiB"));
+  EXPECT_THAT(end.errors, ::testing::HasSubstr("\n  memory.strategy auto is not enough: "));
   ExpectNothingLeft();
 }
 
