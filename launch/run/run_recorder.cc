@@ -1,5 +1,6 @@
 #include "launch/run/run_recorder.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -17,6 +18,7 @@
 #include "launch/output/trace.h"
 #include "launch/profile/predict_step.h"
 #include "launch/run/memory_line.h"
+#include "launch/run/plan_deviation.h"
 #include "launch/run/run_report.h"
 #include "launch/run/training_state.h"
 #include "planner/status.h"
@@ -39,6 +41,11 @@ double ForwardFlops(const ModelSpec& model) {
   double flops = 0;
   for (const LayerSpec& layer : model.layers) flops += static_cast<double>(layer.forward_flops);
   return flops;
+}
+
+bool KnowsMemory(const ModelSpec& model) {
+  return std::all_of(model.layers.begin(), model.layers.end(),
+                     [](const LayerSpec& layer) { return layer.memory.has_value(); });
 }
 
 // What a first look at a run wants to know, before the first step.
@@ -97,6 +104,8 @@ struct RunRecorder::Impl {
     absl::Status status = step.status();
     if (step.ok()) {
       predicted = *step;
+      deviation.emplace(*step, PlanDeviation::Known{.times = !prepared.job.pipeline.profile.empty(),
+                                                    .memory = KnowsMemory(prepared.model.spec)});
       if (!prepared.job.output.trace) return;
       const bool unit = prepared.plan_text.costs == kUnitCosts;
       status = WriteTextFile(directory + "/predicted.trace.json",
@@ -125,6 +134,7 @@ struct RunRecorder::Impl {
   MemoryCost memory;
   std::string trace_path;
   std::optional<SimulatedStep> predicted;
+  std::optional<PlanDeviation> deviation;
   std::vector<std::string> warnings;
 };
 
@@ -170,6 +180,9 @@ void RunRecorder::Record(const StepSummary& summary, const std::vector<StepRecor
   impl_->tokens += metrics.tokens;
   Add(metrics, impl_->memory);
   impl_->progress.Step(metrics, Now());
+  if (impl_->deviation.has_value()) {
+    if (const auto note = impl_->deviation->Note(metrics); note.has_value()) KeepWarning(*note);
+  }
   if (impl_->metrics == nullptr) return;
   const absl::Status written = impl_->metrics->Write(metrics);
   if (!written.ok()) {

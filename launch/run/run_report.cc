@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "launch/profile/predict_step.h"
+#include "launch/run/compare_step.h"
 
 namespace siphon {
 namespace {
@@ -43,6 +44,20 @@ PageTable WorkerTable(const SimulatedStep& predicted, const std::vector<WorkerTi
   return table;
 }
 
+// Measured over predicted, kind by kind.
+PageTable KindTable(const std::vector<KindTime>& kinds) {
+  PageTable table{.title = "time of all workers together",
+                  .header = {"what", "predicted", "measured", "difference"}};
+  for (const KindTime& kind : kinds) {
+    const double share = static_cast<double>(kind.Difference().value) /
+                         static_cast<double>(std::max<int64_t>(1, kind.predicted.value));
+    table.rows.push_back(
+        {kind.name, FormatNanos(kind.predicted), FormatNanos(kind.measured),
+         kind.predicted > Nanos(0) ? absl::StrFormat("%+.1f %%", 100 * share) : "-"});
+  }
+  return table;
+}
+
 }  // namespace
 
 TimelinePage RunReport(const PlanText& plan, const SimulatedStep& predicted,
@@ -73,6 +88,15 @@ TimelinePage RunReport(const PlanText& plan, const SimulatedStep& predicted,
     }
     page.pictures.push_back(std::move(picture));
     page.pictures.push_back(PictureOf(predicted, CapacityOf(plan), "predicted, unit times"));
+  }
+  if (comparable) {
+    const std::vector<KindTime> kinds = CompareKinds(predicted, measured);
+    if (const KindTime* largest = LargestDifference(kinds); largest != nullptr) {
+      page.facts.emplace_back("largest difference",
+                              absl::StrCat(largest->name, ", ", FormatNanos(largest->measured),
+                                           " for ", FormatNanos(largest->predicted)));
+    }
+    page.tables.push_back(KindTable(kinds));
   }
   page.tables.push_back(WorkerTable(predicted, measured));
   return page;

@@ -24,6 +24,9 @@ TEST(RunReport, ComparesWorkersOnOneScaleWhereCostsAreKnown) {
   EXPECT_THAT(page.facts, Contains(Pair("predicted step", "80 ns")));
   EXPECT_THAT(page.facts, Contains(Pair("measured step", "100 ns")));
   EXPECT_THAT(page.facts, Contains(Pair("deviation", "-20.0 %")));
+  EXPECT_THAT(page.facts, Contains(Pair("largest difference", testing::_)));
+  ASSERT_EQ(page.tables.size(), 2u);
+  EXPECT_EQ(page.tables[0].title, "time of all workers together");
   ASSERT_EQ(page.pictures.size(), 1u);
   EXPECT_EQ(page.pictures[0].rows.size(), 4u);
   EXPECT_EQ(page.pictures[0].span, Nanos(100));
