@@ -1,19 +1,15 @@
 #include "launch/run/compare_step.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
+#include <numeric>
+
+#include "launch/run/step_record.h"
 
 namespace siphon {
 namespace {
 
-struct Times {
-  std::array<Nanos, kActionKinds> busy{};
-  Nanos copies;
-  Nanos other;
-};
-
-void AddBusy(const std::vector<WorkerTimeline>& workers, Times& times) {
+void AddBusy(const std::vector<WorkerTimeline>& workers, WorkersTime& times) {
   for (const WorkerTimeline& worker : workers) {
     for (const Interval& interval : worker) {
       if (interval.kind != IntervalKind::kBusy) continue;
@@ -22,8 +18,12 @@ void AddBusy(const std::vector<WorkerTimeline>& workers, Times& times) {
   }
 }
 
-Times TimesOf(const SimulatedStep& step) {
-  Times times;
+}  // namespace
+
+Nanos WorkersTime::Busy() const { return std::accumulate(busy.begin(), busy.end(), Nanos(0)); }
+
+WorkersTime TimeOf(const SimulatedStep& step) {
+  WorkersTime times;
   AddBusy(step.workers, times);
   for (const auto& waits : step.exposed_waits) {
     for (size_t cause = 0; cause < waits.size(); ++cause) {
@@ -34,25 +34,21 @@ Times TimesOf(const SimulatedStep& step) {
   return times;
 }
 
-Times TimesOf(const std::vector<WorkerTimeline>& workers) {
-  Times times;
+WorkersTime TimeOf(const std::vector<WorkerTimeline>& workers) {
+  WorkersTime times;
   AddBusy(workers, times);
   for (const WorkerTimeline& worker : workers) {
-    for (const Interval& interval : worker) {
-      if (interval.kind != IntervalKind::kWait) continue;
-      (IsMemory(interval.action.kind) ? times.copies : times.other) +=
-          interval.end - interval.begin;
-    }
+    const StepRecord record = SummariseTimeline(worker);
+    times.copies += Nanos(record.swap_wait_ns);
+    times.other += Nanos(record.wait_ns - record.swap_wait_ns);
   }
   return times;
 }
 
-}  // namespace
-
 std::vector<KindTime> CompareKinds(const SimulatedStep& predicted,
                                    const std::vector<WorkerTimeline>& measured) {
-  const Times ours = TimesOf(predicted);
-  const Times theirs = TimesOf(measured);
+  const WorkersTime ours = TimeOf(predicted);
+  const WorkersTime theirs = TimeOf(measured);
   std::vector<KindTime> kinds;
   const auto add = [&kinds](absl::string_view name, Nanos planned, Nanos taken) {
     if (planned > Nanos(0) || taken > Nanos(0)) {

@@ -1,9 +1,11 @@
 #ifndef SIPHON_LAUNCH_RUN_COMPARE_STEP_H_
 #define SIPHON_LAUNCH_RUN_COMPARE_STEP_H_
 
+#include <array>
 #include <string>
 #include <vector>
 
+#include "planner/action.h"
 #include "planner/simulator/simulated_step.h"
 #include "planner/timeline.h"
 #include "planner/units.h"
@@ -18,8 +20,17 @@ struct KindTime {
   Nanos Difference() const { return measured - predicted; }
 };
 
-// Kinds of actions that took any time, in ActionKind's order, then the two kinds of waits. Idle
-// time behind a worker's last action is no wait.
+// What all workers together did in a step. Idle time behind a worker's last action is no wait.
+struct WorkersTime {
+  std::array<Nanos, kActionKinds> busy{};
+  Nanos copies;  // waits for them
+  Nanos other;   // other waits
+  Nanos Busy() const;
+};
+WorkersTime TimeOf(const SimulatedStep& step);
+WorkersTime TimeOf(const std::vector<WorkerTimeline>& workers);
+
+// Kinds of actions that took any time, in ActionKind's order, then the two kinds of waits.
 std::vector<KindTime> CompareKinds(const SimulatedStep& predicted,
                                    const std::vector<WorkerTimeline>& measured);
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "launch/run/compare_step.h"
 
 namespace siphon {
 namespace {
@@ -25,17 +25,10 @@ PlanDeviation::PlanDeviation(const SimulatedStep& predicted, Known known)
   for (const MemoryByKind& peak : predicted.peak) {
     if (known.memory) peaks_.push_back(Total(peak));
   }
-  for (const WorkerTimeline& worker : predicted.workers) {
-    for (const Interval& interval : worker) {
-      if (interval.kind == IntervalKind::kBusy) predicted_.busy += interval.end - interval.begin;
-    }
-  }
-  for (const auto& waits : predicted.exposed_waits) {
-    predicted_.swap_wait += waits[static_cast<size_t>(WaitCause::kSwap)];
-  }
-  predicted_.other_wait =
-      Nanos(predicted_.step.value * static_cast<int64_t>(predicted.workers.size())) -
-      predicted_.busy - predicted_.swap_wait;
+  const WorkersTime workers = TimeOf(predicted);
+  predicted_.busy = workers.Busy();
+  predicted_.copies = workers.copies;
+  predicted_.other = workers.other;
 }
 
 std::optional<std::string> PlanDeviation::Note(const StepMetrics& step) {
@@ -45,8 +38,8 @@ std::optional<std::string> PlanDeviation::Note(const StepMetrics& step) {
   Times& times = measured_.emplace_back(Times{.step = step.duration});
   for (const WorkerMetrics& worker : step.workers) {
     times.busy += worker.busy;
-    times.swap_wait += worker.swap_wait;
-    times.other_wait += worker.wait - worker.swap_wait;
+    times.copies += worker.swap_wait;
+    times.other += worker.wait - worker.swap_wait;
   }
   if (steps_ < kLastStep) return std::nullopt;
   watches_time_ = false;
@@ -78,8 +71,8 @@ std::optional<std::string> PlanDeviation::NoteTime() {
   const double excess = Excess(step.value, predicted_.step.value);
   if (excess <= kTimeMargin) return std::nullopt;
   const Nanos busy = median(&Times::busy) - predicted_.busy;
-  const Nanos copies = median(&Times::swap_wait) - predicted_.swap_wait;
-  const Nanos other = median(&Times::other_wait) - predicted_.other_wait;
+  const Nanos copies = median(&Times::copies) - predicted_.copies;
+  const Nanos other = median(&Times::other) - predicted_.other;
   const absl::string_view cause =
       busy >= std::max(copies, other) ? "computing takes longer than profiled"
       : copies >= other               ? "copies of what is parked take longer"

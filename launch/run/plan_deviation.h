@@ -30,8 +30,8 @@ class PlanDeviation {
   std::optional<std::string> Note(const StepMetrics& step);
 
  private:
-  struct Times {  // of all workers together, but for the step
-    Nanos step, busy, swap_wait, other_wait;
+  struct Times {                      // of all workers together, but for the step
+    Nanos step, busy, copies, other;  // as WorkersTime
   };
 
   std::optional<std::string> NotePeak(const StepMetrics& step);
