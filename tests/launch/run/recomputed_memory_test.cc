@@ -4,103 +4,28 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
-#include <vector>
 
-#include "launch/run/prepare_job.h"
 #include "pipeline/torch/counting_allocator.h"
-#include "planner/status.h"
-#include "tests/conformance/memory_shapes.h"
+#include "tests/launch/run/tight_memory.h"
 #include "tests/pipeline/live_schedules.h"
 
 namespace siphon {
 namespace {
-
-// Rather too much is predicted than too little: what a layer takes for itself counts all the time.
-constexpr double kPercent = 25;
-constexpr double kSplitPercent = 60;  // where the backward is split
 
 class RecomputedMemory : public testing::TestWithParam<std::string> {
  protected:
   static void SetUpTestSuite() { InstallCountingAllocator(); }
 };
 
-JobConfig JobOf(const MemoryCase& one, int stages) {
-  JobConfig job = JobOf(one.shape);
-  job.train.global_batch = one.shape.microbatch * one.shape.microbatches;
-  job.train.clip_norm = FindSchedule(one.schedule)->update == WeightUpdate::kJustInTime ? 0.0 : 1.0;
-  job.pipeline.schedule = one.schedule;
-  job.pipeline.stages = stages;
-  job.memory.strategy = "recompute";
-  return job;
-}
-
-// Whether anything was computed again, with this capacity.
-bool Compare(const MemoryCase& one, const TrainingPlan& shape, Bytes capacity) {
-  JobConfig job = JobOf(one, StageCount(shape.training));
-  job.memory.capacity = {capacity};
-  const auto prepared = PrepareJob(job, {});
-  if (absl::IsResourceExhausted(prepared.status())) return false;
-  EXPECT_TRUE(prepared.ok()) << prepared.status();
-  if (!prepared.ok() || prepared->plan.memory.stages.empty()) return false;
-  const auto measured = MeasurePeaks(one, prepared->model.spec, prepared->plan);
-  EXPECT_TRUE(measured.ok()) << measured.status();
-  if (!measured.ok()) return false;
-  for (size_t worker = 0; worker < measured->size(); ++worker) {
-    const Bytes rings = prepared->plan_text.workers[worker].communication;
-    const Bytes peak = (*measured)[worker].total;
-    EXPECT_LE(peak, capacity - rings) << "worker " << worker;
-    const Bytes predicted = prepared->plan_text.predicted.peak[worker] - rings;
-    const double error = ErrorInPercent(one, worker, predicted, peak);
-    EXPECT_GE(error, -0.1) << "worker " << worker;
-    EXPECT_LE(error, SplitsBackward(shape.training) ? kSplitPercent : kPercent)
-        << "worker " << worker;
-  }
-  return true;
-}
-
-// What the fullest worker holds where nothing is computed again, rings included.
-Bytes LargestKept(const MemoryCase& one, const TrainingPlan& shape) {
-  const auto prepared = PrepareJob(JobOf(one, StageCount(shape.training)), {});
-  EXPECT_TRUE(prepared.ok()) << prepared.status();
-  if (!prepared.ok()) return Bytes(0);
-  const auto measured = MeasurePeaks(one, prepared->model.spec, prepared->plan);
-  EXPECT_TRUE(measured.ok()) << measured.status();
-  Bytes largest;
-  for (size_t worker = 0; measured.ok() && worker < measured->size(); ++worker) {
-    const Bytes rings = prepared->plan_text.workers[worker].communication;
-    largest = std::max(largest, (*measured)[worker].total + rings);
-  }
-  return largest;
-}
-
 TEST_P(RecomputedMemory, StaysWithinItsCapacity) {
-  int recomputed = 0;
-  bool splits_backward = false;
-  for (const MemoryCase& one : MemoryCases(GetParam())) {
-    SCOPED_TRACE(one.shape.name);
-    const auto shape = PlanOf(one, BuildModelSpec(one.shape.model).value());
-    ASSERT_TRUE(shape.ok()) << shape.status();
-    splits_backward = SplitsBackward(shape->training);
-    const Bytes kept = LargestKept(one, *shape);
-    for (const int64_t percent : {95, 80, 65}) {
-      SCOPED_TRACE(testing::Message() << percent << " percent");
-      recomputed += Compare(one, *shape, Bytes(kept.value / 100 * percent)) ? 1 : 0;
-    }
-  }
-  // Where the backward is split, what waits for W is often more than what would be dropped.
-  EXPECT_TRUE(splits_backward || recomputed > 0);
+  const auto recomputes = [](const PreparedJob& prepared) {
+    return !prepared.plan.memory.stages.empty();
+  };
+  ExpectWithinCapacities(GetParam(), {{"recompute", recomputes, -0.1}});
 }
 
-// All but the one that is a file's.
-std::vector<std::string> Names() {
-  std::vector<std::string> names = LiveScheduleNames();
-  std::erase(names, "csv");
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Schedules, RecomputedMemory, testing::ValuesIn(Names()),
+INSTANTIATE_TEST_SUITE_P(Schedules, RecomputedMemory, testing::ValuesIn(TightScheduleNames()),
                          [](const auto& info) { return TestNameOf(info.param); });
 
 }  // namespace

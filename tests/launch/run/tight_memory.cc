@@ -1,0 +1,102 @@
+#include "tests/launch/run/tight_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "launch/run/parking_room.h"
+#include "planner/status.h"
+#include "planner/training_plan.h"
+#include "planner/units.h"
+#include "tests/conformance/memory_shapes.h"
+#include "tests/pipeline/live_schedules.h"
+
+namespace siphon {
+namespace {
+
+// Rather too much is predicted than too little: what a layer takes for itself, and what a pass
+// sends on, count all the time.
+constexpr double kPercent = 25;
+constexpr double kSplitPercent = 60;  // where the backward is split
+
+JobConfig TightJobOf(const MemoryCase& one, int stages, const std::string& strategy) {
+  JobConfig job = JobOf(one.shape);
+  job.train.global_batch = one.shape.microbatch * one.shape.microbatches;
+  job.train.clip_norm = FindSchedule(one.schedule)->update == WeightUpdate::kJustInTime ? 0.0 : 1.0;
+  job.pipeline.schedule = one.schedule;
+  job.pipeline.stages = stages;
+  job.memory.strategy = strategy;
+  return job;
+}
+
+// What the fullest worker holds where everything is kept, rings included.
+Bytes LargestKept(const MemoryCase& one, const TrainingPlan& shape) {
+  const auto prepared = PrepareJob(TightJobOf(one, StageCount(shape.training), "keep"), {});
+  EXPECT_TRUE(prepared.ok()) << prepared.status();
+  if (!prepared.ok()) return Bytes(0);
+  const auto measured = MeasurePeaks(one, prepared->model.spec, prepared->plan);
+  EXPECT_TRUE(measured.ok()) << measured.status();
+  Bytes largest;
+  for (size_t worker = 0; measured.ok() && worker < measured->size(); ++worker) {
+    const Bytes rings = prepared->plan_text.workers[worker].communication;
+    largest = std::max(largest, (*measured)[worker].total + rings);
+  }
+  return largest;
+}
+
+// Whether anything left, with this capacity.
+bool StaysWithin(const MemoryCase& one, const TrainingPlan& shape, const TightStrategy& strategy,
+                 Bytes capacity) {
+  JobConfig job = TightJobOf(one, StageCount(shape.training), strategy.name);
+  job.memory.capacity = {capacity};
+  const auto prepared = PrepareJob(job, {});
+  if (absl::IsResourceExhausted(prepared.status())) return false;
+  EXPECT_TRUE(prepared.ok()) << prepared.status();
+  if (!prepared.ok() || !strategy.lets_leave(*prepared)) return false;
+  const auto measured = MeasurePeaks(one, prepared->model.spec, prepared->plan);
+  EXPECT_TRUE(measured.ok()) << measured.status();
+  if (!measured.ok()) return false;
+  for (size_t worker = 0; worker < measured->size(); ++worker) {
+    SCOPED_TRACE(testing::Message() << "worker " << worker);
+    const Bytes rings = prepared->plan_text.workers[worker].communication;
+    const Bytes lent = LentByWorker(*prepared, WorkerId(static_cast<int>(worker)));
+    const Bytes peak = (*measured)[worker].total + lent;
+    EXPECT_LE(peak, capacity - rings);
+    const Bytes predicted = prepared->plan_text.predicted.peak[worker] - rings;
+    const double error = ErrorInPercent(one, worker, predicted, peak);
+    EXPECT_GE(error, strategy.least_percent);
+    EXPECT_LE(error, SplitsBackward(shape.training) ? kSplitPercent : kPercent);
+  }
+  return true;
+}
+
+}  // namespace
+
+void ExpectWithinCapacities(const std::string& schedule,
+                            const std::vector<TightStrategy>& strategies) {
+  int left = 0;
+  bool splits_backward = false;
+  for (const MemoryCase& one : MemoryCases(schedule)) {
+    SCOPED_TRACE(one.shape.name);
+    const auto shape = PlanOf(one, BuildModelSpec(one.shape.model).value());
+    ASSERT_TRUE(shape.ok()) << shape.status();
+    splits_backward = SplitsBackward(shape->training);
+    const Bytes kept = LargestKept(one, *shape);
+    for (const TightStrategy& strategy : strategies) {
+      for (const int64_t percent : {95, 80, 65}) {
+        SCOPED_TRACE(testing::Message() << strategy.name << " at " << percent << " percent");
+        left += StaysWithin(one, *shape, strategy, Bytes(kept.value / 100 * percent)) ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_TRUE(splits_backward || left > 0);
+}
+
+std::vector<std::string> TightScheduleNames() {
+  std::vector<std::string> names = LiveScheduleNames();
+  std::erase(names, "csv");
+  return names;
+}
+
+}  // namespace siphon
