@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "pipeline/synthetic/booked_block.h"
-#include "pipeline/synthetic/stage_order.h"
+#include "pipeline/stage_order.h"
 #include "pipeline/synthetic/synthetic_activations.h"
 #include "pipeline/synthetic/synthetic_boundaries.h"
 #include "pipeline/synthetic/synthetic_keys.h"
@@ -86,7 +86,8 @@ class SyntheticStage final : public StageCompute {
 
 absl::Status SyntheticStage::BeginStep(const StepInputs& inputs) {
   const int microbatches = static_cast<int>(inputs.microbatches.size());
-  SIPHON_RETURN_IF_ERROR(order_.BeginStep(microbatches, inputs.mode));
+  SIPHON_RETURN_IF_ERROR(order_.CheckBeginStep());
+  order_.DidBeginStep(microbatches, inputs.mode);
   step_ = inputs.step;
   boundaries_.BeginStep(step_, microbatches);
   kept_.clear();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "pipeline/stage_order.h"
 #include "pipeline/torch/call_torch.h"
 #include "pipeline/torch/microbatch_passes.h"
 #include "pipeline/torch/optimizers.h"
@@ -17,13 +18,10 @@
 namespace siphon {
 namespace {
 
-// One microbatch within one step. Forward moves it from kWaiting to kForwarded (evaluating: kDone),
-// Backward to kDone; its input half to kHalfDone, its weight half from there to kDone.
+// One microbatch within one step.
 struct MicrobatchState {
   explicit MicrobatchState(MicrobatchPasses made) : passes(std::move(made)) {}
 
-  enum class Phase { kWaiting, kForwarded, kHalfDone, kDone };
-  Phase phase = Phase::kWaiting;
   std::vector<at::Tensor> input;            // until Forward takes it over
   std::vector<at::Tensor> output;           // from Forward to Release
   std::vector<at::Tensor> output_gradient;  // until Backward takes it over
@@ -37,7 +35,8 @@ class TorchStage final : public StageCompute {
   TorchStage(const Model& model, const StagePartition& partition, StageId stage, uint64_t seed,
              const OptimizerTraits* optimizer, OptimizerOptions options)
       : layers_(model, partition.stages[stage.value], seed),
-        parameters_(model.spec, partition, stage, seed, optimizer, std::move(options)) {}
+        parameters_(model.spec, partition, stage, seed, optimizer, std::move(options)),
+        order_({.first = layers_.IsFirst(), .last = layers_.IsLast()}) {}
 
   absl::Status BeginStep(const StepInputs& inputs) override;
   void Watch(PassWatch* watch) override { watch_ = watch; }
@@ -59,37 +58,28 @@ class TorchStage final : public StageCompute {
   absl::StatusOr<std::vector<float>> GradientNorms() override;
   absl::Status Step(const UpdateSettings& settings) override;
   std::vector<StateTensor> State() override { return parameters_.State(); }
-  int LiveMicrobatches() const override { return live_; }
+  int LiveMicrobatches() const override { return order_.LiveMicrobatches(); }
 
  private:
-  using Phase = MicrobatchState::Phase;
   using Half = MicrobatchPasses::Half;
 
-  absl::StatusOr<MicrobatchState*> Find(MicrobatchId microbatch);
+  // Requires: the microbatch is of this step.
+  MicrobatchState& At(MicrobatchId microbatch) { return states_[microbatch.value]; }
+  // Where the tensors of a boundary are kept, if the stage has this boundary and it may exist now.
   absl::StatusOr<std::vector<at::Tensor>*> Place(Boundary boundary, MicrobatchId microbatch);
-  absl::StatusOr<std::vector<at::Tensor>> TakeInput(MicrobatchId microbatch,
-                                                    MicrobatchState& state);
-  // Whether layers can be told before their forward what becomes of what they save.
-  absl::StatusOr<MicrobatchState*> FindWaiting(MicrobatchId microbatch, absl::string_view what);
-  // Between forward and backward.
-  absl::StatusOr<MicrobatchState*> FindForwarded(MicrobatchId microbatch, absl::string_view what);
   absl::Status RunBackward(MicrobatchId microbatch, Half half);
-  absl::Status CheckGradientsComplete() const;
 
   StageLayers layers_;
   StageParameters parameters_;
+  StageOrder order_;
   std::vector<MicrobatchState> states_;
-  int live_ = 0;
   PassWatch* watch_ = nullptr;
 };
 
 absl::Status TorchStage::BeginStep(const StepInputs& inputs) {
-  if (live_ > 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("a step cannot begin while ", live_,
-                     " microbatches of the one before await their backward pass"));
-  }
+  SIPHON_RETURN_IF_ERROR(order_.CheckBeginStep());
   SIPHON_RETURN_IF_ERROR(layers_.BeginStep(inputs));
+  order_.DidBeginStep(layers_.microbatches(), inputs.mode);
   return CallTorch("beginning a step", [&] {
     states_.clear();
     states_.reserve(layers_.microbatches());
@@ -100,43 +90,16 @@ absl::Status TorchStage::BeginStep(const StepInputs& inputs) {
   });
 }
 
-absl::StatusOr<MicrobatchState*> TorchStage::Find(MicrobatchId microbatch) {
-  if (microbatch.value < 0 || microbatch.value >= static_cast<int>(states_.size())) {
-    return absl::FailedPreconditionError(absl::StrCat("there is no microbatch ", microbatch.value,
-                                                      " in this step of ", states_.size()));
-  }
-  return &states_[microbatch.value];
-}
-
-// Where the tensors of a boundary are kept, if the stage has this boundary and it may exist now.
 absl::StatusOr<std::vector<at::Tensor>*> TorchStage::Place(Boundary boundary,
                                                            MicrobatchId microbatch) {
-  SIPHON_ASSIGN_OR_RETURN(MicrobatchState * state, Find(microbatch));
-  const bool towards_input = boundary == Boundary::kInput || boundary == Boundary::kInputGradient;
-  const bool is_gradient =
-      boundary == Boundary::kOutputGradient || boundary == Boundary::kInputGradient;
-  const auto refuse = [&](absl::string_view why) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the ", BoundaryName(boundary), " of microbatch ", microbatch.value, " ", why));
-  };
-  if (towards_input && layers_.IsFirst()) return refuse("does not exist: this is the first stage");
-  if (!towards_input && layers_.IsLast()) return refuse("does not exist: this is the last stage");
-  if (is_gradient && !layers_.IsTraining()) return refuse("does not exist in an evaluation");
-  switch (boundary) {
-    case Boundary::kInput:
-      if (state->phase != Phase::kWaiting) return refuse("was taken over by its forward pass");
-      return &state->input;
-    case Boundary::kOutputGradient:
-      if (state->phase > Phase::kForwarded) return refuse("was taken over by its backward pass");
-      return &state->output_gradient;
-    case Boundary::kOutput:
-      if (state->output.empty()) return refuse("is not there: not made yet, or released");
-      return &state->output;
-    case Boundary::kInputGradient:
-      if (state->input_gradient.empty()) return refuse("is not there: not made yet, or released");
-      return &state->input_gradient;
-  }
-  return refuse("is unknown");
+  SIPHON_RETURN_IF_ERROR(order_.CheckBoundary(boundary, microbatch));
+  MicrobatchState& state = At(microbatch);
+  if (boundary == Boundary::kInput) return &state.input;
+  if (boundary == Boundary::kOutputGradient) return &state.output_gradient;
+  std::vector<at::Tensor>& made =
+      boundary == Boundary::kOutput ? state.output : state.input_gradient;
+  if (made.empty()) return StageOrder::NotThere(boundary, microbatch);
+  return &made;
 }
 
 absl::StatusOr<TensorSpans> TorchStage::Buffers(Boundary boundary, MicrobatchId microbatch) {
@@ -159,97 +122,62 @@ absl::StatusOr<TensorSpans> TorchStage::Buffers(Boundary boundary, MicrobatchId 
 }
 
 absl::Status TorchStage::Release(Boundary boundary, MicrobatchId microbatch) {
-  if (boundary == Boundary::kInput || boundary == Boundary::kOutputGradient) {
-    return absl::FailedPreconditionError(absl::StrCat("the ", BoundaryName(boundary),
-                                                      " of microbatch ", microbatch.value,
-                                                      " is not released: its pass takes it over"));
-  }
+  SIPHON_RETURN_IF_ERROR(order_.CheckRelease(boundary, microbatch));
   SIPHON_ASSIGN_OR_RETURN(std::vector<at::Tensor> * tensors, Place(boundary, microbatch));
   tensors->clear();
-  return CallTorch("freeing saved tensors",
-                   [&] { states_[microbatch.value].passes.collected().RetryFree(); });
-}
-
-absl::StatusOr<std::vector<at::Tensor>> TorchStage::TakeInput(MicrobatchId microbatch,
-                                                              MicrobatchState& state) {
-  if (layers_.IsFirst()) return std::vector<at::Tensor>{layers_.Data(microbatch)};
-  if (state.input.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("forward of microbatch ", microbatch.value, " before its input was received"));
-  }
-  return std::exchange(state.input, {});
+  return CallTorch("freeing saved tensors", [&] { At(microbatch).passes.collected().RetryFree(); });
 }
 
 absl::Status TorchStage::Forward(MicrobatchId microbatch) {
-  SIPHON_ASSIGN_OR_RETURN(MicrobatchState * state, Find(microbatch));
-  if (state->phase != Phase::kWaiting) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("a second forward of microbatch ", microbatch.value, " in one step"));
+  SIPHON_RETURN_IF_ERROR(order_.PhaseOf(microbatch).status());
+  MicrobatchState& state = At(microbatch);
+  SIPHON_RETURN_IF_ERROR(order_.CheckForward(microbatch, !state.input.empty()));
+  std::vector<at::Tensor> activations = std::exchange(state.input, {});
+  if (layers_.IsFirst()) {
+    SIPHON_RETURN_IF_ERROR(
+        CallTorch("reading the input", [&] { activations = {layers_.Data(microbatch)}; }));
   }
-  std::vector<at::Tensor> activations;
-  SIPHON_RETURN_IF_ERROR(CallTorch("reading the input", [&]() -> absl::Status {
-    SIPHON_ASSIGN_OR_RETURN(activations, TakeInput(microbatch, *state));
-    return absl::OkStatus();
-  }));
-  SIPHON_ASSIGN_OR_RETURN(activations, state->passes.Forward(std::move(activations), watch_));
+  SIPHON_ASSIGN_OR_RETURN(activations, state.passes.Forward(std::move(activations), watch_));
   if (layers_.IsLast()) {
-    state->loss = *static_cast<const float*>(activations[0].const_data_ptr());
+    state.loss = *static_cast<const float*>(activations[0].const_data_ptr());
   } else {
-    state->output = std::move(activations);
+    state.output = std::move(activations);
   }
-  state->phase = layers_.IsTraining() ? Phase::kForwarded : Phase::kDone;
-  if (layers_.IsTraining()) ++live_;
+  order_.DidForward(microbatch);
   return absl::OkStatus();
 }
 
-absl::StatusOr<MicrobatchState*> TorchStage::FindWaiting(MicrobatchId microbatch,
-                                                         absl::string_view what) {
-  SIPHON_ASSIGN_OR_RETURN(MicrobatchState * state, Find(microbatch));
-  if (state->phase == Phase::kWaiting && layers_.IsTraining()) return state;
-  return absl::FailedPreconditionError(
-      absl::StrCat("activations of microbatch ", microbatch.value, " are ", what,
-                   layers_.IsTraining() ? " before its forward pass" : " in training only"));
-}
-
-absl::StatusOr<MicrobatchState*> TorchStage::FindForwarded(MicrobatchId microbatch,
-                                                           absl::string_view what) {
-  SIPHON_ASSIGN_OR_RETURN(MicrobatchState * state, Find(microbatch));
-  if (state->phase == Phase::kForwarded) return state;
-  return absl::FailedPreconditionError(absl::StrCat("activations of microbatch ", microbatch.value,
-                                                    " are ", what,
-                                                    " between its forward and its backward pass"));
-}
-
 absl::Status TorchStage::Drop(MicrobatchId microbatch, StageRange layers) {
-  SIPHON_ASSIGN_OR_RETURN(MicrobatchState * state, FindWaiting(microbatch, "dropped"));
-  return state->passes.Drop(layers);
+  SIPHON_RETURN_IF_ERROR(order_.CheckWaiting(microbatch, "dropped"));
+  return At(microbatch).passes.Drop(layers);
 }
 
 absl::Status TorchStage::Recompute(MicrobatchId microbatch, StageRange layers) {
-  SIPHON_ASSIGN_OR_RETURN(MicrobatchState * state, FindForwarded(microbatch, "computed again"));
-  return state->passes.Recompute(layers);
+  SIPHON_RETURN_IF_ERROR(order_.CheckForwarded(microbatch, "computed again"));
+  return At(microbatch).passes.Recompute(layers);
 }
 
 absl::Status TorchStage::Collect(MicrobatchId microbatch, StageRange layers) {
-  SIPHON_ASSIGN_OR_RETURN(MicrobatchState * state, FindWaiting(microbatch, "collected"));
-  return state->passes.Collect(layers);
+  SIPHON_RETURN_IF_ERROR(order_.CheckWaiting(microbatch, "collected"));
+  return At(microbatch).passes.Collect(layers);
 }
 
 // In the middle of a pass too, so whatever its phase.
 absl::StatusOr<TensorSpans> TorchStage::SavedTensors(MicrobatchId microbatch, StageRange layers) {
-  SIPHON_ASSIGN_OR_RETURN(MicrobatchState * state, Find(microbatch));
-  return state->passes.collected().Memory(layers);
+  SIPHON_RETURN_IF_ERROR(order_.PhaseOf(microbatch).status());
+  return At(microbatch).passes.collected().Memory(layers);
 }
 
 absl::Status TorchStage::FreeSaved(MicrobatchId microbatch, StageRange layers) {
-  SIPHON_ASSIGN_OR_RETURN(MicrobatchState * state, FindForwarded(microbatch, "freed"));
-  return CallTorch("freeing saved tensors", [&] { return state->passes.collected().Free(layers); });
+  SIPHON_RETURN_IF_ERROR(order_.CheckForwarded(microbatch, "freed"));
+  return CallTorch("freeing saved tensors",
+                   [&] { return At(microbatch).passes.collected().Free(layers); });
 }
 
 absl::StatusOr<TensorSpans> TorchStage::RefillSaved(MicrobatchId microbatch, StageRange layers) {
-  SIPHON_ASSIGN_OR_RETURN(MicrobatchState * state, FindForwarded(microbatch, "brought back"));
+  SIPHON_RETURN_IF_ERROR(order_.CheckForwarded(microbatch, "brought back"));
   return CallTorch("memory for saved tensors",
-                   [&] { return state->passes.collected().Refill(layers); });
+                   [&] { return At(microbatch).passes.collected().Refill(layers); });
 }
 
 absl::Status TorchStage::Backward(MicrobatchId microbatch) {
@@ -261,74 +189,54 @@ absl::Status TorchStage::BackwardInput(MicrobatchId microbatch) {
 }
 
 absl::Status TorchStage::RunBackward(MicrobatchId microbatch, Half half) {
-  SIPHON_ASSIGN_OR_RETURN(MicrobatchState * state, Find(microbatch));
-  if (state->phase != Phase::kForwarded) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "backward of microbatch ", microbatch.value,
-        state->phase == Phase::kWaiting ? " before its forward pass" : ", which has none left"));
+  SIPHON_RETURN_IF_ERROR(order_.PhaseOf(microbatch).status());
+  MicrobatchState& state = At(microbatch);
+  SIPHON_RETURN_IF_ERROR(order_.CheckBackward(microbatch, !state.output_gradient.empty()));
+  std::vector<at::Tensor> gradients = std::exchange(state.output_gradient, {});
+  SIPHON_ASSIGN_OR_RETURN(gradients, state.passes.Backward(std::move(gradients), half, watch_));
+  if (!layers_.IsFirst()) state.input_gradient = std::move(gradients);
+  if (half == Half::kInput) {
+    order_.DidBackwardInput(microbatch);
+  } else {
+    order_.DidBackward(microbatch);
   }
-  if (!layers_.IsLast() && state->output_gradient.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("backward of microbatch ", microbatch.value,
-                     " before the gradient of its output was received"));
-  }
-  std::vector<at::Tensor> gradients = std::exchange(state->output_gradient, {});
-  SIPHON_ASSIGN_OR_RETURN(gradients, state->passes.Backward(std::move(gradients), half, watch_));
-  if (!layers_.IsFirst()) state->input_gradient = std::move(gradients);
-  state->phase = half == Half::kInput ? Phase::kHalfDone : Phase::kDone;
-  if (half == Half::kBoth) --live_;
   return absl::OkStatus();
 }
 
 absl::Status TorchStage::BackwardWeight(MicrobatchId microbatch) {
-  SIPHON_ASSIGN_OR_RETURN(MicrobatchState * state, Find(microbatch));
-  if (state->phase != Phase::kHalfDone) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "weight gradients of microbatch ", microbatch.value,
-        state->phase == Phase::kDone ? ", which has none left" : " before those of its input"));
-  }
-  SIPHON_RETURN_IF_ERROR(state->passes.BackwardWeight());
-  state->phase = Phase::kDone;
-  --live_;
+  SIPHON_RETURN_IF_ERROR(order_.CheckBackwardWeight(microbatch));
+  SIPHON_RETURN_IF_ERROR(At(microbatch).passes.BackwardWeight());
+  order_.DidBackwardWeight(microbatch);
   return absl::OkStatus();
 }
 
 std::vector<float> TorchStage::Losses() const {
   std::vector<float> losses;
-  if (!layers_.IsLast()) return losses;
-  for (const MicrobatchState& state : states_) {
-    if (state.phase != Phase::kWaiting) losses.push_back(state.loss);
+  for (int index = 0; layers_.IsLast() && index < order_.microbatches(); ++index) {
+    if (*order_.PhaseOf(MicrobatchId(index)) != StageOrder::Phase::kWaiting) {
+      losses.push_back(states_[index].loss);
+    }
   }
   return losses;
 }
 
-absl::Status TorchStage::CheckGradientsComplete() const {
-  size_t done = 0;
-  for (const MicrobatchState& state : states_) done += state.phase == Phase::kDone;
-  if (layers_.IsTraining() && done == states_.size() && done > 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      layers_.IsTraining() ? absl::StrCat("the gradients are not complete: ", done, " of ",
-                                          states_.size(), " microbatches had their backward pass")
-                           : "an evaluation has no gradients");
-}
-
 absl::StatusOr<std::vector<SharedGradient>> TorchStage::SharedGradients() {
-  SIPHON_RETURN_IF_ERROR(CheckGradientsComplete());
+  SIPHON_RETURN_IF_ERROR(order_.CheckGradientsComplete());
   return CallTorch("memory for shared gradients", [&] { return parameters_.SharedGradients(); });
 }
 
 absl::Status TorchStage::AddSharedGradients() {
-  SIPHON_RETURN_IF_ERROR(CheckGradientsComplete());
+  SIPHON_RETURN_IF_ERROR(order_.CheckGradientsComplete());
   return CallTorch("adding shared gradients", [&] { return parameters_.AddSharedGradients(); });
 }
 
 absl::StatusOr<std::vector<float>> TorchStage::GradientNorms() {
-  SIPHON_RETURN_IF_ERROR(CheckGradientsComplete());
+  SIPHON_RETURN_IF_ERROR(order_.CheckGradientsComplete());
   return CallTorch("norms of the gradients", [&] { return parameters_.GradientNorms(); });
 }
 
 absl::Status TorchStage::Step(const UpdateSettings& settings) {
-  SIPHON_RETURN_IF_ERROR(CheckGradientsComplete());
+  SIPHON_RETURN_IF_ERROR(order_.CheckGradientsComplete());
   return CallTorch("optimizer step", [&] { return parameters_.Update(settings); });
 }
 

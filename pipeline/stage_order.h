@@ -1,5 +1,5 @@
-#ifndef SIPHON_PIPELINE_SYNTHETIC_STAGE_ORDER_H_
-#define SIPHON_PIPELINE_SYNTHETIC_STAGE_ORDER_H_
+#ifndef SIPHON_PIPELINE_STAGE_ORDER_H_
+#define SIPHON_PIPELINE_STAGE_ORDER_H_
 
 #include <vector>
 
@@ -29,7 +29,8 @@ class StageOrder {
 
   explicit StageOrder(StagePosition position) : position_(position) {}
 
-  absl::Status BeginStep(int microbatches, StepMode mode);
+  absl::Status CheckBeginStep() const;
+  void DidBeginStep(int microbatches, StepMode mode);
   bool IsTraining() const { return mode_ == StepMode::kTrain; }
   int microbatches() const { return static_cast<int>(phases_.size()); }
   absl::StatusOr<Phase> PhaseOf(MicrobatchId microbatch) const;
@@ -64,4 +65,4 @@ class StageOrder {
 
 }  // namespace siphon
 
-#endif  // SIPHON_PIPELINE_SYNTHETIC_STAGE_ORDER_H_
+#endif  // SIPHON_PIPELINE_STAGE_ORDER_H_

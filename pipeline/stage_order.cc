@@ -1,4 +1,4 @@
-#include "pipeline/synthetic/stage_order.h"
+#include "pipeline/stage_order.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -16,15 +16,18 @@ absl::Status RefuseBoundary(Boundary boundary, MicrobatchId microbatch, absl::st
 
 }  // namespace
 
-absl::Status StageOrder::BeginStep(int microbatches, StepMode mode) {
+absl::Status StageOrder::CheckBeginStep() const {
   if (const int live = LiveMicrobatches(); live > 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("a step cannot begin while ", live,
                      " microbatches of the one before await their backward pass"));
   }
+  return absl::OkStatus();
+}
+
+void StageOrder::DidBeginStep(int microbatches, StepMode mode) {
   mode_ = mode;
   phases_.assign(static_cast<size_t>(microbatches), Phase::kWaiting);
-  return absl::OkStatus();
 }
 
 absl::StatusOr<StageOrder::Phase> StageOrder::PhaseOf(MicrobatchId microbatch) const {
