@@ -24,7 +24,8 @@ GroupSwaps::~GroupSwaps() {
 
 absl::Status GroupSwaps::Begin(const std::vector<Action>& program) {
   for (const Action& action : program) {
-    if (action.kind == ActionKind::kSwapOut) SIPHON_RETURN_IF_ERROR(Collect(action));
+    if (action.kind != ActionKind::kSwapOut || action.microbatch == kNoMicrobatch) continue;
+    SIPHON_RETURN_IF_ERROR(Collect(action));
   }
   return absl::OkStatus();
 }

@@ -29,14 +29,16 @@ bool IsForward(ActionKind kind) {
 
 ProgramRun::ProgramRun(WorkerId me, const WorkerLayout& layout,
                        const std::map<StageId, StageCompute*>& stages, Transport* transport,
-                       SwapEngine* swaps, int microbatches, const StepEnd& end)
+                       SwapEngine* swaps, StateSwaps& state, int microbatches, const StepEnd& end)
     : me_(me),
       layout_(layout),
       stages_(stages),
       transport_(transport),
       microbatches_(microbatches),
       end_(end),
-      swaps_(layout, stages, swaps, recorder_) {
+      swaps_(layout, stages, swaps, recorder_),
+      state_(state) {
+  state_.BeginStep(&recorder_);
   for (const StageId stage : SharingStages(layout)) {
     if (HasStage(stage)) unreduced_.insert(stage);
   }
@@ -46,11 +48,13 @@ ProgramRun::ProgramRun(WorkerId me, const WorkerLayout& layout,
   }
 }
 
-void ProgramRun::Watcher::BeginRecompute(MicrobatchId microbatch, StageRange layers) {
+absl::Status ProgramRun::Watcher::BeginRecompute(MicrobatchId microbatch, StageRange layers) {
+  SIPHON_RETURN_IF_ERROR(run_.state_.NeedParameters(stage_, layers));
   run_.recorder_.BeginPart({.stage = stage_,
                             .kind = ActionKind::kRecompute,
                             .microbatch = microbatch,
                             .group = ActivationGroupOf(run_.layout_, stage_, layers)});
+  return absl::OkStatus();
 }
 
 ProgramRun::~ProgramRun() {
@@ -83,19 +87,20 @@ absl::Status ProgramRun::Dispatch(const Action& action) {
     case ActionKind::kReduceNorm:
       return ReduceNorm();
     case ActionKind::kStep:
-      return Step(action.stage);
+      return Step(action);
     case ActionKind::kUpdate:
       return absl::FailedPreconditionError(
           "the program changes weights in the middle of a step, which needs weight versions; "
           "workers hold one version of their weights");
     case ActionKind::kDrop:
+      return action.microbatch == kNoMicrobatch ? state_.Run(action) : DropOrRecompute(action);
     case ActionKind::kRecompute:
       return DropOrRecompute(action);
     case ActionKind::kSwapOut:
     case ActionKind::kSwapOutEnd:
     case ActionKind::kSwapIn:
     case ActionKind::kSwapInEnd:
-      return swaps_.Run(action);
+      return action.microbatch == kNoMicrobatch ? state_.Run(action) : swaps_.Run(action);
   }
   return absl::InternalError("an action of unknown kind");
 }
@@ -104,6 +109,7 @@ absl::Status ProgramRun::Compute(const Action& action) {
   SIPHON_ASSIGN_OR_RETURN(StageCompute * compute, Find(action.stage));
   if (!within_cell_) ending_ = 0;
   within_cell_ = action.pairing == Pairing::kWithNext;
+  state_.BeginPass(action);
   if (action.kind == ActionKind::kForward) return Forward(*compute, action);
   if (action.kind == ActionKind::kBackwardWeight) {
     SIPHON_RETURN_IF_ERROR(compute->BackwardWeight(action.microbatch));
@@ -129,8 +135,9 @@ absl::Status ProgramRun::Forward(StageCompute& compute, const Action& action) {
 absl::Status ProgramRun::DropOrRecompute(const Action& action) {
   SIPHON_ASSIGN_OR_RETURN(StageCompute * compute, Find(action.stage));
   SIPHON_ASSIGN_OR_RETURN(const StageRange layers, ActivationLayers(layout_, action));
-  return action.kind == ActionKind::kDrop ? compute->Drop(action.microbatch, layers)
-                                          : compute->Recompute(action.microbatch, layers);
+  if (action.kind == ActionKind::kDrop) return compute->Drop(action.microbatch, layers);
+  SIPHON_RETURN_IF_ERROR(state_.NeedParameters(action.stage, layers));
+  return compute->Recompute(action.microbatch, layers);
 }
 
 absl::Status ProgramRun::BackwardToInput(StageCompute& compute, const Action& action) {
@@ -211,7 +218,8 @@ absl::Status ProgramRun::ReduceNorm() {
   return absl::OkStatus();
 }
 
-absl::Status ProgramRun::Step(StageId stage) {
+absl::Status ProgramRun::Step(const Action& action) {
+  const StageId stage = action.stage;
   SIPHON_ASSIGN_OR_RETURN(StageCompute * compute, Find(stage));
   const bool agreed = agreement_.has_value();
   // Gradients of shared parameters are complete when those of all stages here are.
@@ -221,12 +229,18 @@ absl::Status ProgramRun::Step(StageId stage) {
         "the optimizer step needs REDUCE_GRAD of all stages that share parameters, and "
         "REDUCE_NORM when gradients are clipped");
   }
-  if (!agreed) {  // just in time; the step forgets the gradients
+  // Just in time; the step forgets the gradients.
+  if (!agreed && !stepped_norms_.contains(stage)) {
     SIPHON_ASSIGN_OR_RETURN(stepped_norms_[stage], compute->GradientNorms());
   }
-  const float scale = agreed ? ClippingFactor(agreement_->gradient_norm, end_.clip_norm) : 1.0f;
-  return compute->Step(
-      {.update = end_.update, .learning_rate = end_.learning_rate, .gradient_scale = scale});
+  const UpdateSettings settings{
+      .update = end_.update,
+      .learning_rate = end_.learning_rate,
+      .gradient_scale = agreed ? ClippingFactor(agreement_->gradient_norm, end_.clip_norm) : 1.0f};
+  SIPHON_ASSIGN_OR_RETURN(const StageRange layers, StateLayers(layout_, action));
+  SIPHON_RETURN_IF_ERROR(state_.NeedForStep(stage, layers));
+  return action.group == kWholeStage ? compute->Step(settings)
+                                     : compute->StepLayers(settings, layers);
 }
 
 absl::Status ProgramRun::Provide(const Place& place, StageId neighbour) {
@@ -294,6 +308,7 @@ absl::Status ProgramRun::Drain() {
     const auto& [stage, boundary, microbatch] = place;
     SIPHON_RETURN_IF_ERROR(stages_.at(stage)->Release(boundary, microbatch));
   }
+  SIPHON_RETURN_IF_ERROR(state_.EndStep());
   SIPHON_RETURN_IF_ERROR(swaps_.End());
   return NothingLeft();
 }

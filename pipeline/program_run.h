@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "pipeline/group_swaps.h"
 #include "pipeline/stage_worker.h"
+#include "pipeline/state_swaps.h"
 #include "pipeline/step_agreement.h"
 #include "pipeline/step_recorder.h"
 
@@ -25,7 +26,7 @@ class ProgramRun {
   // Takes over the watch of the stages while it lives. `swaps` may be null when nothing moves.
   ProgramRun(WorkerId me, const WorkerLayout& layout,
              const std::map<StageId, StageCompute*>& stages, Transport* transport,
-             SwapEngine* swaps, int microbatches, const StepEnd& end);
+             SwapEngine* swaps, StateSwaps& state, int microbatches, const StepEnd& end);
   ~ProgramRun();
   ProgramRun(const ProgramRun&) = delete;
   ProgramRun& operator=(const ProgramRun&) = delete;
@@ -51,7 +52,9 @@ class ProgramRun {
   class Watcher final : public PassWatch {
    public:
     Watcher(ProgramRun& run, StageId stage) : run_(run), stage_(stage) {}
-    void BeginRecompute(MicrobatchId microbatch, StageRange layers) override;
+    absl::Status Enter(int layer) override { return run_.state_.Enter(stage_, layer); }
+    absl::Status Leave(int layer) override { return run_.state_.Leave(stage_, layer); }
+    absl::Status BeginRecompute(MicrobatchId microbatch, StageRange layers) override;
     void EndRecompute() override { run_.recorder_.EndPart(); }
     absl::Status Saved(MicrobatchId microbatch, StageRange layers) override {
       return run_.swaps_.Saved(stage_, microbatch, layers);
@@ -75,7 +78,7 @@ class ProgramRun {
   absl::Status StartReceive(const Action& action);
   absl::Status ReduceGradient(StageId stage);
   absl::Status ReduceNorm();
-  absl::Status Step(StageId stage);
+  absl::Status Step(const Action& action);
 
   // Makes the input (or the gradient of the output) of a compute action complete, wherever it comes
   // from.
@@ -99,6 +102,7 @@ class ProgramRun {
 
   StepRecorder recorder_;
   GroupSwaps swaps_;
+  StateSwaps& state_;
   std::map<StageId, Watcher> watchers_;
   std::map<Place, TransferId> receives_;
   std::vector<Sending> sends_;

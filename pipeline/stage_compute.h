@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "pipeline/state_memory.h"
 #include "planner/ids.h"
 #include "planner/stage_partition.h"
 #include "planner/tensor_spec.h"
@@ -60,10 +61,6 @@ constexpr absl::string_view BoundaryName(Boundary boundary) {
   return "unknown boundary";
 }
 
-// Memory of tensors: contiguous, 64-byte aligned. Of a boundary, one span for each tensor in the
-// order of LayerSpec::outputs.
-using TensorSpans = std::vector<absl::Span<std::byte>>;
-
 // A gradient of one use of a parameter that several stages share, accumulated over the step's
 // microbatches.
 struct SharedGradient {
@@ -84,16 +81,23 @@ struct StateTensor {
   std::string name;  // of the parameter
   Kind kind = Kind::kParameter;
   bool owned = true;  // false: a tied parameter that an earlier stage writes to the checkpoint
+  int layer = 0;      // whose StateGroup it goes with, where that is away
   TensorSpec spec;
-  absl::Span<std::byte> bytes;  // the live memory; written to when a checkpoint is loaded
+  // The live memory; written to when a checkpoint is loaded. Empty while it is freed.
+  absl::Span<std::byte> bytes;
 };
 
 // Is told what happens in the middle of a pass.
 class PassWatch {
  public:
   virtual ~PassWatch() = default;
-  // Around dropped layers that a backward computes again.
-  virtual void BeginRecompute(MicrobatchId microbatch, StageRange layers) = 0;
+  // A pass comes to a layer, and is through it: F from the stage's first layer to its last, B, I
+  // and W from the last to the first. In between the layer's parameters, and where the pass adds to
+  // them its gradients, are there.
+  virtual absl::Status Enter(int layer) = 0;
+  virtual absl::Status Leave(int layer) = 0;
+  // Around dropped layers that a backward computes again; their parameters are there.
+  virtual absl::Status BeginRecompute(MicrobatchId microbatch, StageRange layers) = 0;
   virtual void EndRecompute() = 0;
   // A forward has gone through collected layers: all that they save for their backward is there.
   virtual absl::Status Saved(MicrobatchId microbatch, StageRange layers) = 0;
@@ -162,13 +166,19 @@ class StageCompute {
   virtual absl::StatusOr<std::vector<SharedGradient>> SharedGradients() = 0;
   virtual absl::Status AddSharedGradients() = 0;
 
-  // 2-norm of the gradient of each parameter that this stage owns, fp32, in canonical order.
+  // 2-norm of the gradient of each parameter that this stage owns, fp32, in canonical order. What
+  // one layer alone uses need not be there any more: its norm is known from its last microbatch on.
   virtual absl::StatusOr<std::vector<float>> GradientNorms() = 0;
-  // Updates every parameter held here (tied copies too, with equal bits) and clears the gradients.
+  // Updates every parameter held here (tied copies too, with equal bits) that no StepLayers has
+  // updated in this step, and clears the gradients.
   virtual absl::Status Step(const UpdateSettings& settings) = 0;
+  // The same for the parameters whose optimizer state goes with these layers.
+  virtual absl::Status StepLayers(const UpdateSettings& settings, StageRange layers) = 0;
 
   // Live views of parameters and moments, in canonical order.
   virtual std::vector<StateTensor> State() = 0;
+  // Lives as long as this.
+  virtual StateMemory& state_memory() = 0;
   // Microbatches now held between Forward and the end of Backward or BackwardWeight.
   virtual int LiveMicrobatches() const = 0;
 };

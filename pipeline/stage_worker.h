@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "pipeline/stage_compute.h"
+#include "pipeline/state_swaps.h"
 #include "pipeline/transport/transport.h"
 #include "pipeline/worker_layout.h"
 #include "planner/action.h"
@@ -56,6 +57,10 @@ class StageWorker {
   StageWorker(WorkerId me, WorkerLayout layout, std::map<StageId, StageCompute*> stages,
               Transport* transport, SwapEngine* swaps, ActionObserver observer);
 
+  // What of the stages' training state is away between steps: to be sent away before the first one,
+  // and to be looked at in between.
+  StateSwaps& state() { return state_; }
+
   // Runs a lowered program of one training step or one evaluation (forward only, `end` unused).
   // Errors: FailedPrecondition for a program that does not fit stages or order, Internal if
   // something is left over after the last action, and those of stages and transport.
@@ -68,6 +73,7 @@ class StageWorker {
   std::map<StageId, StageCompute*> stages_;
   Transport* transport_;
   SwapEngine* swaps_;
+  StateSwaps state_;
   ActionObserver observer_;
   bool failed_ = false;  // an earlier step ended in an error
 };

@@ -1,11 +1,30 @@
 #include "pipeline/worker_layout.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "pipeline/transport/all_gather.h"
 
 namespace siphon {
+namespace {
+
+absl::StatusOr<StageRange> LayersOf(const WorkerLayout& layout, const Action& action,
+                                    GroupKind kind) {
+  const auto stage = static_cast<size_t>(action.stage.value);
+  const auto group = static_cast<size_t>(action.group.value);
+  if (stage >= layout.memory.stages.size() || group >= layout.memory.stages[stage].groups.size()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the memory plan has no group ", action.group.value, " of stage ", action.stage.value));
+  }
+  const TensorGroup& found = layout.memory.stages[stage].groups[group].group;
+  if (found.kind == kind) return found.layers;
+  return absl::FailedPreconditionError(
+      absl::StrCat("group ", action.group.value, " of stage ", action.stage.value, " holds ",
+                   GroupKindName(found.kind), ", the action is for ", GroupKindName(kind)));
+}
+
+}  // namespace
 
 int WorkerCount(const WorkerLayout& layout) {
   int count = 0;
@@ -33,23 +52,16 @@ std::set<WorkerId> WorkersSharing(const WorkerLayout& layout, const SharedParame
 }
 
 absl::StatusOr<StageRange> ActivationLayers(const WorkerLayout& layout, const Action& action) {
-  const auto stage = static_cast<size_t>(action.stage.value);
   if (action.group == kWholeStage) {
     return absl::FailedPreconditionError(
         "workers move, drop and compute again the activations of a group, not of a whole stage");
   }
-  const auto group = static_cast<size_t>(action.group.value);
-  if (stage >= layout.memory.stages.size() || group >= layout.memory.stages[stage].groups.size()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the memory plan has no group ", action.group.value, " of stage ", action.stage.value));
-  }
-  const TensorGroup& found = layout.memory.stages[stage].groups[group].group;
-  if (found.kind != GroupKind::kActivations) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "group ", action.group.value, " of stage ", action.stage.value, " holds ",
-        GroupKindName(found.kind), "; workers move and compute again activations only"));
-  }
-  return found.layers;
+  return LayersOf(layout, action, GroupKind::kActivations);
+}
+
+absl::StatusOr<StageRange> StateLayers(const WorkerLayout& layout, const Action& action) {
+  if (action.group == kWholeStage) return StageRange{0, std::numeric_limits<int>::max()};
+  return LayersOf(layout, action, GroupKind::kOptimizerState);
 }
 
 GroupId ActivationGroupOf(const WorkerLayout& layout, StageId stage, StageRange layers) {

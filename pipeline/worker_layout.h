@@ -34,6 +34,10 @@ std::set<WorkerId> WorkersSharing(const WorkerLayout& layout, const SharedParame
 // else.
 absl::StatusOr<StageRange> ActivationLayers(const WorkerLayout& layout, const Action& action);
 
+// The layers that a STEP means: those of its group of optimizer state, or all that there can be.
+// Errors: as above.
+absl::StatusOr<StageRange> StateLayers(const WorkerLayout& layout, const Action& action);
+
 // The group of a stage's activations of these layers; kWholeStage where there is none.
 GroupId ActivationGroupOf(const WorkerLayout& layout, StageId stage, StageRange layers);
 

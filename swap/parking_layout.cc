@@ -22,14 +22,14 @@ Bytes RoundUp(Bytes bytes) {
   return Bytes((bytes.value + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment);
 }
 
-// Only activations can be parked, and their stripes are the whole of them.
+// Workers hold one version of their weights, and stripes are the whole of a group.
 absl::Status CheckGroup(const PlannedGroup& planned, int stage, int group) {
   if (!IsSwap(planned.choice.placement)) return absl::OkStatus();
   const auto name = [&] { return absl::StrCat("stage ", stage, ", group ", group); };
-  if (planned.group.kind != GroupKind::kActivations) {
+  if (planned.group.kind == GroupKind::kWeightVersions) {
     return absl::FailedPreconditionError(
         absl::StrCat(name(), " is of ", GroupKindName(planned.group.kind), " with ",
-                     PlacementName(planned.choice.placement), ": only activations can be parked"));
+                     PlacementName(planned.choice.placement), ": they cannot be parked"));
   }
   if (planned.choice.placement != Placement::kPeerSwap) return absl::OkStatus();
   Bytes striped;
@@ -50,9 +50,18 @@ absl::Status CheckGroups(const MemoryPlan& plan) {
   return absl::OkStatus();
 }
 
-bool MovesTensors(ActionKind kind) {
-  return kind == ActionKind::kSwapOut || kind == ActionKind::kSwapOutEnd ||
-         kind == ActionKind::kSwapIn || kind == ActionKind::kSwapInEnd;
+bool MovesTensors(const Action& action) {
+  switch (action.kind) {
+    case ActionKind::kSwapOut:
+    case ActionKind::kSwapOutEnd:
+    case ActionKind::kSwapIn:
+    case ActionKind::kSwapInEnd:
+      return true;
+    case ActionKind::kDrop:  // what belongs to no microbatch has a copy elsewhere
+      return action.microbatch == kNoMicrobatch;
+    default:
+      return false;
+  }
 }
 
 absl::StatusOr<const PlannedGroup*> GroupOf(const MemoryPlan& plan, const Action& action) {
@@ -72,15 +81,20 @@ absl::StatusOr<const PlannedGroup*> GroupOf(const MemoryPlan& plan, const Action
   return &planned;
 }
 
-// How many times each group of one worker is away at once, at most.
+// How many times each group of one worker is away at once, at most: those that belong to no
+// microbatch once.
 absl::StatusOr<std::map<GroupPlace, int>> MostAway(const MemoryPlan& plan,
                                                    const std::vector<Action>& program) {
   std::map<GroupPlace, std::set<MicrobatchId>> away;
   std::map<GroupPlace, int> most;
   for (const Action& action : program) {
-    if (MovesTensors(action.kind)) {
+    if (MovesTensors(action)) {
       SIPHON_RETURN_IF_ERROR(GroupOf(plan, action).status());
       const GroupPlace place(action.stage, action.group);
+      if (action.microbatch == kNoMicrobatch) {
+        most[place] = 1;
+        continue;
+      }
       std::set<MicrobatchId>& of_group = away[place];
       if (action.kind == ActionKind::kSwapInEnd) of_group.erase(action.microbatch);
       if (action.kind == ActionKind::kSwapOut) of_group.insert(action.microbatch);

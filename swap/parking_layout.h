@@ -46,9 +46,10 @@ struct WorkerParking {
 
 // Pure. Every worker comes to the same layout. What is away of a group at once: between SWAP_OUT of
 // a microbatch and the action that has it back (SWAP_IN_END, or the B, I, F or W that needs it), in
-// the order of the worker's program. Slots begin on 64-byte boundaries.
+// the order of the worker's program; parameters, gradients and optimizer state once, always. Slots
+// begin on 64-byte boundaries.
 //
-// [worker of one replica]. Errors: FailedPrecondition for a group of another kind than activations,
+// [worker of one replica]. Errors: FailedPrecondition for a group of weight versions,
 // InvalidArgument for an action whose group the plan does not have or does not swap.
 absl::StatusOr<std::vector<WorkerParking>> LayOutParking(const MemoryPlan& plan,
                                                          const Schedule& schedule);

@@ -48,6 +48,8 @@ absl::Status NotAsPlanned(const ParkedGroup& group, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(ToString(group), ": ", what));
 }
 
+bool KeepsSlot(const ParkedGroup& group) { return group.microbatch == kNoMicrobatch; }
+
 }  // namespace
 
 std::string ToString(const ParkedGroup& group) {
@@ -121,6 +123,16 @@ void SwapEngine::CountOut(const ParkingSlot& slot, size_t bytes) {
   }
 }
 
+const ParkingSlot* SwapEngine::TakeSlot(const ParkedGroup& group) {
+  const Residence* const known = Find(group);
+  if (known != nullptr && known->slot != nullptr) return known->slot;
+  std::vector<const ParkingSlot*>& free = free_slots_.at({group.stage, group.group});
+  if (free.empty()) return nullptr;
+  const ParkingSlot* const slot = free.back();
+  free.pop_back();
+  return slot;
+}
+
 absl::Status SwapEngine::StartOut(const ParkedGroup& group,
                                   std::vector<absl::Span<const std::byte>> tensors) {
   const auto free = free_slots_.find({group.stage, group.group});
@@ -137,14 +149,14 @@ absl::Status SwapEngine::StartOut(const ParkedGroup& group,
     return NotAsPlanned(group, absl::StrCat(tensors.size(), " tensors of ", bytes,
                                             " bytes shall leave, planned are ", room.value));
   }
-  if (free->second.empty()) {
+  const ParkingSlot* const slot = TakeSlot(group);
+  if (slot == nullptr) {
     return absl::FailedPreconditionError(absl::StrCat(
         ToString(group), " cannot leave: no slot is free; the plan has the group away ",
         slots.size(), " times at once"));
   }
   Residence& residence = residences_[group];
-  residence.slot = free->second.back();
-  free->second.pop_back();
+  residence.slot = slot;
   residence.sizes.clear();
   residence.checksums.clear();
   for (const absl::Span<const std::byte> tensor : tensors) {
@@ -237,9 +249,21 @@ absl::Status SwapEngine::WaitIn(const ParkedGroup& group) {
 
 absl::Status SwapEngine::FinishIn(const ParkedGroup& group, Residence& residence) {
   SIPHON_RETURN_IF_ERROR(CheckBack(group, residence));
+  residence.where = Where::kBack;
+  if (KeepsSlot(group)) return absl::OkStatus();
   free_slots_.at({group.stage, group.group}).push_back(residence.slot);
   residence.slot = nullptr;
-  residence.where = Where::kBack;
+  return absl::OkStatus();
+}
+
+absl::Status SwapEngine::Drop(const ParkedGroup& group) {
+  Residence* const residence = Find(group);
+  const Where where = residence == nullptr ? Where::kBack : residence->where;
+  if (where != Where::kBack) return OutOfOrder(group, "be dropped", TextOf(where));
+  if (residence == nullptr || residence->slot == nullptr) {
+    return OutOfOrder(group, "be dropped", "nowhere else");
+  }
+  residence->where = Where::kAway;
   return absl::OkStatus();
 }
 
@@ -263,11 +287,17 @@ std::map<Placement, Bytes> SwapEngine::TakeBytesOut() { return std::exchange(byt
 
 absl::Status SwapEngine::CheckNothingAway() const {
   if (check_ == SwapCheck::kOff) return absl::OkStatus();
-  const std::string left = Table();
-  if (!left.empty()) return absl::InternalError(absl::StrCat("still away:\n", left));
+  std::map<WorkerParking::GroupPlace, size_t> kept;  // slots
+  for (const auto& [group, residence] : residences_) {
+    if (KeepsSlot(group)) {
+      kept[{group.stage, group.group}] = residence.slot == nullptr ? 0 : 1;
+    } else if (residence.where != Where::kBack) {
+      return absl::InternalError(absl::StrCat("still away:\n", Table()));
+    }
+  }
   for (const auto& [group, slots] : parking_.slots) {
     const size_t free = free_slots_.at(group).size();
-    if (free == slots.size()) continue;
+    if (free + kept[group] == slots.size()) continue;
     return absl::InternalError(absl::StrCat("stage ", group.first.value, ", group ",
                                             group.second.value, ": nothing is away, but ", free,
                                             " of ", slots.size(), " slots are free"));

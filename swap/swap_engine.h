@@ -20,7 +20,8 @@
 
 namespace siphon {
 
-// The tensors of a group, of one microbatch (kNoMicrobatch where the group belongs to none).
+// The tensors of a group, of one microbatch (kNoMicrobatch where the group belongs to none: it is
+// there once, and keeps its slot).
 struct ParkedGroup {
   StageId stage;
   GroupId group;
@@ -78,12 +79,17 @@ class SwapEngine {
   // it returns nothing touches tensors or parking any more. What was given up is lost.
   void Abort();
 
+  // Of a group without microbatch that is back and has not changed since: away again without a
+  // copy, for the slot still has what left. Its memory may be freed.
+  absl::Status Drop(const ParkedGroup& group);
+
   // Whether anything of the group is out or on its way.
   bool IsAway(const ParkedGroup& group) const;
 
   // What went out since the last call, by tier.
   std::map<Placement, Bytes> TakeBytesOut();
-  // Internal, naming what is left, when something is away; always OK with SwapCheck::kOff.
+  // Internal, naming what is left, when something of a microbatch is away; always OK with
+  // SwapCheck::kOff.
   absl::Status CheckNothingAway() const;
   // The residence table, a line a group: where it is, its tensors, bytes and pieces.
   std::string Table() const;
@@ -98,7 +104,7 @@ class SwapEngine {
   struct Residence {
     Where where = Where::kBack;
     CopyEvent event;
-    const ParkingSlot* slot = nullptr;        // while it is not back
+    const ParkingSlot* slot = nullptr;        // while it is not back; without microbatch always
     std::vector<size_t> sizes;                // of the tensors
     std::vector<uint64_t> checksums;          // of the tensors, with kFull
     std::vector<absl::Span<std::byte>> back;  // while they come back
@@ -109,6 +115,8 @@ class SwapEngine {
   // Those whose copy out, or in, may be asked for.
   absl::StatusOr<Residence*> Leaving(const ParkedGroup& group);
   absl::StatusOr<Residence*> ComingBack(const ParkedGroup& group);
+  // Takes one for a group that leaves. Null: none is free.
+  const ParkingSlot* TakeSlot(const ParkedGroup& group);
   std::vector<SlotMemory> MemoryOf(const ParkingSlot& slot) const;
   void CountOut(const ParkingSlot& slot, size_t bytes);
   absl::Status CheckBack(const ParkedGroup& group, const Residence& residence) const;

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/synthetic/booked_block.h"
 #include "pipeline/stage_order.h"
+#include "pipeline/synthetic/booked_block.h"
 #include "pipeline/synthetic/synthetic_activations.h"
 #include "pipeline/synthetic/synthetic_boundaries.h"
 #include "pipeline/synthetic/synthetic_keys.h"
@@ -52,6 +52,8 @@ class SyntheticStage final : public StageCompute {
   absl::Status AddSharedGradients() override { return order_.CheckGradientsComplete(); }
   absl::StatusOr<std::vector<float>> GradientNorms() override;
   absl::Status Step(const UpdateSettings& settings) override;
+  absl::Status StepLayers(const UpdateSettings& settings, StageRange layers) override;
+  StateMemory& state_memory() override { return state_; }
   std::vector<StateTensor> State() override { return state_.State(); }
   int LiveMicrobatches() const override { return order_.LiveMicrobatches(); }
 
@@ -66,6 +68,11 @@ class SyntheticStage final : public StageCompute {
   }
   absl::StatusOr<BookedBlock> Workspace(Bytes bytes) {
     return BookedBlock::Take(worker_.ledger, bytes, MemoryKind::kWorkspace);
+  }
+  // Around a layer of a pass.
+  absl::Status Enter(int layer, bool gradients, PacedWork& work);
+  absl::Status Leave(int layer) {
+    return watch_ == nullptr ? absl::OkStatus() : watch_->Leave(layer);
   }
   absl::Status ToInput(MicrobatchId microbatch, Half half);
   absl::Status LayerToInput(int layer, MicrobatchId microbatch, Half half, PacedWork& work);
@@ -94,7 +101,7 @@ absl::Status SyntheticStage::BeginStep(const StepInputs& inputs) {
   for (int microbatch = 0; microbatch < microbatches; ++microbatch) {
     kept_.emplace_back(&sizes_, worker_.ledger, step_, MicrobatchId(microbatch));
   }
-  if (order_.IsTraining()) state_.ClearGradients();
+  if (order_.IsTraining()) state_.BeginStep();
   return absl::OkStatus();
 }
 
@@ -122,19 +129,28 @@ absl::Status SyntheticStage::Forward(MicrobatchId microbatch) {
   if (!position_.first) SIPHON_RETURN_IF_ERROR(boundaries_.Check(Boundary::kInput, microbatch));
   SIPHON_ASSIGN_OR_RETURN(const BookedBlock workspace, Workspace(cost_.forward_workspace));
   for (int layer = sizes_.stage.begin; layer < sizes_.stage.end; ++layer) {
+    SIPHON_RETURN_IF_ERROR(Enter(layer, /*gradients=*/false, work));
     if (order_.IsTraining()) SIPHON_RETURN_IF_ERROR(Kept(microbatch).Save(layer));
     if (layer + 1 == sizes_.stage.end && !position_.last) {
       SIPHON_RETURN_IF_ERROR(boundaries_.Fill(Boundary::kOutput, microbatch));
     }
     work.Take(CostOf(layer).forward);
-    if (!order_.IsTraining() || watch_ == nullptr) continue;
-    if (const auto done = Kept(microbatch).FindCollected(layer); done.has_value()) {
-      SIPHON_RETURN_IF_ERROR(watch_->Saved(microbatch, *done));
+    if (order_.IsTraining() && watch_ != nullptr) {
+      const auto done = Kept(microbatch).FindCollected(layer);
+      if (done.has_value()) SIPHON_RETURN_IF_ERROR(watch_->Saved(microbatch, *done));
     }
+    SIPHON_RETURN_IF_ERROR(Leave(layer));
   }
   if (!position_.first) boundaries_.Free(Boundary::kInput, microbatch);
   order_.DidForward(microbatch);
   return absl::OkStatus();
+}
+
+absl::Status SyntheticStage::Enter(int layer, bool gradients, PacedWork& work) {
+  if (watch_ != nullptr) {
+    SIPHON_RETURN_IF_ERROR(work.Interrupt([&] { return watch_->Enter(layer); }));
+  }
+  return state_.CheckThere(layer, gradients);
 }
 
 absl::Status SyntheticStage::Drop(MicrobatchId microbatch, StageRange layers) {
@@ -174,7 +190,10 @@ absl::Status SyntheticStage::ComputeAgain(MicrobatchId microbatch, StageRange la
                                           Bytes workspace, PacedWork& work) {
   SIPHON_ASSIGN_OR_RETURN(const BookedBlock taken, Workspace(workspace));
   SIPHON_RETURN_IF_ERROR(Kept(microbatch).SaveAgain(layers));
-  for (int layer = layers.begin; layer < layers.end; ++layer) work.Take(CostOf(layer).forward);
+  for (int layer = layers.begin; layer < layers.end; ++layer) {
+    SIPHON_RETURN_IF_ERROR(state_.CheckThere(layer, /*gradients=*/false));
+    work.Take(CostOf(layer).forward);
+  }
   return absl::OkStatus();
 }
 
@@ -200,7 +219,9 @@ absl::Status SyntheticStage::ToInput(MicrobatchId microbatch, Half half) {
   }
   SIPHON_ASSIGN_OR_RETURN(const BookedBlock workspace, Workspace(cost_.backward_workspace));
   for (int layer = sizes_.stage.end - 1; layer >= sizes_.stage.begin; --layer) {
+    SIPHON_RETURN_IF_ERROR(Enter(layer, half == Half::kBoth, work));
     SIPHON_RETURN_IF_ERROR(LayerToInput(layer, microbatch, half, work));
+    SIPHON_RETURN_IF_ERROR(Leave(layer));
   }
   if (!position_.last) boundaries_.Free(Boundary::kOutputGradient, microbatch);
   return absl::OkStatus();
@@ -215,7 +236,10 @@ absl::Status SyntheticStage::LayerToInput(int layer, MicrobatchId microbatch, Ha
     work.Resume();
   }
   if (const std::optional<StageRange> dropped = kept.FindDropped(layer); dropped.has_value()) {
-    if (watch_ != nullptr) watch_->BeginRecompute(microbatch, *dropped);
+    if (watch_ != nullptr) {
+      SIPHON_RETURN_IF_ERROR(
+          work.Interrupt([&] { return watch_->BeginRecompute(microbatch, *dropped); }));
+    }
     // The pass holds its own workspace already, which it does not use meanwhile.
     const Bytes more = std::max(cost_.forward_workspace - cost_.backward_workspace, Bytes(0));
     SIPHON_RETURN_IF_ERROR(ComputeAgain(microbatch, *dropped, more, work));
@@ -237,10 +261,12 @@ absl::Status SyntheticStage::BackwardWeight(MicrobatchId microbatch) {
   PacedWork work(worker_.clock);
   SIPHON_ASSIGN_OR_RETURN(const BookedBlock workspace, Workspace(cost_.backward_workspace));
   for (int layer = sizes_.stage.end - 1; layer >= sizes_.stage.begin; --layer) {
+    SIPHON_RETURN_IF_ERROR(Enter(layer, /*gradients=*/true, work));
     SIPHON_RETURN_IF_ERROR(Kept(microbatch).Use(layer));
     work.Take(CostOf(layer).weight_backward);
     Kept(microbatch).Free(layer);
     state_.Accumulate(layer, step_, microbatch);
+    SIPHON_RETURN_IF_ERROR(Leave(layer));
   }
   order_.DidBackwardWeight(microbatch);
   return absl::OkStatus();
@@ -267,9 +293,15 @@ absl::StatusOr<std::vector<float>> SyntheticStage::GradientNorms() {
 }
 
 absl::Status SyntheticStage::Step(const UpdateSettings& settings) {
+  return StepLayers(settings, sizes_.stage);
+}
+
+absl::Status SyntheticStage::StepLayers(const UpdateSettings& settings, StageRange layers) {
   SIPHON_RETURN_IF_ERROR(order_.CheckGradientsComplete());
   PacedWork work(worker_.clock);
-  for (int layer = sizes_.stage.begin; layer < sizes_.stage.end; ++layer) {
+  const int end = std::min(layers.end, sizes_.stage.end);
+  for (int layer = std::max(layers.begin, sizes_.stage.begin); layer < end; ++layer) {
+    if (state_.IsUpdated(layer)) continue;
     SIPHON_RETURN_IF_ERROR(state_.Update(layer, settings));
     work.Take(CostOf(layer).optimizer);
   }
@@ -278,10 +310,9 @@ absl::Status SyntheticStage::Step(const UpdateSettings& settings) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<StageCompute>> MakeSyntheticStage(const ModelProfile& profile,
-                                                                 const StagePartition& partition,
-                                                                 StageId stage,
-                                                                 SyntheticWorker worker) {
+absl::StatusOr<std::unique_ptr<StageCompute>> MakeSyntheticStage(
+    const ModelProfile& profile, const StagePartition& partition, StageId stage,
+    SyntheticWorker worker, const std::vector<StateGroup>& away) {
   if (stage.value < 0 || stage.value >= static_cast<int>(partition.stages.size())) {
     return absl::InvalidArgumentError(absl::StrCat("there is no stage ", stage.value,
                                                    " in a partition of ", partition.stages.size()));
@@ -295,7 +326,7 @@ absl::StatusOr<std::unique_ptr<StageCompute>> MakeSyntheticStage(const ModelProf
   }
   const StagePartition alone{.stages = {range}};
   SIPHON_ASSIGN_OR_RETURN(SyntheticState state,
-                          SyntheticState::Make(profile, range, worker.ledger));
+                          SyntheticState::Make(profile, range, worker.ledger, away));
   SyntheticSizes sizes{
       .profile = &profile, .stage = range, .layers = std::move(LayerCosts(profile, alone)[0])};
   return std::make_unique<SyntheticStage>(std::move(sizes), StageCosts(profile, alone)[0],

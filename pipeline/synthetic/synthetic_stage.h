@@ -2,6 +2,7 @@
 #define SIPHON_PIPELINE_SYNTHETIC_SYNTHETIC_STAGE_H_
 
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "pipeline/stage_compute.h"
@@ -32,15 +33,15 @@ struct SyntheticWorker {
 //
 // Memory: the boundary that is made counts from the begin of the last layer on, what came in until
 // the pass is through; the rest as in SyntheticActivations. Parameters, gradients and optimizer
-// state are there from the first to the last moment of the stage.
+// state are there from the first to the last moment of the stage, unless they are freed.
 //
 // The stage has no parameters that other stages share, and its state cannot be loaded from a
-// checkpoint. `profile` outlives the stage. Errors: InvalidArgument for a stage that the partition
-// or the profile does not have; ResourceExhausted.
-absl::StatusOr<std::unique_ptr<StageCompute>> MakeSyntheticStage(const ModelProfile& profile,
-                                                                 const StagePartition& partition,
-                                                                 StageId stage,
-                                                                 SyntheticWorker worker);
+// checkpoint. The groups of `away` are freed at first (StateMemory). `profile` outlives the stage.
+// Errors: InvalidArgument for a stage that the partition or the profile does not have;
+// ResourceExhausted.
+absl::StatusOr<std::unique_ptr<StageCompute>> MakeSyntheticStage(
+    const ModelProfile& profile, const StagePartition& partition, StageId stage,
+    SyntheticWorker worker, const std::vector<StateGroup>& away = {});
 
 }  // namespace siphon
 

@@ -1,5 +1,6 @@
 #include "pipeline/synthetic/synthetic_state.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -14,62 +15,111 @@
 namespace siphon {
 namespace {
 
-TensorSpec BytesSpec(const BookedBlock& block) {
-  return {.dtype = DType::kUInt8, .shape = {block.size().value}};
+constexpr std::array<GroupKind, 3> kStateKinds = {GroupKind::kParameters, GroupKind::kGradients,
+                                                  GroupKind::kOptimizerState};
+
+size_t IndexOf(GroupKind kind) {
+  const auto found = std::find(kStateKinds.begin(), kStateKinds.end(), kind);
+  SIPHON_CHECK(found != kStateKinds.end(), "groups of training state are of such a kind");
+  return static_cast<size_t>(found - kStateKinds.begin());
+}
+
+SyntheticContent ContentOf(GroupKind kind) {
+  if (kind == GroupKind::kParameters) return SyntheticContent::kParameters;
+  return kind == GroupKind::kGradients ? SyntheticContent::kGradients
+                                       : SyntheticContent::kOptimizerState;
+}
+
+absl::string_view NameOf(GroupKind kind) {
+  return kind == GroupKind::kOptimizerState ? "optimizer state" : GroupKindName(kind);
+}
+
+MemoryKind MemoryKindOf(GroupKind kind) {
+  if (kind == GroupKind::kParameters) return MemoryKind::kParameters;
+  return kind == GroupKind::kGradients ? MemoryKind::kGradients : MemoryKind::kOptimizer;
+}
+
+uint64_t KeyOf(GroupKind kind, uint64_t history) {
+  return KeyedHash(RandomPurpose::kSyntheticData,
+                   {static_cast<uint64_t>(ContentOf(kind)), history});
+}
+
+bool IsIn(const std::vector<StateGroup>& groups, GroupKind kind, int layer) {
+  return std::any_of(groups.begin(), groups.end(), [&](const StateGroup& group) {
+    return group.kind == kind && group.layers.begin <= layer && layer < group.layers.end;
+  });
 }
 
 }  // namespace
 
 absl::StatusOr<SyntheticState> SyntheticState::Make(const ModelProfile& profile,
-                                                    const StageRange& stage, MemoryLedger* ledger) {
-  SyntheticState state(&profile, stage);
+                                                    const StageRange& stage, MemoryLedger* ledger,
+                                                    const std::vector<StateGroup>& away) {
+  SyntheticState state(&profile, stage, ledger);
   for (int layer = stage.begin; layer < stage.end; ++layer) {
-    const LayerProfile& sizes = profile.layers[layer];
-    LayerState& made = state.layers_.emplace_back();
-    made.history = SyntheticKey(SyntheticContent::kParameters, {.layer = layer});
-    const std::array<std::pair<BookedBlock*, std::pair<Bytes, MemoryKind>>, 3> blocks = {
-        {{&made.parameters, {sizes.parameters, MemoryKind::kParameters}},
-         {&made.gradients, {sizes.gradients, MemoryKind::kGradients}},
-         {&made.optimizer_state, {sizes.optimizer_state, MemoryKind::kOptimizer}}}};
-    for (const auto& [block, asked] : blocks) {
-      absl::StatusOr<BookedBlock> taken = BookedBlock::Take(ledger, asked.first, asked.second);
-      if (!taken.ok()) return Annotate(taken.status(), absl::StrCat("layer ", sizes.name));
-      *block = *std::move(taken);
+    state.layers_.emplace_back().history =
+        SyntheticKey(SyntheticContent::kParameters, {.layer = layer});
+    for (const GroupKind kind : kStateKinds) {
+      if (IsIn(away, kind, layer)) continue;
+      SIPHON_RETURN_IF_ERROR(state.Take(layer, kind));
+      state.Fill(layer, kind);
     }
-    state.Fill(made);
   }
   return state;
 }
 
-uint64_t SyntheticState::KeyOf(SyntheticContent content, const LayerState& state) {
-  return KeyedHash(RandomPurpose::kSyntheticData, {static_cast<uint64_t>(content), state.history});
+Bytes SyntheticState::SizeOf(int layer, GroupKind kind) const {
+  const LayerProfile& sizes = profile_->layers[layer];
+  if (kind == GroupKind::kParameters) return sizes.parameters;
+  return kind == GroupKind::kGradients ? sizes.gradients : sizes.optimizer_state;
 }
 
-void SyntheticState::Fill(LayerState& state) {
-  FillKeyed(state.parameters.bytes(), KeyOf(SyntheticContent::kParameters, state));
-  FillKeyed(state.gradients.bytes(), KeyOf(SyntheticContent::kGradients, state));
-  FillKeyed(state.optimizer_state.bytes(), KeyOf(SyntheticContent::kOptimizerState, state));
+BookedBlock& SyntheticState::BlockOf(int layer, GroupKind kind) {
+  return At(layer).blocks[IndexOf(kind)];
 }
 
-absl::Status SyntheticState::Check(int layer, const LayerState& state) const {
-  const std::pair<const BookedBlock*, SyntheticContent> blocks[] = {
-      {&state.parameters, SyntheticContent::kParameters},
-      {&state.gradients, SyntheticContent::kGradients},
-      {&state.optimizer_state, SyntheticContent::kOptimizerState}};
-  constexpr absl::string_view kNames[] = {"parameters", "gradients", "optimizer state"};
-  for (size_t index = 0; index < std::size(blocks); ++index) {
-    const auto& [block, content] = blocks[index];
-    const std::optional<size_t> differs = FirstDifference(block->bytes(), KeyOf(content, state));
-    if (!differs.has_value()) continue;
-    return absl::DataLossError(
-        absl::StrCat(kNames[index], " of layer ", profile_->layers[layer].name, ": byte ", *differs,
-                     " of ", block->size().value, " is not what it was left as"));
+absl::Status SyntheticState::Take(int layer, GroupKind kind) {
+  absl::StatusOr<BookedBlock> taken =
+      BookedBlock::Take(ledger_, SizeOf(layer, kind), MemoryKindOf(kind));
+  if (!taken.ok()) {
+    return Annotate(taken.status(), absl::StrCat("layer ", profile_->layers[layer].name));
   }
+  BlockOf(layer, kind) = *std::move(taken);
   return absl::OkStatus();
 }
 
-void SyntheticState::ClearGradients() {
-  for (LayerState& state : layers_) state.gradient = 0;
+void SyntheticState::Fill(int layer, GroupKind kind) {
+  FillKeyed(BlockOf(layer, kind).bytes(), KeyOf(kind, At(layer).history));
+}
+
+absl::Status SyntheticState::CheckThere(int layer, GroupKind kind) const {
+  const LayerState& state = layers_[static_cast<size_t>(layer - stage_.begin)];
+  if (state.blocks[IndexOf(kind)].size() == SizeOf(layer, kind)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the ", NameOf(kind), " of layer ", profile_->layers[layer].name, ": needed while away"));
+}
+
+absl::Status SyntheticState::CheckThere(int layer, bool gradients) const {
+  SIPHON_RETURN_IF_ERROR(CheckThere(layer, GroupKind::kParameters));
+  return gradients ? CheckThere(layer, GroupKind::kGradients) : absl::OkStatus();
+}
+
+absl::Status SyntheticState::CheckBytes(int layer, GroupKind kind) const {
+  SIPHON_RETURN_IF_ERROR(CheckThere(layer, kind));
+  const LayerState& state = layers_[static_cast<size_t>(layer - stage_.begin)];
+  const BookedBlock& block = state.blocks[IndexOf(kind)];
+  const std::optional<size_t> differs = FirstDifference(block.bytes(), KeyOf(kind, state.history));
+  if (!differs.has_value()) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(NameOf(kind), " of layer ", profile_->layers[layer].name,
+                                          ": byte ", *differs, " of ", block.size().value,
+                                          " is not what it was left as"));
+}
+
+void SyntheticState::BeginStep() {
+  for (LayerState& state : layers_) {
+    state.gradient = 0;
+    state.updated = false;
+  }
 }
 
 void SyntheticState::Accumulate(int layer, int64_t step, MicrobatchId microbatch) {
@@ -85,31 +135,62 @@ std::vector<float> SyntheticState::GradientNorms() const {
 }
 
 absl::Status SyntheticState::Update(int layer, const UpdateSettings& settings) {
+  for (const GroupKind kind : kStateKinds) SIPHON_RETURN_IF_ERROR(CheckBytes(layer, kind));
   LayerState& state = At(layer);
-  SIPHON_RETURN_IF_ERROR(Check(layer, state));
   state.history = KeyedHash(RandomPurpose::kSyntheticData,
                             {state.history, state.gradient, static_cast<uint64_t>(settings.update),
                              std::bit_cast<uint64_t>(settings.learning_rate),
                              std::bit_cast<uint32_t>(settings.gradient_scale)});
   state.gradient = 0;
-  Fill(state);
+  state.updated = true;
+  for (const GroupKind kind : kStateKinds) Fill(layer, kind);
   return absl::OkStatus();
 }
 
 std::vector<StateTensor> SyntheticState::State() {
   std::vector<StateTensor> tensors;
   for (int layer = stage_.begin; layer < stage_.end; ++layer) {
-    LayerState& state = At(layer);
-    tensors.push_back({.name = profile_->layers[layer].name,
-                       .kind = StateTensor::Kind::kParameter,
-                       .spec = BytesSpec(state.parameters),
-                       .bytes = state.parameters.bytes()});
-    tensors.push_back({.name = profile_->layers[layer].name,
-                       .kind = StateTensor::Kind::kFirstMoment,
-                       .spec = BytesSpec(state.optimizer_state),
-                       .bytes = state.optimizer_state.bytes()});
+    const auto add = [&](StateTensor::Kind kind, GroupKind group) {
+      tensors.push_back({.name = profile_->layers[layer].name,
+                         .kind = kind,
+                         .layer = layer,
+                         .spec = {.dtype = DType::kUInt8, .shape = {SizeOf(layer, group).value}},
+                         .bytes = BlockOf(layer, group).bytes()});
+    };
+    add(StateTensor::Kind::kParameter, GroupKind::kParameters);
+    add(StateTensor::Kind::kFirstMoment, GroupKind::kOptimizerState);
   }
   return tensors;
+}
+
+absl::StatusOr<TensorSpans> SyntheticState::Tensors(const StateGroup& group) {
+  TensorSpans spans;
+  for (int layer = group.layers.begin; layer < group.layers.end; ++layer) {
+    spans.push_back(BlockOf(layer, group.kind).bytes());
+  }
+  return spans;
+}
+
+absl::Status SyntheticState::Free(const StateGroup& group) {
+  for (int layer = group.layers.begin; layer < group.layers.end; ++layer) {
+    BlockOf(layer, group.kind) = BookedBlock();
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TensorSpans> SyntheticState::Refill(const StateGroup& group) {
+  for (int layer = group.layers.begin; layer < group.layers.end; ++layer) {
+    if (!CheckThere(layer, group.kind).ok()) SIPHON_RETURN_IF_ERROR(Take(layer, group.kind));
+  }
+  return Tensors(group);
+}
+
+absl::Status SyntheticState::Initialise(const StateGroup& group) {
+  for (int layer = group.layers.begin; layer < group.layers.end; ++layer) {
+    SIPHON_RETURN_IF_ERROR(CheckThere(layer, group.kind));
+    Fill(layer, group.kind);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace siphon

@@ -1,6 +1,7 @@
 #ifndef SIPHON_PIPELINE_SYNTHETIC_SYNTHETIC_STATE_H_
 #define SIPHON_PIPELINE_SYNTHETIC_SYNTHETIC_STATE_H_
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -20,43 +21,57 @@ namespace siphon {
 // whatever order, and the settings of each update.
 //
 // Thread-safety: one thread.
-class SyntheticState {
+class SyntheticState final : public StateMemory {
  public:
-  // The profile and the ledger outlive it. Errors: ResourceExhausted.
+  // The profile and the ledger outlive it. The groups of `away` are freed. Errors:
+  // ResourceExhausted.
   static absl::StatusOr<SyntheticState> Make(const ModelProfile& profile, const StageRange& stage,
-                                             MemoryLedger* ledger);
+                                             MemoryLedger* ledger,
+                                             const std::vector<StateGroup>& away);
 
-  // No gradients yet.
-  void ClearGradients();
+  // A step begins: no gradients yet, nothing is updated.
+  void BeginStep();
+  bool IsUpdated(int layer) { return At(layer).updated; }
   // The microbatch's weight gradients of the layer (of the model).
   void Accumulate(int layer, int64_t step, MicrobatchId microbatch);
   // One number a layer, which stands for the norm of its gradient.
   std::vector<float> GradientNorms() const;
 
+  // That a pass finds the layer's parameters, and its gradients where it adds to them. Errors:
+  // FailedPrecondition, naming what is away.
+  absl::Status CheckThere(int layer, bool gradients) const;
   // Errors: DataLoss when the layer's bytes are not what they were left as.
   absl::Status Update(int layer, const UpdateSettings& settings);
   // Live views, layer by layer: parameters, then the optimizer's state as the first moment, each
   // named by its layer. (What is written into them is not understood.)
   std::vector<StateTensor> State();
 
+  absl::StatusOr<TensorSpans> Tensors(const StateGroup& group) override;
+  absl::Status Free(const StateGroup& group) override;
+  absl::StatusOr<TensorSpans> Refill(const StateGroup& group) override;
+  absl::Status Initialise(const StateGroup& group) override;
+
  private:
   struct LayerState {
-    BookedBlock parameters;
-    BookedBlock gradients;
-    BookedBlock optimizer_state;
-    uint64_t history = 0;   // of all updates
-    uint64_t gradient = 0;  // sum over the microbatches so far, wrapping around
+    std::array<BookedBlock, 3> blocks;  // in the order of kStateKinds
+    uint64_t history = 0;               // of all updates
+    bool updated = false;               // in this step
+    uint64_t gradient = 0;              // sum over the microbatches so far, wrapping around
   };
 
-  SyntheticState(const ModelProfile* profile, const StageRange& stage)
-      : profile_(profile), stage_(stage) {}
+  SyntheticState(const ModelProfile* profile, const StageRange& stage, MemoryLedger* ledger)
+      : profile_(profile), stage_(stage), ledger_(ledger) {}
   LayerState& At(int layer) { return layers_[static_cast<size_t>(layer - stage_.begin)]; }
-  static uint64_t KeyOf(SyntheticContent content, const LayerState& state);
-  void Fill(LayerState& state);
-  absl::Status Check(int layer, const LayerState& state) const;
+  Bytes SizeOf(int layer, GroupKind kind) const;
+  BookedBlock& BlockOf(int layer, GroupKind kind);
+  absl::Status Take(int layer, GroupKind kind);
+  void Fill(int layer, GroupKind kind);
+  absl::Status CheckThere(int layer, GroupKind kind) const;
+  absl::Status CheckBytes(int layer, GroupKind kind) const;
 
   const ModelProfile* profile_;
   StageRange stage_;
+  MemoryLedger* ledger_;
   std::vector<LayerState> layers_;  // [layer of the stage]
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "pipeline/torch/storage_memory.h"
 #include "pipeline/torch/tensor_bytes.h"
 #include "planner/status.h"
 #include "swap/memory_ledger.h"
@@ -51,7 +52,7 @@ class SavedView final : public HeldTensor {
 
 absl::Span<std::byte> SpanOf(const SavedMemory& memory) {
   if (memory.views == 0) return {};
-  return {static_cast<std::byte*>(memory.storage.mutable_data()), memory.storage.nbytes()};
+  return BytesOf(memory.storage);
 }
 
 // Only graphs hold it, and the books.
@@ -216,7 +217,7 @@ void CollectedLayers::RetryFree() {
         group->wants_free = true;
         continue;
       }
-      each->storage.set_data_ptr_noswap(at::DataPtr(nullptr, at::kCPU));
+      FreeStorage(each->storage);
       each->away = true;
     }
   }
@@ -232,8 +233,7 @@ absl::StatusOr<TensorSpans> CollectedLayers::Refill(StageRange layers) {
       spans.emplace_back();
       continue;
     }
-    each->storage.set_data_ptr_noswap(
-        c10::GetAllocator(at::kCPU)->allocate(each->storage.nbytes()));
+    RefillStorage(each->storage);
     each->away = false;
     spans.push_back(SpanOf(*each));
   }

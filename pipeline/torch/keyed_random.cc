@@ -23,17 +23,25 @@ at::Tensor KeyedDropoutMask(uint64_t seed, int64_t step, int microbatch, int lay
   return at::empty(shape, at::kFloat).bernoulli_(kept, GeneratorOf(key)).div_(kept);
 }
 
-at::Tensor InitialParameter(const ParameterSpec& spec, uint64_t seed) {
+void FillInitialParameter(const ParameterSpec& spec, uint64_t seed, const at::Tensor& tensor) {
   switch (spec.initializer) {
     case Initializer::kZeros:
-      return at::zeros(spec.shape, at::kFloat);
+      tensor.zero_();
+      return;
     case Initializer::kOnes:
-      return at::ones(spec.shape, at::kFloat);
+      tensor.fill_(1.0);
+      return;
     case Initializer::kNormal:
       break;
   }
   const uint64_t key = KeyedHash(RandomPurpose::kInitialWeight, seed, spec.name);
-  return at::empty(spec.shape, at::kFloat).normal_(0.0, spec.standard_deviation, GeneratorOf(key));
+  tensor.normal_(0.0, spec.standard_deviation, GeneratorOf(key));
+}
+
+at::Tensor InitialParameter(const ParameterSpec& spec, uint64_t seed) {
+  at::Tensor tensor = at::empty(spec.shape, at::kFloat);
+  FillInitialParameter(spec, seed, tensor);
+  return tensor;
 }
 
 }  // namespace siphon

@@ -16,7 +16,10 @@ namespace siphon {
 at::Tensor KeyedDropoutMask(uint64_t seed, int64_t step, int microbatch, int layer, int draw,
                             at::IntArrayRef shape, double probability);
 
-// The initial value of a parameter, float32, keyed by (seed, spec.name).
+// Writes the initial value of a parameter into `tensor` (float32, contiguous, of the parameter's
+// shape), keyed by (seed, spec.name).
+void FillInitialParameter(const ParameterSpec& spec, uint64_t seed, const at::Tensor& tensor);
+// The same in memory of its own.
 at::Tensor InitialParameter(const ParameterSpec& spec, uint64_t seed);
 
 }  // namespace siphon

@@ -54,6 +54,7 @@ absl::StatusOr<std::vector<at::Tensor>> MicrobatchPasses::ForwardLayer(
 absl::StatusOr<std::vector<at::Tensor>> MicrobatchPasses::Forward(
     std::vector<at::Tensor> activations, PassWatch* watch) {
   for (int layer = layers_->begin(); layer < layers_->end(); ++layer) {
+    SIPHON_RETURN_IF_ERROR(Enter(layer, watch, /*gradients=*/false));
     {
       std::optional<DiscardSavedTensors> discard;
       std::optional<CollectSavedTensors> collect;
@@ -68,6 +69,7 @@ absl::StatusOr<std::vector<at::Tensor>> MicrobatchPasses::Forward(
          collected_.Complete(layer, activations, layer + 1 == layers_->end())) {
       if (watch != nullptr) SIPHON_RETURN_IF_ERROR(watch->Saved(microbatch_, done));
     }
+    SIPHON_RETURN_IF_ERROR(Leave(layer, watch));
   }
   return activations;
 }
@@ -81,9 +83,21 @@ absl::Status MicrobatchPasses::Recompute(StageRange layers) {
   }
   std::vector<at::Tensor> activations = std::move(dropped->input);
   for (int layer = layers.begin; layer < layers.end; ++layer) {
+    SIPHON_RETURN_IF_ERROR(Annotate(parameters_->CheckParameters(layer), LayerPlace(layer)));
     SIPHON_ASSIGN_OR_RETURN(activations, ForwardLayer(layer, std::move(activations)));
   }
   return absl::OkStatus();
+}
+
+absl::Status MicrobatchPasses::Enter(int layer, PassWatch* watch, bool gradients) const {
+  if (watch != nullptr) SIPHON_RETURN_IF_ERROR(watch->Enter(layer));
+  SIPHON_RETURN_IF_ERROR(Annotate(parameters_->CheckParameters(layer), LayerPlace(layer)));
+  if (!gradients) return absl::OkStatus();
+  return Annotate(parameters_->CheckGradients(layer), LayerPlace(layer));
+}
+
+absl::Status MicrobatchPasses::Leave(int layer, PassWatch* watch) {
+  return watch == nullptr ? absl::OkStatus() : watch->Leave(layer);
 }
 
 absl::Status MicrobatchPasses::Provide(int layer, PassWatch* watch) {
@@ -94,7 +108,7 @@ absl::Status MicrobatchPasses::Provide(int layer, PassWatch* watch) {
   const DroppedLayers* dropped = kept_.FindDropped(layer);
   if (dropped == nullptr) return absl::OkStatus();
   const StageRange layers = dropped->layers;
-  if (watch != nullptr) watch->BeginRecompute(microbatch_, layers);
+  if (watch != nullptr) SIPHON_RETURN_IF_ERROR(watch->BeginRecompute(microbatch_, layers));
   SIPHON_RETURN_IF_ERROR(Recompute(layers));
   if (watch != nullptr) watch->EndRecompute();
   return absl::OkStatus();
@@ -103,6 +117,7 @@ absl::Status MicrobatchPasses::Provide(int layer, PassWatch* watch) {
 absl::StatusOr<std::vector<at::Tensor>> MicrobatchPasses::Backward(
     std::vector<at::Tensor> gradients, Half half, PassWatch* watch) {
   for (int layer = layers_->end() - 1; layer >= layers_->begin(); --layer) {
+    SIPHON_RETURN_IF_ERROR(Enter(layer, watch, half == Half::kBoth));
     SIPHON_RETURN_IF_ERROR(Provide(layer, watch));
     SIPHON_RETURN_IF_ERROR(AtLayer(layer, [&] {
       if (layers_->IsModelEnd(layer)) gradients = {at::ones({}, at::kFloat)};
@@ -117,16 +132,19 @@ absl::StatusOr<std::vector<at::Tensor>> MicrobatchPasses::Backward(
         parameters_->Accumulate(layer, found.parameters);
       }
     }));
+    SIPHON_RETURN_IF_ERROR(Leave(layer, watch));
   }
   return gradients;
 }
 
-absl::Status MicrobatchPasses::BackwardWeight() {
+absl::Status MicrobatchPasses::BackwardWeight(PassWatch* watch) {
   for (int layer = layers_->end() - 1; layer >= layers_->begin(); --layer) {
+    SIPHON_RETURN_IF_ERROR(Enter(layer, watch, /*gradients=*/true));
     SIPHON_RETURN_IF_ERROR(AtLayer(layer, [&] {
       LayerGraph::WeightHalf& half = weight_halves_[layers_->end() - 1 - layer];
       parameters_->Accumulate(layer, std::move(half).Compute());
     }));
+    SIPHON_RETURN_IF_ERROR(Leave(layer, watch));
   }
   weight_halves_.clear();
   return absl::OkStatus();

@@ -44,10 +44,13 @@ class MicrobatchPasses {
   // sums, or keeps what they take for BackwardWeight.
   absl::StatusOr<std::vector<at::Tensor>> Backward(std::vector<at::Tensor> gradients, Half half,
                                                    PassWatch* watch);
-  absl::Status BackwardWeight();
+  absl::Status BackwardWeight(PassWatch* watch);
 
  private:
   absl::StatusOr<std::vector<at::Tensor>> ForwardLayer(int layer, std::vector<at::Tensor> inputs);
+  // Around a layer of a pass; what the pass needs of its parameters is there in between.
+  absl::Status Enter(int layer, PassWatch* watch, bool gradients) const;
+  static absl::Status Leave(int layer, PassWatch* watch);
   // What the backward of this layer takes is there after this.
   absl::Status Provide(int layer, PassWatch* watch);
   // Calls `fn` inside CallTorch.

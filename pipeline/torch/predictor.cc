@@ -36,8 +36,10 @@ absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Make(const Model& model) {
 std::vector<StateTensor> Predictor::State() {
   std::vector<StateTensor> state;
   for (const Named& parameter : parameters_) {
-    state.push_back({parameter.name, StateTensor::Kind::kParameter, /*owned=*/true, parameter.spec,
-                     BytesOf(parameter.value)});
+    state.push_back({.name = parameter.name,
+                     .kind = StateTensor::Kind::kParameter,
+                     .spec = parameter.spec,
+                     .bytes = BytesOf(parameter.value)});
   }
   return state;
 }

@@ -3,17 +3,54 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/torch/keyed_random.h"
+#include "pipeline/torch/call_torch.h"
+#include "pipeline/torch/storage_memory.h"
 #include "pipeline/torch/tensor_bytes.h"
 #include "planner/status.h"
 #include "swap/memory_ledger.h"
 
 namespace siphon {
 
+namespace {
+
+constexpr GroupKind kStateKinds[] = {GroupKind::kParameters, GroupKind::kGradients,
+                                     GroupKind::kOptimizerState};
+
+MemoryKind MemoryKindOf(GroupKind kind) {
+  if (kind == GroupKind::kParameters) return MemoryKind::kParameters;
+  return kind == GroupKind::kGradients ? MemoryKind::kGradients : MemoryKind::kOptimizer;
+}
+
+// What is away from the begin on has no memory, the rest starts as it should.
+void PrepareMemory(const std::vector<StateGroup>& away, uint64_t seed, HeldParameter& held) {
+  for (const GroupKind kind : kStateKinds) {
+    bool is_away = false;
+    for (const StateGroup& group : away) {
+      if (group.kind != kind) continue;
+      for (const at::Tensor& tensor : TensorsIn(group, held)) {
+        FreeStorage(tensor.storage());
+        is_away = true;
+      }
+    }
+    if (!is_away && kind != GroupKind::kGradients) Initialise(kind, seed, held);
+  }
+}
+
+float NormOf(const at::Tensor& gradient) { return at::linalg_vector_norm(gradient).item<float>(); }
+
+absl::Status CheckMemory(const at::Tensor& tensor, absl::string_view what,
+                         absl::string_view parameter) {
+  if (!IsFreed(tensor.storage())) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the ", what, " of ", parameter, " is needed while it is away"));
+}
+
+}  // namespace
+
 StageParameters::StageParameters(const ModelSpec& model, const StagePartition& partition,
                                  StageId stage, uint64_t seed, const OptimizerTraits* optimizer,
-                                 OptimizerOptions options)
-    : optimizer_(optimizer), options_(std::move(options)) {
+                                 OptimizerOptions options, const std::vector<StateGroup>& away)
+    : optimizer_(optimizer), options_(std::move(options)), seed_(seed) {
   const StageRange range = partition.stages[stage.value];
   first_layer_ = range.begin;
   for (int layer = range.begin; layer < range.end; ++layer) {
@@ -22,8 +59,9 @@ StageParameters::StageParameters(const ModelSpec& model, const StagePartition& p
     use_.emplace_back(count);
   }
   for (const Parameter& parameter : CanonicalParameters(model)) {
-    Held held = MakeHeld(model, parameter, range, seed);
+    HeldParameter held = MakeHeldParameter(model, parameter, range, optimizer_->moments(options_));
     if (!held.value.defined()) continue;  // no use of it here
+    PrepareMemory(away, seed, held);
     for (size_t use = 0; use < held.uses.size(); ++use) {
       if (!held.uses[use].here) continue;
       const ParameterUse place = held.uses[use].place;
@@ -37,77 +75,53 @@ StageParameters::StageParameters(const ModelSpec& model, const StagePartition& p
   update_count_ = at::zeros({}, at::kFloat);
 }
 
-StageParameters::Held StageParameters::MakeHeld(const ModelSpec& model, const Parameter& parameter,
-                                                const StageRange& range, uint64_t seed) {
-  Held held;
-  held.name = parameter.name;
-  held.spec = {DType::kFloat32, parameter.shape};
-  bool any_here = false;
-  for (const ParameterUse& place : parameter.uses) {
-    const bool here = place.layer >= range.begin && place.layer < range.end;
-    any_here |= here;
-    held.shared |= !here;
-    held.uses.push_back({.place = place, .here = here, .gradient = {}});
-  }
-  if (!any_here) return held;
-  held.owned = held.uses[0].here;
-  // The first use's specification says how the parameter starts, so that every copy starts with the
-  // same bits.
-  const ParameterUse first = parameter.uses[0];
-  {
-    const MemoryKindScope kind(MemoryKind::kParameters);
-    held.value = InitialParameter(model.layers[first.layer].parameters[first.index], seed);
-  }
-  {
-    const MemoryKindScope kind(MemoryKind::kGradients);
-    for (Use& use : held.uses) {
-      if (use.here) use.gradient = EmptyTensor(held.spec);
-    }
-  }
-  const MemoryKindScope kind(MemoryKind::kOptimizer);
-  for (int moment = 0; moment < optimizer_->moments(options_); ++moment) {
-    held.moments.push_back(at::zeros(held.spec.shape, at::kFloat));
-  }
-  return held;
-}
-
 const std::vector<at::Tensor>& StageParameters::OfLayer(int layer) const {
   return of_layer_[layer - first_layer_];
 }
 
-StageParameters::Use& StageParameters::UseAt(int layer, int index) {
+HeldParameter::Use& StageParameters::UseAt(int layer, int index) {
   const auto [held, use] = use_[layer - first_layer_][index];
   return held_[held].uses[use];
 }
 
-void StageParameters::ClearGradients() {
-  for (Held& held : held_) {
-    held.total.reset();
-    for (Use& use : held.uses) {
-      use.has_gradient = false;
-      if (!use.here) use.gradient.reset();
-    }
+void StageParameters::BeginStep(int microbatches) {
+  microbatches_ = microbatches;
+  for (HeldParameter& held : held_) {
+    held.stepped = false;
+    held.norm.reset();
+    Forget(held);
+  }
+}
+
+void StageParameters::Forget(HeldParameter& held) {
+  held.total.reset();
+  for (HeldParameter::Use& use : held.uses) {
+    use.microbatches = 0;
+    if (!use.here) use.gradient.reset();
   }
 }
 
 void StageParameters::Accumulate(int layer, const std::vector<at::Tensor>& gradients) {
   for (size_t index = 0; index < gradients.size(); ++index) {
-    Use& use = UseAt(layer, static_cast<int>(index));
-    if (use.has_gradient) {
+    HeldParameter::Use& use = UseAt(layer, static_cast<int>(index));
+    if (use.microbatches > 0) {
       use.gradient.add_(gradients[index]);
     } else {
       use.gradient.copy_(gradients[index]);
-      use.has_gradient = true;
     }
+    ++use.microbatches;
+    HeldParameter& held = held_[use_[layer - first_layer_][index].first];
+    // The gradient may be away when all agree on the norm.
+    if (held.HasOneUse() && use.microbatches == microbatches_) held.norm = NormOf(use.gradient);
   }
 }
 
 std::vector<SharedGradient> StageParameters::SharedGradients() {
   const MemoryKindScope kind(MemoryKind::kGradients);
   std::vector<SharedGradient> gradients;
-  for (Held& held : held_) {
+  for (HeldParameter& held : held_) {
     if (!held.shared) continue;
-    for (Use& use : held.uses) {
+    for (HeldParameter::Use& use : held.uses) {
       if (!use.gradient.defined()) use.gradient = EmptyTensor(held.spec);
       gradients.push_back({held.name, use.place.layer, BytesOf(use.gradient)});
     }
@@ -117,39 +131,40 @@ std::vector<SharedGradient> StageParameters::SharedGradients() {
 
 absl::Status StageParameters::AddSharedGradients() {
   const MemoryKindScope kind(MemoryKind::kGradients);
-  for (Held& held : held_) {
+  for (HeldParameter& held : held_) {
     if (!held.shared) continue;
     if (held.total.defined()) {
       return absl::FailedPreconditionError(
           absl::StrCat("the shared gradients of ", held.name, " were added already"));
     }
-    for (Use& use : held.uses) {
-      if (use.here ? use.has_gradient : use.gradient.defined()) continue;
+    for (HeldParameter::Use& use : held.uses) {
+      if (use.here ? use.microbatches > 0 : use.gradient.defined()) continue;
       return absl::FailedPreconditionError(absl::StrCat(
           "the shared gradient of ", held.name, " in layer ", use.place.layer, " is not there"));
     }
     // Into memory of its own: the stage's own gradient may still be on its way to other stages.
     held.total = at::add(held.uses[0].gradient, held.uses[1].gradient);
     for (size_t use = 2; use < held.uses.size(); ++use) held.total.add_(held.uses[use].gradient);
-    for (Use& use : held.uses) {
+    for (HeldParameter::Use& use : held.uses) {
       if (!use.here) use.gradient.reset();
     }
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<at::Tensor> StageParameters::Total(Held& held) {
+absl::StatusOr<at::Tensor> StageParameters::Total(HeldParameter& held) {
   if (held.total.defined()) return held.total;
   if (held.shared) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the gradients of ", held.name,
         ", which several stages use, have to be added before the norm and the update"));
   }
-  for (const Use& use : held.uses) {
-    if (use.has_gradient) continue;
+  for (const HeldParameter::Use& use : held.uses) {
+    if (use.microbatches > 0) continue;
     return absl::FailedPreconditionError(
         absl::StrCat("no backward pass has reached ", held.name, " in layer ", use.place.layer));
   }
+  SIPHON_RETURN_IF_ERROR(CheckMemory(held.uses[0].gradient, "gradient", held.name));
   for (size_t use = 1; use < held.uses.size(); ++use) {
     held.uses[0].gradient.add_(held.uses[use].gradient);
   }
@@ -159,45 +174,117 @@ absl::StatusOr<at::Tensor> StageParameters::Total(Held& held) {
 
 absl::StatusOr<std::vector<float>> StageParameters::GradientNorms() {
   std::vector<float> norms;
-  for (Held& held : held_) {
+  for (HeldParameter& held : held_) {
     if (!held.owned) continue;
-    SIPHON_ASSIGN_OR_RETURN(const at::Tensor total, Total(held));
-    norms.push_back(at::linalg_vector_norm(total).item<float>());
+    if (!held.norm.has_value()) {
+      SIPHON_ASSIGN_OR_RETURN(const at::Tensor total, Total(held));
+      held.norm = NormOf(total);
+    }
+    norms.push_back(*held.norm);
   }
   return norms;
 }
 
-absl::Status StageParameters::Update(const UpdateSettings& settings) {
+absl::Status StageParameters::Update(const UpdateSettings& settings, StageRange layers) {
   // All sums first: a parameter that lacks one must not leave the others updated.
-  for (Held& held : held_) SIPHON_RETURN_IF_ERROR(Total(held).status());
-  update_count_.fill_(static_cast<double>(settings.update));
-  for (Held& held : held_) {
-    if (settings.gradient_scale != 1.0f) held.total.mul_(settings.gradient_scale);
-    const bool decays = held.spec.shape.size() >= 2;  // vectors are biases and norms
-    optimizer_->update(options_, {.parameter = held.value,
-                                  .gradient = held.total,
-                                  .moments = held.moments,
-                                  .update_count = update_count_,
-                                  .learning_rate = settings.learning_rate,
-                                  .weight_decay = decays ? options_.weight_decay : 0.0});
+  std::vector<HeldParameter*> updated;
+  for (HeldParameter& held : held_) {
+    if (held.stepped || held.layer < layers.begin || layers.end <= held.layer) continue;
+    SIPHON_RETURN_IF_ERROR(Total(held).status());
+    SIPHON_RETURN_IF_ERROR(CheckMemory(held.value, "value", held.name));
+    for (const at::Tensor& moment : held.moments) {
+      SIPHON_RETURN_IF_ERROR(CheckMemory(moment, "optimizer state", held.name));
+    }
+    updated.push_back(&held);
   }
-  ClearGradients();
+  update_count_.fill_(static_cast<double>(settings.update));
+  for (HeldParameter* const held : updated) UpdateOne(settings, *held);
   return absl::OkStatus();
+}
+
+void StageParameters::UpdateOne(const UpdateSettings& settings, HeldParameter& held) {
+  if (settings.gradient_scale != 1.0f) held.total.mul_(settings.gradient_scale);
+  const bool decays = held.spec.shape.size() >= 2;  // vectors are biases and norms
+  optimizer_->update(options_, {.parameter = held.value,
+                                .gradient = held.total,
+                                .moments = held.moments,
+                                .update_count = update_count_,
+                                .learning_rate = settings.learning_rate,
+                                .weight_decay = decays ? options_.weight_decay : 0.0});
+  held.stepped = true;
+  Forget(held);
 }
 
 std::vector<StateTensor> StageParameters::State() {
   constexpr StateTensor::Kind kMomentKinds[] = {StateTensor::Kind::kFirstMoment,
                                                 StateTensor::Kind::kSecondMoment};
   std::vector<StateTensor> state;
-  for (const Held& held : held_) {
-    state.push_back(
-        {held.name, StateTensor::Kind::kParameter, held.owned, held.spec, BytesOf(held.value)});
+  for (const HeldParameter& held : held_) {
+    state.push_back({held.name, StateTensor::Kind::kParameter, held.owned, held.layer, held.spec,
+                     BytesOf(held.value.storage())});
     for (size_t moment = 0; moment < held.moments.size(); ++moment) {
-      state.push_back(
-          {held.name, kMomentKinds[moment], held.owned, held.spec, BytesOf(held.moments[moment])});
+      state.push_back({held.name, kMomentKinds[moment], held.owned, held.layer, held.spec,
+                       BytesOf(held.moments[moment].storage())});
     }
   }
   return state;
+}
+
+absl::Status StageParameters::CheckParameters(int layer) const {
+  for (const auto& [held, use] : use_[layer - first_layer_]) {
+    SIPHON_RETURN_IF_ERROR(CheckMemory(held_[held].value, "value", held_[held].name));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StageParameters::CheckGradients(int layer) const {
+  for (const auto& [held, use] : use_[layer - first_layer_]) {
+    SIPHON_RETURN_IF_ERROR(
+        CheckMemory(held_[held].uses[use].gradient, "gradient", held_[held].name));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TensorSpans> StageParameters::Tensors(const StateGroup& group) {
+  TensorSpans spans;
+  for (const HeldParameter& held : held_) {
+    for (const at::Tensor& tensor : TensorsIn(group, held)) {
+      spans.push_back(BytesOf(tensor.storage()));
+    }
+  }
+  return spans;
+}
+
+absl::Status StageParameters::Free(const StateGroup& group) {
+  for (const HeldParameter& held : held_) {
+    for (const at::Tensor& tensor : TensorsIn(group, held)) FreeStorage(tensor.storage());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TensorSpans> StageParameters::Refill(const StateGroup& group) {
+  return CallTorch("memory for what was away", [&]() -> absl::StatusOr<TensorSpans> {
+    const MemoryKindScope kind(MemoryKindOf(group.kind));
+    for (const HeldParameter& held : held_) {
+      for (const at::Tensor& tensor : TensorsIn(group, held)) {
+        if (IsFreed(tensor.storage())) RefillStorage(tensor.storage());
+      }
+    }
+    return Tensors(group);
+  });
+}
+
+absl::Status StageParameters::Initialise(const StateGroup& group) {
+  return CallTorch("values to start with", [&]() -> absl::Status {
+    for (HeldParameter& held : held_) {
+      const std::vector<at::Tensor> tensors = TensorsIn(group, held);
+      for (const at::Tensor& tensor : tensors) {
+        SIPHON_RETURN_IF_ERROR(CheckMemory(tensor, GroupKindName(group.kind), held.name));
+      }
+      if (!tensors.empty()) siphon::Initialise(group.kind, seed_, held);
+    }
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace siphon

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "pipeline/stage_compute.h"
 #include "pipeline/torch/aten.h"
+#include "pipeline/torch/held_parameter.h"
 #include "pipeline/torch/optimizers.h"
 #include "planner/model_spec.h"
 #include "planner/stage_partition.h"
@@ -20,17 +21,19 @@ namespace siphon {
 // stage share its memory, and each use has a gradient accumulator of its own.
 //
 // Thread-safety: one thread. What returns no status throws as LibTorch does.
-class StageParameters {
+class StageParameters final : public StateMemory {
  public:
-  // Parameters at their initial values, moments and accumulators allocated.
+  // Parameters at their initial values, moments and accumulators allocated; but for what is in
+  // `away`, which has no memory yet.
   StageParameters(const ModelSpec& model, const StagePartition& partition, StageId stage,
-                  uint64_t seed, const OptimizerTraits* optimizer, OptimizerOptions options);
+                  uint64_t seed, const OptimizerTraits* optimizer, OptimizerOptions options,
+                  const std::vector<StateGroup>& away);
 
   // In the order of LayerSpec::parameters. `layer` counts in the whole model.
   const std::vector<at::Tensor>& OfLayer(int layer) const;
 
-  // Forgets the gradients.
-  void ClearGradients();
+  // A step of so many microbatches begins: no gradients yet.
+  void BeginStep(int microbatches);
   // Adds one microbatch's gradients of a layer: the first is copied, later ones are added to it.
   void Accumulate(int layer, const std::vector<at::Tensor>& gradients);
 
@@ -38,40 +41,35 @@ class StageParameters {
   std::vector<SharedGradient> SharedGradients();
   absl::Status AddSharedGradients();
   absl::StatusOr<std::vector<float>> GradientNorms();
-  absl::Status Update(const UpdateSettings& settings);
+  absl::Status Update(const UpdateSettings& settings, StageRange layers);
   std::vector<StateTensor> State();
 
- private:
-  struct Use {
-    ParameterUse place;
-    bool here = true;     // false: in another stage
-    at::Tensor gradient;  // summed over microbatches; of another stage, memory to receive it
-    bool has_gradient = false;
-  };
-  struct Held {
-    std::string name;
-    TensorSpec spec;
-    bool owned = true;      // the first use is here
-    bool shared = false;    // another stage uses it too
-    std::vector<Use> uses;  // in layer order, other stages' included
-    at::Tensor value;
-    std::vector<at::Tensor> moments;
-    at::Tensor total;  // the sum over uses, once made
-  };
+  // Errors: FailedPrecondition naming a parameter of the layer that has no memory, or whose
+  // gradient has none.
+  absl::Status CheckParameters(int layer) const;
+  absl::Status CheckGradients(int layer) const;
 
-  Held MakeHeld(const ModelSpec& model, const Parameter& parameter, const StageRange& range,
-                uint64_t seed);
-  Use& UseAt(int layer, int index);
+  absl::StatusOr<TensorSpans> Tensors(const StateGroup& group) override;
+  absl::Status Free(const StateGroup& group) override;
+  absl::StatusOr<TensorSpans> Refill(const StateGroup& group) override;
+  absl::Status Initialise(const StateGroup& group) override;
+
+ private:
+  HeldParameter::Use& UseAt(int layer, int index);
   // The gradient that norm and update see: the sum over uses, made at most once a step.
-  absl::StatusOr<at::Tensor> Total(Held& held);
+  absl::StatusOr<at::Tensor> Total(HeldParameter& held);
+  void Forget(HeldParameter& held);
+  void UpdateOne(const UpdateSettings& settings, HeldParameter& held);
 
   const OptimizerTraits* optimizer_;
   OptimizerOptions options_;
   int first_layer_ = 0;
-  std::vector<Held> held_;                             // in canonical order
+  std::vector<HeldParameter> held_;                    // in canonical order
   std::vector<std::vector<at::Tensor>> of_layer_;      // [layer - first_layer_][index]
   std::vector<std::vector<std::pair<int, int>>> use_;  // same places: indices into held_, uses
   at::Tensor update_count_;
+  uint64_t seed_;
+  int microbatches_ = 0;  // of the step under way
 };
 
 }  // namespace siphon

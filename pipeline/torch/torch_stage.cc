@@ -33,9 +33,10 @@ struct MicrobatchState {
 class TorchStage final : public StageCompute {
  public:
   TorchStage(const Model& model, const StagePartition& partition, StageId stage, uint64_t seed,
-             const OptimizerTraits* optimizer, OptimizerOptions options)
+             const OptimizerTraits* optimizer, OptimizerOptions options,
+             const std::vector<StateGroup>& away)
       : layers_(model, partition.stages[stage.value], seed),
-        parameters_(model.spec, partition, stage, seed, optimizer, std::move(options)),
+        parameters_(model.spec, partition, stage, seed, optimizer, std::move(options), away),
         order_({.first = layers_.IsFirst(), .last = layers_.IsLast()}) {}
 
   absl::Status BeginStep(const StepInputs& inputs) override;
@@ -57,6 +58,8 @@ class TorchStage final : public StageCompute {
   absl::Status AddSharedGradients() override;
   absl::StatusOr<std::vector<float>> GradientNorms() override;
   absl::Status Step(const UpdateSettings& settings) override;
+  absl::Status StepLayers(const UpdateSettings& settings, StageRange layers) override;
+  StateMemory& state_memory() override { return parameters_; }
   std::vector<StateTensor> State() override { return parameters_.State(); }
   int LiveMicrobatches() const override { return order_.LiveMicrobatches(); }
 
@@ -86,7 +89,7 @@ absl::Status TorchStage::BeginStep(const StepInputs& inputs) {
     for (int microbatch = 0; microbatch < layers_.microbatches(); ++microbatch) {
       states_.emplace_back(MicrobatchPasses(MicrobatchId(microbatch), &layers_, &parameters_));
     }
-    if (layers_.IsTraining()) parameters_.ClearGradients();
+    if (layers_.IsTraining()) parameters_.BeginStep(layers_.microbatches());
   });
 }
 
@@ -205,7 +208,7 @@ absl::Status TorchStage::RunBackward(MicrobatchId microbatch, Half half) {
 
 absl::Status TorchStage::BackwardWeight(MicrobatchId microbatch) {
   SIPHON_RETURN_IF_ERROR(order_.CheckBackwardWeight(microbatch));
-  SIPHON_RETURN_IF_ERROR(At(microbatch).passes.BackwardWeight());
+  SIPHON_RETURN_IF_ERROR(At(microbatch).passes.BackwardWeight(watch_));
   order_.DidBackwardWeight(microbatch);
   return absl::OkStatus();
 }
@@ -236,8 +239,12 @@ absl::StatusOr<std::vector<float>> TorchStage::GradientNorms() {
 }
 
 absl::Status TorchStage::Step(const UpdateSettings& settings) {
+  return StepLayers(settings, {layers_.begin(), layers_.end()});
+}
+
+absl::Status TorchStage::StepLayers(const UpdateSettings& settings, StageRange layers) {
   SIPHON_RETURN_IF_ERROR(order_.CheckGradientsComplete());
-  return CallTorch("optimizer step", [&] { return parameters_.Update(settings); });
+  return CallTorch("optimizer step", [&] { return parameters_.Update(settings, layers); });
 }
 
 }  // namespace
@@ -245,7 +252,8 @@ absl::Status TorchStage::Step(const UpdateSettings& settings) {
 absl::StatusOr<std::unique_ptr<StageCompute>> MakeTorchStage(const Model& model,
                                                              const StagePartition& partition,
                                                              StageId stage, uint64_t seed,
-                                                             const OptimizerOptions& optimizer) {
+                                                             const OptimizerOptions& optimizer,
+                                                             const std::vector<StateGroup>& away) {
   SIPHON_RETURN_IF_ERROR(ValidateModel(model));
   if (stage.value < 0 || stage.value >= static_cast<int>(partition.stages.size())) {
     return absl::InvalidArgumentError(absl::StrCat("there is no stage ", stage.value,
@@ -262,7 +270,7 @@ absl::StatusOr<std::unique_ptr<StageCompute>> MakeTorchStage(const Model& model,
   return CallTorch(absl::StrCat("memory for the parameters of stage ", stage.value),
                    [&]() -> std::unique_ptr<StageCompute> {
                      return std::make_unique<TorchStage>(model, partition, stage, seed, traits,
-                                                         optimizer);
+                                                         optimizer, away);
                    });
 }
 

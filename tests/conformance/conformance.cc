@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "planner/status.h"
-#include "planner/strategies/lower_memory_plan.h"
 #include "tests/support/same_bits.h"
 
 namespace siphon {
@@ -50,22 +49,47 @@ std::vector<Stripe> StripesFor(WorkerId owner, int workers) {
   return CutStripes(kGroupBytes, lenders, Bytes(64));
 }
 
-// The activations of all stages, in runs of at most so many layers.
+// Groups of the kind in runs of at most so many layers of the stage, at `placements` in turn.
+class RunWriter {
+ public:
+  RunWriter(const StagePartition& partition, const Schedule& schedule)
+      : partition_(partition), schedule_(schedule) {}
+
+  void Write(size_t stage, GroupKind kind, int run, const std::vector<Placement>& placements,
+             StagePlan& plan) {
+    const StageRange& range = partition_.stages[stage];
+    for (int begin = range.begin; begin < range.end; begin += run) {
+      PlannedGroup& planned = plan.groups.emplace_back();
+      planned.group = {
+          .kind = kind, .layers = {begin, std::min(begin + run, range.end)}, .bytes = kGroupBytes};
+      if (kind == GroupKind::kActivations) {
+        planned.group.input = Bytes(1);
+        planned.group.recompute = Nanos(1);
+      }
+      planned.choice.placement = placements[turn_++ % placements.size()];
+      if (planned.choice.placement != Placement::kPeerSwap) continue;
+      planned.choice.stripes = StripesFor(schedule_.worker_of_stage[stage], WorkerCount(schedule_));
+    }
+  }
+
+ private:
+  const StagePartition& partition_;
+  const Schedule& schedule_;
+  size_t turn_ = 0;
+};
+
 MemoryPlan LeaveInRuns(const Job& job, const StagePartition& partition, const Schedule& schedule) {
   MemoryPlan memory;
-  size_t turn = 0;
+  RunWriter writer(partition, schedule);
   for (size_t stage = 0; stage < partition.stages.size(); ++stage) {
-    const StageRange& range = partition.stages[stage];
     StagePlan& plan = memory.stages.emplace_back();
-    for (int begin = range.begin; begin < range.end; begin += job.leaving_run) {
-      PlannedGroup& planned = plan.groups.emplace_back();
-      planned.group = {.layers = {begin, std::min(begin + job.leaving_run, range.end)},
-                       .bytes = kGroupBytes,
-                       .input = Bytes(1),
-                       .recompute = Nanos(1)};
-      planned.choice.placement = job.leaving[turn++ % job.leaving.size()];
-      if (planned.choice.placement != Placement::kPeerSwap) continue;
-      planned.choice.stripes = StripesFor(schedule.worker_of_stage[stage], WorkerCount(schedule));
+    if (job.leaving_run > 0) {
+      writer.Write(stage, GroupKind::kActivations, job.leaving_run, job.leaving, plan);
+    }
+    if (job.state.empty()) continue;
+    for (const GroupKind kind :
+         {GroupKind::kParameters, GroupKind::kGradients, GroupKind::kOptimizerState}) {
+      writer.Write(stage, kind, std::max(job.leaving_run, 1), job.state, plan);
     }
   }
   return memory;
@@ -74,15 +98,18 @@ MemoryPlan LeaveInRuns(const Job& job, const StagePartition& partition, const Sc
 absl::StatusOr<TrainingPlan> PlanOf(const Job& job, const ModelSpec& spec,
                                     const StagePartition& partition, const Schedule& compute_only) {
   SIPHON_ASSIGN_OR_RETURN(TrainingPlan plan, PlanAround(spec, partition, compute_only));
-  if (job.leaving_run == 0) return plan;
+  if (job.leaving_run == 0 && job.state.empty()) return plan;
   plan.memory = LeaveInRuns(job, partition, plan.training);
   const std::vector<DirectBackward> direct(partition.stages.size(), DirectBackward::kDrop);
-  SIPHON_ASSIGN_OR_RETURN(
-      plan.training, LowerMemoryPlan(std::move(plan.training), plan.memory, {.direct = direct}));
+  const std::vector<WeightResidence> weights(partition.stages.size(), job.residence);
+  SIPHON_ASSIGN_OR_RETURN(plan.training, LowerMemoryPlan(std::move(plan.training), plan.memory,
+                                                         {.direct = direct, .weights = weights}));
+  SIPHON_ASSIGN_OR_RETURN(plan.evaluation, LowerMemoryPlan(std::move(plan.evaluation), plan.memory,
+                                                           {.weights = weights}));
   return plan;
 }
 
-bool LetsActivationsLeave(const Schedule& schedule) {
+bool MovesSomething(const Schedule& schedule) {
   for (const std::vector<Action>& program : schedule.programs) {
     for (const Action& action : program) {
       if (action.kind == ActionKind::kDrop || action.kind == ActionKind::kSwapOut) return true;
@@ -144,7 +171,7 @@ void ExpectSameBits(const Job& job, const Expected& expected, const StagePartiti
                     const Schedule& compute_only) {
   const auto plan = PlanOf(job, expected.spec, partition, compute_only);
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(LetsActivationsLeave(plan->training), job.leaving_run > 0);
+  EXPECT_EQ(MovesSomething(plan->training), job.leaving_run > 0 || !job.state.empty());
   const auto result = RunPipeline(job.model, *plan, expected.batches.steps,
                                   {.seed = job.seed,
                                    .optimizer = job.optimizer,

@@ -8,6 +8,7 @@
 #include "planner/model_spec.h"
 #include "planner/schedule.h"
 #include "planner/stage_partition.h"
+#include "planner/strategies/lower_memory_plan.h"
 #include "tests/support/pipeline_run.h"
 #include "tests/support/reference_trainer.h"
 #include "tests/support/token_batches.h"
@@ -30,6 +31,10 @@ struct Job {
   // Where those groups go, in turn; all but kKeep, kRecompute and kHostSwap striped over the
   // devices of all other workers (a worker that is alone has two lenders).
   std::vector<Placement> leaving = {Placement::kRecompute};
+  // Where parameters, gradients and optimizer state are between their uses, in turn, in the same
+  // runs (of one layer, where leaving_run is 0); empty: they stay.
+  std::vector<Placement> state;
+  WeightResidence residence = WeightResidence::kWholeActions;
 };
 
 // What the reference makes of a job.

@@ -43,10 +43,12 @@ class References {
   std::map<Key, Expected> expected_;
 };
 
-// Of a job: which activations are not kept.
+// Of a job: what is not kept.
 struct Leaving {
   int run = 0;
-  std::vector<Placement> placements;
+  std::vector<Placement> placements;  // of activations
+  std::vector<Placement> state;
+  WeightResidence residence = WeightResidence::kWholeActions;
 };
 
 // As many layers as stages, but at least 8, so that smaller pipelines have several a stage.
@@ -60,7 +62,9 @@ void ExpectSameBitsAs(const std::string& model, const ScheduleEntry& entry,
           .steps = 2,
           .clip_norm = 0.05,
           .leaving_run = leaving.run,
-          .leaving = leaving.placements};
+          .leaving = leaving.placements,
+          .state = leaving.state,
+          .residence = leaving.residence};
   if (entry.update == WeightUpdate::kJustInTime) job.clip_norm = 0;
   const auto spec = BuildModelSpec(job.model);
   ASSERT_TRUE(spec.ok()) << spec.status();
@@ -91,6 +95,9 @@ class ScheduleConformance : public testing::TestWithParam<std::string> {
  protected:
   // Layer by layer, and a stage of several layers in runs of two, which cut it unevenly.
   void ExpectSameBitsWhereActivationsLeave(const std::vector<Placement>& placements) {
+    ExpectSameBitsWhere({.placements = placements});
+  }
+  void ExpectSameBitsWhere(Leaving leaving) {
     const auto entry = FindSchedule(GetParam());
     ASSERT_TRUE(entry.ok()) << entry.status();
     for (const char* model : {"gpt_tied_dropout", "bert_tied_dropout", "mlp_dropout"}) {
@@ -103,7 +110,8 @@ class ScheduleConformance : public testing::TestWithParam<std::string> {
           schedule = FirstTaken(*entry, {.workers = workers, .chunks = entry->chunks}, {4, 5, 6});
         }
         ASSERT_TRUE(schedule.has_value());
-        ExpectSameBitsAs(model, *entry, *schedule, references, {run, placements});
+        leaving.run = run;
+        ExpectSameBitsAs(model, *entry, *schedule, references, leaving);
       }
     }
   }
@@ -162,6 +170,27 @@ TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenActivationsGoEverywhere) {
   ExpectSameBitsWhereActivationsLeave({Placement::kPeerSwap, Placement::kRecompute,
                                        Placement::kHostSwap, Placement::kPeerSwap,
                                        Placement::kKeep});
+}
+
+TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenStateIsAwayBetweenItsUses) {
+  ExpectSameBitsWhere(
+      {.placements = {Placement::kKeep}, .state = {Placement::kHostSwap, Placement::kPeerSwap}});
+}
+
+TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenStateComesLayerByLayer) {
+  ExpectSameBitsWhere({.placements = {Placement::kKeep},
+                       .state = {Placement::kPeerSwap, Placement::kHostSwap},
+                       .residence = WeightResidence::kLayerByLayer});
+}
+
+TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenEverythingLeaves) {
+  for (const WeightResidence residence :
+       {WeightResidence::kWholeActions, WeightResidence::kLayerByLayer}) {
+    ExpectSameBitsWhere({.placements = {Placement::kPeerSwap, Placement::kRecompute,
+                                        Placement::kHostSwap, Placement::kKeep},
+                         .state = {Placement::kHostSwap, Placement::kKeep, Placement::kPeerSwap},
+                         .residence = residence});
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, ScheduleConformance, testing::ValuesIn(LiveScheduleNames()),

@@ -213,7 +213,8 @@ absl::Status FakeStage::BackwardInput(MicrobatchId microbatch) {
   // What is still dropped comes back with the backward.
   const auto [first, end] = dropped_.equal_range(microbatch.value);
   for (auto it = first; it != end && watch_ != nullptr; ++it) {
-    watch_->BeginRecompute(microbatch, {it->second.first, it->second.second});
+    SIPHON_RETURN_IF_ERROR(
+        watch_->BeginRecompute(microbatch, {it->second.first, it->second.second}));
     watch_->EndRecompute();
   }
   dropped_.erase(first, end);
@@ -280,6 +281,13 @@ absl::Status FakeStage::Step(const UpdateSettings& settings) {
   parameter_ -= static_cast<float>(settings.learning_rate) * settings.gradient_scale * gradient_;
   updates_.push_back(settings);
   return absl::OkStatus();
+}
+
+// All layers but the stage's own number have nothing to step.
+absl::Status FakeStage::StepLayers(const UpdateSettings& settings, StageRange layers) {
+  stepped_layers_.push_back(layers);
+  const bool mine = layers.begin <= stage_.value && stage_.value < layers.end;
+  return mine ? Step(settings) : absl::OkStatus();
 }
 
 }  // namespace siphon

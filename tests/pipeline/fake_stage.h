@@ -11,6 +11,7 @@
 #include "pipeline/stage_compute.h"
 #include "planner/ids.h"
 #include "planner/stage_partition.h"
+#include "tests/pipeline/fake_state_memory.h"
 
 namespace siphon {
 
@@ -48,7 +49,9 @@ class FakeStage : public StageCompute {
   absl::Status AddSharedGradients() override;
   absl::StatusOr<std::vector<float>> GradientNorms() override;
   absl::Status Step(const UpdateSettings& settings) override;
+  absl::Status StepLayers(const UpdateSettings& settings, StageRange layers) override;
   std::vector<StateTensor> State() override { return {}; }
+  FakeStateMemory& state_memory() override { return state_memory_; }
   int LiveMicrobatches() const override {
     return static_cast<int>(live_.size() + half_done_.size());
   }
@@ -57,6 +60,8 @@ class FakeStage : public StageCompute {
   int buffers() const { return static_cast<int>(buffers_.size()); }
   float parameter() const { return parameter_; }
   const std::vector<UpdateSettings>& updates() const { return updates_; }
+  // Of each StepLayers, in order.
+  const std::vector<StageRange>& stepped_layers() const { return stepped_layers_; }
   // "drop 2 [0, 1)", "recompute 2 [0, 1)": what was asked for, in order, of all steps.
   const std::vector<std::string>& memory_calls() const { return memory_calls_; }
   // Tensors that collected layers have saved and that are in memory now.
@@ -112,7 +117,9 @@ class FakeStage : public StageCompute {
   int backwards_ = 0;
   float gradient_ = 0;
   float parameter_ = 0;
+  FakeStateMemory state_memory_;
   std::vector<UpdateSettings> updates_;
+  std::vector<StageRange> stepped_layers_;
   bool fail_next_ = false;
 };
 

@@ -161,7 +161,9 @@ inline void ExpectDroppedLayersComeBackOnce(const StageWorld& world) {
 class ParkingWatch : public PassWatch {
  public:
   explicit ParkingWatch(StageCompute* stage) : stage_(stage) {}
-  void BeginRecompute(MicrobatchId, StageRange) override {}
+  absl::Status Enter(int) override { return absl::OkStatus(); }
+  absl::Status Leave(int) override { return absl::OkStatus(); }
+  absl::Status BeginRecompute(MicrobatchId, StageRange) override { return absl::OkStatus(); }
   void EndRecompute() override {}
   absl::Status Saved(MicrobatchId microbatch, StageRange layers) override {
     const absl::StatusOr<TensorSpans> tensors = stage_->SavedTensors(microbatch, layers);

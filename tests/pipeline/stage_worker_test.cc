@@ -384,8 +384,8 @@ TEST(StageWorker, NamesWhatIsWrongWithASwap) {
        "this "
        "program"},
       {"0F0 0SWAP_OUT0.2",
-       "worker 0 begin of the step: group 2 of stage 0 holds parameters; workers move and compute "
-       "again activations only"},
+       "worker 0 begin of the step: group 2 of stage 0 holds parameters, the action is for "
+       "activations"},
       {"0F0 0SWAP_OUT0",
        "worker 0 begin of the step: workers move, drop and compute again the activations of a "
        "group, "
@@ -441,8 +441,8 @@ TEST(StageWorker, NamesWhatIsWrongWithAProgram) {
       {"unknown group", "0DROP0.3",
        "worker 0 action 0 0DROP0.3: the memory plan has no group 3 of stage 0"},
       {"parameters", "0DROP0.2",
-       "worker 0 action 0 0DROP0.2: group 2 of stage 0 holds parameters; workers move and compute "
-       "again activations only"},
+       "worker 0 action 0 0DROP0.2: group 2 of stage 0 holds parameters, the action is for "
+       "activations"},
       {"nothing shared", "0F0 1F0 1B0 0B0 0REDUCE_GRAD",
        "worker 0 action 4 0REDUCE_GRAD: stage 0 shares no parameter, or its shared gradients were "
        "added already"},

@@ -47,10 +47,17 @@ std::vector<int> OwnedParameters(const ModelSpec& model, const StagePartition& p
   return owned;
 }
 
+// A tensor of a stage's state, with its bytes as they were in the end.
+struct FinalTensor {
+  StateTensor tensor;
+  std::vector<std::byte> bytes;
+};
+
 struct WorkerOutcome {
   std::vector<StepReport> reports;
   std::vector<float> evaluation_losses;
   StageMap stages;
+  std::map<StageId, std::vector<FinalTensor>> state;
 };
 
 struct Job {
@@ -61,6 +68,19 @@ struct Job {
   WorkerLayout layout;
 };
 
+absl::Status ReadState(StageWorker& worker, const std::map<StageId, StageCompute*>& stages,
+                       WorkerOutcome& outcome) {
+  for (const auto& [stage, compute] : stages) {
+    const std::vector<StateTensor> tensors = compute->State();
+    for (size_t index = 0; index < tensors.size(); ++index) {
+      SIPHON_ASSIGN_OR_RETURN(const absl::Span<std::byte> bytes,
+                              worker.state().Open(stage, index, StateSwaps::Access::kRead));
+      outcome.state[stage].push_back({tensors[index], {bytes.begin(), bytes.end()}});
+    }
+  }
+  return worker.state().Close();
+}
+
 absl::Status RunWorker(const Job& job, WorkerId me, Transport* transport, WorkerOutcome& outcome) {
   SetTorchThreads(job.settings.threads_per_worker);
   const auto& ledgers = job.settings.ledgers;
@@ -68,15 +88,17 @@ absl::Status RunWorker(const Job& job, WorkerId me, Transport* transport, Worker
   const LedgerScope scope(ledger);
   std::map<StageId, StageCompute*> stages;
   for (const StageId stage : StagesOf(job.plan.training, me)) {
-    SIPHON_ASSIGN_OR_RETURN(outcome.stages[stage],
-                            MakeTorchStage(job.model, job.plan.partition, stage, job.settings.seed,
-                                           job.settings.optimizer));
+    SIPHON_ASSIGN_OR_RETURN(
+        outcome.stages[stage],
+        MakeTorchStage(job.model, job.plan.partition, stage, job.settings.seed,
+                       job.settings.optimizer, StateGroupsAway(job.plan.memory, stage)));
     stages[stage] = outcome.stages[stage].get();
   }
   SIPHON_ASSIGN_OR_RETURN(const std::vector<WorkerParking> parking,
                           LayOutParking(job.plan.memory, job.plan.training));
   InProcessParking parked(parking[me.value]);
   StageWorker worker(me, job.layout, stages, transport, parked.engine(), {});
+  SIPHON_RETURN_IF_ERROR(worker.state().SendAway());
   for (size_t step = 0; step < job.steps.size(); ++step) {
     const StepEnd end{.update = static_cast<int64_t>(step) + 1,
                       .learning_rate = job.settings.learning_rates[step],
@@ -93,21 +115,21 @@ absl::Status RunWorker(const Job& job, WorkerId me, Transport* transport, Worker
                             worker.RunStep(job.plan.evaluation.programs[me.value], inputs, {}));
     outcome.evaluation_losses = std::move(report.losses);
   }
-  return absl::OkStatus();
+  return ReadState(worker, stages, outcome);
 }
 
-void CollectState(StageCompute& stage, PipelineResult& result) {
-  for (const StateTensor& tensor : stage.State()) {
+void CollectState(const std::vector<FinalTensor>& state, PipelineResult& result) {
+  for (const auto& [tensor, bytes] : state) {
     NamedFloats& values = tensor.kind == StateTensor::Kind::kParameter     ? result.parameters
                           : tensor.kind == StateTensor::Kind::kFirstMoment ? result.first_moments
                                                                            : result.second_moments;
-    std::vector<float> numbers(tensor.bytes.size() / sizeof(float));
-    std::memcpy(numbers.data(), tensor.bytes.data(), tensor.bytes.size());
+    std::vector<float> numbers(bytes.size() / sizeof(float));
+    std::memcpy(numbers.data(), bytes.data(), bytes.size());
     if (tensor.owned) {
       values[tensor.name] = std::move(numbers);
     } else if (const auto& owned = values[tensor.name];  // an earlier stage, collected before
                owned.size() != numbers.size() ||
-               std::memcmp(owned.data(), numbers.data(), tensor.bytes.size()) != 0) {
+               std::memcmp(owned.data(), numbers.data(), bytes.size()) != 0) {
       result.diverged_copies.push_back(tensor.name);
     }
   }
@@ -129,7 +151,7 @@ PipelineResult Collect(const Job& job, const std::vector<WorkerOutcome>& outcome
   result.evaluation_losses = outcomes[last.value].evaluation_losses;
   for (int stage = 0; stage < StageCount(job.plan.training); ++stage) {
     const WorkerId worker = job.plan.training.worker_of_stage[stage];
-    CollectState(*outcomes[worker.value].stages.at(StageId(stage)), result);
+    CollectState(outcomes[worker.value].state.at(StageId(stage)), result);
   }
   return result;
 }

@@ -114,6 +114,24 @@ TEST(LayOutParking, HasNoPiecesForAGroupWithoutBytes) {
   EXPECT_TRUE(parking->front().bytes.empty());
 }
 
+// However often a step brings them in, and where only DROP says that they are away.
+TEST(LayOutParking, HasOneSlotForWhatBelongsToNoMicrobatch) {
+  MemoryPlan plan;
+  plan.stages.resize(1);
+  plan.stages[0].groups = {OnHost(100), OnHost(40), OnHost(8)};
+  plan.stages[0].groups[0].group.kind = GroupKind::kParameters;
+  plan.stages[0].groups[1].group.kind = GroupKind::kOptimizerState;
+  plan.stages[0].groups[2].group.kind = GroupKind::kParameters;
+  const auto parking = LayOutParking(
+      plan, ParsedSchedule("0SWAP_IN.0 0DROP.2 0F0 0DROP.0 0SWAP_IN.0 0DROP.2 0B0 0SWAP_IN.1 0STEP "
+                           "0SWAP_OUT.0 0SWAP_OUT.1 0SWAP_OUT_END.0 0SWAP_OUT_END.1\n"));
+  ASSERT_TRUE(parking.ok()) << parking.status();
+  for (int group = 0; group < 3; ++group) {
+    EXPECT_EQ(parking->front().slots.at({StageId(0), GroupId(group)}).size(), 1u) << group;
+  }
+  EXPECT_EQ(HostBytes(*parking), Bytes(128 + 64 + 64));
+}
+
 TEST(LayOutParking, RefusesWhatItCannotPark) {
   MemoryPlan plan;
   plan.stages.resize(1);
@@ -130,10 +148,9 @@ TEST(LayOutParking, RefusesWhatItCannotPark) {
   plan.stages[0].groups[1].group.bytes = Bytes(9);
   EXPECT_EQ(MessageOf(plan, "0F0 0B0\n", invalid), "stage 0, group 1 has 9 bytes, its stripes 8");
   plan.stages[0].groups[1] = OnHost(8);
-  plan.stages[0].groups[1].group.kind = GroupKind::kOptimizerState;
+  plan.stages[0].groups[1].group.kind = GroupKind::kWeightVersions;
   EXPECT_EQ(MessageOf(plan, "0F0 0B0\n", absl::StatusCode::kFailedPrecondition),
-            "stage 0, group 1 is of optimizer_state with host_swap: only activations can be "
-            "parked");
+            "stage 0, group 1 is of weight_versions with host_swap: they cannot be parked");
 }
 
 // Two stages a worker, every group at random places, in an order of actions drawn at random.

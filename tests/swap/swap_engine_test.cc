@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -67,6 +68,37 @@ class SwapEngineWithFakes : public testing::Test {
   std::vector<std::byte> tensors_ = std::vector<std::byte>(1000);
   std::unique_ptr<SwapEngine> engine_;
 };
+
+// The slot still has what left, so that it can come back again; until a newer copy leaves.
+TEST_F(SwapEngineWithFakes, GroupsWithoutMicrobatchKeepTheirSlot) {
+  const ParkedGroup state{StageId(0), GroupId(0), kNoMicrobatch};
+  EXPECT_THAT(engine_->Drop(state).message(), HasSubstr("cannot be dropped: it is nowhere else"));
+  SendAway(state, 0, 100);
+  EXPECT_THAT(engine_->Drop(state).message(), HasSubstr("cannot be dropped: it is away"));
+  HaveBack(state, 200, 100);
+  EXPECT_FALSE(engine_->IsAway(state));
+  EXPECT_TRUE(engine_->CheckNothingAway().ok());
+  ASSERT_TRUE(engine_->Drop(state).ok());
+  EXPECT_TRUE(engine_->IsAway(state));
+  EXPECT_TRUE(engine_->CheckNothingAway().ok()) << "of a microbatch";
+  HaveBack(state, 400, 100);
+  EXPECT_TRUE(std::equal(&tensors_[0], &tensors_[100], &tensors_[400]));
+  const size_t copies = backend_.copies.size();
+  tensors_[400] = std::byte{0};
+  SendAway(state, 400, 100);
+  HaveBack(state, 600, 100);
+  EXPECT_EQ(backend_.copies.size(), copies + 2);
+  EXPECT_TRUE(std::equal(&tensors_[400], &tensors_[500], &tensors_[600]));
+  // The other slot is there for a microbatch, and no more than that.
+  SendAway(Group(0, 1), 0, 90);
+  EXPECT_THAT(Out(Group(0, 2), 0, 90).message(), HasSubstr("no slot is free"));
+}
+
+TEST_F(SwapEngineWithFakes, OfAMicrobatchThereIsNothingToDropTo) {
+  SendAway(Group(0, 0), 0, 90);
+  HaveBack(Group(0, 0), 0, 90);
+  EXPECT_THAT(engine_->Drop(Group(0, 0)).message(), HasSubstr("nowhere else"));
+}
 
 TEST_F(SwapEngineWithFakes, CopiesTensorsIntoTheirSlotAndBack) {
   const ParkedGroup group = Group(0, 5);

@@ -23,7 +23,9 @@ constexpr int64_t kSamples = 2;
 // Keeps to itself; a test looks at what the stage has saved.
 class Watcher final : public PassWatch {
  public:
-  void BeginRecompute(MicrobatchId, StageRange) override {}
+  absl::Status Enter(int) override { return absl::OkStatus(); }
+  absl::Status Leave(int) override { return absl::OkStatus(); }
+  absl::Status BeginRecompute(MicrobatchId, StageRange) override { return absl::OkStatus(); }
   void EndRecompute() override {}
   absl::Status Saved(MicrobatchId, StageRange layers) override {
     saved.push_back(layers);

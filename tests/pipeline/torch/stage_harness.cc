@@ -87,7 +87,9 @@ class HandRunPipeline::Parking final : public PassWatch {
  public:
   explicit Parking(StageCompute& stage) : stage_(stage) {}
 
-  void BeginRecompute(MicrobatchId, StageRange) override {}
+  absl::Status Enter(int) override { return absl::OkStatus(); }
+  absl::Status Leave(int) override { return absl::OkStatus(); }
+  absl::Status BeginRecompute(MicrobatchId, StageRange) override { return absl::OkStatus(); }
   void EndRecompute() override {}
   absl::Status Saved(MicrobatchId microbatch, StageRange layers) override {
     SIPHON_ASSIGN_OR_RETURN(const TensorSpans tensors, stage_.SavedTensors(microbatch, layers));

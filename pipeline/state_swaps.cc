@@ -1,0 +1,324 @@
+#include "pipeline/state_swaps.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+bool Overlap(const StageRange& a, const StageRange& b) {
+  return a.begin < b.end && b.begin < a.end;
+}
+
+ParkedGroup Parked(std::pair<StageId, GroupId> place) {
+  return {place.first, place.second, kNoMicrobatch};
+}
+
+GroupKind KindOf(StateTensor::Kind kind) {
+  return kind == StateTensor::Kind::kParameter ? GroupKind::kParameters
+                                               : GroupKind::kOptimizerState;
+}
+
+// Whether the plan has the group away between steps.
+bool MovesBetweenSteps(const StagePlan& stage, const PlannedGroup& planned) {
+  if (IsPassing(planned.group.kind) || !IsSwap(planned.choice.placement)) return false;
+  return planned.group.kind != GroupKind::kOptimizerState || stage.update == UpdatePlace::kDevice;
+}
+
+}  // namespace
+
+std::vector<StateGroup> StateGroupsAway(const MemoryPlan& plan, StageId stage) {
+  std::vector<StateGroup> away;
+  if (plan.stages.empty()) return away;
+  const StagePlan& planned = plan.stages[static_cast<size_t>(stage.value)];
+  for (const PlannedGroup& each : planned.groups) {
+    if (MovesBetweenSteps(planned, each)) away.push_back({each.group.kind, each.group.layers});
+  }
+  return away;
+}
+
+StateSwaps::StateSwaps(const WorkerLayout& layout, const std::map<StageId, StageCompute*>& stages,
+                       SwapEngine* engine)
+    : stages_(stages), engine_(engine) {
+  for (const auto& [stage, compute] : stages_) {
+    if (layout.memory.stages.empty()) continue;
+    const StagePlan& planned = layout.memory.stages[static_cast<size_t>(stage.value)];
+    for (size_t id = 0; id < planned.groups.size(); ++id) {
+      const auto& [group, choice] = planned.groups[id];
+      if (!MovesBetweenSteps(planned, planned.groups[id])) continue;
+      books_[{stage, GroupId(static_cast<int>(id))}].group = {group.kind, group.layers};
+    }
+  }
+}
+
+absl::Status StateSwaps::SendAway() {
+  if (books_.empty()) return absl::OkStatus();
+  if (engine_ == nullptr) {
+    return absl::FailedPreconditionError(
+        "the plan sends training state away, and this worker was given no place to park it");
+  }
+  for (auto& [place, book] : books_) {
+    StateMemory& memory = stages_.at(place.first)->state_memory();
+    SIPHON_RETURN_IF_ERROR(memory.Refill(book.group).status());
+    SIPHON_RETURN_IF_ERROR(memory.Initialise(book.group));
+    SIPHON_RETURN_IF_ERROR(StartOut(place, book));
+    SIPHON_RETURN_IF_ERROR(FinishOut(place, book));
+  }
+  engine_->TakeBytesOut();  // are of no step
+  return absl::OkStatus();
+}
+
+absl::Status StateSwaps::StartOut(Place place, Book& book) {
+  SIPHON_ASSIGN_OR_RETURN(const TensorSpans tensors,
+                          stages_.at(place.first)->state_memory().Tensors(book.group));
+  book.where = Where::kLeaving;
+  return engine_->StartOut(Parked(place), {tensors.begin(), tensors.end()});
+}
+
+absl::Status StateSwaps::FinishOut(Place place, Book& book) {
+  SIPHON_ASSIGN_OR_RETURN(const bool out, engine_->IsOut(Parked(place)));
+  if (!out) {
+    if (recorder_ != nullptr) recorder_->BeginWait();
+    SIPHON_RETURN_IF_ERROR(engine_->WaitOut(Parked(place)));
+    if (recorder_ != nullptr) recorder_->EndWait();
+  }
+  book.where = Where::kAway;
+  return stages_.at(place.first)->state_memory().Free(book.group);
+}
+
+absl::Status StateSwaps::StartIn(Place place, Book& book) {
+  SIPHON_ASSIGN_OR_RETURN(TensorSpans tensors,
+                          stages_.at(place.first)->state_memory().Refill(book.group));
+  book.where = Where::kComing;
+  return engine_->StartIn(Parked(place), std::move(tensors));
+}
+
+absl::Status StateSwaps::FinishIn(Place place, Book& book) {
+  SIPHON_ASSIGN_OR_RETURN(const bool in, engine_->IsIn(Parked(place)));
+  if (!in) {
+    if (recorder_ != nullptr) recorder_->BeginWait();
+    SIPHON_RETURN_IF_ERROR(engine_->WaitIn(Parked(place)));
+    if (recorder_ != nullptr) recorder_->EndWait();
+  }
+  book.where = Where::kThere;
+  return absl::OkStatus();
+}
+
+absl::Status StateSwaps::DropNow(Place place, Book& book) {
+  SIPHON_RETURN_IF_ERROR(engine_->Drop(Parked(place)));
+  book.where = Where::kAway;
+  return stages_.at(place.first)->state_memory().Free(book.group);
+}
+
+absl::Status StateSwaps::Part(Place place, ActionKind kind,
+                              absl::Status (StateSwaps::*move)(Place, Book&)) {
+  recorder_->BeginPart(
+      {.stage = place.first, .kind = kind, .microbatch = kNoMicrobatch, .group = place.second});
+  SIPHON_RETURN_IF_ERROR((this->*move)(place, books_.at(place)));
+  recorder_->EndPart();
+  return absl::OkStatus();
+}
+
+absl::Status StateSwaps::BadState(const Action& action, const Book& book) {
+  static constexpr absl::string_view kTexts[] = {"away", "on their way in", "there",
+                                                 "on their way out"};
+  return absl::FailedPreconditionError(
+      absl::StrCat(ToString(action), ": the ", GroupKindName(book.group.kind), " of layers [",
+                   book.group.layers.begin, ", ", book.group.layers.end, ") are ",
+                   kTexts[static_cast<size_t>(book.where)]));
+}
+
+absl::Status StateSwaps::Run(const Action& action) {
+  const Place place(action.stage, action.group);
+  const auto found = books_.find(place);
+  if (found == books_.end()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(ToString(action), ": the plan does not send this group away"));
+  }
+  Book& book = found->second;
+  switch (action.kind) {
+    case ActionKind::kSwapIn:
+      return book.where == Where::kAway ? StartIn(place, book) : BadState(action, book);
+    case ActionKind::kSwapInEnd:
+      if (book.where == Where::kComing) return FinishIn(place, book);
+      return book.where == Where::kThere ? absl::OkStatus() : BadState(action, book);
+    case ActionKind::kSwapOut:
+      return Out(action, book);
+    case ActionKind::kSwapOutEnd:
+      if (book.where == Where::kLeaving) return FinishOut(place, book);
+      return book.where == Where::kAway ? absl::OkStatus() : BadState(action, book);
+    case ActionKind::kDrop:
+      return Drop(action, book);
+    default:
+      return absl::InternalError("not a move of training state");
+  }
+}
+
+// Of what is not there it means that the next action streams it, as SWAP_OUT does.
+absl::Status StateSwaps::Drop(const Action& action, Book& book) {
+  if (book.where == Where::kThere) return DropNow({action.stage, action.group}, book);
+  if (book.where == Where::kLeaving) return BadState(action, book);
+  book.streams = true;
+  return absl::OkStatus();
+}
+
+absl::Status StateSwaps::Out(const Action& action, Book& book) {
+  if (book.where == Where::kThere) return StartOut({action.stage, action.group}, book);
+  if (book.where == Where::kLeaving) return BadState(action, book);
+  book.streams = true;
+  return absl::OkStatus();
+}
+
+void StateSwaps::BeginPass(const Action& action) {
+  pass_ = action;
+  streams_.clear();
+  next_stream_ = 0;
+  const bool forward = action.kind == ActionKind::kForward;
+  for (const auto& [place, book] : books_) {
+    if (place.first != action.stage || !book.streams || !Uses(book.group.kind)) continue;
+    const int layer = forward ? book.group.layers.begin : book.group.layers.end - 1;
+    const auto same = [layer](const Stream& stream) { return stream.layer == layer; };
+    const auto known = std::find_if(streams_.begin(), streams_.end(), same);
+    Stream& stream = known != streams_.end() ? *known : streams_.emplace_back(Stream{layer, {}});
+    stream.groups.push_back(place.second);
+  }
+  std::sort(streams_.begin(), streams_.end(), [forward](const Stream& a, const Stream& b) {
+    return forward ? a.layer < b.layer : a.layer > b.layer;
+  });
+}
+
+absl::Status StateSwaps::StartStream(const Stream& stream) {
+  for (const GroupId group : stream.groups) {
+    const Place place(pass_.stage, group);
+    if (books_.at(place).where != Where::kAway) continue;
+    SIPHON_RETURN_IF_ERROR(Part(place, ActionKind::kSwapIn, &StateSwaps::StartIn));
+  }
+  return absl::OkStatus();
+}
+
+// The groups of at most three places are there at once: those that have just been used and may
+// still be on their way out, those in use, and those that come in next.
+absl::Status StateSwaps::PrepareStream(int layer) {
+  const bool begins = next_stream_ < streams_.size() && streams_[next_stream_].layer == layer;
+  if (!begins) {
+    const bool ahead = next_stream_ == 0 && !streams_.empty();
+    return ahead ? StartStream(streams_.front()) : absl::OkStatus();
+  }
+  SIPHON_RETURN_IF_ERROR(StartStream(streams_[next_stream_]));
+  ++next_stream_;
+  // What comes in now may have waited for, so that the next ones begin behind it.
+  for (const GroupId group : streams_[next_stream_ - 1].groups) {
+    const Place place(pass_.stage, group);
+    if (books_.at(place).where != Where::kComing) continue;
+    SIPHON_RETURN_IF_ERROR(Part(place, ActionKind::kSwapInEnd, &StateSwaps::FinishIn));
+  }
+  if (next_stream_ == streams_.size()) return absl::OkStatus();
+  if (next_stream_ >= 3) {
+    for (const GroupId group : streams_[next_stream_ - 3].groups) {
+      const Place place(pass_.stage, group);
+      if (books_.at(place).where != Where::kLeaving) continue;
+      SIPHON_RETURN_IF_ERROR(Part(place, ActionKind::kSwapOutEnd, &StateSwaps::FinishOut));
+    }
+  }
+  return StartStream(streams_[next_stream_]);
+}
+
+absl::Status StateSwaps::Enter(StageId stage, int layer) {
+  if (books_.empty()) return absl::OkStatus();
+  SIPHON_RETURN_IF_ERROR(PrepareStream(layer));
+  for (const auto& [place, book] : books_) {
+    if (place.first != stage || book.where != Where::kComing || !Uses(book.group.kind)) continue;
+    if (!Overlap(book.group.layers, {layer, layer + 1})) continue;
+    SIPHON_RETURN_IF_ERROR(Part(place, ActionKind::kSwapInEnd, &StateSwaps::FinishIn));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StateSwaps::Leave(StageId stage, int layer) {
+  if (streams_.empty()) return absl::OkStatus();
+  const bool forward = pass_.kind == ActionKind::kForward;
+  for (auto& [place, book] : books_) {
+    if (place.first != stage || !book.streams || !Uses(book.group.kind)) continue;
+    const StageRange& layers = book.group.layers;
+    if (layer != (forward ? layers.end - 1 : layers.begin)) continue;
+    book.streams = false;
+    const bool drops = book.group.kind == GroupKind::kParameters;
+    SIPHON_RETURN_IF_ERROR(drops ? Part(place, ActionKind::kDrop, &StateSwaps::DropNow)
+                                 : Part(place, ActionKind::kSwapOut, &StateSwaps::StartOut));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StateSwaps::NeedParameters(StageId stage, StageRange layers) {
+  for (const auto& [place, book] : books_) {
+    if (place.first != stage || book.where != Where::kComing) continue;
+    if (book.group.kind != GroupKind::kParameters || !Overlap(book.group.layers, layers)) continue;
+    SIPHON_RETURN_IF_ERROR(Part(place, ActionKind::kSwapInEnd, &StateSwaps::FinishIn));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StateSwaps::NeedForStep(StageId stage, StageRange layers) {
+  for (const auto& [place, book] : books_) {
+    if (place.first != stage || book.where != Where::kComing) continue;
+    if (!Overlap(book.group.layers, layers)) continue;
+    SIPHON_RETURN_IF_ERROR(Part(place, ActionKind::kSwapInEnd, &StateSwaps::FinishIn));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StateSwaps::EndStep() {
+  recorder_ = nullptr;
+  for (const auto& [place, book] : books_) {
+    if (book.where == Where::kAway && !book.streams) continue;
+    return absl::InternalError(absl::StrCat("left over at the end of the step: stage ",
+                                            place.first.value, ", group ", place.second.value,
+                                            ", which is to be away between steps"));
+  }
+  return absl::OkStatus();
+}
+
+std::optional<StateSwaps::Place> StateSwaps::OpenedAt(StageId stage,
+                                                      const StateTensor& tensor) const {
+  for (const auto& [place, book] : books_) {
+    if (place.first != stage || book.group.kind != KindOf(tensor.kind)) continue;
+    if (Overlap(book.group.layers, {tensor.layer, tensor.layer + 1})) return place;
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<absl::Span<std::byte>> StateSwaps::Open(StageId stage, size_t index, Access access) {
+  const auto tensor = [&] { return stages_.at(stage)->State()[index]; };
+  const StateTensor now = tensor();
+  const std::optional<Place> place = OpenedAt(stage, now);
+  const bool is_open = open_.has_value() && place == open_;
+  if (!is_open && now.bytes.size() == static_cast<size_t>(SizeOf(now.spec).value)) return now.bytes;
+  if (!is_open) {
+    SIPHON_RETURN_IF_ERROR(Close());
+    SIPHON_CHECK(place.has_value(), "only what is in a group is away");
+    Book& book = books_.at(*place);
+    SIPHON_RETURN_IF_ERROR(StartIn(*place, book));
+    SIPHON_RETURN_IF_ERROR(FinishIn(*place, book));
+    open_ = place;
+    access_ = Access::kRead;
+  }
+  if (access == Access::kWrite) access_ = access;
+  return tensor().bytes;
+}
+
+absl::Status StateSwaps::Close() {
+  if (!open_.has_value()) return absl::OkStatus();
+  const Place place = *open_;
+  open_.reset();
+  Book& book = books_.at(place);
+  if (access_ == Access::kRead) return DropNow(place, book);
+  SIPHON_RETURN_IF_ERROR(StartOut(place, book));
+  SIPHON_RETURN_IF_ERROR(FinishOut(place, book));
+  engine_->TakeBytesOut();
+  return absl::OkStatus();
+}
+
+}  // namespace siphon

@@ -1,0 +1,108 @@
+#ifndef SIPHON_PIPELINE_STATE_SWAPS_H_
+#define SIPHON_PIPELINE_STATE_SWAPS_H_
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "pipeline/stage_compute.h"
+#include "pipeline/step_recorder.h"
+#include "pipeline/worker_layout.h"
+#include "planner/action.h"
+#include "planner/group_state.h"
+#include "swap/swap_engine.h"
+
+namespace siphon {
+
+// The groups of a stage's training state that are away between steps, by the plan.
+std::vector<StateGroup> StateGroupsAway(const MemoryPlan& plan, StageId stage);
+
+// Parameters, gradients and optimizer state of one worker that are away between their uses. What
+// the actions mean: planner/memory_plan.h. Lives from before the first step until the end.
+//
+// Thread-safety: one thread. The arguments outlive this; `engine` may be null when nothing moves.
+// Errors: FailedPrecondition for what the program does in an impossible order, and those of stages
+// and engine.
+class StateSwaps {
+ public:
+  StateSwaps(const WorkerLayout& layout, const std::map<StageId, StageCompute*>& stages,
+             SwapEngine* engine);
+  StateSwaps(const StateSwaps&) = delete;
+  StateSwaps& operator=(const StateSwaps&) = delete;
+
+  // One group after the other gets the values that training starts with, and leaves. Once, before
+  // the first step. Requires: the stages were made with StateGroupsAway freed.
+  absl::Status SendAway();
+
+  // Of a step; `recorder` is told of waits until EndStep.
+  void BeginStep(StepRecorder* recorder) { recorder_ = recorder; }
+  // SWAP_*, DROP of a group that belongs to no microbatch.
+  absl::Status Run(const Action& action);
+  // An F, B, I or W, and what it says on its way (PassWatch).
+  void BeginPass(const Action& action);
+  absl::Status Enter(StageId stage, int layer);
+  absl::Status Leave(StageId stage, int layer);
+  // The parameters of these layers, if they are on their way in, are there after this.
+  absl::Status NeedParameters(StageId stage, StageRange layers);
+  // Likewise all that the optimizer step of these layers takes.
+  absl::Status NeedForStep(StageId stage, StageRange layers);
+  // Behind the last action: everything is away.
+  absl::Status EndStep();
+
+  // Between steps: the memory of tensor `index` of State() of the stage, whose group comes in if it
+  // is away, and is away again after the next call or Close. Writing has to be said.
+  enum class Access { kRead, kWrite };
+  absl::StatusOr<absl::Span<std::byte>> Open(StageId stage, size_t index, Access access);
+  absl::Status Close();
+
+ private:
+  enum class Where { kAway, kComing, kThere, kLeaving };
+  struct Book {
+    StateGroup group;
+    Where where = Where::kAway;
+    bool streams = false;  // announced for the next action that uses it
+  };
+  using Place = std::pair<StageId, GroupId>;
+  // What comes in together when the pass reaches a layer.
+  struct Stream {
+    int layer = 0;
+    std::vector<GroupId> groups;
+  };
+
+  Book& BookOf(StageId stage, GroupId group) { return books_.at({stage, group}); }
+  static absl::Status BadState(const Action& action, const Book& book);
+  absl::Status Drop(const Action& action, Book& book);
+  absl::Status Out(const Action& action, Book& book);
+
+  // The moves themselves, whatever the program says. Parts of an action have a name of their own.
+  absl::Status StartOut(Place place, Book& book);
+  absl::Status FinishOut(Place place, Book& book);
+  absl::Status StartIn(Place place, Book& book);
+  absl::Status FinishIn(Place place, Book& book);
+  absl::Status DropNow(Place place, Book& book);
+  absl::Status Part(Place place, ActionKind kind, absl::Status (StateSwaps::*move)(Place, Book&));
+
+  bool Uses(GroupKind kind) const { return UsesGroups(pass_.kind, kind); }
+  absl::Status StartStream(const Stream& stream);
+  absl::Status PrepareStream(int layer);
+  std::optional<Place> OpenedAt(StageId stage, const StateTensor& tensor) const;
+
+  const std::map<StageId, StageCompute*>& stages_;
+  SwapEngine* const engine_;
+  StepRecorder* recorder_ = nullptr;
+  std::map<Place, Book> books_;
+  Action pass_;  // under way
+  std::vector<Stream> streams_;
+  size_t next_stream_ = 0;
+  std::optional<Place> open_;
+  Access access_ = Access::kRead;
+};
+
+}  // namespace siphon
+
+#endif  // SIPHON_PIPELINE_STATE_SWAPS_H_

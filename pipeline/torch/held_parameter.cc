@@ -1,0 +1,87 @@
+#include "pipeline/torch/held_parameter.h"
+
+#include "pipeline/torch/keyed_random.h"
+#include "pipeline/torch/tensor_bytes.h"
+#include "swap/memory_ledger.h"
+
+namespace siphon {
+namespace {
+
+bool Contains(const StageRange& layers, int layer) {
+  return layers.begin <= layer && layer < layers.end;
+}
+
+}  // namespace
+
+HeldParameter MakeHeldParameter(const ModelSpec& model, const Parameter& parameter,
+                                const StageRange& stage, int moments) {
+  HeldParameter held;
+  held.name = parameter.name;
+  held.spec = {DType::kFloat32, parameter.shape};
+  bool any_here = false;
+  for (const ParameterUse& place : parameter.uses) {
+    const bool here = Contains(stage, place.layer);
+    if (here && !any_here) held.layer = place.layer;
+    any_here |= here;
+    held.shared |= !here;
+    held.uses.push_back({.place = place, .here = here, .gradient = {}});
+  }
+  if (!any_here) return held;
+  held.owned = held.uses[0].here;
+  // The first use's specification says how the parameter starts, so that every copy starts with the
+  // same bits.
+  const ParameterUse first = parameter.uses[0];
+  held.first = &model.layers[first.layer].parameters[first.index];
+  {
+    const MemoryKindScope kind(MemoryKind::kParameters);
+    held.value = EmptyTensor(held.spec);
+  }
+  {
+    const MemoryKindScope kind(MemoryKind::kGradients);
+    for (HeldParameter::Use& use : held.uses) {
+      if (use.here) use.gradient = EmptyTensor(held.spec);
+    }
+  }
+  const MemoryKindScope kind(MemoryKind::kOptimizer);
+  for (int moment = 0; moment < moments; ++moment) held.moments.push_back(EmptyTensor(held.spec));
+  return held;
+}
+
+std::vector<at::Tensor> TensorsIn(const StateGroup& group, const HeldParameter& parameter) {
+  if (!Contains(group.layers, parameter.layer)) return {};
+  switch (group.kind) {
+    case GroupKind::kParameters:
+      if (parameter.HasOneUse()) return {parameter.value};
+      break;
+    case GroupKind::kGradients:
+      if (parameter.HasOneUse()) return {parameter.uses[0].gradient};
+      break;
+    case GroupKind::kOptimizerState:
+      return parameter.moments;
+    case GroupKind::kActivations:
+    case GroupKind::kWeightVersions:
+      break;
+  }
+  return {};
+}
+
+void Initialise(GroupKind kind, uint64_t seed, HeldParameter& parameter) {
+  switch (kind) {
+    case GroupKind::kParameters:
+      FillInitialParameter(*parameter.first, seed, parameter.value);
+      break;
+    case GroupKind::kGradients:
+      for (HeldParameter::Use& use : parameter.uses) {
+        if (use.here) use.gradient.zero_();
+      }
+      break;
+    case GroupKind::kOptimizerState:
+      for (at::Tensor& moment : parameter.moments) moment.zero_();
+      break;
+    case GroupKind::kActivations:
+    case GroupKind::kWeightVersions:
+      break;
+  }
+}
+
+}  // namespace siphon

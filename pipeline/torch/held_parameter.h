@@ -1,0 +1,55 @@
+#ifndef SIPHON_PIPELINE_TORCH_HELD_PARAMETER_H_
+#define SIPHON_PIPELINE_TORCH_HELD_PARAMETER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/state_memory.h"
+#include "pipeline/torch/aten.h"
+#include "planner/model_spec.h"
+#include "planner/stage_partition.h"
+#include "planner/tensor_spec.h"
+
+namespace siphon {
+
+// A parameter as one stage holds it, with its gradients and moments.
+struct HeldParameter {
+  struct Use {
+    ParameterUse place;
+    bool here = true;      // false: in another stage
+    at::Tensor gradient;   // summed over microbatches; of another stage, memory to receive it
+    int microbatches = 0;  // that are in the sum
+  };
+
+  std::string name;
+  TensorSpec spec;
+  const ParameterSpec* first = nullptr;  // of its first use, which says how it starts
+  int layer = 0;                         // of its first use in this stage
+  bool owned = true;                     // its first use is here
+  bool shared = false;                   // another stage uses it too
+  std::vector<Use> uses;                 // in layer order, other stages' included
+  at::Tensor value;
+  std::vector<at::Tensor> moments;
+
+  // Of the step under way:
+  at::Tensor total;           // the sum over uses, once made
+  std::optional<float> norm;  // of `total`, once known
+  bool stepped = false;
+
+  bool HasOneUse() const { return uses.size() == 1; }
+};
+
+// With memory for all of it, unset; without value where no use is in `stage`.
+HeldParameter MakeHeldParameter(const ModelSpec& model, const Parameter& parameter,
+                                const StageRange& stage, int moments);
+
+// The parameter's tensors that are in the group.
+std::vector<at::Tensor> TensorsIn(const StateGroup& group, const HeldParameter& parameter);
+// Writes what training starts with into the tensors of that kind. Requires: they have memory.
+void Initialise(GroupKind kind, uint64_t seed, HeldParameter& parameter);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PIPELINE_TORCH_HELD_PARAMETER_H_
