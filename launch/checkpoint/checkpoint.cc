@@ -166,6 +166,11 @@ absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& path) {
   return checkpoint;
 }
 
+absl::StatusOr<absl::Span<std::byte>> MemoryOf(const CheckpointTensor& tensor) {
+  if (tensor.bring == nullptr) return tensor.bytes;
+  return tensor.bring();
+}
+
 absl::Status Checkpoint::ReadOne(const CheckpointTensor& wanted) const {
   const auto found = entries_.find({wanted.optimizer, wanted.name});
   if (found == entries_.end()) {
@@ -181,10 +186,11 @@ absl::Status Checkpoint::ReadOne(const CheckpointTensor& wanted) const {
     return Damaged(where, absl::StrCat("is ", ToString(stored.spec), ", and the model needs ",
                                        ToString(wanted.spec)));
   }
-  SIPHON_CHECK(static_cast<int64_t>(wanted.bytes.size()) == stored.size,
+  SIPHON_ASSIGN_OR_RETURN(const absl::Span<std::byte> bytes, MemoryOf(wanted));
+  SIPHON_CHECK(static_cast<int64_t>(bytes.size()) == stored.size,
                "a tensor's bytes fill its shape");
-  SIPHON_RETURN_IF_ERROR(file.Read(entry.tensor, wanted.bytes));
-  const uint64_t checksum = Checksum(absl::Span<const std::byte>(wanted.bytes));
+  SIPHON_RETURN_IF_ERROR(file.Read(entry.tensor, bytes));
+  const uint64_t checksum = Checksum(absl::Span<const std::byte>(bytes));
   if (checksum == entry.checksum) return absl::OkStatus();
   return Damaged(where,
                  absl::StrCat("was edited or damaged: its checksum is ", ChecksumText(checksum),

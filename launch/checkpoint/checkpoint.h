@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -35,7 +36,12 @@ struct CheckpointTensor {
   bool optimizer = false;  // a moment, not a parameter
   TensorSpec spec;
   absl::Span<std::byte> bytes;
+  // Null: they are there. Otherwise what gives them, each time they are read or written, for as
+  // long as no other tensor's are asked for.
+  std::function<absl::StatusOr<absl::Span<std::byte>>()> bring = nullptr;
 };
+// Errors: as of `bring`.
+absl::StatusOr<absl::Span<std::byte>> MemoryOf(const CheckpointTensor& tensor);
 
 // Errors of all four: ResourceExhausted when the disk is full, with path and bytes; InvalidArgument
 // for a directory that may not be written; Internal for other I/O failures. After an error of any

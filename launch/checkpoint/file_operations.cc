@@ -60,11 +60,15 @@ int RetrySync(const FileOperations& files, int descriptor) {
 }
 
 absl::Status WritePieces(const std::string& path, const OpenFile& file,
-                         const std::vector<absl::Span<const std::byte>>& pieces,
-                         const FileOperations& files) {
+                         const std::vector<FilePiece>& pieces, const FileOperations& files) {
   size_t total = 0, written = 0;
-  for (const auto& piece : pieces) total += piece.size();
-  for (absl::Span<const std::byte> rest : pieces) {
+  for (const FilePiece& piece : pieces) total += piece.size;
+  for (const FilePiece& piece : pieces) {
+    absl::Span<const std::byte> rest = piece.bytes;
+    if (piece.bring != nullptr) {
+      SIPHON_ASSIGN_OR_RETURN(rest, piece.bring());
+    }
+    SIPHON_CHECK(rest.size() == piece.size, "a piece is as long as it says");
     while (!rest.empty()) {
       const ssize_t count =
           files.write(file.descriptor(), rest.data(), std::min(rest.size(), kWriteBytes));
@@ -80,8 +84,7 @@ absl::Status WritePieces(const std::string& path, const OpenFile& file,
   return absl::OkStatus();
 }
 
-absl::Status CreateFile(const std::string& path,
-                        const std::vector<absl::Span<const std::byte>>& pieces,
+absl::Status CreateFile(const std::string& path, const std::vector<FilePiece>& pieces,
                         const FileOperations& files) {
   OpenFile file(RetryOpen(files, path, O_WRONLY | O_CREAT | O_TRUNC), files);
   if (file.descriptor() < 0) return FileError(errno, absl::StrCat(path, ": creating the file"));
@@ -147,8 +150,7 @@ absl::Status FileError(int error, absl::string_view what) {
   }
 }
 
-absl::Status WriteFile(const std::string& path,
-                       const std::vector<absl::Span<const std::byte>>& pieces,
+absl::Status WriteFile(const std::string& path, const std::vector<FilePiece>& pieces,
                        const FileOperations& files) {
   const absl::Status status = CreateFile(path, pieces, files);
   if (!status.ok()) files.remove_file(path.c_str());
@@ -158,7 +160,7 @@ absl::Status WriteFile(const std::string& path,
 absl::Status WriteTextFile(const std::string& path, absl::string_view text,
                            const FileOperations& files) {
   const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
-  return WriteFile(path, {absl::MakeConstSpan(bytes, text.size())}, files);
+  return WriteFile(path, {FilePiece(absl::MakeConstSpan(bytes, text.size()))}, files);
 }
 
 absl::Status SyncDirectory(const std::string& path, const FileOperations& files) {

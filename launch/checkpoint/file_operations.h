@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -37,10 +38,22 @@ const FileOperations& SystemFiles();
 // used so, Internal for everything else.
 absl::Status FileError(int error, absl::string_view what);
 
+// Bytes of a file: there, or given when they are written.
+struct FilePiece {
+  // Implicit: bytes that are there.
+  FilePiece(absl::Span<const std::byte> there) : size(there.size()), bytes(there) {}
+  FilePiece(size_t size, std::function<absl::StatusOr<absl::Span<const std::byte>>()> bring)
+      : size(size), bring(std::move(bring)) {}
+
+  size_t size = 0;
+  absl::Span<const std::byte> bytes;
+  std::function<absl::StatusOr<absl::Span<const std::byte>>()> bring;  // null: `bytes`
+};
+
 // Makes `path` with these pieces one after the other, large ones written in parts, and fsyncs it. A
-// file that could not be written whole is removed. Errors: FileError's, naming path and bytes.
-absl::Status WriteFile(const std::string& path,
-                       const std::vector<absl::Span<const std::byte>>& pieces,
+// file that could not be written whole is removed. Errors: FileError's, naming path and bytes, and
+// those of pieces that are brought.
+absl::Status WriteFile(const std::string& path, const std::vector<FilePiece>& pieces,
                        const FileOperations& files);
 absl::Status WriteTextFile(const std::string& path, absl::string_view text,
                            const FileOperations& files);

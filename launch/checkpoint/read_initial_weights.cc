@@ -106,7 +106,8 @@ absl::Status ReadInitialWeights(const std::string& path,
                    absl::StrCat("is ", ToString(stored.spec), ", and the model needs ",
                                 ToString(parameter.spec)));
     }
-    SIPHON_RETURN_IF_ERROR(found.file->Read(found.tensor, parameter.bytes));
+    SIPHON_ASSIGN_OR_RETURN(const absl::Span<std::byte> bytes, MemoryOf(parameter));
+    SIPHON_RETURN_IF_ERROR(found.file->Read(found.tensor, bytes));
   }
   return absl::OkStatus();
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -24,6 +25,8 @@ struct NamedTensor {
   std::string name;
   TensorSpec spec;
   absl::Span<const std::byte> bytes;
+  // Not null: gives the bytes when they are written.
+  std::function<absl::StatusOr<absl::Span<const std::byte>>()> bring = nullptr;
 };
 
 // Writes one safetensors file and fsyncs it. Tensors of wider elements come first, so that each

@@ -34,10 +34,15 @@ absl::Status WritePart(const std::string& partial, Part part, const std::string&
   auto& entries = part == Part::kParameters ? contents.parameters : contents.optimizer;
   for (const CheckpointTensor& tensor : tensors) {
     if (tensor.optimizer != (part == Part::kOptimizer)) continue;
-    chosen.push_back({.name = tensor.name, .spec = tensor.spec, .bytes = tensor.bytes});
-    entries[tensor.name] = {.file = name,
-                            .spec = ToString(tensor.spec),
-                            .checksum = Checksum(absl::Span<const std::byte>(tensor.bytes))};
+    TensorEntry& entry = entries[tensor.name];
+    entry = {.file = name, .spec = ToString(tensor.spec)};
+    // The checksum is of what is written, so that what is away comes in once.
+    const auto bring = [&tensor, &entry]() -> absl::StatusOr<absl::Span<const std::byte>> {
+      SIPHON_ASSIGN_OR_RETURN(const absl::Span<const std::byte> bytes, MemoryOf(tensor));
+      entry.checksum = Checksum(bytes);
+      return bytes;
+    };
+    chosen.push_back({.name = tensor.name, .spec = tensor.spec, .bring = bring});
   }
   if (chosen.empty()) return absl::OkStatus();
   // Hugging Face's loader asks for this entry.

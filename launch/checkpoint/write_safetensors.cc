@@ -25,7 +25,8 @@ absl::Status CheckTensors(const std::string& path, const std::vector<NamedTensor
       return absl::InvalidArgumentError(absl::StrCat(place, ": is there twice"));
     }
     const Bytes needed = SizeOf(tensor.spec);
-    if (needed != Bytes(static_cast<int64_t>(tensor.bytes.size()))) {
+    const bool there = tensor.bring == nullptr;
+    if (there && needed != Bytes(static_cast<int64_t>(tensor.bytes.size()))) {
       return absl::InvalidArgumentError(absl::StrCat(place, ": ", ToString(tensor.spec), " needs ",
                                                      needed.value, " bytes, but ",
                                                      tensor.bytes.size(), " are given"));
@@ -48,13 +49,15 @@ absl::StatusOr<WrittenFile> WriteSafetensors(const std::string& path,
   });
 
   SafetensorsHeader header{.metadata = metadata};
-  std::vector<absl::Span<const std::byte>> pieces(1);  // the header's place
+  std::vector<FilePiece> pieces = {absl::Span<const std::byte>()};  // the header's place
   int64_t end = 0;
   for (const NamedTensor* tensor : sorted) {
-    const auto size = static_cast<int64_t>(tensor->bytes.size());
+    const int64_t size = SizeOf(tensor->spec).value;
     header.tensors.push_back(
         {.name = tensor->name, .spec = tensor->spec, .begin = end, .size = size});
-    pieces.push_back(tensor->bytes);
+    pieces.push_back(tensor->bring == nullptr
+                         ? FilePiece(tensor->bytes)
+                         : FilePiece(static_cast<size_t>(size), tensor->bring));
     end += size;
   }
   const absl::StatusOr<std::string> json = SafetensorsHeaderText(header);

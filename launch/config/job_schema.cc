@@ -198,10 +198,10 @@ std::vector<JobKey> MachineKeys() {
       KEY(launch, mpirun_options, AnyValue(), "more options for mpirun"),
       KEY(memory, strategy,
           (OneOf{{"keep", "recompute", "host_swap", "d2d_swap", "vdnn", "capacity_based", "mpress",
-                  "auto"},
-                 {"optimizer_offload", "weight_offload", "l2l", "harmony", "nvme_swap"}}),
-          "what happens to activations between forward and backward where memory.capacity is too "
-          "small for all; auto chooses tensor by tensor"),
+                  "weight_offload", "l2l", "auto"},
+                 {"optimizer_offload", "harmony", "nvme_swap"}}),
+          "what happens to tensors between their uses where memory.capacity is too small for all; "
+          "auto chooses tensor by tensor"),
       KEY(memory, plan, NotBuiltYet<std::string>{}, "a plan file to follow instead"),
       KEY(memory, capacity, AnyValue(),
           "tensors and buffers a worker may hold: one size for all, or one each; default: no "

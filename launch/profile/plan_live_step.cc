@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "planner/simulator/simulate_times.h"
 #include "planner/status.h"
@@ -12,25 +14,13 @@ namespace siphon {
 namespace {
 
 // Each makes room for what the layout of the one before took beyond the planner's figures: copies
-// of a group that are away at once by the program's order and not by its clock, and slots that
-// begin at cache lines.
-constexpr int kMostRounds = 6;
+// of a group that are away at once by the program's order and not by its clock, slots that begin at
+// cache lines, gradients of other stages. A plan may not be at its fullest where that is, so that
+// little more room changes nothing: twice as much of it each round.
+constexpr int kMostRounds = 8;
 
-void Hold(LayerProfile& layer, MemoryByKind& held) {
-  held[MemoryKind::kParameters] += std::exchange(layer.parameters, Bytes(0));
-  held[MemoryKind::kGradients] += std::exchange(layer.gradients, Bytes(0));
-  held[MemoryKind::kOptimizer] += std::exchange(layer.optimizer_state, Bytes(0));
-}
-
-// What is held has no bytes for a strategy to move.
-PlanningProblem MovingActivationsAlone(PlanningProblem problem) {
-  for (size_t stage = 0; stage < problem.partition.stages.size(); ++stage) {
-    const StageRange& layers = problem.partition.stages[stage];
-    MemoryByKind& held = problem.held[problem.schedule.worker_of_stage[stage].value];
-    for (int layer = layers.begin; layer < layers.end; ++layer) {
-      Hold(problem.profile.layers[layer], held);
-    }
-  }
+// As far as workers go: no step on the host, and promises that hold at any speed.
+PlanningProblem AsWorkersMove(PlanningProblem problem) {
   problem.host_step = Nanos(0);
   problem.lending = LendingRule::kPeaks;
   return problem;
@@ -45,15 +35,48 @@ std::vector<Bytes> LentByWorkers(const LiveStep& live) {
   return lent;
 }
 
-// [worker]: its fullest moment, without what it lends.
-absl::StatusOr<std::vector<Bytes>> OwnPeaks(const LiveStep& live) {
-  SIPHON_ASSIGN_OR_RETURN(const StepTimes times,
-                          SimulateTimes(SimulationOf(live.problem, live.step.mapping,
-                                                     live.step.memory, live.step.schedule),
-                                        LendingDetail::kLent));
-  std::vector<Bytes> peaks;
-  for (const std::vector<Bytes>& own : times.lent.own) {
-    peaks.push_back(*std::max_element(own.begin(), own.end()));
+// When the worker is through with all that it computes before its first REDUCE_GRAD; the step's end
+// where it has none.
+Nanos BeginOfReduction(const std::vector<Action>& program, const WorkerTimeline& timeline,
+                       Nanos step_time) {
+  const auto reduces = absl::c_find_if(
+      program, [](const Action& action) { return action.kind == ActionKind::kReduceGradient; });
+  if (reduces == program.end()) return step_time;
+  const auto before = std::find_if(std::make_reverse_iterator(reduces), program.rend(),
+                                   [](const Action& action) { return IsCompute(action.kind); });
+  Nanos begin;
+  for (const Interval& interval : timeline) {
+    if (before != program.rend() && interval.action == *before) begin = interval.end;
+  }
+  return begin;
+}
+
+// The most of a curve of moments from `begin` on.
+Bytes MostFrom(const std::vector<Bytes>& moments, Nanos begin, Nanos step_time) {
+  const auto count = static_cast<int64_t>(moments.size());
+  const int64_t first =
+      step_time > Nanos(0) ? std::min(begin.value * count / step_time.value, count - 1) : 0;
+  return *std::max_element(moments.begin() + first, moments.end());
+}
+
+// [worker]: its fullest moment, without what it lends, with shared gradients.
+absl::StatusOr<std::vector<Bytes>> OwnPeaks(const LiveStep& live,
+                                            const std::vector<Bytes>& shared_gradients) {
+  const Schedule& schedule = live.step.schedule;
+  SIPHON_ASSIGN_OR_RETURN(
+      const StepTimes times,
+      SimulateTimes(SimulationOf(live.problem, live.step.mapping, live.step.memory, schedule),
+                    LendingDetail::kLent));
+  std::vector<Bytes> peaks(times.lent.own.size());
+  for (size_t worker = 0; worker < peaks.size(); ++worker) {
+    const std::vector<Bytes>& own = times.lent.own[worker];
+    Bytes most = *std::max_element(own.begin(), own.end());
+    if (!shared_gradients.empty()) {
+      const Nanos begin = BeginOfReduction(schedule.programs[worker], times.step.workers[worker],
+                                           times.step.step_time);
+      most = std::max(most, MostFrom(own, begin, times.step.step_time) + shared_gradients[worker]);
+    }
+    peaks[worker] = most;
   }
   return peaks;
 }
@@ -72,17 +95,17 @@ absl::Status NoRoomOnHost(Bytes parked, Bytes room) {
 }
 
 // OK where all that is parked has its room all the time. Otherwise `planned` leaves so much more,
-// for another plan.
-absl::Status CheckRoom(const LiveStep& live, const std::vector<Bytes>& own,
+// `times` over, for another plan.
+absl::Status CheckRoom(const LiveStep& live, const std::vector<Bytes>& own, int64_t times,
                        PlanningProblem& planned) {
   absl::Status status;
   const std::vector<Bytes> lent = LentByWorkers(live);
   for (size_t worker = 0; worker < own.size(); ++worker) {
-    if (live.problem.capacity.empty() || lent[worker] == Bytes(0)) continue;
+    if (live.problem.capacity.empty()) continue;
     const Bytes capacity = live.problem.capacity[worker];
     const Bytes missing = own[worker] + lent[worker] - capacity;
     if (capacity == Bytes(0) || missing <= Bytes(0)) continue;
-    planned.held[worker][MemoryKind::kActivations] += missing;
+    planned.held[worker][MemoryKind::kActivations] += missing * times;
     if (status.ok()) status = NoRoomToLend(worker, own[worker], lent[worker], capacity);
   }
   const Bytes room = live.problem.topology.host_memory;
@@ -111,10 +134,12 @@ absl::StatusOr<LiveStep> WithLentMemoryHeld(LiveStep live, const std::vector<Byt
 
 }  // namespace
 
-absl::StatusOr<LiveStep> PlanLiveStep(PlanningProblem problem, const MemoryStrategy& strategy) {
+absl::StatusOr<LiveStep> PlanLiveStep(PlanningProblem problem, const MemoryStrategy& strategy,
+                                      const std::vector<Bytes>& shared_gradients) {
   SIPHON_CHECK(problem.schedule.replicas == 1, "workers run one replica");
   problem.held.resize(WorkerCount(problem.schedule));
-  PlanningProblem planned = MovingActivationsAlone(problem);
+  PlanningProblem planned = AsWorkersMove(problem);
+  problem.lending = planned.lending;
   LiveStep live{.problem = std::move(problem)};
   absl::Status room;
   for (int round = 0; round < kMostRounds; ++round) {
@@ -122,8 +147,8 @@ absl::StatusOr<LiveStep> PlanLiveStep(PlanningProblem problem, const MemoryStrat
     if (!step.ok()) return room.ok() ? step.status() : room;
     live.step = *std::move(step);
     SIPHON_ASSIGN_OR_RETURN(live.parking, LayOutParking(live.step.memory, live.step.schedule));
-    SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> own, OwnPeaks(live));
-    room = CheckRoom(live, own, planned);
+    SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> own, OwnPeaks(live, shared_gradients));
+    room = CheckRoom(live, own, int64_t{1} << round, planned);
     if (room.ok()) return WithLentMemoryHeld(std::move(live), own);
   }
   return room;

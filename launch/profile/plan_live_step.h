@@ -12,19 +12,25 @@ namespace siphon {
 
 // A step as workers run it, with the room for what they park.
 struct LiveStep {
-  PlanningProblem problem;  // held: with all that each worker lends, whether it is in use or not
+  // held: with all that each worker lends, whether it is in use or not, and what the simulator does
+  // not see of its fullest moment.
+  PlanningProblem problem;
   PlannedStep step;
   std::vector<WorkerParking> parking;  // [worker]
 };
 
-// The plan of a strategy of planner/strategies, for workers as they are: they move activations
-// alone, so that weights and optimizer state count as held; and room for what is parked is set
-// aside from before the first step until the end, so that what a worker lends counts beside its own
-// fullest moment, and what goes to the host is there all at once.
+// The plan of a strategy of planner/strategies, for workers as they are: all optimizer steps are
+// theirs, and room for what is parked is set aside from before the first step until the end, so
+// that what a worker lends counts beside its own fullest moment, and what goes to the host is there
+// all at once.
+//
+// `shared_gradients` is SharedGradientBytes, for which each worker has room from its REDUCE_GRAD
+// on; empty: nothing.
 //
 // Pure. Requires: one replica. Errors: as the strategy; ResourceExhausted when there is not that
 // room, with who is how much short.
-absl::StatusOr<LiveStep> PlanLiveStep(PlanningProblem problem, const MemoryStrategy& strategy);
+absl::StatusOr<LiveStep> PlanLiveStep(PlanningProblem problem, const MemoryStrategy& strategy,
+                                      const std::vector<Bytes>& shared_gradients = {});
 
 }  // namespace siphon
 

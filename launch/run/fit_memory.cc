@@ -11,12 +11,14 @@
 #include "launch/plan_job/job_memory.h"
 #include "launch/plan_job/plan_rings.h"
 #include "launch/profile/job_problem.h"
+#include "launch/profile/moving_state.h"
 #include "launch/profile/plan_costs.h"
 #include "launch/profile/plan_live_step.h"
 #include "launch/profile/predict_step.h"
 #include "launch/topology/job_topology.h"
 #include "planner/placement_bytes.h"
 #include "planner/status.h"
+#include "planner/strategies/lower_memory_plan.h"
 #include "planner/strategies/memory_strategy.h"
 
 namespace siphon {
@@ -49,9 +51,10 @@ Bytes MostOfOneLayer(const ModelSpec& model, const PlanningProblem& problem,
   return most;
 }
 
-// The simulator gives a recomputation the room that a pass of its whole stage takes for itself. One
-// of few layers may need more; that much is held all the time.
-void HoldForRecomputations(const ModelSpec& model, JobProblem& made) {
+// The simulator gives a recomputation, and each part of a pass that waits for weights, the room
+// that a pass of its whole stage takes for itself beside all that it has saved. One of few layers
+// may need more; that much is held all the time.
+void HoldForSingleLayers(const ModelSpec& model, JobProblem& made) {
   PlanningProblem& problem = made.problem;
   for (size_t stage = 0; stage < made.plan.stages.size(); ++stage) {
     const StageCost& cost = made.plan.stages[stage].cost;
@@ -83,16 +86,22 @@ void HoldSent(const PlannedJob& planned, JobProblem& made) {
   for (size_t stage = 0; stage < made.plan.stages.size(); ++stage) {
     const StageCost& cost = made.plan.stages[stage].cost;
     MemoryByKind& held = problem.held[problem.schedule.worker_of_stage[stage].value];
-    Bytes sent = std::max(cost.input, cost.output);
+    // Where the backward is split, more of it is under way at once.
+    Bytes sent = SplitsBackward(problem.schedule) ? (cost.input + cost.output) * 4
+                                                  : std::max(cost.input, cost.output);
     if (!in_rings)
       sent = cost.output * live[stage] + cost.input * (stage > 0 ? live[stage - 1] : 0);
     held[MemoryKind::kWorkspace] = std::max(held[MemoryKind::kWorkspace], sent + kScalars);
   }
 }
 
-// Strategies that may compute layers again, beside others.
-bool Recomputes(absl::string_view strategy) {
-  return strategy == kRecompute || strategy == "mpress" || strategy == "auto";
+// Strategies that may compute layers again, or have weights in only while a pass is at their
+// layers, beside others.
+bool TakesPassesApart(absl::string_view strategy) {
+  for (const absl::string_view each : {kRecompute, "mpress", "weight_offload", "l2l", "auto"}) {
+    if (strategy == each) return true;
+  }
+  return false;
 }
 
 absl::StatusOr<JobProblem> ProblemOfWorkers(const PlannedJob& planned,
@@ -107,6 +116,7 @@ absl::StatusOr<JobProblem> ProblemOfWorkers(const PlannedJob& planned,
   if (throttled.has_value()) machine.topology = &*throttled;
   SIPHON_ASSIGN_OR_RETURN(JobProblem made, ProblemOfJob(planned, machine));
   made.problem.granule = kCacheLine;
+  HoldWhatCannotMove(planned.model, made.problem);
   HoldSent(planned, made);
   return made;
 }
@@ -115,15 +125,27 @@ absl::StatusOr<FittingStep> PlanFittingStep(const PlannedJob& planned,
                                             const std::string& strategy) {
   SIPHON_ASSIGN_OR_RETURN(const MemoryStrategy found, FindMemoryStrategy(strategy));
   SIPHON_ASSIGN_OR_RETURN(JobProblem made, ProblemOfWorkers(planned, strategy));
-  if (Recomputes(strategy)) HoldForRecomputations(planned.model, made);
-  SIPHON_ASSIGN_OR_RETURN(LiveStep live, PlanLiveStep(std::move(made.problem), found));
+  if (TakesPassesApart(strategy)) HoldForSingleLayers(planned.model, made);
+  SIPHON_ASSIGN_OR_RETURN(LiveStep live,
+                          PlanLiveStep(std::move(made.problem), found,
+                                       SharedGradientBytes(planned.model, planned.plan.partition,
+                                                           planned.plan.training)));
   return FittingStep{std::move(live), std::move(made.plan)};
 }
 
-void TakePlan(FittingStep found, const std::string& strategy, PreparedJob& prepared) {
+// An evaluation goes by the same plan, and has parameters that are away layer by layer.
+absl::StatusOr<Schedule> EvaluationOf(const TrainingPlan& plan, const MemoryPlan& memory) {
+  if (plan.evaluation.programs.empty()) return plan.evaluation;
+  return LowerMemoryPlan(plan.evaluation, memory,
+                         {.weights = std::vector<WeightResidence>(memory.stages.size(),
+                                                                  WeightResidence::kLayerByLayer)});
+}
+
+absl::Status TakePlan(FittingStep found, const std::string& strategy, PreparedJob& prepared) {
   auto& [problem, step, parking] = found.live;
   const SimulationInput input = SimulationOf(problem, step.mapping, step.memory, step.schedule);
   prepared.plan_text = WithSimulationInput(std::move(found.plan), input);
+  SIPHON_ASSIGN_OR_RETURN(prepared.plan.evaluation, EvaluationOf(prepared.plan, step.memory));
   prepared.plan_text.evaluation = prepared.plan.evaluation;
   prepared.plan_text.strategy = strategy;
   prepared.plan_text.predicted = PredictionOf(step.simulated, Nanos(0));
@@ -131,6 +153,7 @@ void TakePlan(FittingStep found, const std::string& strategy, PreparedJob& prepa
   prepared.plan.training = std::move(step.schedule);
   const auto parks = [](const WorkerParking& worker) { return !worker.bytes.empty(); };
   if (absl::c_any_of(parking, parks)) prepared.parking = std::move(parking);
+  return absl::OkStatus();
 }
 
 // What is said beside the changes of the job that fit, where one of the strategies does.
@@ -167,8 +190,7 @@ absl::Status FitMemory(const std::string& schedule_csv, PreparedJob& prepared) {
   SIPHON_ASSIGN_OR_RETURN(const MemoryEstimate estimate,
                           EstimateJob(planned, Accounting::kRuntime));
   prepared.kept_whole = FindMisfit(prepared.job, estimate);
-  TakePlan(*std::move(found), strategy, prepared);
-  return absl::OkStatus();
+  return TakePlan(*std::move(found), strategy, prepared);
 }
 
 }  // namespace siphon

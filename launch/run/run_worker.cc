@@ -115,16 +115,17 @@ absl::Status WorkerRun::MakeStages() {
     ++layout.owned_parameters[owner.value];
   }
   for (const StageId stage : StagesOf(plan.training, seat_.me)) {
-    SIPHON_ASSIGN_OR_RETURN(stages_[stage],
-                            MakeTorchStage(prepared_.model, plan.partition, stage,
-                                           static_cast<uint64_t>(prepared_.job.train.seed),
-                                           OptimizerOf(prepared_.job.train)));
+    SIPHON_ASSIGN_OR_RETURN(
+        stages_[stage],
+        MakeTorchStage(prepared_.model, plan.partition, stage,
+                       static_cast<uint64_t>(prepared_.job.train.seed),
+                       OptimizerOf(prepared_.job.train), StateGroupsAway(plan.memory, stage)));
     computes[stage] = stages_[stage].get();
   }
   worker_ = std::make_unique<StageWorker>(
       seat_.me, std::move(layout), std::move(computes), seat_.transport,
       room_ == nullptr ? nullptr : &room_->engine(), seat_.at_action);
-  return absl::OkStatus();
+  return worker_->state().SendAway();
 }
 
 bool WorkerRun::NeedsData() const {
@@ -245,7 +246,7 @@ absl::StatusOr<double> WorkerRun::Validate() {
 // at the end.
 absl::Status WorkerRun::SaveCheckpoint() {
   SIPHON_RETURN_IF_ERROR(Phase("writing a checkpoint"));
-  auto saved = SaveState(prepared_, stages_, coordinator_, progress_,
+  auto saved = SaveState(prepared_, {&stages_, &worker_->state()}, coordinator_, progress_,
                          [this](const std::string& phase) { return Phase(phase); });
   if (saved.ok()) {
     outcome_.last_checkpoint = *saved;
@@ -278,8 +279,8 @@ absl::StatusOr<RunOutcome> WorkerRun::Run() {
   SIPHON_RETURN_IF_ERROR(Phase("making its stages"));
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(MakeStages()));
   SIPHON_RETURN_IF_ERROR(Phase("reading the checkpoint"));
-  SIPHON_ASSIGN_OR_RETURN(progress_,
-                          RestoreState(prepared_, stages_, coordinator_, outcome_.warnings));
+  SIPHON_ASSIGN_OR_RETURN(progress_, RestoreState(prepared_, {&stages_, &worker_->state()},
+                                                  coordinator_, outcome_.warnings));
   outcome_.steps_done = progress_.step;
   outcome_.last_checkpoint = progress_.checkpoint;
   if (progress_.step > 0 && seat_.at_progress) {

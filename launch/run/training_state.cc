@@ -26,19 +26,30 @@ std::string TensorName(const StateTensor& tensor) {
 }
 
 enum class Which { kOwned, kAll };
+using Access = StateSwaps::Access;
 
-std::vector<CheckpointTensor> TensorsOf(const StageMap& stages, Which which) {
+std::vector<CheckpointTensor> TensorsOf(const WorkerStages& worker, Which which, Access access) {
   std::vector<CheckpointTensor> tensors;
-  for (const auto& [stage, compute] : stages) {
-    for (const StateTensor& tensor : compute->State()) {
+  for (const auto& [stage, compute] : *worker.stages) {
+    const std::vector<StateTensor> state = compute->State();
+    for (size_t index = 0; index < state.size(); ++index) {
+      const StateTensor& tensor = state[index];
       if (which == Which::kOwned && !tensor.owned) continue;
       tensors.push_back({.name = TensorName(tensor),
                          .optimizer = tensor.kind != StateTensor::Kind::kParameter,
                          .spec = tensor.spec,
-                         .bytes = tensor.bytes});
+                         .bring = [swaps = worker.swaps, stage = stage, index, access] {
+                           return swaps->Open(stage, index, access);
+                         }});
     }
   }
   return tensors;
+}
+
+// `status`, or that of sending away again what was brought in last.
+absl::Status Close(const WorkerStages& worker, absl::Status status) {
+  const absl::Status closed = worker.swaps->Close();
+  return status.ok() ? closed : status;
 }
 
 // The checkpoint to resume from, empty for a fresh start. Worker 0's word counts.
@@ -113,25 +124,26 @@ absl::StatusOr<Checkpoint> OpenToResume(const PreparedJob& prepared, const std::
   return checkpoint;
 }
 
-absl::StatusOr<Progress> ReadCheckpoint(const PreparedJob& prepared, const StageMap& stages,
+absl::StatusOr<Progress> ReadCheckpoint(const PreparedJob& prepared, const WorkerStages& stages,
                                         const std::string& path,
                                         std::vector<std::string>& warnings) {
   SIPHON_ASSIGN_OR_RETURN(const Checkpoint checkpoint, OpenToResume(prepared, path));
   const CheckpointInfo& info = checkpoint.info();
-  const absl::Status read = checkpoint.Read(TensorsOf(stages, Which::kAll));
+  const absl::Status read =
+      Close(stages, checkpoint.Read(TensorsOf(stages, Which::kAll, Access::kWrite)));
   if (!read.ok()) return ResumeError(prepared.job, read);
   NoteDifferences(prepared, info, warnings);
   return Progress{.step = info.step, .samples_consumed = info.samples_consumed, .checkpoint = path};
 }
 
-absl::StatusOr<Progress> StartFresh(const PreparedJob& prepared, const StageMap& stages) {
+absl::StatusOr<Progress> StartFresh(const PreparedJob& prepared, const WorkerStages& stages) {
   const std::string& initial = prepared.job.model.init_from;
   if (initial.empty()) return Progress{};
   std::vector<CheckpointTensor> parameters;
-  for (CheckpointTensor& tensor : TensorsOf(stages, Which::kAll)) {
+  for (CheckpointTensor& tensor : TensorsOf(stages, Which::kAll, Access::kWrite)) {
     if (!tensor.optimizer) parameters.push_back(std::move(tensor));
   }
-  const absl::Status status = ReadInitialWeights(initial, parameters);
+  const absl::Status status = Close(stages, ReadInitialWeights(initial, parameters));
   if (!status.ok()) return ConfigError(prepared.job, "model.init_from", status.message());
   return Progress{};
 }
@@ -165,7 +177,7 @@ absl::Status CheckStart(const PreparedJob& prepared) {
                      absl::StrCat(initial, ": no such file or folder"));
 }
 
-absl::StatusOr<Progress> RestoreState(const PreparedJob& prepared, const StageMap& stages,
+absl::StatusOr<Progress> RestoreState(const PreparedJob& prepared, const WorkerStages& stages,
                                       Coordinator& coordinator,
                                       std::vector<std::string>& warnings) {
   absl::StatusOr<std::string> chosen = std::string();
@@ -179,7 +191,7 @@ absl::StatusOr<Progress> RestoreState(const PreparedJob& prepared, const StageMa
   return progress;
 }
 
-absl::StatusOr<std::string> SaveState(const PreparedJob& prepared, const StageMap& stages,
+absl::StatusOr<std::string> SaveState(const PreparedJob& prepared, const WorkerStages& stages,
                                       Coordinator& coordinator, const Progress& progress,
                                       const PhaseObserver& at_phase) {
   const bool first = coordinator.me().value == 0;
@@ -189,8 +201,10 @@ absl::StatusOr<std::string> SaveState(const PreparedJob& prepared, const StageMa
   SIPHON_ASSIGN_OR_RETURN(const std::vector<std::string> partials,
                           coordinator.GatherText(*partial));
 
-  absl::StatusOr<std::string> shard = WriteCheckpointShard(
-      partials[0], coordinator.me().value, coordinator.workers(), TensorsOf(stages, Which::kOwned));
+  absl::StatusOr<std::string> shard =
+      WriteCheckpointShard(partials[0], coordinator.me().value, coordinator.workers(),
+                           TensorsOf(stages, Which::kOwned, Access::kRead));
+  if (const absl::Status closed = Close(stages, shard.status()); !closed.ok()) shard = closed;
   if (const absl::Status status = at_phase("completing a checkpoint"); !status.ok()) {
     shard = status;
   }

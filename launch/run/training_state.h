@@ -12,6 +12,7 @@
 #include "launch/run/coordinate.h"
 #include "launch/run/prepare_job.h"
 #include "pipeline/stage_compute.h"
+#include "pipeline/state_swaps.h"
 
 namespace siphon {
 
@@ -20,6 +21,12 @@ namespace siphon {
 using PhaseObserver = std::function<absl::Status(const std::string& phase)>;
 
 using StageMap = std::map<StageId, std::unique_ptr<StageCompute>>;
+
+// The stages of a worker, and what of their state is away between steps.
+struct WorkerStages {
+  const StageMap* stages = nullptr;
+  StateSwaps* swaps = nullptr;
+};
 
 // Where a run stands between two steps; with the stages' tensors all that a checkpoint has to hold.
 struct Progress {
@@ -40,12 +47,12 @@ absl::Status CheckStart(const PreparedJob& prepared);
 // fresh start. Worker 0 chooses the checkpoint, so that all take the same. Notes about what will
 // differ (threads, order of sums, data) are appended to `warnings` of worker 0. Errors: as of
 // Checkpoint, on all workers alike; nothing is overwritten.
-absl::StatusOr<Progress> RestoreState(const PreparedJob& prepared, const StageMap& stages,
+absl::StatusOr<Progress> RestoreState(const PreparedJob& prepared, const WorkerStages& stages,
                                       Coordinator& coordinator, std::vector<std::string>& warnings);
 
 // Collective: writes a checkpoint, complete or absent. Returns its path.
 // Errors: on all workers alike; the earlier checkpoints are intact then.
-absl::StatusOr<std::string> SaveState(const PreparedJob& prepared, const StageMap& stages,
+absl::StatusOr<std::string> SaveState(const PreparedJob& prepared, const WorkerStages& stages,
                                       Coordinator& coordinator, const Progress& progress,
                                       const PhaseObserver& at_phase);
 

@@ -1,8 +1,11 @@
 #include "pipeline/torch/counting_allocator.h"
 
 #include <mutex>
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "pipeline/torch/aten.h"
 #include "pipeline/torch/block_cache.h"
 
@@ -36,12 +39,23 @@ BlockCache* CacheOfThread() {
   return cache_of_thread;
 }
 
+// "parameters 4000, gradients 4000": bytes.
+std::string TextOf(const MemoryByKind& memory) {
+  std::string text;
+  for (size_t kind = 0; kind < kMemoryKinds; ++kind) {
+    if (memory.bytes[kind] == Bytes(0)) continue;
+    absl::StrAppend(&text, text.empty() ? "" : ", ", MemoryKindName(static_cast<MemoryKind>(kind)),
+                    " ", memory.bytes[kind].value);
+  }
+  return text.empty() ? "nothing" : text;
+}
+
 void Refuse(size_t bytes, const MemoryLedger& ledger) {
   const int64_t capacity = ledger.capacity().value;
   const int64_t used = ledger.used().value;
   TORCH_CHECK_WITH(OutOfMemoryError, false, "memory is full: asked for ", bytes, " bytes, ",
-                   capacity > used ? capacity - used : 0, " bytes free of a capacity of ",
-                   capacity);
+                   capacity > used ? capacity - used : 0, " bytes free of a capacity of ", capacity,
+                   " (held: ", TextOf(ledger.UsedByKind()), ")");
 }
 
 void FreeBlock(void* data) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <utility>
 
 #include "planner/status.h"
 
@@ -376,7 +377,11 @@ void GroupResidence::AddGroupCopy(int group, CopyDirection direction, const Rout
   const int copy = writer_.AddCopy(TaskRole::kSwap, route, bytes);
   if (book.copies++ == 0) book.first_copy = copy;
   if (book.streamed && direction == CopyDirection::kOut) {
-    writer_.Change(copy, TaskMoment::kEnd, MemoryKindOf(Groups()[group].group->kind), bytes * -1);
+    if (writer_.input().frees_at_waits) {
+      book.owed += bytes;
+    } else {
+      writer_.Change(copy, TaskMoment::kEnd, MemoryKindOf(Groups()[group].group->kind), bytes * -1);
+    }
   }
   // Of other kinds the place for what is away stays theirs for the whole step.
   const GroupKind kind = Groups()[group].group->kind;
@@ -386,11 +391,14 @@ void GroupResidence::AddGroupCopy(int group, CopyDirection direction, const Rout
                    out ? bytes : bytes * -1);
 }
 
-void GroupResidence::WaitForCopies(const Book& book) {
+void GroupResidence::WaitForCopies(Book& book) {
   const int end = writer_.AddOnLane(TaskRole::kMarker, Nanos(0));
   for (int copy = book.first_copy; copy < book.first_copy + book.copies; ++copy) {
     writer_.Wait(end, copy);
   }
+  if (book.owed == Bytes(0)) return;
+  writer_.Change(end, TaskMoment::kEnd, MemoryKind::kGradients,
+                 std::exchange(book.owed, Bytes(0)) * -1);
 }
 
 }  // namespace siphon

@@ -75,6 +75,7 @@ class GroupResidence {
     int copies = 0;
     bool coming = false;    // kToDrop, kToSwap: the copy in has been started
     bool streamed = false;  // the latest copies out give back the memory themselves
+    Bytes owed;             // memory that waiting for them gives back instead
   };
 
   const StageGroups& Groups() const { return stages_[writer_.action().stage.value]; }
@@ -93,7 +94,7 @@ class GroupResidence {
   absl::Status StartCopies(int group, CopyDirection direction);
   void AddGroupCopy(int group, CopyDirection direction, const Route& route, int account,
                     Bytes bytes);
-  void WaitForCopies(const Book& book);
+  void WaitForCopies(Book& book);
 
   StepWriter& writer_;
   const std::vector<StageGroups> stages_;

@@ -52,6 +52,9 @@ struct SimulationInput {
   // [worker]: held all the time beside what follows from `stages` (communication, slack, ...);
   // empty: nothing.
   std::vector<MemoryByKind> held;
+  // Gradients that leave while a pass is at other layers give their memory back where the worker
+  // waits for the copy, and not already when it is through: so a peak does not hang on times.
+  bool frees_at_waits = false;
 };
 
 // Runs the step of `schedule` on paper.

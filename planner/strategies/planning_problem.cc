@@ -102,7 +102,8 @@ SimulationInput SimulationOf(const PlanningProblem& problem, const DeviceMapping
           .memory = std::move(memory),
           .host_step = std::move(host_step),
           .capacity = problem.capacity,
-          .held = problem.held};
+          .held = problem.held,
+          .frees_at_waits = problem.lending == LendingRule::kPeaks};
 }
 
 }  // namespace siphon

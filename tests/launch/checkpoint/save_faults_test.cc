@@ -254,7 +254,7 @@ TEST(FileOperations, LargeFilesAreWrittenInPieces) {
     return static_cast<ssize_t>(count);
   };
   const std::vector<std::byte> bytes((size_t{128} << 20) + 3);
-  ASSERT_TRUE(WriteFile(directory.Path("a"), {bytes}, files).ok());
+  ASSERT_TRUE(WriteFile(directory.Path("a"), {FilePiece(bytes)}, files).ok());
   EXPECT_THAT(counts, ElementsAre(size_t{64} << 20, size_t{64} << 20, 3));
 }
 

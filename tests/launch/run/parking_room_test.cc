@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -49,7 +50,7 @@ class ParkingJob : public testing::Test {
  protected:
   static void SetUpTestSuite() { InstallCountingAllocator(); }
 
-  ParkingJob() : folder_(testing::TempDir() + "/siphon_parking_job") {}
+  ParkingJob() : folder_(testing::TempDir() + "/siphon_parking_job" + std::to_string(getpid())) {}
   ~ParkingJob() override { std::filesystem::remove_all(folder_); }
 
   JobConfig Job(int stages) const {

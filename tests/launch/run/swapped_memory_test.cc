@@ -1,4 +1,4 @@
-// Plans that park activations against reality: no worker ever holds more than its capacity, with
+// Plans that park tensors against reality: no worker ever holds more than its capacity, with
 // what others park there, and what was predicted is close. Three or four shapes under every
 // schedule that runs live; SIPHON_TEST_ALL=1 takes all ten.
 
@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "pipeline/state_swaps.h"
 #include "pipeline/torch/counting_allocator.h"
 #include "tests/launch/run/tight_memory.h"
 #include "tests/pipeline/live_schedules.h"
@@ -21,6 +22,20 @@ class SwappedMemory : public testing::TestWithParam<std::string> {
 TEST_P(SwappedMemory, StaysWithinItsCapacity) {
   const auto parks = [](const PreparedJob& prepared) { return !prepared.parking.empty(); };
   ExpectWithinCapacities(GetParam(), {{"d2d_swap", parks}, {"host_swap", parks}});
+}
+
+TEST_P(SwappedMemory, StaysWithinItsCapacityWithStateAway) {
+  const auto moves_state = [](const PreparedJob& prepared) {
+    for (size_t stage = 0; stage < prepared.plan.memory.stages.size(); ++stage) {
+      const StageId id(static_cast<int>(stage));
+      if (!StateGroupsAway(prepared.plan.memory, id).empty()) return true;
+    }
+    return false;
+  };
+  ExpectWithinCapacities(GetParam(), {{"weight_offload", moves_state},
+                                      {"l2l", moves_state},
+                                      {"host_swap", moves_state},
+                                      {"auto", moves_state}});
 }
 
 INSTANTIATE_TEST_SUITE_P(Schedules, SwappedMemory, testing::ValuesIn(TightScheduleNames()),

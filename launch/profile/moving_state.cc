@@ -1,0 +1,78 @@
+#include "launch/profile/moving_state.h"
+
+#include <utility>
+#include <vector>
+
+#include "planner/stage_partition.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+struct LayerState {
+  Bytes weights;  // of parameters that this layer alone uses
+  // Of parameters that it is the first of its stage to use, those included.
+  Bytes first_uses;
+};
+
+// [layer]
+std::vector<LayerState> StateOf(const ModelSpec& model, const StagePartition& partition) {
+  std::vector<LayerState> layers(model.layers.size());
+  for (const Parameter& parameter : CanonicalParameters(model)) {
+    const Bytes size = SizeOf({DType::kFloat32, parameter.shape});
+    int last_stage = -1;
+    for (const ParameterUse& use : parameter.uses) {
+      const int stage = StageOfLayer(partition, use.layer).value;
+      if (stage != last_stage) layers[use.layer].first_uses += size;
+      last_stage = stage;
+    }
+    if (parameter.uses.size() == 1) layers[parameter.uses[0].layer].weights += size;
+  }
+  return layers;
+}
+
+// So many moments for each of the layer's first uses.
+Bytes StateOfParameters(Bytes optimizer_state, Bytes first_uses) {
+  if (first_uses == Bytes(0)) return Bytes(0);
+  return first_uses * (optimizer_state.value / first_uses.value);
+}
+
+}  // namespace
+
+void HoldWhatCannotMove(const ModelSpec& model, PlanningProblem& problem) {
+  const std::vector<LayerState> state = StateOf(model, problem.partition);
+  SIPHON_CHECK(state.size() == problem.profile.layers.size(), "the profile is of the model");
+  for (size_t stage = 0; stage < problem.partition.stages.size(); ++stage) {
+    const StageRange& layers = problem.partition.stages[stage];
+    MemoryByKind& held = problem.held[problem.schedule.worker_of_stage[stage].value];
+    for (int index = layers.begin; index < layers.end; ++index) {
+      LayerProfile& layer = problem.profile.layers[index];
+      const auto& [weights, first_uses] = state[index];
+      SIPHON_CHECK(layer.parameters == first_uses, "the profile's parameters are the model's");
+      held[MemoryKind::kParameters] += std::exchange(layer.parameters, weights) - weights;
+      held[MemoryKind::kGradients] += std::exchange(layer.gradients, weights) - weights;
+      const Bytes moving = StateOfParameters(layer.optimizer_state, first_uses);
+      held[MemoryKind::kOptimizer] += std::exchange(layer.optimizer_state, moving) - moving;
+    }
+  }
+}
+
+std::vector<Bytes> SharedGradientBytes(const ModelSpec& model, const StagePartition& partition,
+                                       const Schedule& schedule) {
+  std::vector<Bytes> shared(WorkerCount(schedule));
+  for (const Parameter& parameter : CanonicalParameters(model)) {
+    const auto all = static_cast<int>(parameter.uses.size());
+    std::vector<int> uses(partition.stages.size());
+    for (const ParameterUse& use : parameter.uses) {
+      ++uses[StageOfLayer(partition, use.layer).value];
+    }
+    for (size_t stage = 0; stage < uses.size(); ++stage) {
+      if (uses[stage] == 0 || uses[stage] == all) continue;
+      shared[schedule.worker_of_stage[stage].value] +=
+          SizeOf({DType::kFloat32, parameter.shape}) * (all - uses[stage] + 1);
+    }
+  }
+  return shared;
+}
+
+}  // namespace siphon

@@ -1,0 +1,29 @@
+#ifndef SIPHON_LAUNCH_PROFILE_MOVING_STATE_H_
+#define SIPHON_LAUNCH_PROFILE_MOVING_STATE_H_
+
+#include <vector>
+
+#include "planner/model_spec.h"
+#include "planner/schedule.h"
+#include "planner/stage_partition.h"
+#include "planner/strategies/planning_problem.h"
+#include "planner/units.h"
+
+namespace siphon {
+
+// Leaves to the layers of the problem's profile the state that workers can move (StateGroup of
+// pipeline/state_memory.h), and has the rest held: parameters and gradients of parameters that
+// several layers use, tied embeddings that is. No worker has more or less of it than before.
+//
+// Parameters and gradients are float32, as on workers. Requires: the profile is of `model`, its
+// bytes are those of PlanningProfile, and `held` has all workers.
+void HoldWhatCannotMove(const ModelSpec& model, PlanningProblem& problem);
+
+// [worker]: what adding up the gradients of parameters that its stages share with others takes at
+// the end of a step: room for those of the others, and for the sums.
+std::vector<Bytes> SharedGradientBytes(const ModelSpec& model, const StagePartition& partition,
+                                       const Schedule& schedule);
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_PROFILE_MOVING_STATE_H_
