@@ -145,9 +145,11 @@ INSTANTIATE_TEST_SUITE_P(
                  "planned and simulated"},
         Override{"NoSuchScheduleFile", "pipeline.schedule_file=%/none.csv",
                  "cannot read schedule '%/none.csv': No such file or directory"},
-        Override{"StrategyNotBuilt", "memory.strategy=nvme_swap",
-                 "'nvme_swap' is known, but not built yet; today: keep, recompute, host_swap, "
-                 "d2d_swap, vdnn, capacity_based, mpress, auto"},
+        Override{"StrategyNotBuilt", "memory.strategy=l2l",
+                 "'l2l' is known, but not built yet; today: keep, recompute, host_swap, "
+                 "d2d_swap, vdnn, capacity_based, mpress, nvme_swap, auto"},
+        Override{"DriveDirectoryThatIsAFile", "memory.nvme_directory=/dev/null/drive",
+                 "'/dev/null/drive' cannot be a directory: "},
         Override{"ThrottleOfNoLinks", "topology.throttle=0.5",
                  "needs links to hold to their rates; write topology.name"},
         Override{"BackendNotBuilt", "pipeline.backend=cuda",
