@@ -84,6 +84,11 @@ int SetAside(int fd, int64_t bytes) {
   return 0;
 }
 
+Bytes OnDisk(const struct stat& facts) {
+  constexpr int64_t kUnit = 512;  // of st_blocks, whatever the file system's own
+  return Bytes(facts.st_blocks * kUnit);
+}
+
 Bytes InBlocks(Bytes bytes) {
   return Bytes((bytes.value + kNvmeBlock - 1) / kNvmeBlock * kNvmeBlock);
 }
@@ -130,7 +135,10 @@ absl::StatusOr<NvmeFile> NvmeFile::Make(const NvmeFileOptions& options) {
                                                      " are not to be had: ", std::strerror(error)));
   }
   if (error != 0) return FileError(file.name_, "setting its blocks aside", error);
+  struct stat facts {};
+  if (fstat(file.fd_, &facts) != 0) return FileError(file.name_, "looking at it", errno);
   file.bytes_ = bytes;
+  file.on_disk_ = std::min(OnDisk(facts), bytes);
   return file;
 }
 
@@ -138,13 +146,15 @@ NvmeFile::NvmeFile(NvmeFile&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
       name_(std::move(other.name_)),
       direct_(other.direct_),
-      bytes_(std::exchange(other.bytes_, Bytes(0))) {}
+      bytes_(std::exchange(other.bytes_, Bytes(0))),
+      on_disk_(std::exchange(other.on_disk_, Bytes(0))) {}
 
 NvmeFile& NvmeFile::operator=(NvmeFile&& other) noexcept {
   std::swap(fd_, other.fd_);
   std::swap(name_, other.name_);
   std::swap(direct_, other.direct_);
   std::swap(bytes_, other.bytes_);
+  std::swap(on_disk_, other.on_disk_);
   return *this;
 }
 
@@ -152,12 +162,14 @@ NvmeFile::~NvmeFile() {
   if (fd_ >= 0) close(fd_);
 }
 
-absl::Status NvmeFile::CheckLength() const {
+absl::Status NvmeFile::CheckWhole() const {
   struct stat facts {};
   if (fstat(fd_, &facts) != 0) return FileError(name_, "looking at it", errno);
-  if (facts.st_size >= bytes_.value) return absl::OkStatus();
+  // Who cuts it between two writes leaves a hole where the second makes it long again.
+  const Bytes left = std::min(Bytes(facts.st_size), OnDisk(facts) + bytes_ - on_disk_);
+  if (left >= bytes_) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("drive file ", name_, ": somebody has cut it to ",
-                                          facts.st_size, " of ", bytes_.value,
+                                          left.value, " of ", bytes_.value,
                                           " bytes, and what was parked behind them is lost"));
 }
 

@@ -37,8 +37,8 @@ class NvmeFile {
   // Whether it goes past the page cache (O_DIRECT); tmpfs and some others cannot.
   bool direct() const { return direct_; }
   const std::string& name() const { return name_; }  // that it had, for messages
-  // Internal when it has become shorter: what was parked behind its end is gone.
-  absl::Status CheckLength() const;
+  // Internal when it has become shorter or has holes: what was parked there is gone.
+  absl::Status CheckWhole() const;
 
  private:
   NvmeFile(int fd, std::string name, bool direct)
@@ -48,6 +48,7 @@ class NvmeFile {
   std::string name_;
   bool direct_ = false;
   Bytes bytes_;
+  Bytes on_disk_;  // of which the file system says that they have blocks; some say less than it has
 };
 
 // Space of the drive that has `directory`, or will have it, for a user who is not root. Errors:

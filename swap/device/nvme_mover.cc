@@ -222,7 +222,7 @@ absl::Status NvmeMover::Move(absl::Span<const CopyPart> parts) {
   SIPHON_RETURN_IF_ERROR(hung_);
   const std::vector<Run> runs = RunsOf(parts);
   if (runs.empty()) return absl::OkStatus();
-  SIPHON_RETURN_IF_ERROR(file_->CheckLength());
+  SIPHON_RETURN_IF_ERROR(file_->CheckWhole());
   const bool out = runs.front().pieces.front().from != nullptr;
   return MoveBlocks(runs, out ? CopyLane::kOut : CopyLane::kIn);
 }

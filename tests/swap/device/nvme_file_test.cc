@@ -12,6 +12,7 @@
 #include <fstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "swap/device/nvme_io.h"
 #include "tests/swap/device/scratch_drive.h"
@@ -34,7 +35,7 @@ TEST(NvmeFile, HasItsBlocksAndNoName) {
   EXPECT_EQ(facts.st_nlink, 0u);
   EXPECT_EQ(facts.st_mode & 0777, 0600u);
   EXPECT_THAT(file->name(), HasSubstr(drive.path() + "/parked-"));
-  EXPECT_TRUE(file->CheckLength().ok());
+  EXPECT_TRUE(file->CheckWhole().ok());
 }
 
 TEST(NvmeFile, MakesItsDirectoryAndOutlivesIt) {
@@ -116,8 +117,27 @@ TEST(NvmeFile, SeesThatSomebodyHasCutIt) {
   const auto file = NvmeFile::Make(drive.File(3 * kNvmeBlock));
   ASSERT_TRUE(file.ok()) << file.status();
   ASSERT_EQ(ftruncate(file->fd(), kNvmeBlock), 0);
-  EXPECT_THAT(std::string(file->CheckLength().message()),
+  EXPECT_THAT(std::string(file->CheckWhole().message()),
               HasSubstr("somebody has cut it to 4096 of 12288 bytes"));
+}
+
+// A write that was under way has made it long again.
+TEST(NvmeFile, SeesTheHoleThatACutHasLeft) {
+  const ScratchDrive drive;
+  const auto file = NvmeFile::Make(drive.File(8 * kNvmeBlock, NvmeFileOptions::Direct::kNever));
+  ASSERT_TRUE(file.ok()) << file.status();
+  std::vector<char> block(kNvmeBlock, 'x');
+  for (int number = 0; number < 8; ++number) {
+    ASSERT_EQ(pwrite(file->fd(), block.data(), block.size(), number * kNvmeBlock), kNvmeBlock);
+    ASSERT_TRUE(file->CheckWhole().ok());
+  }
+  ASSERT_EQ(fsync(file->fd()), 0);
+  ASSERT_TRUE(file->CheckWhole().ok());
+  ASSERT_EQ(ftruncate(file->fd(), kNvmeBlock), 0);
+  ASSERT_EQ(pwrite(file->fd(), block.data(), block.size(), 7 * kNvmeBlock), kNvmeBlock);
+  ASSERT_EQ(fsync(file->fd()), 0);
+  EXPECT_THAT(std::string(file->CheckWhole().message()),
+              HasSubstr("somebody has cut it to 8192 of 32768 bytes"));
 }
 
 }  // namespace
