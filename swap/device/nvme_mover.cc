@@ -1,8 +1,9 @@
 #include "swap/device/nvme_mover.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -30,8 +31,10 @@ NvmeMover::NvmeMover(const NvmeFile* file, std::unique_ptr<NvmeIo> io, NvmeMover
   const auto bytes = static_cast<size_t>(options_.buffer.value);
   SIPHON_CHECK(bytes > 0 && bytes % kNvmeBlock == 0 && options_.depth > 0,
                "requests are whole blocks");
-  memory_ = static_cast<std::byte*>(std::aligned_alloc(kNvmeBlock, bytes * buffers_.size()));
-  SIPHON_CHECK(memory_ != nullptr, "there is memory for buffers");
+  void* const memory = mmap(nullptr, bytes * buffers_.size(), PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  SIPHON_CHECK(memory != MAP_FAILED, "there is memory for buffers");
+  memory_ = static_cast<std::byte*>(memory);
   for (size_t buffer = buffers_.size(); buffer > 0; --buffer) {
     buffers_[buffer - 1].memory = memory_ + (buffer - 1) * bytes;
     free_.push_back(static_cast<int>(buffer) - 1);
@@ -40,7 +43,8 @@ NvmeMover::NvmeMover(const NvmeFile* file, std::unique_ptr<NvmeIo> io, NvmeMover
 
 // A drive that hangs may still write into the buffers: then they stay.
 NvmeMover::~NvmeMover() {
-  if (hung_.ok()) std::free(memory_);
+  const auto bytes = static_cast<size_t>(options_.buffer.value);
+  if (hung_.ok()) munmap(memory_, bytes * buffers_.size());
 }
 
 std::vector<NvmeMover::Run> NvmeMover::RunsOf(absl::Span<const CopyPart> parts) {

@@ -103,7 +103,7 @@ class NvmeMover {
   const NvmeMoverOptions options_;
   const int64_t alignment_;  // kNvmeBlock, or 1 through the page cache
   const std::unique_ptr<NvmeIo> io_;
-  std::byte* memory_ = nullptr;  // of all buffers
+  std::byte* memory_ = nullptr;  // of all buffers; a mapping, so that it begins at a page
   std::vector<Buffer> buffers_;
   std::vector<int> free_;  // numbers of buffers
   absl::Status hung_;      // requests are under way that nobody waits for any more
