@@ -187,8 +187,8 @@ absl::Status NvmeMover::Advance(const std::vector<Run>& runs, CopyLane lane, int
 absl::Status NvmeMover::FinishOne(const std::vector<Run>& runs, CopyLane lane, bool stop) {
   const absl::StatusOr<NvmeDone> done = io_->Next(options_.patience);
   if (!done.ok()) {
-    hung_ = absl::Status(done.status().code(),
-                         absl::StrCat("drive file ", file_->name(), ": ", done.status().message()));
+    hung_ = absl::InternalError(
+        absl::StrCat("drive file ", file_->name(), ": ", done.status().message()));
     return hung_;
   }
   if (!stop) return Advance(runs, lane, done->tag, done->result);

@@ -45,7 +45,7 @@ class NvmeMover {
   // Returns when all is moved; nothing is under way then. Requires: each part has one side on the
   // drive, within the file, and all go in one direction. Errors: Internal, naming file, offset and
   // cause, when a request fails or the file has become shorter, and what has arrived is of no use;
-  // DeadlineExceeded when the drive does not answer, then and for ever.
+  // when the drive does not answer, then and for ever.
   absl::Status Move(absl::Span<const CopyPart> parts);
 
   const NvmeIo& io() const { return *io_; }

@@ -137,8 +137,18 @@ TEST_F(ParkingJob, HostWithTooLittleRoomIsRefused) {
               HasSubstr("memory.strategy host_swap is not enough"));
 }
 
+// With tensors large enough for a drive to hide behind the computation, and no room elsewhere.
 TEST_F(ParkingJob, AutoUsesADriveOnlyWhereTheJobNamesOne) {
-  JobConfig job = TightJob("auto", 92);
+  JobConfig job = Job(4);
+  job.model.layers = 4;
+  job.model.hidden = 128;
+  job.model.heads = 4;
+  job.data.sequence_length = 64;
+  job.train.global_batch = 32;
+  job.train.microbatch = 4;
+  job.train.steps = 2;
+  job.memory.host_capacity = Bytes(64);
+  job.memory.capacity = {Bytes(12 << 20)};
   const auto without = PrepareJob(job, {});
   ASSERT_TRUE(without.ok()) << without.status();
   EXPECT_EQ(DriveBytes(without->parking), Bytes(0));
@@ -147,7 +157,11 @@ TEST_F(ParkingJob, AutoUsesADriveOnlyWhereTheJobNamesOne) {
   const auto with = PrepareJob(job, {});
   ASSERT_TRUE(with.ok()) << with.status();
   EXPECT_EQ(with->plan_text.topology.drives.size(), 1u);
-  EXPECT_EQ(DriveDirectory(job), folder_ + "/drive");
+  EXPECT_GT(DriveBytes(with->parking), Bytes(0));
+  EXPECT_THAT(MemoryLine(*with), HasSubstr(" on the drive of " + folder_ + "/drive"));
+  const auto trained = Trainer(job).Train();
+  EXPECT_TRUE(trained.ok()) << trained.status();
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ + "/drive"));
 }
 
 TEST_F(ParkingJob, DriveWithTooLittleRoomIsRefused) {
