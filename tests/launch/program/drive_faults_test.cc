@@ -44,9 +44,13 @@ class DriveFaults : public TinyJobTest {
   // `harm` is done while worker 0 stands still with tensors on the drive; then it goes on.
   ProgramEnd HarmedWhileParked(const std::function<void(const ProcessId& worker)>& harm,
                                std::function<bool()> prepare = nullptr) {
-    RunOptions options{
-        .environment = {absl::StrCat("SIPHON_INJECT_FAULT=0:5:", kWhileParked, ":stop")},
-        .prepare = std::move(prepare)};
+    return HarmedAt(absl::StrCat("5:", kWhileParked), harm, std::move(prepare));
+  }
+  ProgramEnd HarmedAt(const std::string& place,
+                      const std::function<void(const ProcessId& worker)>& harm,
+                      std::function<bool()> prepare) {
+    RunOptions options{.environment = {absl::StrCat("SIPHON_INJECT_FAULT=0:", place, ":stop")},
+                       .prepare = std::move(prepare)};
     options.meanwhile = [&](pid_t program) {
       const std::optional<ProcessId> worker = WaitForStopped(program);
       if (!worker.has_value()) return;  // how it ended, the test sees
@@ -65,6 +69,14 @@ class DriveFaults : public TinyJobTest {
       }
     }
     return "";
+  }
+  // The small drive is in the worker's mount name space.
+  void Fill(const ProcessId& worker) const {
+    std::ofstream filler(absl::StrCat("/proc/", worker.pid, "/root", drive(), "/filler"));
+    const std::string megabyte(1 << 20, 'x');
+    int written = 0;
+    while (filler.write(megabyte.data(), 1 << 20).flush()) ASSERT_LT(++written, 80);
+    EXPECT_GT(written, 64);
   }
   void ExpectResumesBitwise() {
     EXPECT_EQ(RunCheckpoint("run", 4), ExpectedCheckpoint(4));
@@ -132,19 +144,24 @@ TEST_F(DriveFaults, AFullDriveIsFoundBeforeTheStart) {
 
 // Its blocks were set aside at the begin.
 TEST_F(DriveFaults, ADriveThatFillsUpGoesOn) {
-  const ProgramEnd end = HarmedWhileParked(
-      [this](const ProcessId& worker) {
-        // The small drive is in the worker's mount name space.
-        std::ofstream filler(absl::StrCat("/proc/", worker.pid, "/root", drive(), "/filler"));
-        const std::string megabyte(1 << 20, 'x');
-        int written = 0;
-        while (filler.write(megabyte.data(), 1 << 20).flush()) ASSERT_LT(++written, 80);
-        EXPECT_GT(written, 64);
-      },
-      [this] { return MountSmall(drive(), "size=72m"); });
+  const ProgramEnd end = HarmedWhileParked([this](const ProcessId& worker) { Fill(worker); },
+                                           [this] { return MountSmall(drive(), "size=72m"); });
   if (end.exit_code == kForbidden) GTEST_SKIP() << "skipped, because mounting is forbidden here";
   EXPECT_EQ(end.exit_code, 0) << end.errors;
   EXPECT_EQ(RunCheckpoint("run", 12), ExpectedCheckpoint(12));
+  ExpectNothingLeft();
+}
+
+// Between the look at the drive and the file on it.
+TEST_F(DriveFaults, ADriveThatFillsUpBeforeTheFileIsThereEndsTheJob) {
+  const ProgramEnd end = HarmedAt(
+      "0:making its stages", [this](const ProcessId& worker) { Fill(worker); },
+      [this] { return MountSmall(drive(), "size=72m"); });
+  if (end.exit_code == kForbidden) GTEST_SKIP() << "skipped, because mounting is forbidden here";
+  EXPECT_EQ(end.exit_code, 3) << end.errors;
+  EXPECT_THAT(end.errors, ContainsRegex("siphon: worker 0 failed .*\n  cause: .*the drive of "
+                                        ".*/drive has [0-9.]+ [KM]?i?B free; to park tensors "
+                                        "there takes [0-9.]+ KiB, and 64.0 MiB must stay free"));
   ExpectNothingLeft();
 }
 
