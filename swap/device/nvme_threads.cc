@@ -1,5 +1,6 @@
 #include "swap/device/nvme_threads.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +25,14 @@ constexpr int kMostThreads = 4;
 
 // What threads and their owner share: it outlives a thread that a drive does not let go.
 struct Desk {
+  // A file descriptor of its own. Where there is none, requests say so (EBADF).
+  explicit Desk(int file) : fd(fcntl(file, F_DUPFD_CLOEXEC, 0)) {}
+  ~Desk() {
+    if (fd >= 0) close(fd);
+  }
+  Desk(const Desk&) = delete;
+  Desk& operator=(const Desk&) = delete;
+
   const int fd;
   std::mutex mutex;
   std::condition_variable wake;  // of the threads
@@ -63,7 +72,7 @@ void Work(const std::shared_ptr<Desk>& desk) {
 
 class NvmeThreads final : public NvmeIo {
  public:
-  NvmeThreads(int fd, int depth) : desk_(new Desk{.fd = fd}) {
+  NvmeThreads(int fd, int depth) : desk_(std::make_shared<Desk>(fd)) {
     for (int thread = 0; thread < std::min(depth, kMostThreads); ++thread) {
       threads_.emplace_back([desk = desk_] { Work(desk); });
     }

@@ -5,24 +5,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstddef>
 #include <deque>
-#include <iterator>
 #include <memory>
 #include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "swap/device/nvme_parking.h"
 #include "tests/swap/device/scratch_drive.h"
 
@@ -285,63 +277,6 @@ TEST_F(NvmeMoverWithFaults, ADriveThatDoesNotAnswerIsBrokenForGood) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
     EXPECT_THAT(std::string(status.message()), HasSubstr(": no answer within 60.0 s"));
     EXPECT_EQ(OutAndBack(*mover), status);
-  }
-}
-
-TEST(NvmeIo, TakesThreadsWhereNothingElseIsToBeHad) {
-  const ScratchDrive drive;
-  const auto file = NvmeFile::Make(drive.File(1));
-  ASSERT_TRUE(file.ok()) << file.status();
-  const auto any = MakeNvmeIo(NvmeIoKind::kAny, file->fd(), 4);
-  ASSERT_TRUE(any.ok()) << any.status();
-  const auto ring = MakeNvmeIo(NvmeIoKind::kUring, file->fd(), 4);
-  EXPECT_EQ((*any)->name(), ring.ok() ? "io_uring" : "threads");
-  EXPECT_TRUE(ring.ok() || absl::IsUnavailable(ring.status())) << ring.status();
-  // More entries than any kernel gives a ring.
-  EXPECT_TRUE(absl::IsUnavailable(MakeNvmeIo(NvmeIoKind::kUring, file->fd(), 1 << 20).status()));
-  EXPECT_EQ((*MakeNvmeIo(NvmeIoKind::kAny, file->fd(), 1 << 20))->name(), "threads");
-}
-
-// Refuses io_uring to this process from now on, as filters of containers do.
-bool ForbidUring(int error) {
-  sock_filter steps[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<unsigned>(error)),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const sock_fprog program{.len = std::size(steps), .filter = steps};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-
-// In a process of its own; 0: parked by threads and brought back, 77: filters are not to be had.
-int ParkWithoutUring(int error) {
-  if (!ForbidUring(error)) return 77;
-  const ScratchDrive drive;
-  if (MakeNvmeIo(NvmeIoKind::kUring, 0, 1).ok()) return 1;
-  const auto parking = NvmeParking::Make({.file = drive.File(50'000), .mover = SmallRequests()});
-  if (!parking.ok() || !absl::StrContains((*parking)->Text(), "threads")) return 2;
-  Dice dice(1);
-  const std::vector<std::byte> memory = DiceBytes(dice, 50'000);
-  std::vector<std::byte> back(memory.size());
-  const CopySide<std::byte> place = (*parking)->bytes().subspan(0, memory.size());
-  const std::vector<CopyPart> out = {{absl::MakeConstSpan(memory), place, CopyLinkId(0)}};
-  const std::vector<CopyPart> in = {{place, absl::MakeSpan(back), CopyLinkId(0)}};
-  if (!(*parking)->Move(CopyLane::kOut, out).ok()) return 3;
-  return (*parking)->Move(CopyLane::kIn, in).ok() && back == memory ? 0 : 4;
-}
-
-TEST(NvmeIo, DoesWithoutWhatAFilterForbids) {
-  for (const int error : {EPERM, ENOSYS}) {
-    const pid_t child = fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) _exit(ParkWithoutUring(error));
-    int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    ASSERT_TRUE(WIFEXITED(status));
-    if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "skipped, because filters are not to be had";
-    EXPECT_EQ(WEXITSTATUS(status), 0);
   }
 }
 
