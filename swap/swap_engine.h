@@ -38,9 +38,9 @@ enum class SwapCheck {
   kFull,   // and a 64-bit checksum of each tensor, out and back
 };
 
-// Memory of one place that this worker may use, and the link that leads there.
+// What this worker may use of one place, in memory or on a drive, and the link that leads there.
 struct ParkingMemory {
-  absl::Span<std::byte> bytes;
+  CopySide<std::byte> bytes;
   CopyLinkId link;
 };
 

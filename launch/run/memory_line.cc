@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "launch/run/parking_room.h"
 
 namespace siphon {
 namespace {
@@ -17,13 +18,21 @@ std::string NameOfDevice(const PreparedJob& prepared, DeviceId device) {
   return absl::StrCat("worker ", worker - devices.begin());
 }
 
+// " with worker 2", " on the drive of /scratch"
+std::string NameOfPlace(const PreparedJob& prepared, const ParkingPlace& place) {
+  if (place.tier == Placement::kNvmeSwap) {
+    return absl::StrCat(" on the drive of ", DriveDirectory(prepared.job));
+  }
+  return absl::StrCat(" with ", place.tier == Placement::kPeerSwap
+                                    ? NameOfDevice(prepared, place.lender)
+                                    : "the host");
+}
+
 // "worker 0 parks up to 1.50 MiB with worker 2 and 20.0 KiB with the host"
 std::string Parked(const PreparedJob& prepared, size_t worker) {
   std::vector<std::string> places;
   for (const auto& [place, bytes] : prepared.parking[worker].bytes) {
-    places.push_back(absl::StrCat(
-        FormatBytes(bytes), " with ",
-        place.tier == Placement::kPeerSwap ? NameOfDevice(prepared, place.lender) : "the host"));
+    places.push_back(absl::StrCat(FormatBytes(bytes), NameOfPlace(prepared, place)));
   }
   return absl::StrCat("worker ", worker, " parks up to ", absl::StrJoin(places, " and "));
 }

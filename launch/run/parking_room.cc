@@ -1,6 +1,7 @@
 #include "launch/run/parking_room.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "launch/output/start_log.h"
 #include "launch/plan_job/parking_region.h"
 #include "planner/status.h"
 #include "planner/topology.h"
@@ -19,6 +21,7 @@ namespace siphon {
 namespace {
 
 constexpr ParkingPlace kHost{Placement::kHostSwap, DeviceId(0)};
+constexpr ParkingPlace kDrive{Placement::kNvmeSwap, DeviceId(0)};
 
 DeviceId DeviceOf(const PreparedJob& prepared, WorkerId worker) {
   const std::vector<DeviceId>& devices = prepared.plan_text.mapping.device_of_worker;
@@ -45,6 +48,13 @@ CopyLinkRate PeerLink(const Topology& topology, DeviceId owner, DeviceId lender)
   return {Slower(out->rate, back->rate), std::max(out->latency, back->latency)};
 }
 
+// All workers share the drive, each is held to its whole rate: links know nothing of each other.
+CopyLinkRate LinkToDrive(const Topology& topology) {
+  if (topology.drives.empty()) return {};
+  const NvmeDrive& drive = topology.drives[0];
+  return {Slower(drive.write, drive.read), drive.latency};
+}
+
 // The places of a worker, the host first, which has a link even where nothing goes there.
 std::vector<ParkingPlace> PlacesOf(const WorkerParking& parking) {
   std::vector<ParkingPlace> places = {kHost};
@@ -62,9 +72,41 @@ std::vector<CopyLinkRate> LinksOf(const PreparedJob& prepared, DeviceId owner,
   const Topology& topology = prepared.plan_text.topology;
   links[0] = HostLink(topology, owner);
   for (size_t link = 1; link < places.size(); ++link) {
-    links[link] = PeerLink(topology, owner, places[link].lender);
+    links[link] = places[link] == kDrive ? LinkToDrive(topology)
+                                         : PeerLink(topology, owner, places[link].lender);
   }
   return links;
+}
+
+CopyLinkId LinkOf(const std::vector<ParkingPlace>& places, const ParkingPlace& place) {
+  const auto found = std::find(places.begin(), places.end(), place);
+  return CopyLinkId(static_cast<int>(found - places.begin()));
+}
+
+bool IsFirstOnDrive(const PreparedJob& prepared, WorkerId me) {
+  for (int worker = 0; worker < me.value; ++worker) {
+    if (prepared.parking[worker].bytes.contains(kDrive)) return false;
+  }
+  return true;
+}
+
+// Null where the worker parks nothing there. Of all workers the first says what is worth saying.
+absl::StatusOr<std::unique_ptr<NvmeParking>> MakeDrive(const PreparedJob& prepared, WorkerId me) {
+  const WorkerParking& parking = prepared.parking[me.value];
+  const auto bytes = parking.bytes.find(kDrive);
+  if (bytes == parking.bytes.end()) return nullptr;
+  const std::string directory = DriveDirectory(prepared.job);
+  SIPHON_ASSIGN_OR_RETURN(
+      std::unique_ptr<NvmeParking> drive,
+      NvmeParking::Make({.file = {.directory = directory,
+                                  .name = absl::StrCat("siphon-", getpid(), "-worker-", me.value),
+                                  .bytes = bytes->second}}));
+  if (!drive->file().direct() && IsFirstOnDrive(prepared, me)) {
+    LogWarning(absl::StrCat(directory,
+                            " has no O_DIRECT: what is parked there takes memory of the machine as "
+                            "well, in its page cache"));
+  }
+  return drive;
 }
 
 SwapCheck CheckOf(const JobConfig& job) {
@@ -107,6 +149,20 @@ Bytes LentByWorker(const PreparedJob& prepared, WorkerId worker) {
   return LentBytes(prepared.parking, DeviceOf(prepared, worker));
 }
 
+std::string DriveDirectory(const JobConfig& job) {
+  return job.memory.nvme_directory.empty() ? job.output.directory : job.memory.nvme_directory;
+}
+
+absl::Status CheckDriveRoom(const PreparedJob& prepared) {
+  const Bytes bytes = DriveBytes(prepared.parking);
+  if (bytes == Bytes(0)) return absl::OkStatus();
+  const absl::Status room = CheckRoomOnDrive(DriveDirectory(prepared.job), bytes);
+  if (!absl::IsResourceExhausted(room)) return room;
+  return absl::ResourceExhaustedError(
+      absl::StrCat("memory.strategy ", prepared.job.memory.strategy, ": ", room.message(),
+                   "; free some, or name another drive in memory.nvme_directory"));
+}
+
 absl::StatusOr<std::unique_ptr<ParkingRoom>> ParkingRoom::Make(const PreparedJob& prepared,
                                                                WorkerId me,
                                                                absl::Span<std::byte> lent) {
@@ -121,18 +177,27 @@ absl::StatusOr<std::unique_ptr<ParkingRoom>> ParkingRoom::Make(const PreparedJob
   for (const ParkingRegion::Part& part : LayOutRegion(prepared.parking).parts) {
     if (part.owner != me) continue;
     const ParkingPlace place{Placement::kPeerSwap, part.lender};
-    const auto link = std::find(places.begin(), places.end(), place) - places.begin();
-    memory[place] = {lent.subspan(part.offset.value, part.bytes.value),
-                     CopyLinkId(static_cast<int>(link))};
+    memory[place] = {lent.subspan(part.offset.value, part.bytes.value), LinkOf(places, place)};
   }
   CpuBackendOptions options{.links = LinksOf(prepared, DeviceOf(prepared, me), places)};
-  return std::unique_ptr<ParkingRoom>(new ParkingRoom(std::move(host), std::move(options), parking,
+  SIPHON_ASSIGN_OR_RETURN(std::unique_ptr<NvmeParking> drive, MakeDrive(prepared, me));
+  if (drive != nullptr) {
+    memory[kDrive] = {drive->bytes(), LinkOf(places, kDrive)};
+    const auto move = [to = drive.get()](CopyLane lane, absl::Span<const CopyPart> parts) {
+      return to->Move(lane, parts);
+    };
+    options.drive = DriveLink{memory[kDrive].link, move};
+  }
+  return std::unique_ptr<ParkingRoom>(new ParkingRoom(std::move(host), std::move(drive),
+                                                      std::move(options), parking,
                                                       std::move(memory), CheckOf(prepared.job)));
 }
 
-ParkingRoom::ParkingRoom(HostMapping host, CpuBackendOptions links, WorkerParking parking,
+ParkingRoom::ParkingRoom(HostMapping host, std::unique_ptr<NvmeParking> drive,
+                         CpuBackendOptions links, WorkerParking parking,
                          std::map<ParkingPlace, ParkingMemory> memory, SwapCheck check)
     : host_(std::move(host)),
+      drive_(std::move(drive)),
       backend_(std::move(links)),
       engine_(&backend_, std::move(parking), std::move(memory), check) {}
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/planner/dice.h"
@@ -121,6 +122,59 @@ TEST(CpuBackend, TakesAsLongAsTheSlowestLinkOfACopy) {
       backend.Wait(backend.StartCopy(CopyLane::kIn, Parts(from, absl::MakeSpan(to), 3, 3))).ok());
   EXPECT_EQ(time->Now().value - begin, 2000);
   EXPECT_EQ(to, from);
+}
+
+// The drive takes what it wants of each chunk, and memory does not wait for it.
+TEST(CpuBackend, GivesADriveThreadsOfItsOwn) {
+  std::atomic<bool> memory_done = false;
+  std::atomic<bool> waited = false;
+  std::atomic<int64_t> to_drive = 0;
+  CpuBackendOptions options = Unlimited(2, 100);
+  options.drive = DriveLink{CopyLinkId(1), [&](CopyLane lane, absl::Span<const CopyPart> parts) {
+                              EXPECT_EQ(lane, CopyLane::kOut);
+                              while (!memory_done) std::this_thread::yield();
+                              waited = true;
+                              for (const CopyPart& part : parts) {
+                                EXPECT_EQ(part.to.offset(), 5000 + to_drive);
+                                to_drive += static_cast<int64_t>(part.to.size());
+                              }
+                              return absl::OkStatus();
+                            }};
+  CpuBackend backend(options);
+  const std::vector<std::byte> from = RandomBytes(1000, 1);
+  std::vector<std::byte> to(1000);
+  const CopySide<std::byte> on_drive(DriveRange{5000, 1000});
+  const CopyEvent drive =
+      backend.StartCopy(CopyLane::kOut, {{absl::MakeConstSpan(from), on_drive, CopyLinkId(1)}});
+  ASSERT_TRUE(
+      backend.Wait(backend.StartCopy(CopyLane::kOut, Parts(from, absl::MakeSpan(to), 3, 1))).ok());
+  EXPECT_FALSE(waited);
+  memory_done = true;
+  EXPECT_TRUE(backend.Wait(drive).ok());
+  EXPECT_EQ(to_drive, 1000);
+  EXPECT_EQ(to, from);
+}
+
+TEST(CpuBackend, HoldsADriveToItsRateAndPassesOnItsErrors) {
+  const auto time = std::make_shared<JumpingClock>();
+  CpuBackendOptions options = Unlimited(1, 100);
+  options.links[0] = {BytesPerSecond(500'000'000), Nanos(70)};
+  options.clock = ClockOf(time);
+  absl::Status answer;
+  options.drive =
+      DriveLink{CopyLinkId(0), [&](CopyLane, absl::Span<const CopyPart>) { return answer; }};
+  CpuBackend backend(options);
+  const std::vector<std::byte> from(1000);
+  const CopySide<std::byte> on_drive(DriveRange{0, 1000});
+  const int64_t begin = time->Now().value;
+  const auto out = [&] {
+    return backend.Wait(backend.StartCopy(CopyLane::kOut, {{absl::MakeConstSpan(from),  //
+                                                            on_drive, CopyLinkId(0)}}));
+  };
+  EXPECT_TRUE(out().ok());
+  EXPECT_EQ(time->Now().value - begin, 70 + 2000);
+  answer = absl::InternalError("drive file x: Input/output error");
+  EXPECT_EQ(out(), answer);
 }
 
 TEST(CpuBackend, SaysWhichChunkFailedAndGoesOnWithOtherCopies) {
