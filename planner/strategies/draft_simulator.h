@@ -61,6 +61,7 @@ class DraftSimulator {
 
   // kPeaks at first, and always where the problem says so.
   void LendBy(LendingRule rule) { lending_ = rule; }
+  LendingRule lending() const { return lending_; }
   bool MayLendOverTime() const { return problem_.lending == LendingRule::kOverTime && MayLend(); }
   // Devices lend to workers, not to replicas of them, which would all have to share one plan.
   bool MayLend() const;
