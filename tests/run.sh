@@ -2,7 +2,7 @@
 # Sets up what is missing and runs every test that this machine can run.
 #
 #   tests/run.sh           release build with all tests, then what needs no LibTorch under address, undefined-behaviour and
-#                          thread sanitizers, with a bounded run of the fuzzers
+#                          thread sanitizers, with a bounded run of the fuzzers; stages in LibTorch under the first two of them
 #   tests/run.sh --quick   the release build only
 #   tests/run.sh --all     full products where the tests run a covering selection by default
 #
