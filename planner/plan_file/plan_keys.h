@@ -125,7 +125,7 @@ inline constexpr std::array<PlanField<StageCost>, 14> kStageFields = {{
 
 inline constexpr absl::string_view kLayerWord = "layer";
 inline constexpr absl::string_view kLayersWord = "layers";
-inline constexpr std::array<PlanField<LayerCost>, 8> kLayerFields = {{
+inline constexpr std::array<PlanField<LayerCost>, 9> kLayerFields = {{
     {"forward", &LayerCost::forward, ZeroFigure::kWritten},
     {"input_backward", &LayerCost::input_backward},
     {"weight_backward", &LayerCost::weight_backward},
@@ -134,6 +134,7 @@ inline constexpr std::array<PlanField<LayerCost>, 8> kLayerFields = {{
     {"stash", &LayerCost::stash},
     {"kept_for_weights", &LayerCost::kept_for_weights},
     {"shared_before", &LayerCost::shared_before},
+    {"recompute", &LayerCost::recompute},
 }};
 
 inline constexpr absl::string_view kGroupWord = "group";

@@ -139,8 +139,9 @@ TEST(PlanText, ReadsBackWhatItPrintsWhateverTheNumbers) {
     plan.predicted.peak.assign(2 * plan.training.replicas, Bytes(number()));
     plan.stages[0].layer_costs = {{.forward = Nanos(number())},
                                   {.stash = Bytes(number()), .shared_before = Bytes(number())}};
-    plan.stages[1].layer_costs = {
-        {.whole_backward = Nanos(number()), .optimizer = Nanos(number())}};
+    plan.stages[1].layer_costs = {{.whole_backward = Nanos(number()),
+                                   .optimizer = Nanos(number()),
+                                   .recompute = Nanos(number())}};
     EXPECT_EQ(Parsed(ToString(plan)), plan) << ToString(plan);
   }
 }
