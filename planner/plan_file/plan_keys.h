@@ -34,6 +34,8 @@ inline constexpr absl::string_view kReplicasKey = "replicas";
 inline constexpr absl::string_view kWeightRuleKey = "weight_rule";
 inline constexpr absl::string_view kOneGroupBehindWord =
     "one_group_behind";  // the only one written
+inline constexpr absl::string_view kSentKey = "sent_is_held";
+inline constexpr absl::string_view kUntilTakenWord = "until_taken";  // the only one written
 inline constexpr absl::string_view kCostsKey = "costs";
 inline constexpr absl::string_view kCoresTogetherKey = "cores_together";
 inline constexpr std::array<PlanField<PlanText>, 5> kJobFields = {{
