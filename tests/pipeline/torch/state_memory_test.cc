@@ -118,7 +118,9 @@ TEST_F(FreedState, NormsNeedNoGradientsOfOneLayer) {
     ASSERT_TRUE(stage->BeginStep(train_).ok());
     ASSERT_TRUE(stage->Forward(MicrobatchId(0)).ok());
     ASSERT_TRUE(stage->Backward(MicrobatchId(0)).ok());
-    if (away) ASSERT_TRUE(stage->state_memory().Free(All(GroupKind::kGradients)).ok());
+    if (away) {
+      ASSERT_TRUE(stage->state_memory().Free(All(GroupKind::kGradients)).ok());
+    }
     const auto found = stage->GradientNorms();
     ASSERT_TRUE(found.ok()) << found.status();
     norms.push_back(*found);
