@@ -1,6 +1,7 @@
 #include "swap/swap_engine.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <utility>
 
@@ -36,6 +37,28 @@ std::string ToString(const ParkingPlace& place) {
 std::string ToString(const ParkingPiece& piece) {
   return absl::StrCat(ToString(piece.place), " [", piece.offset.value, ", ",
                       (piece.offset + piece.bytes).value, ")");
+}
+
+// The first `bytes` of one slot into another one, whose memory is elsewhere.
+void CarryOver(const std::vector<SlotMemory>& from, const std::vector<SlotMemory>& to,
+               size_t bytes) {
+  size_t piece = 0;
+  size_t in_piece = 0;  // bytes of it that are filled
+  for (const SlotMemory& source : from) {
+    for (size_t done = 0; done < source.bytes.size() && bytes > 0;) {
+      if (in_piece == to[piece].bytes.size()) {
+        ++piece;
+        in_piece = 0;
+        continue;
+      }
+      const size_t next =
+          std::min({bytes, source.bytes.size() - done, to[piece].bytes.size() - in_piece});
+      std::memcpy(to[piece].bytes.data() + in_piece, source.bytes.data() + done, next);
+      done += next;
+      in_piece += next;
+      bytes -= next;
+    }
+  }
 }
 
 absl::Status OutOfOrder(const ParkedGroup& group, absl::string_view cannot,
@@ -77,17 +100,68 @@ absl::string_view SwapEngine::TextOf(Where where) {
 SwapEngine::SwapEngine(DeviceBackend* backend, WorkerParking parking,
                        std::map<ParkingPlace, ParkingMemory> memory, SwapCheck check)
     : backend_(backend), parking_(std::move(parking)), memory_(std::move(memory)), check_(check) {
+  CheckMemory();
+  for (const auto& [group, slots] : parking_.slots) {
+    // The first slot is taken first.
+    std::vector<const ParkingSlot*>& free = free_slots_[group];
+    for (size_t slot = slots.size(); slot > 0; --slot) free.push_back(&slots[slot - 1]);
+  }
+}
+
+void SwapEngine::CheckMemory() const {
   for (const auto& [place, bytes] : parking_.bytes) {
     const auto it = memory_.find(place);
     SIPHON_CHECK(it != memory_.end(), "every place of the layout has memory");
     SIPHON_CHECK(static_cast<int64_t>(it->second.bytes.size()) >= bytes.value,
                  "a place has as much memory as the layout says");
   }
-  for (const auto& [group, slots] : parking_.slots) {
-    // The first slot is taken first.
-    std::vector<const ParkingSlot*>& free = free_slots_[group];
-    for (size_t slot = slots.size(); slot > 0; --slot) free.push_back(&slots[slot - 1]);
+}
+
+absl::Status SwapEngine::CheckRehousing(const WorkerParking& parking) const {
+  for (const auto& [group, residence] : residences_) {
+    if (residence.slot == nullptr) continue;
+    if (residence.where != Where::kAway && residence.where != Where::kBack) {
+      return OutOfOrder(group, "go to another place", TextOf(residence.where));
+    }
+    const auto found = parking.slots.find({group.stage, group.group});
+    const size_t slots = found == parking.slots.end() ? 0 : found->second.size();
+    if (slots == parking_.slots.at({group.stage, group.group}).size()) continue;
+    return OutOfOrder(group, "lose its place", TextOf(residence.where));
   }
+  return absl::OkStatus();
+}
+
+// A slot keeps its number in its group, so that what is away (or kept there, for Drop) is found
+// again, and what is free stays free.
+absl::Status SwapEngine::Rehouse(WorkerParking parking,
+                                 std::map<ParkingPlace, ParkingMemory> memory) {
+  SIPHON_RETURN_IF_ERROR(CheckRehousing(parking));
+  const WorkerParking before = std::exchange(parking_, std::move(parking));
+  // Of places that are left, the memory as it was until now.
+  const std::map<ParkingPlace, ParkingMemory> left = memory_;
+  memory_ = std::move(memory);
+  CheckMemory();
+  const std::map<ParkingPlace, ParkingMemory> stays = memory_;
+  memory_.insert(left.begin(), left.end());
+  const auto moved = [&](const WorkerParking::GroupPlace& group, const ParkingSlot* slot) {
+    return &parking_.slots.at(group)[static_cast<size_t>(slot - before.slots.at(group).data())];
+  };
+  for (auto& [group, residence] : residences_) {
+    if (residence.slot == nullptr) continue;
+    const ParkingSlot* const to = moved({group.stage, group.group}, residence.slot);
+    if (to->pieces != residence.slot->pieces) {
+      CarryOver(MemoryOf(*residence.slot), MemoryOf(*to), Sum(residence.sizes));
+    }
+    residence.slot = to;
+  }
+  memory_ = stays;
+  std::map<WorkerParking::GroupPlace, std::vector<const ParkingSlot*>> free_before =
+      std::exchange(free_slots_, {});
+  for (const auto& [group, slots] : parking_.slots) {
+    std::vector<const ParkingSlot*>& free = free_slots_[group];
+    for (const ParkingSlot* const slot : free_before[group]) free.push_back(moved(group, slot));
+  }
+  return absl::OkStatus();
 }
 
 void SwapEngine::Abort() {

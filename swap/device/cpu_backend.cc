@@ -110,6 +110,25 @@ void CpuBackend::Abort() {
   completed_.wait(lock, [this] { return pending_.empty(); });
 }
 
+void CpuBackend::SlowDown(CopyLinkId link, double factor) {
+  const std::lock_guard lock(mutex_);
+  for (Lane& lane : lanes_) lane.queues.SlowDown(link, factor);
+}
+
+std::vector<CopyLinkUse> CpuBackend::TakeUse() {
+  const std::lock_guard lock(mutex_);
+  std::vector<CopyLinkUse> uses(options_.links.size());
+  for (Lane& lane : lanes_) {
+    const std::vector<CopyLinkUse> of_lane = lane.queues.TakeUse();
+    for (size_t link = 0; link < uses.size(); ++link) {
+      uses[link].copies += of_lane[link].copies;
+      uses[link].bytes += of_lane[link].bytes;
+      uses[link].time += of_lane[link].time;
+    }
+  }
+  return uses;
+}
+
 void CpuBackend::Run(CopyLane lane) {
   Lane& own = LaneOf(lane);
   std::unique_lock lock(mutex_);

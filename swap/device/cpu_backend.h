@@ -63,6 +63,10 @@ class CpuBackend final : public DeviceBackend {
   absl::Status Wait(CopyEvent event) override;
   void Abort() override;
 
+  // As LinkQueues::SlowDown and TakeUse, for both lanes.
+  void SlowDown(CopyLinkId link, double factor);
+  std::vector<CopyLinkUse> TakeUse();
+
  private:
   struct Lane {
     explicit Lane(LinkQueues empty) : queues(std::move(empty)) {}

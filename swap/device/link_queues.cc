@@ -19,6 +19,12 @@ Nanos TimeOf(Bytes bytes, BytesPerSecond rate) {
   return Nanos(static_cast<int64_t>(time));
 }
 
+BytesPerSecond SlowedRate(BytesPerSecond rate, double slowness) {
+  if (rate.value == 0 || slowness == 1) return rate;
+  const double slowed = static_cast<double>(rate.value) / slowness;
+  return BytesPerSecond(std::max(static_cast<int64_t>(slowed), int64_t{1}));
+}
+
 }  // namespace
 
 LinkQueues::LinkQueues(std::vector<CopyLinkRate> links, Bytes chunk) : chunk_(chunk) {
@@ -28,7 +34,9 @@ LinkQueues::LinkQueues(std::vector<CopyLinkRate> links, Bytes chunk) : chunk_(ch
 
 void LinkQueues::Add(CopyEvent copy, CopyLinkId link, std::vector<CopyPart> parts, Nanos now) {
   Link& at = links_[static_cast<size_t>(link.value)];
-  at.shares.push_back({.copy = copy, .parts = std::move(parts), .added = now});
+  Bytes bytes;
+  for (const CopyPart& part : parts) bytes += Bytes(static_cast<int64_t>(part.from.size()));
+  at.shares.push_back({.copy = copy, .parts = std::move(parts), .added = now, .bytes = bytes});
   if (at.shares.size() == 1) Begin(at);
 }
 
@@ -59,9 +67,13 @@ std::optional<LinkTurn> LinkQueues::Take(Nanos now) {
     turn.chunk = first->chunks++;
     turn.parts = TakeChunk(share);
     // From the sum, so that rounding does not add up.
-    first->next = share.begin + TimeOf(share.moved, first->speed.rate);
+    first->next = share.begin + TimeOf(share.moved, SlowedRate(first->speed.rate, first->slowness));
     return turn;
   }
+  ++first->use.copies;
+  first->use.bytes += share.bytes;
+  first->use.time += now - std::max(share.added, first->seen_free);
+  first->seen_free = now;
   first->free = first->next;
   first->shares.pop_front();
   if (!first->shares.empty()) Begin(*first);
@@ -95,6 +107,17 @@ void LinkQueues::Cut(CopyEvent copy, Nanos now) {
       if (&share == &link.shares.front()) link.next = std::min(link.next, now);
     }
   }
+}
+
+void LinkQueues::SlowDown(CopyLinkId link, double factor) {
+  SIPHON_CHECK(factor >= 1, "links are slowed down, not made faster");
+  links_[static_cast<size_t>(link.value)].slowness = factor;
+}
+
+std::vector<CopyLinkUse> LinkQueues::TakeUse() {
+  std::vector<CopyLinkUse> uses;
+  for (Link& link : links_) uses.push_back(std::exchange(link.use, {}));
+  return uses;
 }
 
 std::optional<Nanos> LinkQueues::NextTime() const {

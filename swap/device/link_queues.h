@@ -18,6 +18,15 @@ struct CopyLinkRate {
   friend bool operator==(const CopyLinkRate&, const CopyLinkRate&) = default;
 };
 
+// What went over a link, and how long it took: from when a copy was there, and the one before it
+// through, until it was found to be through.
+struct CopyLinkUse {
+  int64_t copies = 0;
+  Bytes bytes;
+  Nanos time;
+  friend bool operator==(const CopyLinkUse&, const CopyLinkUse&) = default;
+};
+
 // What a lane has to do next: move a chunk over a link, or, without parts, see the share of `copy`
 // on that link through.
 struct LinkTurn {
@@ -49,6 +58,13 @@ class LinkQueues {
   std::optional<LinkTurn> Take(Nanos now);
   // Leaves out what has not been taken yet of a copy that is queued: it is through at once.
   void Cut(CopyEvent copy, Nanos now);
+  // From the next chunk on the link is `factor` times slower than the rate that it was made with; a
+  // link without a rate stays as it is. Requires: the factor is at least 1.
+  void SlowDown(CopyLinkId link, double factor);
+  // [link]: of the copies that were through since the last call, by the times that Take was called
+  // with.
+  std::vector<CopyLinkUse> TakeUse();
+
   // When the next turn is; none when no copy is queued.
   std::optional<Nanos> NextTime() const;
 
@@ -58,6 +74,7 @@ class LinkQueues {
     std::vector<CopyPart> parts;
     Nanos added;
     Nanos begin;  // of its first byte; known once it is the first of its link
+    Bytes bytes;  // in all
     Bytes moved;
     size_t part = 0;     // where the next chunk begins
     size_t in_part = 0;  // bytes into it
@@ -65,7 +82,10 @@ class LinkQueues {
   struct Link {
     CopyLinkRate speed;
     std::deque<Share> shares;
-    Nanos free;          // when the last share was through
+    double slowness = 1;
+    Nanos free;       // when the last share was through
+    Nanos seen_free;  // and when that was seen
+    CopyLinkUse use;
     Nanos next;          // turn, where there are shares
     int64_t chunks = 0;  // taken
     int64_t last_turn = 0;
