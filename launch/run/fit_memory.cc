@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "launch/plan_job/job_memory.h"
 #include "launch/plan_job/plan_rings.h"
+#include "launch/profile/budget_second_choices.h"
 #include "launch/profile/job_problem.h"
 #include "launch/profile/moving_state.h"
 #include "launch/profile/plan_costs.h"
@@ -130,6 +131,9 @@ absl::StatusOr<FittingStep> PlanFittingStep(const PlannedJob& planned,
                           PlanLiveStep(std::move(made.problem), found,
                                        SharedGradientBytes(planned.model, planned.plan.partition,
                                                            planned.plan.training)));
+  JobProblem recomputing{live.problem, made.plan};
+  HoldForSingleLayers(planned.model, recomputing);
+  SIPHON_ASSIGN_OR_RETURN(live.step.memory, BudgetSecondChoices(live, recomputing.problem.held));
   return FittingStep{std::move(live), std::move(made.plan)};
 }
 

@@ -67,6 +67,17 @@ std::vector<CopyLinkRate> LinksOf(const PreparedJob& prepared, DeviceId owner,
   return links;
 }
 
+absl::Status NotToBeHad(Bytes bytes) {
+  return absl::ResourceExhaustedError(absl::StrCat("host memory for swapping: ", FormatBytes(bytes),
+                                                   " are not to be had: ", std::strerror(errno)));
+}
+
+std::map<ParkingPlace, ParkingMemory> WithHostMemory(std::map<ParkingPlace, ParkingMemory> memory,
+                                                     const HostMapping& host) {
+  if (!host.bytes().empty()) memory[kHost] = {host.bytes(), CopyLinkId(0)};
+  return memory;
+}
+
 SwapCheck CheckOf(const JobConfig& job) {
   if (job.memory.check == "off") return SwapCheck::kOff;
   return job.memory.check == "full" ? SwapCheck::kFull : SwapCheck::kCheap;
@@ -79,12 +90,24 @@ absl::StatusOr<HostMapping> HostMapping::Make(Bytes bytes) {
   const auto size = static_cast<size_t>(bytes.value);
   void* const begin = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-  if (begin == MAP_FAILED) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("host memory for swapping: ", FormatBytes(bytes),
-                     " are not to be had: ", std::strerror(errno)));
-  }
+  if (begin == MAP_FAILED) return NotToBeHad(bytes);
   return HostMapping(absl::Span<std::byte>(static_cast<std::byte*>(begin), size));
+}
+
+absl::Status HostMapping::Grow(Bytes bytes) {
+  const auto size = static_cast<size_t>(bytes.value);
+  if (size <= bytes_.size()) return absl::OkStatus();
+  if (bytes_.empty()) {
+    SIPHON_ASSIGN_OR_RETURN(*this, Make(bytes));
+    return absl::OkStatus();
+  }
+  void* const begin = mremap(bytes_.data(), bytes_.size(), size, MREMAP_MAYMOVE);
+  if (begin == MAP_FAILED) return NotToBeHad(bytes);
+  const size_t before = bytes_.size();
+  bytes_ = absl::Span<std::byte>(static_cast<std::byte*>(begin), size);
+  // There from now on, and not only when it is first used.
+  std::memset(bytes_.data() + before, 0, size - before);
+  return absl::OkStatus();
 }
 
 HostMapping::HostMapping(HostMapping&& other) noexcept
@@ -109,14 +132,14 @@ Bytes LentByWorker(const PreparedJob& prepared, WorkerId worker) {
 
 absl::StatusOr<std::unique_ptr<ParkingRoom>> ParkingRoom::Make(const PreparedJob& prepared,
                                                                WorkerId me,
+                                                               const WorkerParking& parking,
                                                                absl::Span<std::byte> lent) {
-  const WorkerParking& parking = prepared.parking[me.value];
-  const std::vector<ParkingPlace> places = PlacesOf(parking);
+  // Of the plan, so that there is a link to each place that any second choice may be at.
+  std::vector<ParkingPlace> places = PlacesOf(prepared.parking[me.value]);
   std::map<ParkingPlace, ParkingMemory> memory;
   HostMapping host;
   if (const auto on_host = parking.bytes.find(kHost); on_host != parking.bytes.end()) {
     SIPHON_ASSIGN_OR_RETURN(host, HostMapping::Make(on_host->second));
-    memory[kHost] = {host.bytes(), CopyLinkId(0)};
   }
   for (const ParkingRegion::Part& part : LayOutRegion(prepared.parking).parts) {
     if (part.owner != me) continue;
@@ -126,14 +149,39 @@ absl::StatusOr<std::unique_ptr<ParkingRoom>> ParkingRoom::Make(const PreparedJob
                      CopyLinkId(static_cast<int>(link))};
   }
   CpuBackendOptions options{.links = LinksOf(prepared, DeviceOf(prepared, me), places)};
-  return std::unique_ptr<ParkingRoom>(new ParkingRoom(std::move(host), std::move(options), parking,
+  return std::unique_ptr<ParkingRoom>(new ParkingRoom(std::move(host), std::move(places),
+                                                      std::move(options), parking,
                                                       std::move(memory), CheckOf(prepared.job)));
 }
 
-ParkingRoom::ParkingRoom(HostMapping host, CpuBackendOptions links, WorkerParking parking,
+ParkingRoom::ParkingRoom(HostMapping host, std::vector<ParkingPlace> places,
+                         CpuBackendOptions links, const WorkerParking& parking,
                          std::map<ParkingPlace, ParkingMemory> memory, SwapCheck check)
     : host_(std::move(host)),
+      places_(std::move(places)),
+      planned_(links.links),
+      memory_(std::move(memory)),
       backend_(std::move(links)),
-      engine_(&backend_, std::move(parking), std::move(memory), check) {}
+      engine_(&backend_, parking, WithHostMemory(memory_, host_), check) {}
+
+absl::Status ParkingRoom::Rehouse(const WorkerParking& parking) {
+  const auto on_host = parking.bytes.find(kHost);
+  if (on_host != parking.bytes.end()) SIPHON_RETURN_IF_ERROR(host_.Grow(on_host->second));
+  return engine_.Rehouse(parking, WithHostMemory(memory_, host_));
+}
+
+std::vector<LinkState> ParkingRoom::TakeLinkUse() {
+  std::vector<LinkState> links;
+  for (const CopyLinkUse& use : backend_.TakeUse()) {
+    links.push_back({places_[links.size()], planned_[links.size()], use});
+  }
+  return links;
+}
+
+void ParkingRoom::SlowDown(const ParkingPlace& place, double factor) {
+  const auto found = std::find(places_.begin(), places_.end(), place);
+  if (found == places_.end()) return;
+  backend_.SlowDown(CopyLinkId(static_cast<int>(found - places_.begin())), factor);
+}
 
 }  // namespace siphon

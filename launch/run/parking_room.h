@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "launch/run/link_watch.h"
 #include "launch/run/prepare_job.h"
 #include "planner/ids.h"
 #include "planner/units.h"
@@ -25,6 +27,9 @@ class HostMapping {
   HostMapping& operator=(HostMapping&& other) noexcept;
   ~HostMapping();
   absl::Span<std::byte> bytes() const { return bytes_; }
+  // To so many bytes, what is there with them; it may be elsewhere then. Nothing to do where it has
+  // them already. Errors: as Make, and then it stays as it is.
+  absl::Status Grow(Bytes bytes);
 
  private:
   explicit HostMapping(absl::Span<std::byte> bytes) : bytes_(bytes) {}
@@ -41,17 +46,32 @@ Bytes LentByWorker(const PreparedJob& prepared, WorkerId worker);
 // Thread-safety: one thread, the worker's; the engine's copies run on others, which end with this.
 class ParkingRoom {
  public:
-  // `lent` is the ParkingRegion of the job, which outlives this. Requires: it is as large as
-  // ParkingRegionBytes says; the worker parks something. Errors: as HostMapping::Make.
+  // `lent` is the ParkingRegion of the job, which outlives this; `parking` is the worker's in the
+  // prepared plan, or what is left of that. Requires: the region is as large as ParkingRegionBytes
+  // says. Errors: as HostMapping::Make.
   static absl::StatusOr<std::unique_ptr<ParkingRoom>> Make(const PreparedJob& prepared, WorkerId me,
+                                                           const WorkerParking& parking,
                                                            absl::Span<std::byte> lent);
   SwapEngine& engine() { return engine_; }
 
+  // Between steps: from now on the worker parks so (SwapEngine::Rehouse). Errors: as that, and as
+  // HostMapping::Grow.
+  absl::Status Rehouse(const WorkerParking& parking);
+
+  // [link]: since the last call.
+  std::vector<LinkState> TakeLinkUse();
+  // For tests: the link to that place, if there is one, is so many times slower from now on.
+  void SlowDown(const ParkingPlace& place, double factor);
+
  private:
-  ParkingRoom(HostMapping host, CpuBackendOptions links, WorkerParking parking,
-              std::map<ParkingPlace, ParkingMemory> memory, SwapCheck check);
+  ParkingRoom(HostMapping host, std::vector<ParkingPlace> places, CpuBackendOptions links,
+              const WorkerParking& parking, std::map<ParkingPlace, ParkingMemory> memory,
+              SwapCheck check);
 
   HostMapping host_;
+  const std::vector<ParkingPlace> places_;  // [link]
+  const std::vector<CopyLinkRate> planned_;
+  const std::map<ParkingPlace, ParkingMemory> memory_;  // of lenders
   CpuBackend backend_;
   SwapEngine engine_;
 };

@@ -60,6 +60,7 @@ class Rank {
       board_.SetNote(Board::Note::kSteps, absl::StrCat(step));
       if (!checkpoint.empty()) board_.SetNote(Board::Note::kCheckpoint, checkpoint);
     };
+    seat.slowness = [this](const std::string& link) { return faults_.SlownessOf(link); };
     return RunWorker(prepared_, seat);
   }
 

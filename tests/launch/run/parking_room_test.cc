@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,8 +14,7 @@
 #include "launch/run/memory_line.h"
 #include "launch/run/run_worker.h"
 #include "launch/run/trainer.h"
-#include "pipeline/torch/counting_allocator.h"
-#include "tests/launch/run/small_job.h"
+#include "tests/launch/run/parking_job.h"
 
 namespace siphon {
 namespace {
@@ -45,37 +43,6 @@ TEST(HostMapping, ThatTheMachineDoesNotGiveIsRefused) {
   EXPECT_TRUE(absl::IsResourceExhausted(made.status())) << made.status();
   EXPECT_THAT(std::string(made.status().message()), HasSubstr("are not to be had"));
 }
-
-class ParkingJob : public testing::Test {
- protected:
-  static void SetUpTestSuite() { InstallCountingAllocator(); }
-
-  ParkingJob() : folder_(testing::TempDir() + "/siphon_parking_job" + std::to_string(getpid())) {}
-  ~ParkingJob() override { std::filesystem::remove_all(folder_); }
-
-  JobConfig Job(int stages) const {
-    JobConfig job = SmallJob("gpt", folder_);
-    job.pipeline.stages = stages;
-    return job;
-  }
-  // With so many hundredths of what its fullest worker needs.
-  JobConfig TightJob(const std::string& strategy, int64_t percent) const {
-    JobConfig job = Job(4);
-    job.memory.capacity = {Bytes(1)};
-    job.memory.strategy = "keep";
-    const absl::Status refused = PrepareJob(job, {}).status();
-    const std::string text(refused.message());
-    const std::string words = "worker 0 needs ";
-    const size_t begin = text.find(words) + words.size();
-    const auto needed = ParseBytes(text.substr(begin, text.find(" at its peak") - begin));
-    EXPECT_TRUE(needed.ok()) << refused;
-    job.memory.capacity = {Bytes(needed->value / 100 * percent)};
-    job.memory.strategy = strategy;
-    return job;
-  }
-
-  std::string folder_;
-};
 
 TEST_F(ParkingJob, SaysWhatItParksWhere) {
   const auto peers = PrepareJob(TightJob("d2d_swap", 92), {});
@@ -107,20 +74,6 @@ TEST_F(ParkingJob, StaysWithinItsCapacityAsThreads) {
     const auto outcome = Trainer(TightJob(strategy, 92)).Train();
     EXPECT_TRUE(outcome.ok()) << outcome.status();
   }
-}
-
-TEST_F(ParkingJob, LenderWithoutThatRoomRefusesAtTheStart) {
-  JobConfig job = Job(1);
-  job.memory.capacity = {Bytes(64 << 20)};
-  auto prepared = PrepareJob(job, {});
-  ASSERT_TRUE(prepared.ok()) << prepared.status();
-  prepared->parking.resize(1);
-  prepared->parking[0].bytes[{Placement::kPeerSwap, DeviceId(0)}] = Bytes(65 << 20);
-  const auto outcome = RunWorker(*prepared, {.me = WorkerId(0)});
-  EXPECT_TRUE(absl::IsResourceExhausted(outcome.status())) << outcome.status();
-  EXPECT_THAT(std::string(outcome.status().message()),
-              HasSubstr("tensors of other workers, which are parked here, need 65.0 MiB, "
-                        "memory.capacity is 64.0 MiB"));
 }
 
 TEST_F(ParkingJob, HostWithTooLittleRoomIsRefused) {
