@@ -382,6 +382,25 @@ TEST_F(SwapEngineWithFakes, CarriesOverWhatIsAwayToItsNewPlace) {
   EXPECT_TRUE(engine_->CheckNothingAway().ok());
 }
 
+// Training state keeps its slot while it is in, and what is there: it goes along.
+TEST_F(SwapEngineWithFakes, CarriesOverTheCopyOfWhatBelongsToNoMicrobatch) {
+  const ParkedGroup state{StageId(0), GroupId(1), kNoMicrobatch};
+  SendAway(state, 200, 64);
+  HaveBack(state, 200, 64);
+  WorkerParking parking = parking_;
+  parking.slots[{StageId(0), GroupId(1)}] = {{{{kOther, Bytes(128), Bytes(64)}}}};
+  parking.bytes = {{kLender, Bytes(256)}, {kOther, Bytes(192)}};
+  ParkingLot lot(parking);
+  ASSERT_TRUE(engine_->Rehouse(parking, lot.Memory()).ok());
+  lot_.At(kHost).assign(64, std::byte{0});
+  ASSERT_TRUE(engine_->Drop(state).ok());
+  const std::vector<std::byte> before = tensors_;
+  tensors_.assign(tensors_.size(), std::byte{0});
+  HaveBack(state, 200, 64);
+  EXPECT_TRUE(std::equal(before.begin() + 200, before.begin() + 264, tensors_.begin() + 200));
+  EXPECT_TRUE(engine_->CheckNothingAway().ok());
+}
+
 TEST_F(SwapEngineWithFakes, RefusesNewPlacesForWhatIsUnderWayOrWouldHaveNone) {
   WorkerParking without = parking_;
   without.slots.erase({StageId(0), GroupId(0)});
