@@ -12,37 +12,38 @@
 
 #include "absl/strings/str_cat.h"
 #include "launch/plan_job/parking_region.h"
+#include "launch/run/topology_ways.h"
 #include "planner/status.h"
-#include "planner/topology.h"
 
 namespace siphon {
 namespace {
 
 constexpr ParkingPlace kHost{Placement::kHostSwap, DeviceId(0)};
+constexpr int64_t kCacheLine = 64;
 
 DeviceId DeviceOf(const PreparedJob& prepared, WorkerId worker) {
   const std::vector<DeviceId>& devices = prepared.plan_text.mapping.device_of_worker;
   return devices.empty() ? DeviceId(worker.value) : devices[worker.value];
 }
 
-// The slower direction where one is: a link has one rate here. 0 is no limit.
-BytesPerSecond Slower(BytesPerSecond a, BytesPerSecond b) {
+// 0 is no limit.
+BytesPerSecond SlowerRate(BytesPerSecond a, BytesPerSecond b) {
   if (a == BytesPerSecond(0) || b == BytesPerSecond(0)) return std::max(a, b);
   return std::min(a, b);
 }
 
-CopyLinkRate HostLink(const Topology& topology, DeviceId device) {
-  const std::optional<int> uplink = SwitchOf(topology, device);
-  if (!uplink.has_value()) return {};
-  const PcieSwitch& pcie = topology.switches[*uplink];
-  return {Slower(pcie.to_host, pcie.from_host), pcie.latency};
-}
+// A link in both directions.
+struct TwoRoutes {
+  LinkRoute out, in;
+};
 
-CopyLinkRate PeerLink(const Topology& topology, DeviceId owner, DeviceId lender) {
-  const std::optional<TopologyLink> out = FindLink(topology, owner, lender);
-  const std::optional<TopologyLink> back = FindLink(topology, lender, owner);
-  if (!out.has_value() || !back.has_value()) return {};
-  return {Slower(out->rate, back->rate), std::max(out->latency, back->latency)};
+std::optional<TwoRoutes> RoutesTo(const TopologyWays& ways, DeviceId owner,
+                                  const ParkingPlace& place) {
+  const bool peer = place.tier == Placement::kPeerSwap;
+  auto out = peer ? ways.ToLender(owner, place.lender) : ways.ToHost(owner);
+  auto in = peer ? ways.FromLender(owner, place.lender) : ways.FromHost(owner);
+  if (!out.has_value() || !in.has_value()) return std::nullopt;
+  return TwoRoutes{*std::move(out), *std::move(in)};
 }
 
 // The places of a worker, the host first, which has a link even where nothing goes there.
@@ -54,17 +55,50 @@ std::vector<ParkingPlace> PlacesOf(const WorkerParking& parking) {
   return places;
 }
 
-// The plan's topology has the rates that links are held to.
-std::vector<CopyLinkRate> LinksOf(const PreparedJob& prepared, DeviceId owner,
-                                  const std::vector<ParkingPlace>& places) {
-  std::vector<CopyLinkRate> links(places.size());
-  if (prepared.job.topology.throttle == "none") return links;
-  const Topology& topology = prepared.plan_text.topology;
-  links[0] = HostLink(topology, owner);
-  for (size_t link = 1; link < places.size(); ++link) {
-    links[link] = PeerLink(topology, owner, places[link].lender);
+// What the worker can count on: the slower direction, and of what others use at the same time (an
+// uplink, a copy engine for all of `lenders`) its part.
+CopyLinkRate PlannedRate(const TopologyWays& ways, DeviceId owner, const ParkingPlace& place,
+                         const TwoRoutes& routes, int lenders) {
+  const int users = place.tier == Placement::kPeerSwap ? ways.PeersAtEngine(lenders)
+                                                       : ways.DevicesAtUplink(owner);
+  const BytesPerSecond rate = SlowerRate(routes.out.speed.rate, routes.in.speed.rate);
+  return {BytesPerSecond(rate.value / std::max(users, 1)),
+          std::max(routes.out.speed.latency, routes.in.speed.latency)};
+}
+
+// The links of a worker, with what they share where `shared` has memory for that.
+struct OwnLinks {
+  std::vector<LinkState> links;
+  CpuBackendOptions options;
+};
+
+OwnLinks LinksOf(const PreparedJob& prepared, DeviceId owner, const WorkerParking& parking,
+                 absl::Span<std::byte> shared) {
+  OwnLinks own;
+  for (const ParkingPlace& place : PlacesOf(parking)) own.links.push_back({.place = place});
+  own.options.links.resize(own.links.size());
+  if (!prepared.throttled.has_value()) return own;
+  const TopologyWays ways(*prepared.throttled);
+  std::vector<TwoRoutes> routes(own.links.size());
+  for (size_t link = 0; link < own.links.size(); ++link) {
+    const std::optional<TwoRoutes> found = RoutesTo(ways, owner, own.links[link].place);
+    if (!found.has_value()) continue;
+    routes[link] = *found;
+    own.links[link].planned = PlannedRate(ways, owner, own.links[link].place, *found,
+                                          static_cast<int>(own.links.size()) - 1);
+    // Without the ways, one rate for both directions.
+    const BytesPerSecond rate = shared.empty()
+                                    ? SlowerRate(found->out.speed.rate, found->in.speed.rate)
+                                    : std::max(found->out.speed.rate, found->in.speed.rate);
+    own.options.links[link] = {rate, own.links[link].planned.latency};
   }
-  return links;
+  if (shared.empty()) return own;
+  own.options.book = [routes, taken = SharedWays(ways.ways(), shared)](
+                         CopyLane lane, CopyLinkId link, Bytes bytes, Nanos begin) {
+    const TwoRoutes& both = routes[static_cast<size_t>(link.value)];
+    return taken.Book(lane == CopyLane::kOut ? both.out.over : both.in.over, bytes, begin);
+  };
+  return own;
 }
 
 absl::Status NotToBeHad(Bytes bytes) {
@@ -122,8 +156,15 @@ HostMapping::~HostMapping() {
   if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
 }
 
+Bytes LentTogether(const PreparedJob& prepared) {
+  const Bytes lent = LayOutRegion(prepared.parking).bytes;
+  return Bytes((lent.value + kCacheLine - 1) / kCacheLine * kCacheLine);
+}
+
 Bytes ParkingRegionBytes(const PreparedJob& prepared) {
-  return LayOutRegion(prepared.parking).bytes;
+  const Bytes lent = LentTogether(prepared);
+  if (!prepared.throttled.has_value()) return lent;
+  return lent + SharedWays::BytesFor(TopologyWays(*prepared.throttled).ways().size());
 }
 
 Bytes LentByWorker(const PreparedJob& prepared, WorkerId worker) {
@@ -135,7 +176,9 @@ absl::StatusOr<std::unique_ptr<ParkingRoom>> ParkingRoom::Make(const PreparedJob
                                                                const WorkerParking& parking,
                                                                absl::Span<std::byte> lent) {
   // Of the plan, so that there is a link to each place that any second choice may be at.
-  std::vector<ParkingPlace> places = PlacesOf(prepared.parking[me.value]);
+  const WorkerParking& planned = prepared.parking[me.value];
+  const size_t ways = lent.empty() ? 0 : static_cast<size_t>(LentTogether(prepared).value);
+  OwnLinks own = LinksOf(prepared, DeviceOf(prepared, me), planned, lent.subspan(ways));
   std::map<ParkingPlace, ParkingMemory> memory;
   HostMapping host;
   if (const auto on_host = parking.bytes.find(kHost); on_host != parking.bytes.end()) {
@@ -144,24 +187,23 @@ absl::StatusOr<std::unique_ptr<ParkingRoom>> ParkingRoom::Make(const PreparedJob
   for (const ParkingRegion::Part& part : LayOutRegion(prepared.parking).parts) {
     if (part.owner != me) continue;
     const ParkingPlace place{Placement::kPeerSwap, part.lender};
-    const auto link = std::find(places.begin(), places.end(), place) - places.begin();
+    const auto link = std::find_if(own.links.begin(), own.links.end(),
+                                   [&](const LinkState& state) { return state.place == place; });
     memory[place] = {lent.subspan(part.offset.value, part.bytes.value),
-                     CopyLinkId(static_cast<int>(link))};
+                     CopyLinkId(static_cast<int>(link - own.links.begin()))};
   }
-  CpuBackendOptions options{.links = LinksOf(prepared, DeviceOf(prepared, me), places)};
-  return std::unique_ptr<ParkingRoom>(new ParkingRoom(std::move(host), std::move(places),
-                                                      std::move(options), parking,
+  return std::unique_ptr<ParkingRoom>(new ParkingRoom(std::move(host), std::move(own.links),
+                                                      std::move(own.options), parking,
                                                       std::move(memory), CheckOf(prepared.job)));
 }
 
-ParkingRoom::ParkingRoom(HostMapping host, std::vector<ParkingPlace> places,
-                         CpuBackendOptions links, const WorkerParking& parking,
-                         std::map<ParkingPlace, ParkingMemory> memory, SwapCheck check)
+ParkingRoom::ParkingRoom(HostMapping host, std::vector<LinkState> links, CpuBackendOptions options,
+                         const WorkerParking& parking, std::map<ParkingPlace, ParkingMemory> memory,
+                         SwapCheck check)
     : host_(std::move(host)),
-      places_(std::move(places)),
-      planned_(links.links),
+      links_(std::move(links)),
       memory_(std::move(memory)),
-      backend_(std::move(links)),
+      backend_(std::move(options)),
       engine_(&backend_, parking, WithHostMemory(memory_, host_), check) {}
 
 absl::Status ParkingRoom::Rehouse(const WorkerParking& parking) {
@@ -171,17 +213,17 @@ absl::Status ParkingRoom::Rehouse(const WorkerParking& parking) {
 }
 
 std::vector<LinkState> ParkingRoom::TakeLinkUse() {
-  std::vector<LinkState> links;
-  for (const CopyLinkUse& use : backend_.TakeUse()) {
-    links.push_back({places_[links.size()], planned_[links.size()], use});
-  }
+  std::vector<LinkState> links = links_;
+  const std::vector<CopyLinkUse> uses = backend_.TakeUse();
+  for (size_t link = 0; link < links.size(); ++link) links[link].use = uses[link];
   return links;
 }
 
 void ParkingRoom::SlowDown(const ParkingPlace& place, double factor) {
-  const auto found = std::find(places_.begin(), places_.end(), place);
-  if (found == places_.end()) return;
-  backend_.SlowDown(CopyLinkId(static_cast<int>(found - places_.begin())), factor);
+  for (size_t link = 0; link < links_.size(); ++link) {
+    if (links_[link].place != place) continue;
+    backend_.SlowDown(CopyLinkId(static_cast<int>(link)), factor);
+  }
 }
 
 }  // namespace siphon

@@ -36,8 +36,12 @@ class HostMapping {
   absl::Span<std::byte> bytes_;  // empty: nothing is mapped
 };
 
-// Bytes of all lenders' memory together (ParkingRegion); 0 where nobody lends.
+// What all workers of a job share: all lenders' memory together (ParkingRegion), and behind it the
+// times until which the ways of a throttled topology are taken (SharedWays), zero at the begin. 0
+// where there is neither.
 Bytes ParkingRegionBytes(const PreparedJob& prepared);
+// Of it, what lenders lend.
+Bytes LentTogether(const PreparedJob& prepared);
 // What others park on the worker's device, for the whole run.
 Bytes LentByWorker(const PreparedJob& prepared, WorkerId worker);
 
@@ -46,7 +50,8 @@ Bytes LentByWorker(const PreparedJob& prepared, WorkerId worker);
 // Thread-safety: one thread, the worker's; the engine's copies run on others, which end with this.
 class ParkingRoom {
  public:
-  // `lent` is the ParkingRegion of the job, which outlives this; `parking` is the worker's in the
+  // `lent` is the region of the job, which outlives this (where nobody lends it may be empty: then
+  // links share nothing); `parking` is the worker's in the
   // prepared plan, or what is left of that. Requires: the region is as large as ParkingRegionBytes
   // says. Errors: as HostMapping::Make.
   static absl::StatusOr<std::unique_ptr<ParkingRoom>> Make(const PreparedJob& prepared, WorkerId me,
@@ -64,13 +69,12 @@ class ParkingRoom {
   void SlowDown(const ParkingPlace& place, double factor);
 
  private:
-  ParkingRoom(HostMapping host, std::vector<ParkingPlace> places, CpuBackendOptions links,
+  ParkingRoom(HostMapping host, std::vector<LinkState> links, CpuBackendOptions options,
               const WorkerParking& parking, std::map<ParkingPlace, ParkingMemory> memory,
               SwapCheck check);
 
   HostMapping host_;
-  const std::vector<ParkingPlace> places_;  // [link]
-  const std::vector<CopyLinkRate> planned_;
+  const std::vector<LinkState> links_;                  // [link], not used yet
   const std::map<ParkingPlace, ParkingMemory> memory_;  // of lenders
   CpuBackend backend_;
   SwapEngine engine_;

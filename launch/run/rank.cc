@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -74,7 +75,13 @@ class Rank {
   absl::StatusOr<absl::Span<std::byte>> LentMemory() {
     const Bytes bytes = ParkingRegionBytes(prepared_);
     if (bytes == Bytes(0)) return absl::Span<std::byte>();
-    if (world_.one_host()) return world_.SharedWindow(bytes);
+    if (world_.one_host()) {
+      SIPHON_ASSIGN_OR_RETURN(const absl::Span<std::byte> window, world_.SharedWindow(bytes));
+      // Of several ranks it is a new file, of one any memory.
+      if (world_.size() == 1) std::memset(window.data(), 0, window.size());
+      return window;
+    }
+    if (LentTogether(prepared_) == Bytes(0)) return absl::Span<std::byte>();
     return ConfigError(prepared_.job, "memory.strategy",
                        absl::StrCat(prepared_.job.memory.strategy,
                                     " parks tensors with other workers, which are on several "

@@ -23,8 +23,14 @@ std::vector<CopyLinkRate> Scaled(std::vector<CopyLinkRate> links, double scale) 
   return links;
 }
 
-LinkQueues QueuesOf(const CpuBackendOptions& options) {
-  return LinkQueues(Scaled(options.links, options.scale), options.chunk);
+LinkQueues QueuesOf(const CpuBackendOptions& options, CopyLane lane) {
+  BookLink book;
+  if (options.book != nullptr) {
+    book = [book = options.book, lane](CopyLinkId link, Bytes bytes, Nanos begin) {
+      return book(lane, link, bytes, begin);
+    };
+  }
+  return LinkQueues(Scaled(options.links, options.scale), options.chunk, std::move(book));
 }
 
 std::string ToString(const CopyChunk& chunk) {
@@ -36,7 +42,8 @@ std::string ToString(const CopyChunk& chunk) {
 }  // namespace
 
 CpuBackend::CpuBackend(CpuBackendOptions options)
-    : options_(std::move(options)), lanes_{Lane(QueuesOf(options_)), Lane(QueuesOf(options_))} {
+    : options_(std::move(options)),
+      lanes_{Lane(QueuesOf(options_, CopyLane::kOut)), Lane(QueuesOf(options_, CopyLane::kIn))} {
   for (const CopyLane lane : {CopyLane::kOut, CopyLane::kIn}) {
     LaneOf(lane).thread = std::thread([this, lane] { Run(lane); });
   }

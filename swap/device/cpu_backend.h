@@ -34,6 +34,8 @@ struct CpuBackendOptions {
   double scale = 1;                 // links run at their rates times this; latencies stay
   Bytes chunk{8 << 20};             // chosen so that a link that is ready waits about 1 ms at most
   CopyClock clock = SteadyCopyClock();
+  // As BookLink, of a lane; called by the lane's thread. Null: links share nothing.
+  std::function<Nanos(CopyLane lane, CopyLinkId link, Bytes bytes, Nanos begin)> book;
   // For tests: called by the lane's thread before each chunk; an error fails the copy with
   // Internal, naming lane, link and chunk, and the rest of it is left out.
   std::function<absl::Status(const CopyChunk&)> before_chunk;
@@ -44,8 +46,7 @@ struct CpuBackendOptions {
 // with the next one that uses it: copies over different links overlap, and may end in another order
 // than they began. Threads sleep when there is nothing to move, and until a link may go on.
 //
-// Links know nothing of each other: switches that several share, and limits of both directions
-// together, are not held.
+// What links share with each other, in this process or in others, is held by `book`.
 //
 // Thread-safety: one thread, the worker's. The destructor ends copies that are under way after the
 // chunk that moves, and forgets the rest.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -37,6 +38,10 @@ struct LinkTurn {
   std::vector<CopyPart> parts;
 };
 
+// Books `bytes` of a link that may begin at `begin` on all that the link shares with others
+// (SharedWays); says when they are through.
+using BookLink = std::function<Nanos(CopyLinkId link, Bytes bytes, Nanos begin)>;
+
 // The copies of one lane, queued at their links: each link takes one after the other, and all links
 // work at the same time. Says when the next bytes may move so that no link is faster than its rate.
 //
@@ -47,8 +52,11 @@ struct LinkTurn {
 // Pure: knows no clock and moves nothing. Thread-safety: none.
 class LinkQueues {
  public:
-  // Requires: chunk is positive.
-  LinkQueues(std::vector<CopyLinkRate> links, Bytes chunk);
+  // With `book`, each chunk also takes the time that it books, when its turn is; chunks of links
+  // with a rate are then small enough for kMostBooked, so that workers take turns. Requires: chunk
+  // is positive.
+  LinkQueues(std::vector<CopyLinkRate> links, Bytes chunk, BookLink book = nullptr);
+  static constexpr Nanos kMostBooked{5'000'000};
 
   // The share of a copy that runs over one link. Requires: the link exists, all parts are its own
   // and none is empty.
@@ -92,9 +100,12 @@ class LinkQueues {
   };
 
   void Begin(Link& link) const;
-  std::vector<CopyPart> TakeChunk(Share& share) const;
+  Bytes ChunkOf(const Link& link) const;
+  std::vector<CopyPart> TakeChunk(Share& share, Bytes most) const;
+  Nanos EndOfChunk(const Link& link, CopyLinkId id, Bytes chunk) const;
 
   const Bytes chunk_;
+  const BookLink book_;
   std::vector<Link> links_;
   int64_t turns_ = 0;
 };
