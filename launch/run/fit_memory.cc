@@ -160,6 +160,18 @@ absl::Status TakePlan(FittingStep found, const std::string& strategy, PreparedJo
   return absl::OkStatus();
 }
 
+// Where nothing has to move, messages do all the same.
+void ExpectThrottledMessages(PreparedJob& prepared) {
+  PlanText& plan = prepared.plan_text;
+  if (!prepared.throttled.has_value() || plan.workers.size() > prepared.throttled->devices.size()) {
+    return;
+  }
+  plan.topology = *prepared.throttled;
+  plan.topology.name = NameForPlan(plan.topology.name);
+  plan.topology.device_kind = NameForPlan(plan.topology.device_kind);
+  plan.mapping = IdentityMapping(static_cast<int>(plan.workers.size()));
+}
+
 // What is said beside the changes of the job that fit, where one of the strategies does.
 std::string StrategyThatFits(const PlannedJob& planned) {
   for (const std::string strategy : {kRecompute, "auto"}) {
@@ -177,6 +189,7 @@ std::string StrategyThatFits(const PlannedJob& planned) {
 absl::Status FitMemory(const std::string& schedule_csv, PreparedJob& prepared) {
   const PlannedJob planned{prepared.job, prepared.model.spec, prepared.plan, schedule_csv};
   const absl::Status kept = CheckFits(planned);
+  if (kept.ok()) ExpectThrottledMessages(prepared);
   if (!absl::IsResourceExhausted(kept)) return kept;
   const std::string& strategy = prepared.job.memory.strategy;
   if (strategy == "keep") {

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "launch/plan_job/parking_region.h"
 #include "launch/run/topology_ways.h"
+#include "pipeline/transport/paced_transport.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -156,16 +157,18 @@ HostMapping::~HostMapping() {
   if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
 }
 
-Bytes LentTogether(const PreparedJob& prepared) {
+SharedRegion LayOutShared(const PreparedJob& prepared) {
   const Bytes lent = LayOutRegion(prepared.parking).bytes;
-  return Bytes((lent.value + kCacheLine - 1) / kCacheLine * kCacheLine);
+  SharedRegion region{.lent = lent, .bytes = lent};
+  if (!prepared.throttled.has_value()) return region;
+  region.ways = Bytes((lent.value + kCacheLine - 1) / kCacheLine * kCacheLine);
+  region.ways_bytes = SharedWays::BytesFor(TopologyWays(*prepared.throttled).ways().size());
+  region.posts = region.ways + region.ways_bytes;
+  region.bytes = region.posts + MessagePosts::BytesFor(WorkerCount(prepared.plan.training));
+  return region;
 }
 
-Bytes ParkingRegionBytes(const PreparedJob& prepared) {
-  const Bytes lent = LentTogether(prepared);
-  if (!prepared.throttled.has_value()) return lent;
-  return lent + SharedWays::BytesFor(TopologyWays(*prepared.throttled).ways().size());
-}
+Bytes ParkingRegionBytes(const PreparedJob& prepared) { return LayOutShared(prepared).bytes; }
 
 Bytes LentByWorker(const PreparedJob& prepared, WorkerId worker) {
   return LentBytes(prepared.parking, DeviceOf(prepared, worker));
@@ -177,8 +180,10 @@ absl::StatusOr<std::unique_ptr<ParkingRoom>> ParkingRoom::Make(const PreparedJob
                                                                absl::Span<std::byte> lent) {
   // Of the plan, so that there is a link to each place that any second choice may be at.
   const WorkerParking& planned = prepared.parking[me.value];
-  const size_t ways = lent.empty() ? 0 : static_cast<size_t>(LentTogether(prepared).value);
-  OwnLinks own = LinksOf(prepared, DeviceOf(prepared, me), planned, lent.subspan(ways));
+  const SharedRegion region = LayOutShared(prepared);
+  const absl::Span<std::byte> ways =
+      lent.empty() ? lent : lent.subspan(region.ways.value, region.ways_bytes.value);
+  OwnLinks own = LinksOf(prepared, DeviceOf(prepared, me), planned, ways);
   std::map<ParkingPlace, ParkingMemory> memory;
   HostMapping host;
   if (const auto on_host = parking.bytes.find(kHost); on_host != parking.bytes.end()) {

@@ -36,12 +36,18 @@ class HostMapping {
   absl::Span<std::byte> bytes_;  // empty: nothing is mapped
 };
 
-// What all workers of a job share: all lenders' memory together (ParkingRegion), and behind it the
-// times until which the ways of a throttled topology are taken (SharedWays), zero at the begin. 0
-// where there is neither.
+// The memory that all workers of a job share: all lenders' (ParkingRegion); behind it, with a
+// throttled topology, the times until which its ways are taken (SharedWays) and when messages were
+// started (MessagePosts), zero at the begin.
+struct SharedRegion {
+  Bytes lent;  // of lenders together, from the begin on
+  Bytes ways;  // where they begin
+  Bytes ways_bytes;
+  Bytes posts;  // where they begin
+  Bytes bytes;  // in all; 0: nothing is shared
+};
+SharedRegion LayOutShared(const PreparedJob& prepared);
 Bytes ParkingRegionBytes(const PreparedJob& prepared);
-// Of it, what lenders lend.
-Bytes LentTogether(const PreparedJob& prepared);
 // What others park on the worker's device, for the whole run.
 Bytes LentByWorker(const PreparedJob& prepared, WorkerId worker);
 

@@ -25,6 +25,7 @@
 #include "launch/run/outcome_json.h"
 #include "launch/run/parking_room.h"
 #include "launch/run/run_worker.h"
+#include "launch/run/throttle_messages.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -49,9 +50,10 @@ class Rank {
 
   absl::StatusOr<RunOutcome> Run(const LivenessCheck& check) {
     WorkerSeat seat{.me = WorkerId(world_.rank())};
-    SIPHON_ASSIGN_OR_RETURN(const std::unique_ptr<Transport> transport, MakeTransport(seat, check));
-    seat.transport = transport.get();
+    SIPHON_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, MakeTransport(seat, check));
     SIPHON_ASSIGN_OR_RETURN(seat.lent, LentMemory());
+    transport = ThrottleMessages(prepared_, std::move(transport), seat.lent);
+    seat.transport = transport.get();
     seat.stop_requested = [this] { return board_.stop_requested(); };
     seat.at_action = [this](const Action& action) { return Show(ToString(action)); };
     seat.at_phase = [this](const std::string& phase) { return Show(phase); };
@@ -81,7 +83,7 @@ class Rank {
       if (world_.size() == 1) std::memset(window.data(), 0, window.size());
       return window;
     }
-    if (LentTogether(prepared_) == Bytes(0)) return absl::Span<std::byte>();
+    if (LayOutShared(prepared_).lent == Bytes(0)) return absl::Span<std::byte>();
     return ConfigError(prepared_.job, "memory.strategy",
                        absl::StrCat(prepared_.job.memory.strategy,
                                     " parks tensors with other workers, which are on several "

@@ -5,14 +5,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "launch/plan_job/parking_region.h"
+#include "launch/profile/predict_step.h"
 #include "launch/run/memory_line.h"
 #include "launch/run/run_worker.h"
+#include "launch/run/topology_ways.h"
 #include "launch/run/trainer.h"
 #include "tests/launch/run/parking_job.h"
 
@@ -86,6 +89,32 @@ TEST_F(ParkingJob, HostWithTooLittleRoomIsRefused) {
   EXPECT_TRUE(absl::IsResourceExhausted(refused.status())) << refused.status();
   EXPECT_THAT(std::string(refused.status().message()),
               HasSubstr("memory.strategy host_swap is not enough"));
+}
+
+// Held to a millionth of a DGX-1's rates: 48 kB/s over the two wires from device 0 to 1. A boundary
+// of 2 sequences, 12 tokens and 24 numbers takes 48 ms, and four of them go forward and one back.
+TEST_F(ParkingJob, MessagesAreHeldToTheTopologysRates) {
+  JobConfig job = Job(2);
+  job.train.steps = 1;
+  const auto free = Trainer(job).Train();
+  ASSERT_TRUE(free.ok()) << free.status();
+  job.topology.name = "dgx1_v100";
+  job.topology.throttle = "0.000001";
+  const auto prepared = PrepareJob(job, {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  const auto predicted = PredictStep(prepared->plan_text);
+  ASSERT_TRUE(predicted.ok()) << predicted.status();
+  const Nanos message =
+      MovingTime(Bytes(2 * 12 * 24 * 4),
+                 TopologyWays(*prepared->throttled).Between(DeviceId(0), DeviceId(1))->speed.rate);
+  EXPECT_GT(message, Nanos(40'000'000));
+  EXPECT_GE(predicted->step_time, message * 5);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto held = Trainer(job).Train();
+  ASSERT_TRUE(held.ok()) << held.status();
+  EXPECT_GE(std::chrono::steady_clock::now() - begin,
+            std::chrono::nanoseconds((message * 5).value));
+  EXPECT_EQ(held->last_loss, free->last_loss);
 }
 
 }  // namespace
