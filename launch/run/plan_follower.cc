@@ -102,7 +102,7 @@ absl::Status PlanFollower::TakeRoom() {
     }
     if (records[worker].has_no_host != 0) all.push_back({{says, kHost}, says});
   }
-  return Leave(all, /*next_step=*/1).status();
+  return Leave(all, /*next_step=*/1);
 }
 
 std::vector<PlanFollower::Leaving> PlanFollower::OwnersOf(WorkerId lender) const {
@@ -138,8 +138,7 @@ absl::Status PlanFollower::Report(Nanos step, StepRecord& mine) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> PlanFollower::Follow(const std::vector<StepRecord>& records,
-                                          int64_t next_step) {
+absl::Status PlanFollower::Follow(const std::vector<StepRecord>& records, int64_t next_step) {
   std::vector<Leaving> all;
   for (size_t worker = 0; worker < records.size(); ++worker) {
     const WorkerId says(static_cast<int>(worker));
@@ -152,7 +151,6 @@ absl::StatusOr<bool> PlanFollower::Follow(const std::vector<StepRecord>& records
       all.push_back({{says, PlaceOfNumber(record.slow_place)}, says, record.slow_factor});
     }
   }
-  if (all.empty()) return false;
   return Leave(all, next_step);
 }
 
@@ -169,7 +167,7 @@ std::string PlanFollower::Reason(const Leaving& leaving) const {
   return absl::StrCat("worker ", owner, ": ", place, " does not lend its memory");
 }
 
-absl::StatusOr<bool> PlanFollower::Leave(const std::vector<Leaving>& all, int64_t next_step) {
+absl::Status PlanFollower::Leave(const std::vector<Leaving>& all, int64_t next_step) {
   bool changed = false;
   for (const Leaving& leaving : all) {
     if (!ParksAt(now_, leaving.left)) continue;  // with what another one has taken along
@@ -198,13 +196,13 @@ absl::StatusOr<bool> PlanFollower::Leave(const std::vector<Leaving>& all, int64_
     notes_.push_back(absl::StrCat(Reason(leaving), ": ", WhereGroupsGo(fallen->moved),
                                   " from step ", next_step, " on"));
   }
-  if (!changed) return false;
+  if (!changed) return absl::OkStatus();
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(MoveRoom()));
   // Nobody uses any more what the owners have left.
   const Bytes still_lent = std::min(lent_, LentBytes(now_.parking, DeviceOf(seat_.me)));
   ledger_.Give(lent_ - still_lent, MemoryKind::kActivations);
   lent_ = still_lent;
-  return true;
+  return absl::OkStatus();
 }
 
 absl::Status PlanFollower::MoveRoom() {

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "launch/profile/fall_back.h"
 #include "launch/run/coordinate.h"
 #include "launch/run/link_watch.h"
@@ -42,8 +42,8 @@ class PlanFollower {
   void BeforeStep();
   absl::Status Report(Nanos step, StepRecord& mine);
   // Collective, between two steps, with the records of all workers; `next_step` counts from 1.
-  // Whether the plan is another one now. Errors: as TakeRoom.
-  absl::StatusOr<bool> Follow(const std::vector<StepRecord>& records, int64_t next_step);
+  // Errors: as TakeRoom.
+  absl::Status Follow(const std::vector<StepRecord>& records, int64_t next_step);
 
   // What was done since the last call, in a sentence each: "worker 0: the link to worker 3 is 7.2x
   // slower than planned: 4 groups go to the host from step 12 on".
@@ -61,7 +61,7 @@ class PlanFollower {
   absl::Status MakeRoom();
   std::vector<Leaving> OwnersOf(WorkerId lender) const;
   std::string Reason(const Leaving& leaving) const;
-  absl::StatusOr<bool> Leave(const std::vector<Leaving>& all, int64_t next_step);
+  absl::Status Leave(const std::vector<Leaving>& all, int64_t next_step);
   absl::Status MoveRoom();
 
   const PreparedJob& prepared_;

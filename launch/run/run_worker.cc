@@ -194,7 +194,7 @@ absl::Status WorkerRun::TrainOneStep() {
 
 absl::Status WorkerRun::FollowPlan(const std::vector<StepRecord>& records) {
   if (progress_.step == prepared_.job.train.steps) return absl::OkStatus();
-  SIPHON_RETURN_IF_ERROR(follower_.Follow(records, progress_.step + 1).status());
+  SIPHON_RETURN_IF_ERROR(follower_.Follow(records, progress_.step + 1));
   for (const std::string& note : follower_.TakeNotes()) {
     if (recorder_ != nullptr) recorder_->RecordFallBack(note, follower_.plan());
   }

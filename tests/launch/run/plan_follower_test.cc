@@ -107,6 +107,11 @@ class SecondChoices : public ParkingJob {
   TestRun TrainSame(const PreparedJob& prepared, const Meddle& meddle) {
     TestRun run = Train(prepared, meddle);
     EXPECT_TRUE(run.status.ok()) << run.status;
+    ExpectSame(prepared, run);
+    return run;
+  }
+
+  void ExpectSame(const PreparedJob& prepared, const TestRun& run) {
     const TestRun same = Unlimited();
     EXPECT_EQ(run.steps.size(), same.steps.size());
     for (size_t step = 0; step < std::min(run.steps.size(), same.steps.size()); ++step) {
@@ -116,7 +121,6 @@ class SecondChoices : public ParkingJob {
       }
     }
     EXPECT_EQ(run.bits, same.bits);
-    return run;
   }
 
   PreparedJob Prepared(const JobConfig& job) {
@@ -183,6 +187,38 @@ TEST_F(SecondChoices, ComputeAgainWhatTheHostHasNoRoomFor) {
   EXPECT_GT(GroupsMoved(run, 5), 0);
 }
 
+// Everybody refuses at once, which is what second choices are budgeted for. What has none says so.
+class SecondChoicesOfSchedules : public SecondChoices,
+                                 public testing::WithParamInterface<const char*> {
+ protected:
+  void RefuseEverywhere(const char* strategy, const std::string& phase) {
+    SCOPED_TRACE(strategy);
+    JobConfig job = TightJob(strategy, 92);
+    job.pipeline.schedule = GetParam();
+    const auto prepared = PrepareJob(job, {});
+    if (!prepared.ok()) return;  // this schedule needs more
+    const TestRun run =
+        Train(*prepared, [&](WorkerSeat& seat) { RefuseAt(seat.me.value, phase, 0)(seat); });
+    if (!run.status.ok()) {
+      EXPECT_THAT(std::string(run.status.message()), HasSubstr("no second choice"));
+      return;
+    }
+    ExpectSame(*prepared, run);
+    trained_ += 1;
+  }
+
+  int trained_ = 0;
+};
+
+TEST_P(SecondChoicesOfSchedules, KeepCapacitiesAndBits) {
+  RefuseEverywhere("d2d_swap", kLendingPhase);
+  RefuseEverywhere("host_swap", kHostMemoryPhase);
+  EXPECT_GT(trained_, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Live, SecondChoicesOfSchedules, testing::Values("1f1b", "gpipe", "dapple"),
+                         [](const auto& info) { return std::string(info.param); });
+
 TEST_F(SecondChoices, EndTheRunWhereThereAreNone) {
   PreparedJob prepared = Prepared(TightJob("d2d_swap", 92));
   const int lender = LenderOf(prepared);
@@ -196,6 +232,23 @@ TEST_F(SecondChoices, EndTheRunWhereThereAreNone) {
                 HasSubstr(absl::StrCat("worker ", lender, ": the test says no; activations of ")));
     EXPECT_EQ(CulpritOf(run.status), lender);
   }
+}
+
+TEST_F(SecondChoices, AreNotForALenderThatHasLessThanItIsToLend) {
+  PreparedJob prepared = Prepared(TightJob("d2d_swap", 92));
+  const int lender = LenderOf(prepared);
+  for (StagePlan& stage : prepared.plan.memory.stages) {
+    for (PlannedGroup& planned : stage.groups) planned.choice.second_choice = Placement::kKeep;
+  }
+  const Bytes lent = LentByWorker(prepared, WorkerId(lender));
+  prepared.job.memory.capacity.assign(4, prepared.job.memory.capacity[0]);
+  prepared.job.memory.capacity[lender] = lent - Bytes(1);
+  const TestRun run = Train(prepared, nullptr);
+  EXPECT_TRUE(absl::IsResourceExhausted(run.status)) << run.status;
+  EXPECT_THAT(std::string(run.status.message()),
+              HasSubstr(absl::StrCat("worker ", lender,
+                                     ": tensors of other workers, which are parked here, need ",
+                                     FormatBytes(lent))));
 }
 
 // Held to a thousandth of a DGX-1's rates, copies take milliseconds; a slow one a tenth of a
