@@ -34,11 +34,9 @@ class SlotCursor {
 void Append(std::vector<CopyPart>& parts, const CopyPart& part) {
   if (!parts.empty()) {
     CopyPart& last = parts.back();
-    if (last.link == part.link && last.from.end() == part.from.begin() &&
-        last.to.end() == part.to.begin()) {
-      const size_t bytes = last.from.size() + part.from.size();
-      last.from = absl::MakeConstSpan(last.from.data(), bytes);
-      last.to = absl::MakeSpan(last.to.data(), bytes);
+    if (last.link == part.link && last.from.GoesOnIn(part.from) && last.to.GoesOnIn(part.to)) {
+      last.from = last.from.Extended(part.from.size());
+      last.to = last.to.Extended(part.to.size());
       return;
     }
   }

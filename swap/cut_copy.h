@@ -9,9 +9,9 @@
 
 namespace siphon {
 
-// Memory of one piece of a slot.
+// One piece of a slot, in memory or on a drive.
 struct SlotMemory {
-  absl::Span<std::byte> bytes;
+  CopySide<std::byte> bytes;
   CopyLinkId link;
 };
 

@@ -17,9 +17,12 @@ using GroupPlace = WorkerParking::GroupPlace;
 
 // So that no two slots share a cache line, and vector loads and stores are aligned.
 constexpr int64_t kSlotAlignment = 64;
+// Drives are written in blocks of so much: no two slots share one (kNvmeBlock).
+constexpr int64_t kDriveAlignment = 4096;
 
-Bytes RoundUp(Bytes bytes) {
-  return Bytes((bytes.value + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment);
+Bytes RoundUp(Bytes bytes, Placement tier) {
+  const int64_t to = tier == Placement::kNvmeSwap ? kDriveAlignment : kSlotAlignment;
+  return Bytes((bytes.value + to - 1) / to * to);
 }
 
 // Workers hold one version of their weights, and stripes are the whole of a group.
@@ -137,7 +140,7 @@ void AddSlots(const GroupPlace& place, size_t count, const PlannedGroup& planned
     for (const auto& [where, bytes] : SharesOf(planned)) {
       Bytes& used = parking.bytes[where];
       slot.pieces.push_back({where, used, bytes});
-      used += RoundUp(bytes);
+      used += RoundUp(bytes, where.tier);
     }
   }
 }
@@ -211,6 +214,10 @@ Bytes LentBytes(const std::vector<WorkerParking>& parking, DeviceId lender) {
 
 Bytes HostBytes(const std::vector<WorkerParking>& parking) {
   return SumAt(parking, {.tier = Placement::kHostSwap});
+}
+
+Bytes DriveBytes(const std::vector<WorkerParking>& parking) {
+  return SumAt(parking, {.tier = Placement::kNvmeSwap});
 }
 
 }  // namespace siphon

@@ -40,14 +40,15 @@ struct WorkerParking {
   using GroupPlace = std::pair<StageId, GroupId>;
   // As many slots a group as its tensors are away at once by the worker's program.
   std::map<GroupPlace, std::vector<ParkingSlot>> slots;
-  std::map<ParkingPlace, Bytes> bytes;  // in all at each place; 64-byte granules
+  // In all at each place, in granules: 64 bytes, on drives 4096.
+  std::map<ParkingPlace, Bytes> bytes;
   friend bool operator==(const WorkerParking&, const WorkerParking&) = default;
 };
 
 // Pure. Every worker comes to the same layout. What is away of a group at once: between SWAP_OUT of
 // a microbatch and the action that has it back (SWAP_IN_END, or the B, I, F or W that needs it), in
 // the order of the worker's program; parameters, gradients and optimizer state once, always. Slots
-// begin on 64-byte boundaries.
+// begin at granules of their places.
 //
 // [worker of one replica]. Errors: FailedPrecondition for a group of weight versions,
 // InvalidArgument for an action whose group the plan does not have or does not swap.
@@ -64,6 +65,8 @@ WorkerParking MoveParking(const WorkerParking& parking, const MemoryPlan& plan);
 Bytes LentBytes(const std::vector<WorkerParking>& parking, DeviceId lender);
 // Bytes that they park on the host together.
 Bytes HostBytes(const std::vector<WorkerParking>& parking);
+// Bytes that they park on drives together.
+Bytes DriveBytes(const std::vector<WorkerParking>& parking);
 
 }  // namespace siphon
 

@@ -38,9 +38,9 @@ enum class SwapCheck {
   kFull,   // and a 64-bit checksum of each tensor, out and back
 };
 
-// Memory of one place that this worker may use, and the link that leads there.
+// What this worker may use of one place, in memory or on a drive, and the link that leads there.
 struct ParkingMemory {
-  absl::Span<std::byte> bytes;
+  CopySide<std::byte> bytes;
   CopyLinkId link;
 };
 
@@ -87,7 +87,7 @@ class SwapEngine {
   // and has another place there is carried over. Between steps: nothing is on its way. `memory` as
   // for the constructor, at each place that stays with the bytes that are there; memory of places
   // that `parking` leaves may go when this returns. Errors: FailedPrecondition for what is on its
-  // way, or away and has no slot any more.
+  // way, or away and has no slot any more; those of the backend, and then the engine is of no use.
   absl::Status Rehouse(WorkerParking parking, std::map<ParkingPlace, ParkingMemory> memory);
 
   // Whether anything of the group is out or on its way.

@@ -22,6 +22,8 @@ constexpr absl::string_view kDefaultStrategy = "auto";
 constexpr absl::string_view kStrategyKey = "memory.strategy";
 // It alone needs links between workers.
 constexpr absl::string_view kLendingStrategy = "d2d_swap";
+// It alone needs a drive.
+constexpr absl::string_view kDriveStrategy = "nvme_swap";
 
 class Stopwatch {
  public:
@@ -49,9 +51,10 @@ absl::StatusOr<MemoryStrategy> StrategyOf(const PlanRequest& request, const JobC
 }
 
 // Where the job has no topology, workers are devices as far as something hangs on it: a strategy
-// that lends, or a host that can be full.
+// that lends, a host that can be full, or a drive.
 WorkerMachine WorkersOf(const JobConfig& job, absl::string_view strategy) {
-  const bool devices = strategy == kLendingStrategy || job.memory.host_capacity > Bytes(0);
+  const bool devices = strategy == kLendingStrategy || strategy == kDriveStrategy ||
+                       job.memory.host_capacity > Bytes(0) || !job.memory.nvme_directory.empty();
   return devices ? WorkerMachine::kDevices : WorkerMachine::kProcesses;
 }
 
@@ -109,7 +112,8 @@ absl::StatusOr<StudiedPlan> ProblemToPlan(const PlanRequest& request, const Stud
       JobProblem made,
       ProblemOfJob(planned, {.costs = costs.source(),
                              .topology = topology,
-                             .workers = WorkersOf(job.job, strategy)}));
+                             .workers = WorkersOf(job.job, strategy),
+                             .needs_drive = topology == nullptr && strategy == kDriveStrategy}));
   StudiedPlan studied{.job = job.job,
                       .strategy = std::string(strategy),
                       .parameters = ParameterCount(job.model),

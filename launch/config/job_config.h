@@ -94,6 +94,8 @@ struct MemoryConfig {
   std::string plan;
   std::vector<Bytes> capacity;  // empty: no limit; one value for all workers, or one for each
   Bytes host_capacity;          // 0: no limit
+  std::string nvme_directory;   // empty: only nvme_swap uses a drive, that of output.directory
+  Bytes nvme_capacity;          // 0: what is free there
   Bytes reserve;
   std::string check = "cheap";  // of what is moved: off, cheap, full
   friend bool operator==(const MemoryConfig&, const MemoryConfig&) = default;

@@ -198,8 +198,8 @@ std::vector<JobKey> MachineKeys() {
       KEY(launch, mpirun_options, AnyValue(), "more options for mpirun"),
       KEY(memory, strategy,
           (OneOf{{"keep", "recompute", "host_swap", "d2d_swap", "vdnn", "capacity_based", "mpress",
-                  "weight_offload", "l2l", "auto"},
-                 {"optimizer_offload", "harmony", "nvme_swap"}}),
+                  "weight_offload", "l2l", "nvme_swap", "auto"},
+                 {"optimizer_offload", "harmony"}}),
           "what happens to tensors between their uses where memory.capacity is too small for all; "
           "auto chooses tensor by tensor"),
       KEY(memory, plan, NotBuiltYet<std::string>{}, "a plan file to follow instead"),
@@ -207,6 +207,12 @@ std::vector<JobKey> MachineKeys() {
           "tensors and buffers a worker may hold: one size for all, or one each; default: no "
           "limit"),
       KEY(memory, host_capacity, AnyValue(), "host memory for swapping; 0B: no limit"),
+      KEY(memory, nvme_directory, AnyValue(),
+          "where a drive takes what is swapped, in files without names; auto uses drives only "
+          "where "
+          "this is given; default for nvme_swap: output.directory"),
+      KEY(memory, nvme_capacity, AnyValue(),
+          "of that drive for all workers together; 0B: what is free there, less 64MiB"),
       KEY(memory, reserve, AnyValue(), "part of the capacity to keep free"),
       KEY(memory, check, (OneOf{{"off", "cheap", "full"}}),
           "of tensors that are moved; cheap: all are back at a step's end; full: bit by bit as "

@@ -16,4 +16,6 @@ void StartLog(const std::string& who, const std::string& level) {
   spdlog::set_default_logger(logger);
 }
 
+void LogWarning(const std::string& text) { spdlog::warn("{}", text); }
+
 }  // namespace siphon

@@ -9,6 +9,9 @@ namespace siphon {
 // `level` is output.log_level: trace, debug, info, warning, error.
 void StartLog(const std::string& who, const std::string& level);
 
+// One line of it. (spdlog's own header and LibTorch's do not go into one file: each brings a fmt.)
+void LogWarning(const std::string& text);
+
 }  // namespace siphon
 
 #endif  // SIPHON_LAUNCH_OUTPUT_START_LOG_H_

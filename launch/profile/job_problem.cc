@@ -18,6 +18,26 @@ namespace {
 constexpr Bytes kDeviceGranule{2 << 20};
 constexpr Bytes kHostGranule{64};
 
+// Of a drive that nobody has described. ASSUMED, the order of an NVMe drive in a rented server:
+// every process of a job must plan with the same figures, so that nobody measures. A topology's
+// file gives those of a drive that is known.
+constexpr NvmeDrive kAssumedDrive{.read = BytesPerSecond(1'000'000'000),
+                                  .write = BytesPerSecond(1'000'000'000),
+                                  .latency = Nanos(100'000)};
+
+void SetDrives(const JobConfig& job, const JobMachine& machine, Topology& topology) {
+  const bool wanted = machine.needs_drive || !job.memory.nvme_directory.empty();
+  if (wanted && topology.drives.empty()) topology.drives = {kAssumedDrive};
+  const Bytes limit = job.memory.nvme_capacity;
+  if (limit == Bytes(0)) return;
+  for (NvmeDrive& drive : topology.drives) {
+    const Bytes share(limit.value / static_cast<int64_t>(topology.drives.size()));
+    // 0 would be no limit.
+    const Bytes most = std::max(share, Bytes(1));
+    drive.capacity = drive.capacity == Bytes(0) ? most : std::min(drive.capacity, most);
+  }
+}
+
 // Whether workers have memory of their own, with a host beside it.
 bool OnDevices(const JobConfig& job, const JobMachine& machine) {
   return job.pipeline.backend == "cuda" || machine.topology != nullptr;
@@ -151,6 +171,7 @@ absl::StatusOr<JobProblem> ProblemOfJob(const PlannedJob& planned, const JobMach
   } else if (machine.workers == WorkerMachine::kDevices) {
     problem.topology = TopologyOfWorkers(workers, problem.transport, job.memory.host_capacity);
   }
+  if (DeviceCount(problem.topology) > 0) SetDrives(job, machine, problem.topology);
   return made;
 }
 

@@ -23,6 +23,7 @@ struct JobMachine {
   CostSource costs;                    // a profile or a device: no unit times
   const Topology* topology = nullptr;  // that of the job; none: workers of one machine
   WorkerMachine workers = WorkerMachine::kProcesses;
+  bool needs_drive = false;  // even where the job gives no memory.nvme_directory
 };
 
 // A job as what a memory plan is made from.
@@ -34,7 +35,8 @@ struct JobProblem {
 // Bytes are those of the runtime accounting, layer by layer. A worker may hold memory.capacity less
 // memory.reserve; where the job gives no capacity, the memory of the smallest device less
 // memory.reserve; on workers of one machine with a CPU backend, anything. memory.host_capacity
-// limits a topology's host.
+// limits a topology's host, memory.nvme_capacity its drives together. Where the job wants a drive
+// and the topology has none, there is one of assumed speed.
 //
 // Pure. Errors: as PlanWithCosts and ProfileFromFirstPrinciples; InvalidArgument at topology.name
 // when there are fewer devices than workers, at memory.reserve when it leaves nothing.

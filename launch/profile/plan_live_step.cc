@@ -94,6 +94,23 @@ absl::Status NoRoomOnHost(Bytes parked, Bytes room) {
                                                    FormatBytes(room)));
 }
 
+absl::Status NoRoomOnDrive(Bytes parked, Bytes room) {
+  return absl::ResourceExhaustedError(absl::StrCat("the workers park ", FormatBytes(parked),
+                                                   " on the drive, which has room for ",
+                                                   FormatBytes(room)));
+}
+
+// Likewise, on the drive that all workers share.
+absl::Status CheckRoomOnDrive(const LiveStep& live, PlanningProblem& planned) {
+  if (live.problem.topology.drives.empty()) return absl::OkStatus();
+  const Bytes room = live.problem.topology.drives[0].capacity;
+  const Bytes missing = DriveBytes(live.parking) - room;
+  if (room == Bytes(0) || missing <= Bytes(0)) return absl::OkStatus();
+  Bytes& left = planned.topology.drives[0].capacity;
+  left = std::max(left - missing, Bytes(1));  // 0 would be no limit
+  return NoRoomOnDrive(DriveBytes(live.parking), room);
+}
+
 // OK where all that is parked has its room all the time. Otherwise `planned` leaves so much more,
 // `times` over, for another plan.
 absl::Status CheckRoom(const LiveStep& live, const std::vector<Bytes>& own, int64_t times,
@@ -108,6 +125,7 @@ absl::Status CheckRoom(const LiveStep& live, const std::vector<Bytes>& own, int6
     planned.held[worker][MemoryKind::kActivations] += missing * times;
     if (status.ok()) status = NoRoomToLend(worker, own[worker], lent[worker], capacity);
   }
+  status.Update(CheckRoomOnDrive(live, planned));
   const Bytes room = live.problem.topology.host_memory;
   const Bytes missing = HostBytes(live.parking) - room;
   if (room == Bytes(0) || missing <= Bytes(0)) return status;

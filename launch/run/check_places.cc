@@ -48,6 +48,9 @@ absl::Status CheckPlace(const JobConfig& job, const std::string& key, const std:
 
 absl::Status CheckPlaces(const JobConfig& job) {
   SIPHON_RETURN_IF_ERROR(CheckPlace(job, "output.directory", job.output.directory));
+  if (!job.memory.nvme_directory.empty()) {
+    SIPHON_RETURN_IF_ERROR(CheckPlace(job, "memory.nvme_directory", job.memory.nvme_directory));
+  }
   if (job.checkpoint.directory.empty()) return absl::OkStatus();
   return CheckPlace(job, "checkpoint.directory", job.checkpoint.directory);
 }

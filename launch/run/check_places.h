@@ -6,8 +6,9 @@
 
 namespace siphon {
 
-// Whether the job's output and checkpoints can be written where it says, asked before any worker
-// starts; makes nothing. Errors: InvalidArgument with the key and what stands in the way.
+// Whether the job's output, checkpoints and what it parks on a drive can be written where it says,
+// asked before any worker starts; makes nothing. Errors: InvalidArgument with the key and what
+// stands in the way.
 absl::Status CheckPlaces(const JobConfig& job);
 
 }  // namespace siphon

@@ -105,6 +105,11 @@ bool TakesPassesApart(absl::string_view strategy) {
   return false;
 }
 
+// Whether workers may park on a drive: the one that has memory.nvme_directory.
+bool UsesDrive(const JobConfig& job, absl::string_view strategy) {
+  return strategy == "nvme_swap" || !job.memory.nvme_directory.empty();
+}
+
 absl::StatusOr<JobProblem> ProblemOfWorkers(const PlannedJob& planned,
                                             const std::string& strategy) {
   SIPHON_ASSIGN_OR_RETURN(const PlanCosts costs,
@@ -112,12 +117,15 @@ absl::StatusOr<JobProblem> ProblemOfWorkers(const PlannedJob& planned,
   JobMachine machine{.costs = costs.source()};
   if (strategy == kRecompute) return ProblemOfJob(planned, machine);  // nothing moves
   machine.workers = WorkerMachine::kDevices;
+  machine.needs_drive = UsesDrive(planned.job, strategy);
   SIPHON_ASSIGN_OR_RETURN(const std::optional<Topology> throttled,
                           LoadThrottledTopology(planned.job));
   if (throttled.has_value()) machine.topology = &*throttled;
   SIPHON_ASSIGN_OR_RETURN(JobProblem made, ProblemOfJob(planned, machine));
   made.problem.granule = kCacheLine;
   HoldWhatCannotMove(planned.model, made.problem);
+  std::vector<NvmeDrive>& drives = made.problem.topology.drives;
+  drives.resize(machine.needs_drive ? 1 : 0);  // whatever a topology has
   HoldSent(planned, made);
   return made;
 }

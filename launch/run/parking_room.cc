@@ -1,6 +1,7 @@
 #include "launch/run/parking_room.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "launch/output/start_log.h"
 #include "launch/plan_job/parking_region.h"
 #include "launch/run/topology_ways.h"
 #include "pipeline/transport/paced_transport.h"
@@ -21,6 +24,8 @@ namespace {
 
 constexpr ParkingPlace kHost{Placement::kHostSwap, DeviceId(0)};
 constexpr int64_t kCacheLine = 64;
+constexpr char kDriveRefuses[] = "siphon/drive_refuses";
+constexpr ParkingPlace kDrive{Placement::kNvmeSwap, DeviceId(0)};
 
 DeviceId DeviceOf(const PreparedJob& prepared, WorkerId worker) {
   const std::vector<DeviceId>& devices = prepared.plan_text.mapping.device_of_worker;
@@ -40,9 +45,17 @@ struct TwoRoutes {
 
 std::optional<TwoRoutes> RoutesTo(const TopologyWays& ways, DeviceId owner,
                                   const ParkingPlace& place) {
-  const bool peer = place.tier == Placement::kPeerSwap;
-  auto out = peer ? ways.ToLender(owner, place.lender) : ways.ToHost(owner);
-  auto in = peer ? ways.FromLender(owner, place.lender) : ways.FromHost(owner);
+  std::optional<LinkRoute> out, in;
+  if (place.tier == Placement::kPeerSwap) {
+    out = ways.ToLender(owner, place.lender);
+    in = ways.FromLender(owner, place.lender);
+  } else if (place == kDrive) {
+    out = ways.ToDrive(owner);
+    in = ways.FromDrive(owner);
+  } else {
+    out = ways.ToHost(owner);
+    in = ways.FromHost(owner);
+  }
   if (!out.has_value() || !in.has_value()) return std::nullopt;
   return TwoRoutes{*std::move(out), *std::move(in)};
 }
@@ -113,6 +126,38 @@ std::map<ParkingPlace, ParkingMemory> WithHostMemory(std::map<ParkingPlace, Park
   return memory;
 }
 
+CopyLinkId LinkOf(const std::vector<LinkState>& links, const ParkingPlace& place) {
+  const auto found = std::find_if(links.begin(), links.end(),
+                                  [&](const LinkState& link) { return link.place == place; });
+  return CopyLinkId(static_cast<int>(found - links.begin()));
+}
+
+bool IsFirstOnDrive(const PreparedJob& prepared, WorkerId me) {
+  for (int worker = 0; worker < me.value; ++worker) {
+    if (prepared.parking[worker].bytes.contains(kDrive)) return false;
+  }
+  return true;
+}
+
+// Null where the worker parks nothing there. Of all workers the first says what is worth saying.
+absl::StatusOr<std::unique_ptr<NvmeParking>> MakeDrive(const PreparedJob& prepared, WorkerId me) {
+  const WorkerParking& parking = prepared.parking[me.value];
+  const auto bytes = parking.bytes.find(kDrive);
+  if (bytes == parking.bytes.end()) return nullptr;
+  const std::string directory = DriveDirectory(prepared.job);
+  SIPHON_ASSIGN_OR_RETURN(
+      std::unique_ptr<NvmeParking> drive,
+      NvmeParking::Make({.file = {.directory = directory,
+                                  .name = absl::StrCat("siphon-", getpid(), "-worker-", me.value),
+                                  .bytes = bytes->second}}));
+  if (!drive->file().direct() && IsFirstOnDrive(prepared, me)) {
+    LogWarning(absl::StrCat(directory,
+                            " has no O_DIRECT: what is parked there takes memory of the machine as "
+                            "well, in its page cache"));
+  }
+  return drive;
+}
+
 SwapCheck CheckOf(const JobConfig& job) {
   if (job.memory.check == "off") return SwapCheck::kOff;
   return job.memory.check == "full" ? SwapCheck::kFull : SwapCheck::kCheap;
@@ -174,6 +219,24 @@ Bytes LentByWorker(const PreparedJob& prepared, WorkerId worker) {
   return LentBytes(prepared.parking, DeviceOf(prepared, worker));
 }
 
+std::string DriveDirectory(const JobConfig& job) {
+  return job.memory.nvme_directory.empty() ? job.output.directory : job.memory.nvme_directory;
+}
+
+absl::Status CheckDriveRoom(const PreparedJob& prepared) {
+  const Bytes bytes = DriveBytes(prepared.parking);
+  if (bytes == Bytes(0)) return absl::OkStatus();
+  const absl::Status room = CheckRoomOnDrive(DriveDirectory(prepared.job), bytes);
+  if (!absl::IsResourceExhausted(room)) return room;
+  return absl::ResourceExhaustedError(
+      absl::StrCat("memory.strategy ", prepared.job.memory.strategy, ": ", room.message(),
+                   "; free some, or name another drive in memory.nvme_directory"));
+}
+
+Placement RefusingTier(const absl::Status& status) {
+  return status.GetPayload(kDriveRefuses).has_value() ? Placement::kNvmeSwap : Placement::kHostSwap;
+}
+
 absl::StatusOr<std::unique_ptr<ParkingRoom>> ParkingRoom::Make(const PreparedJob& prepared,
                                                                WorkerId me,
                                                                const WorkerParking& parking,
@@ -192,20 +255,33 @@ absl::StatusOr<std::unique_ptr<ParkingRoom>> ParkingRoom::Make(const PreparedJob
   for (const ParkingRegion::Part& part : LayOutRegion(prepared.parking).parts) {
     if (part.owner != me) continue;
     const ParkingPlace place{Placement::kPeerSwap, part.lender};
-    const auto link = std::find_if(own.links.begin(), own.links.end(),
-                                   [&](const LinkState& state) { return state.place == place; });
-    memory[place] = {lent.subspan(part.offset.value, part.bytes.value),
-                     CopyLinkId(static_cast<int>(link - own.links.begin()))};
+    memory[place] = {lent.subspan(part.offset.value, part.bytes.value), LinkOf(own.links, place)};
   }
-  return std::unique_ptr<ParkingRoom>(new ParkingRoom(std::move(host), std::move(own.links),
-                                                      std::move(own.options), parking,
-                                                      std::move(memory), CheckOf(prepared.job)));
+  absl::StatusOr<std::unique_ptr<NvmeParking>> made = MakeDrive(prepared, me);
+  if (!made.ok()) {
+    absl::Status status = made.status();
+    status.SetPayload(kDriveRefuses, absl::Cord());
+    return status;
+  }
+  std::unique_ptr<NvmeParking> drive = *std::move(made);
+  if (drive != nullptr) {
+    memory[kDrive] = {drive->bytes(), LinkOf(own.links, kDrive)};
+    const auto move = [to = drive.get()](CopyLane lane, absl::Span<const CopyPart> parts) {
+      return to->Move(lane, parts);
+    };
+    own.options.drive = DriveLink{memory[kDrive].link, move};
+  }
+  return std::unique_ptr<ParkingRoom>(
+      new ParkingRoom(std::move(host), std::move(drive), std::move(own.links),
+                      std::move(own.options), parking, std::move(memory), CheckOf(prepared.job)));
 }
 
-ParkingRoom::ParkingRoom(HostMapping host, std::vector<LinkState> links, CpuBackendOptions options,
+ParkingRoom::ParkingRoom(HostMapping host, std::unique_ptr<NvmeParking> drive,
+                         std::vector<LinkState> links, CpuBackendOptions options,
                          const WorkerParking& parking, std::map<ParkingPlace, ParkingMemory> memory,
                          SwapCheck check)
     : host_(std::move(host)),
+      drive_(std::move(drive)),
       links_(std::move(links)),
       memory_(std::move(memory)),
       backend_(std::move(options)),

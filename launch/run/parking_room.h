@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "launch/run/link_watch.h"
@@ -13,6 +15,7 @@
 #include "planner/ids.h"
 #include "planner/units.h"
 #include "swap/device/cpu_backend.h"
+#include "swap/device/nvme_parking.h"
 #include "swap/swap_engine.h"
 
 namespace siphon {
@@ -51,6 +54,16 @@ Bytes ParkingRegionBytes(const PreparedJob& prepared);
 // What others park on the worker's device, for the whole run.
 Bytes LentByWorker(const PreparedJob& prepared, WorkerId worker);
 
+// The directory whose drive takes what workers park there.
+std::string DriveDirectory(const JobConfig& job);
+// OK where that drive has room for what all workers park there. Errors: as CheckRoomOnDrive of
+// swap/device/nvme_file.
+absl::Status CheckDriveRoom(const PreparedJob& prepared);
+
+// Which place has not given its room, of a ResourceExhausted of ParkingRoom::Make: kNvmeSwap or
+// kHostSwap.
+Placement RefusingTier(const absl::Status& status);
+
 // Where one worker parks its tensors, and what moves them there and back.
 //
 // Thread-safety: one thread, the worker's; the engine's copies run on others, which end with this.
@@ -59,11 +72,13 @@ class ParkingRoom {
   // `lent` is the region of the job, which outlives this (where nobody lends it may be empty: then
   // links share nothing); `parking` is the worker's in the
   // prepared plan, or what is left of that. Requires: the region is as large as ParkingRegionBytes
-  // says. Errors: as HostMapping::Make.
+  // says. Errors: as HostMapping::Make and NvmeParking::Make.
   static absl::StatusOr<std::unique_ptr<ParkingRoom>> Make(const PreparedJob& prepared, WorkerId me,
                                                            const WorkerParking& parking,
                                                            absl::Span<std::byte> lent);
   SwapEngine& engine() { return engine_; }
+  // Where it parks on a drive; else null.
+  const NvmeParking* drive() const { return drive_.get(); }
 
   // Between steps: from now on the worker parks so (SwapEngine::Rehouse). Errors: as that, and as
   // HostMapping::Grow.
@@ -75,13 +90,14 @@ class ParkingRoom {
   void SlowDown(const ParkingPlace& place, double factor);
 
  private:
-  ParkingRoom(HostMapping host, std::vector<LinkState> links, CpuBackendOptions options,
-              const WorkerParking& parking, std::map<ParkingPlace, ParkingMemory> memory,
-              SwapCheck check);
+  ParkingRoom(HostMapping host, std::unique_ptr<NvmeParking> drive, std::vector<LinkState> links,
+              CpuBackendOptions options, const WorkerParking& parking,
+              std::map<ParkingPlace, ParkingMemory> memory, SwapCheck check);
 
   HostMapping host_;
+  std::unique_ptr<NvmeParking> drive_;                  // null: nothing goes there
   const std::vector<LinkState> links_;                  // [link], not used yet
-  const std::map<ParkingPlace, ParkingMemory> memory_;  // of lenders
+  const std::map<ParkingPlace, ParkingMemory> memory_;  // of lenders and the drive
   CpuBackend backend_;
   SwapEngine engine_;
 };

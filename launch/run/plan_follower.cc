@@ -17,8 +17,8 @@ constexpr ParkingPlace kHost{Placement::kHostSwap, DeviceId(0)};
 
 // What each worker tells all others before the first step.
 struct StartRecord {
-  int32_t refuses = 0;  // to lend
-  int32_t has_no_host = 0;
+  int32_t refuses = 0;     // to lend
+  int32_t no_room_at = 0;  // the host or the drive, by PlaceNumber; 0: there is room
 };
 
 // A refusal is for second choices; anything else ends the run.
@@ -87,11 +87,14 @@ absl::Status PlanFollower::MakeRoom() {
 // met one says so first.
 absl::Status PlanFollower::TakeRoom() {
   refusal_ = Lend();
-  host_refusal_ = MakeRoom();
+  room_refusal_ = MakeRoom();
   absl::Status failed = UnlessRefused(refusal_);
-  failed.Update(UnlessRefused(host_refusal_));
+  failed.Update(UnlessRefused(room_refusal_));
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(failed));
-  const StartRecord mine{.refuses = !refusal_.ok(), .has_no_host = !host_refusal_.ok()};
+  StartRecord mine{.refuses = !refusal_.ok()};
+  if (!room_refusal_.ok()) {
+    mine.no_room_at = PlaceNumber({RefusingTier(room_refusal_), DeviceId(0)});
+  }
   SIPHON_ASSIGN_OR_RETURN(const std::vector<StartRecord> records, coordinator_.Gather(mine));
   std::vector<Leaving> all;
   for (size_t worker = 0; worker < records.size(); ++worker) {
@@ -100,7 +103,9 @@ absl::Status PlanFollower::TakeRoom() {
       const std::vector<Leaving> owners = OwnersOf(says);
       all.insert(all.end(), owners.begin(), owners.end());
     }
-    if (records[worker].has_no_host != 0) all.push_back({{says, kHost}, says});
+    if (records[worker].no_room_at != 0) {
+      all.push_back({{says, PlaceOfNumber(records[worker].no_room_at)}, says});
+    }
   }
   return Leave(all, /*next_step=*/1);
 }
@@ -161,8 +166,10 @@ std::string PlanFollower::Reason(const Leaving& leaving) const {
     return absl::StrFormat("worker %d: the link to %s is %.1fx slower than planned", owner, place,
                            leaving.slow_factor);
   }
-  if (leaving.left.place == kHost) {
-    return absl::StrCat("worker ", owner, ": the host does not give the memory that is planned");
+  if (leaving.left.place.tier != Placement::kPeerSwap) {
+    return absl::StrCat("worker ", owner, ": ", place,
+                        leaving.left.place == kHost ? " does not give the memory that is planned"
+                                                    : " do not give the room that is planned");
   }
   return absl::StrCat("worker ", owner, ": ", place, " does not lend its memory");
 }
@@ -175,7 +182,8 @@ absl::Status PlanFollower::Leave(const std::vector<Leaving>& all, int64_t next_s
     absl::StatusOr<FallBackResult> fallen = FallBack(
         now_, leaving.left, slow ? WithoutSecondChoice::kStay : WithoutSecondChoice::kRefuse);
     if (!fallen.ok()) {  // on every worker; who does not give the memory tells why
-      const absl::Status& why = leaving.left.place == kHost ? host_refusal_ : refusal_;
+      const absl::Status& why =
+          leaving.left.place.tier == Placement::kPeerSwap ? refusal_ : room_refusal_;
       const absl::Status mine =
           leaving.says == seat_.me
               ? absl::Status(why.code(),

@@ -73,7 +73,7 @@ class PlanFollower {
   LinkWatch watch_;
   Bytes lent_;                           // on the books
   absl::Status refusal_;                 // why this worker does not lend
-  absl::Status host_refusal_;            // why it parks nothing with the host
+  absl::Status room_refusal_;            // why it has no room with the host, or on the drive
   std::vector<int64_t> second_choices_;  // [worker]: groups that have taken theirs
   std::vector<std::string> notes_;
 };

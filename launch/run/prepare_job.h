@@ -24,7 +24,8 @@ struct PreparedJob {
   Dataset data;
   TrainingPlan plan;
   PlanText plan_text;  // the plan with what it costs, by pipeline.profile where there is one
-  std::optional<Topology> throttled;   // whose rates links are held to; none: no rates
+  std::optional<Topology>
+      throttled;  // whose rates links are held to, drives as planned; none: no rates
   std::vector<WorkerParking> parking;  // [worker]; empty where nobody parks anything
   // Where the plan does not keep everything: the worker that would exceed its capacity most.
   std::optional<Misfit> kept_whole;

@@ -32,6 +32,11 @@ TopologyWays::TopologyWays(const Topology& topology) : topology_(topology) {
   }
   first_link_ = static_cast<int>(ways_.size());
   for (const TopologyLink& link : topology_.links) ways_.push_back({link.rate});
+  first_drive_ = static_cast<int>(ways_.size());
+  for (const NvmeDrive& drive : topology_.drives) {
+    ways_.push_back({drive.write});
+    ways_.push_back({drive.read});
+  }
   first_engine_ = static_cast<int>(ways_.size());
   AddEngines();
 }
@@ -89,6 +94,28 @@ std::optional<LinkRoute> TopologyWays::FromHost(DeviceId device) const {
   if (!index.has_value()) return std::nullopt;
   const PcieSwitch& uplink = topology_.switches[*index];
   return LinkRoute{{uplink.from_host, uplink.latency}, {SharedWayId(2 * *index + 1)}};
+}
+
+// Through the host, where there is a way to it.
+std::optional<LinkRoute> TopologyWays::WithDrive(std::optional<LinkRoute> host, DeviceId device,
+                                                 BytesPerSecond NvmeDrive::*rate,
+                                                 int direction) const {
+  if (topology_.drives.empty()) return std::nullopt;
+  const int index = DriveOf(topology_, device);
+  const NvmeDrive& drive = topology_.drives[index];
+  LinkRoute route = host.value_or(LinkRoute());
+  route.speed.rate = LowerLimit(route.speed.rate, drive.*rate);
+  route.speed.latency += drive.latency;
+  route.over.push_back(SharedWayId(first_drive_ + 2 * index + direction));
+  return route;
+}
+
+std::optional<LinkRoute> TopologyWays::ToDrive(DeviceId device) const {
+  return WithDrive(ToHost(device), device, &NvmeDrive::write, 0);
+}
+
+std::optional<LinkRoute> TopologyWays::FromDrive(DeviceId device) const {
+  return WithDrive(FromHost(device), device, &NvmeDrive::read, 1);
 }
 
 std::optional<LinkRoute> TopologyWays::ToLender(DeviceId owner, DeviceId lender) const {

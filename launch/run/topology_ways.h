@@ -31,6 +31,9 @@ class TopologyWays {
   std::optional<LinkRoute> Between(DeviceId from, DeviceId to) const;
   std::optional<LinkRoute> ToHost(DeviceId device) const;
   std::optional<LinkRoute> FromHost(DeviceId device) const;
+  // Of what the device has on its drive (DriveOf).
+  std::optional<LinkRoute> ToDrive(DeviceId device) const;
+  std::optional<LinkRoute> FromDrive(DeviceId device) const;
   // Of what `owner` parks with `lender`, and has back.
   std::optional<LinkRoute> ToLender(DeviceId owner, DeviceId lender) const;
   std::optional<LinkRoute> FromLender(DeviceId owner, DeviceId lender) const;
@@ -44,11 +47,14 @@ class TopologyWays {
  private:
   SharedWayId Engine(DeviceId owner, DeviceId lender) const;
   void AddEngines();
+  std::optional<LinkRoute> WithDrive(std::optional<LinkRoute> host, DeviceId device,
+                                     BytesPerSecond NvmeDrive::*rate, int direction) const;
 
   const Topology topology_;
   std::vector<SharedWay> ways_;
   int first_device_ = 0;  // egress and ingress of each
   int first_link_ = 0;
+  int first_drive_ = 0;  // to and from each
   int first_engine_ = 0;
 };
 

@@ -62,7 +62,10 @@ absl::StatusOr<PreparedJob> Prepare(const std::string& program, const TrainArgum
                     MachineLimits(factory ? ModelSource::kProgram : ModelSource::kJobFile)));
   SIPHON_ASSIGN_OR_RETURN(PreparedJob prepared, PrepareJob(job, factory));
   SIPHON_RETURN_IF_ERROR(CheckPlaces(job));
-  if (!Supervised()) SIPHON_RETURN_IF_ERROR(CheckStart(prepared));  // the parent has asked
+  if (!Supervised()) {  // else the parent has asked
+    SIPHON_RETURN_IF_ERROR(CheckDriveRoom(prepared));
+    SIPHON_RETURN_IF_ERROR(CheckStart(prepared));
+  }
   prepared.program = program;
   prepared.resume_command = ResumeCommand(program, arguments, factory);
   const int workers = WorkerCount(prepared.plan.training);

@@ -61,7 +61,10 @@ class WorkerBudget {
   Bytes ForUplink(Nanos time) const {
     return Left(time) - std::min(Left(time), BytesMoved(link_, time));
   }
-  bool Enough(Nanos time) const { return ForUplink(time) <= BytesMoved(uplink_, time); }
+  bool Enough(Nanos time) const {
+    return memory_.fixed_excess <= StandingAway(time) &&
+           ForUplink(time) <= BytesMoved(uplink_, time);
+  }
 
  private:
   struct Recomputable {
@@ -75,7 +78,7 @@ class WorkerBudget {
     const Bytes standing = StandingAway(time);
     Bytes left;
     for (const MemoryWindow& window : memory_.windows) {
-      left += std::max(Bytes(0), window.excess - standing);
+      left += std::max(Bytes(0), std::max(window.excess, window.excess_at_end) - standing);
     }
     return left - std::min(left, ComputedAgain(time));
   }

@@ -36,7 +36,7 @@ class MomentRows {
     for (const LiveThen& other : moment_.others) {
       terms_.push_back(AddColumns(other));
       weights_.push_back(AddWeights(other));
-      AddTimes(other, terms_.back(), weights_.back());
+      if (other.stash > Bytes(0)) AddTimes(other, terms_.back(), weights_.back());
       AddCover(other, terms_.back(), weights_.back());
     }
     for (const SharedUplinks& shared : facts_.limits.shared) {
@@ -111,7 +111,12 @@ class MomentRows {
     Append(away, terms.uplink);
     Append(away, standing_[then.worker].state);
     Append(away, weights.all);
-    made_.program.AddRow(std::move(away), rows_.Size(then.stash - spare));
+    made_.program.AddRow(std::move(away), rows_.Size(then.stash + then.queued - spare));
+    LinearTerms standing = standing_[then.worker].state;
+    Append(standing, weights.all);
+    if (then.queued > spare && !standing.empty()) {
+      made_.program.AddRow(std::move(standing), rows_.Size(then.queued - spare));
+    }
   }
 
   void AddShared(const SharedUplinks& shared) {
@@ -129,8 +134,8 @@ class MomentRows {
       Append(out, terms_[index].uplink);
       Append(in, terms_[index].uplink);
       Append(in, weights_[index].uplink_in);
-      head = std::min(head, then.head);
-      tail = std::min(tail, then.tail);
+      head = std::min(head, then.stash > Bytes(0) ? then.head : Nanos(0));
+      tail = std::min(tail, then.stash > Bytes(0) ? then.tail : Nanos(0));
     }
     if (shares(moment_.worker)) {
       Append(out, columns_.window.uplink);
@@ -159,7 +164,7 @@ class MomentRows {
     add(columns_.window.uplink, 1);
     for (size_t index = 0; index < terms_.size(); ++index) {
       weights[moment_.others[index].worker] = &weights_[index];
-      live += moment_.others[index].stash;
+      live += moment_.others[index].stash + moment_.others[index].queued;
       add(terms_[index].dropped, 1);
       add(terms_[index].uplink, 1);
     }

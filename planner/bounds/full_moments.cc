@@ -16,6 +16,7 @@ struct StagePair {
   int stage = 0;  // of the worker
   int forward = kNoPlace;
   int backward = kNoPlace;  // B or I
+  int weights = kNoPlace;   // W
 };
 
 std::vector<StagePair> StagePairsOf(const std::vector<Action>& program,
@@ -23,11 +24,13 @@ std::vector<StagePair> StagePairsOf(const std::vector<Action>& program,
   std::map<std::pair<StageId, MicrobatchId>, StagePair> pairs;
   for (int place = 0; place < static_cast<int>(program.size()); ++place) {
     const Action& action = program[place];
-    if (!IsCompute(action.kind) || action.kind == ActionKind::kBackwardWeight) continue;
+    if (!IsCompute(action.kind)) continue;
     StagePair& pair = pairs[{action.stage, action.microbatch}];
     pair.stage =
         static_cast<int>(std::find(stages.begin(), stages.end(), action.stage) - stages.begin());
-    (action.kind == ActionKind::kForward ? pair.forward : pair.backward) = place;
+    (action.kind == ActionKind::kForward          ? pair.forward
+     : action.kind == ActionKind::kBackwardWeight ? pair.weights
+                                                  : pair.backward) = place;
   }
   std::vector<StagePair> whole;
   for (const auto& [key, pair] : pairs) {
@@ -61,7 +64,7 @@ class MomentSearch {
       for (int index = 0; index < static_cast<int>(windows.size()); ++index) {
         FullMoment moment = MomentOf(worker, index);
         Bytes live = windows[index].stash + windows[index].queued;
-        for (const LiveThen& other : moment.others) live += other.stash;
+        for (const LiveThen& other : moment.others) live += other.stash + other.queued;
         if (fullest.has_value() && live <= most) continue;
         most = live;
         fullest = std::move(moment);
@@ -80,7 +83,7 @@ class MomentSearch {
     for (int other = 0; other < static_cast<int>(memory_.size()); ++other) {
       if (other == worker) continue;
       LiveThen then = LiveOn(other, ended, later);
-      if (then.stash > Bytes(0)) moment.others.push_back(std::move(then));
+      if (then.stash + then.queued > Bytes(0)) moment.others.push_back(std::move(then));
     }
     return moment;
   }
@@ -91,6 +94,10 @@ class MomentSearch {
     int first_forward = kNoPlace;
     int last_backward = kNoPlace;
     for (const StagePair& pair : pairs_[worker]) {
+      const bool kept = pair.weights > pair.backward &&
+                        ended[paths_.NodeOf({worker, pair.backward})] &&
+                        later[paths_.NodeOf({worker, pair.weights})];
+      if (kept) then.queued += memory_[worker].kept[pair.stage];
       const bool live = ended[paths_.NodeOf({worker, pair.forward})] &&
                         later[paths_.NodeOf({worker, pair.backward})];
       if (!live) continue;

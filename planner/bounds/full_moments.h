@@ -11,11 +11,15 @@
 namespace siphon {
 
 // What is live on a worker, whatever the plan, when an action of another one begins: microbatches
-// whose F has ended for certain, and whose B or I cannot have begun before.
+// whose F has ended for certain, and whose B or I cannot have begun before; and what others keep
+// for their W.
 struct LiveThen {
   int worker = 0;
   std::vector<int> live;  // [stage of the worker]: microbatches
   Bytes stash;            // that they saved
+  // Of microbatches whose I has ended for certain, and whose W cannot have begun before: cannot be
+  // away.
+  Bytes queued;
   Nanos head;  // from the begin of the step to the end of the first of their Fs, at least
   // From that begin to the end of the step: the worker's own actions up to the last of their
   // backwards, one after the other, and what must follow it.

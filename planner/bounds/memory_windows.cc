@@ -60,6 +60,8 @@ class WindowSearch {
     FindCandidates();
     return too_full_ ? Choose() : std::vector<MemoryWindow>();
   }
+  // Behind Run.
+  Bytes fixed_excess() const { return fixed_excess_; }
 
  private:
   Life& LifeOf(const Action& action) {
@@ -116,9 +118,20 @@ class WindowSearch {
         if (std::exchange(fuller, false)) Consider(now, action, place, reach);
         --now.waiting[life.stage];
         now.stash -= cost.stash;
-        if (life.end > place) now.queued += cost.kept_for_weights;
+        if (life.end <= place) continue;
+        now.queued += cost.kept_for_weights;
+        fixed_excess_ = std::max(fixed_excess_, now.queued + WorkspaceAtEnd(action) - spare_);
       }
     }
+  }
+
+  // What the backward uses beside tensors while its last layer, the stage's first, takes time.
+  Bytes WorkspaceAtEnd(const Action& backward) const {
+    const std::vector<LayerCost>& layers = layers_[backward.stage.value];
+    if (layers.empty()) return Bytes(0);
+    const bool whole = backward.kind == ActionKind::kBackward;
+    const Nanos time = whole ? WholeBackward(layers.front()) : layers.front().input_backward;
+    return time > Nanos(0) ? costs_[backward.stage.value].backward_workspace : Bytes(0);
   }
 
   void Consider(MemoryWindow window, const Action& backward, int place, int reach) {
@@ -127,12 +140,17 @@ class WindowSearch {
     const StageCost& cost = costs_[backward.stage.value];
     const std::vector<LayerCost>& layers = layers_[backward.stage.value];
     window.stage = backward.stage;
+    window.split = backward.kind == ActionKind::kBackwardInput;
     window.own_stash = cost.stash;
     if (!layers.empty()) window.own_last_layer = layers.back().stash;
-    if (backward.kind == ActionKind::kBackward) {
-      window.excess += costs_[backward.stage.value].backward_workspace;
-    }
-    too_full_ |= window.excess > Bytes(0);
+    const bool takes_time =
+        backward.kind == ActionKind::kBackward || cost.input_backward > Nanos(0);
+    if (takes_time) window.excess += cost.backward_workspace;
+    const bool kept = LifeOf(backward).end > place;
+    window.excess_at_end = window.stash - window.own_stash + window.queued +
+                           (kept ? cost.kept_for_weights : Bytes(0)) + WorkspaceAtEnd(backward) -
+                           spare_;
+    too_full_ |= window.excess > Bytes(0) || window.excess_at_end > Bytes(0);
     const auto live = static_cast<double>((window.stash + window.queued).value);
     candidates_.push_back({.window = std::move(window), .reach = reach, .weight = live * live});
   }
@@ -167,8 +185,25 @@ class WindowSearch {
   const Bytes spare_;
   std::vector<Life> lives_;  // [stage of the worker, microbatch]
   bool too_full_ = false;
+  Bytes fixed_excess_;
   std::vector<Candidate> candidates_;  // by place; their reach never decreases
 };
+
+void FindUses(const std::vector<Action>& program, WorkerMemory& worker) {
+  bool parameters = false;  // of the cell
+  bool gradients = false;
+  int begin = 0;
+  for (int place = 0; place < static_cast<int>(program.size()); ++place) {
+    const ActionKind kind = program[place].kind;
+    parameters |= IsCompute(kind);
+    gradients |= kind == ActionKind::kBackward || kind == ActionKind::kBackwardWeight;
+    if (program[place].pairing == Pairing::kWithNext) continue;
+    if (parameters) worker.parameter_uses.push_back(begin);
+    if (gradients) worker.gradient_uses.push_back(begin);
+    parameters = gradients = false;
+    begin = place + 1;
+  }
+}
 
 }  // namespace
 
@@ -181,18 +216,21 @@ std::vector<WorkerMemory> MemoryOfWorkers(const PlanningProblem& problem) {
     worker.stages = StagesOf(problem.schedule, WorkerId(index));
     worker.layers = KindsOf(worker.stages, layers);
     for (const StageId stage : worker.stages) {
+      worker.kept.push_back(costs[stage.value].kept_for_weights);
       worker.parameters += costs[stage.value].parameters;
       worker.gradients += costs[stage.value].gradients;
       worker.optimizer_state += costs[stage.value].optimizer_state;
     }
+    if (worker.stages.size() == 1) FindUses(problem.schedule.programs[index], worker);
     worker.spare = kUnlimitedBytes;
     if (problem.capacity.empty() || problem.capacity[index] == Bytes(0)) continue;
     worker.spare =
         problem.capacity[index] - worker.parameters - worker.gradients - worker.optimizer_state;
     if (!problem.held.empty()) worker.spare -= Total(problem.held[index]);
-    worker.windows = WindowSearch(problem.schedule.programs[index], worker.stages, costs, layers,
-                                  problem.schedule.microbatches, worker.spare)
-                         .Run();
+    WindowSearch search(problem.schedule.programs[index], worker.stages, costs, layers,
+                        problem.schedule.microbatches, worker.spare);
+    worker.windows = search.Run();
+    worker.fixed_excess = search.fixed_excess();
   }
   return workers;
 }

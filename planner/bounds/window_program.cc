@@ -10,6 +10,7 @@
 #include "planner/bounds/program_rows.h"
 #include "planner/bounds/standing_terms.h"
 #include "planner/bounds/step_end_rows.h"
+#include "planner/bounds/streamed_weights.h"
 
 namespace siphon {
 namespace {
@@ -43,12 +44,16 @@ class Builder {
       standing_.push_back(AddStandingTerms(facts_, static_cast<int>(worker), made_, rows_));
     }
     windows_.resize(facts_.memory.size());
+    streamed_.resize(facts_.memory.size());
     weights_.resize(facts_.memory.size());
     last_state_.resize(facts_.memory.size());
     segments_.resize(facts_.memory.size());
     for (const WindowedWorker& windowed : facts_.windowed) AddWorker(windowed);
     for (size_t worker = 0; worker < facts_.memory.size(); ++worker) {
       AddStepTraffic(static_cast<int>(worker));
+      const Bytes fixed = facts_.memory[worker].fixed_excess;
+      const Terms& away = standing_[worker].away;
+      if (fixed > Bytes(0) && !away.empty()) Program().AddRow(away, rows_.Size(fixed));
     }
     AddSharedTraffic();
     for (const SharedUplinks& shared : facts_.limits.shared) {
@@ -93,6 +98,8 @@ class Builder {
     Program().AddRow(std::move(path), rows_.Time(windowed.head));
     std::vector<WindowTerms>& windows = windows_[windowed.worker];
     const std::vector<int> whole = AddWholeLayers(windowed.worker);
+    streamed_[windowed.worker] =
+        AddStreamedWeights(facts_, windowed.worker, standing_[windowed.worker], made_);
     for (const MemoryWindow& window : memory.windows) {
       windows.push_back(choices_ == LayerChoices::kWhole
                             ? WholeWindow(windowed.worker, window, whole)
@@ -101,6 +108,10 @@ class Builder {
       const SwapWays ways = WaysOf(facts_, windowed.worker);
       weights_[windowed.worker].push_back(UsesAll(window) ? AddWeightsAway(standing, ways, made_)
                                                           : WeightsEverAway(standing, ways));
+      if (UsesAll(window)) {
+        LimitToStreamed(streamed_[windowed.worker], window, weights_[windowed.worker].back(),
+                        made_);
+      }
       const bool last = &window == &memory.windows.back();
       Terms away = weights_[windowed.worker].back().all;
       Append(away, last ? StateAtLast(windowed) : standing.state);
@@ -127,9 +138,16 @@ class Builder {
         Append(link_in, weights.link_in);
         Append(uplink_in, weights.uplink_in);
       }
+      const int from = before != nullptr ? memory.windows[index - 1].place : 0;
+      const int to = behind != nullptr ? memory.windows[index].place : kEndOfProgram;
+      const StreamTraffic streams = StreamsWithin(streamed_[windowed.worker], from, to);
+      Append(link_in, streams.link_in);
+      Append(link_out, streams.link_out);
+      Append(uplink_in, streams.uplink_in);
+      Append(uplink_out, streams.uplink_out);
       if (behind != nullptr) {
-        link_out = behind->link;
-        uplink_out = behind->uplink;
+        Append(link_out, behind->link);
+        Append(uplink_out, behind->uplink);
         if (before != nullptr && UsesAll(memory.windows[index - 1])) {
           const WeightsAway& weights = weights_[windowed.worker][index];
           Append(link_out, weights.link_out);
@@ -238,9 +256,8 @@ class Builder {
       terms.dropped.push_back({column, 1});
       terms.recompute.push_back({column, rows_.Time(kind.recompute) / rows_.Size(kind.stash)});
     }
-    const Bytes all = window.stash + window.queued;
     rows_.AddAtMost(terms.dropped, rows_.Size(window.stash - window.own_last_layer));
-    const Bytes movable = all - window.own_stash;
+    const Bytes movable = window.stash - window.own_stash;
     const SwapWays ways = WaysOf(facts_, worker);
     if (ways.links) terms.link.push_back({rows_.Part(movable), 1});
     if (ways.host) terms.uplink.push_back({rows_.Part(movable), 1});
@@ -248,7 +265,7 @@ class Builder {
     Append(sum, terms.uplink);
     rows_.AddAtMost(sum, rows_.Size(movable));
     Append(sum, terms.dropped);
-    rows_.AddAtMost(sum, rows_.Size(all - window.own_last_layer));
+    rows_.AddAtMost(sum, rows_.Size(window.stash - window.own_last_layer));
     return terms;
   }
 
@@ -295,7 +312,11 @@ class Builder {
     Append(away, terms.link);
     Append(away, terms.uplink);
     Append(away, standing);
-    Program().AddRow(std::move(away), rows_.Size(window.excess));
+    Program().AddRow(std::move(away), rows_.Size(std::max(window.excess, window.excess_at_end)));
+    const Bytes others = window.stash - window.own_stash;
+    if (window.excess_at_end > others && !standing.empty()) {
+      Program().AddRow(standing, rows_.Size(window.excess_at_end - others));
+    }
     AddLenders(worker, terms);
   }
 
@@ -326,6 +347,9 @@ class Builder {
     for (const WindowTerms& window : windows_[worker]) Append(link, window.link);
     const StandingTerms& standing = standing_[worker];
     Terms out = link;
+    const StreamTraffic streams = StreamsWithin(streamed_[worker], 0, kEndOfProgram);
+    Append(link, streams.link_in);
+    Append(out, streams.link_out);
     Append(out, standing.link_out);
     Append(link, standing.link_in);
     AddLinks(made_.step_time, worker, out, link,
@@ -342,6 +366,9 @@ class Builder {
       Append(out, window.uplink);
       Append(in, window.uplink);
     }
+    const StreamTraffic streams = StreamsWithin(streamed_[worker], 0, kEndOfProgram);
+    Append(out, streams.uplink_out);
+    Append(in, streams.uplink_in);
     return {out, in};
   }
 
@@ -380,6 +407,7 @@ class Builder {
   std::vector<StandingTerms> standing_;            // [worker]
   std::vector<std::vector<WindowTerms>> windows_;  // [worker][window]
   std::vector<std::vector<WeightsAway>> weights_;  // likewise
+  std::vector<StreamedWeights> streamed_;          // [worker]
   // [worker]: optimizer state that is swapped and away at its last window.
   struct LastState {
     Terms link;

@@ -36,7 +36,8 @@ enum class LayerChoices {
 // - at each window, what is parked over links fits into what all others have to spare when they
 //   send their own parameters and the like away;
 // - weights that are away at a window are back in the segment behind it, and gradients have left in
-//   the one before; parameters that are ever away come in before the first window, too;
+//   the one before; parameters that are ever away come in before the first window, too; and weights
+//   of a worker of one stage move with each action that uses them (streamed_weights.h);
 // - before the first STEP, all that is not away of weights and state fits the devices, each for
 //   itself and all together; what is away then comes in behind it (step_end_rows.h);
 // - where several workers are full at one moment for certain, likewise (full_moment_rows.h);

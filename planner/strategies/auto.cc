@@ -158,6 +158,19 @@ absl::StatusOr<SimulatedDraft> SearchFromUniform(DraftSimulator& simulator, Simu
                            simulator, *std::move(start), kept));
 }
 
+// Where all that came to nothing.
+absl::StatusOr<SimulatedDraft> SearchFromBlocks(DraftSimulator& simulator, SimulatedDraft draft,
+                                                const SimulatedDraft& kept) {
+  const PlanningProblem& problem = simulator.problem();
+  if (Fits(draft) || !ReachesHost(problem, draft.draft.mapping)) return draft;
+  absl::StatusOr<SimulatedDraft> start = FitWeightBlocks(simulator, draft.draft.mapping);
+  if (absl::IsResourceExhausted(start.status())) return draft;
+  if (!start.ok()) return start.status();
+  if (!Fits(*start)) return Better(std::move(draft), *std::move(start));
+  return SearchWith(WeightSearch::kAnywhere, std::min(ImprovementsOf(problem), kMostForWeights),
+                    simulator, *std::move(start), kept);
+}
+
 // Strategies that make no drafts, and so cannot be improved here.
 bool MakesDrafts(absl::string_view strategy) {
   constexpr absl::string_view kNames[] = {
@@ -179,6 +192,7 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
                           Search(simulator, std::move(mapped.draft), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchOverTime(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchFromUniform(simulator, std::move(improved), kept));
+  SIPHON_ASSIGN_OR_RETURN(improved, SearchFromBlocks(simulator, std::move(improved), kept));
   SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, improved));
   absl::StatusOr<PlannedStep> best = PlannedOf(problem, std::move(improved), "auto");
   if (best.ok() && mapped.found) best->map = ProofOf(problem.score, *mapped.found);

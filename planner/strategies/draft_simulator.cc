@@ -53,6 +53,14 @@ std::vector<std::vector<LenderWeight>> LendersOf(const ParkingAssignment& assign
   return lenders;
 }
 
+bool Lends(const MemoryPlan& memory) {
+  return std::any_of(memory.stages.begin(), memory.stages.end(), [](const StagePlan& stage) {
+    return std::any_of(stage.groups.begin(), stage.groups.end(), [](const PlannedGroup& planned) {
+      return planned.choice.placement == Placement::kPeerSwap;
+    });
+  });
+}
+
 bool Lends(const DraftPlan& draft, DeviceId device) {
   return std::any_of(draft.lenders.begin(), draft.lenders.end(), [device](const auto& lenders) {
     return std::any_of(lenders.begin(), lenders.end(),
@@ -97,12 +105,25 @@ std::vector<Bytes> DraftSimulator::PeaksOf(const SimulatedStep& step) const {
 }
 
 absl::StatusOr<SimulatedDraft> DraftSimulator::Simulated(DraftPlan draft, LentMemory* lent) {
-  SimulatedDraft result{.draft = std::move(draft)};
-  result.memory = PlanOf(problem_, result.draft);
+  MemoryPlan memory = PlanOf(problem_, draft);
+  return SimulatedPlan(std::move(draft), std::move(memory), lent);
+}
+
+absl::StatusOr<SimulatedDraft> DraftSimulator::RunPlan(DraftPlan draft, MemoryPlan memory) {
+  ++simulations_;
+  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft result,
+                          SimulatedPlan(std::move(draft), std::move(memory), nullptr));
+  SetScore(std::vector<Bytes>(result.peaks.size()), result);
+  return result;
+}
+
+absl::StatusOr<SimulatedDraft> DraftSimulator::SimulatedPlan(DraftPlan draft, MemoryPlan memory,
+                                                             LentMemory* lent) {
+  SimulatedDraft result{.draft = std::move(draft), .memory = std::move(memory)};
   SIPHON_ASSIGN_OR_RETURN(
       result.schedule, LowerMemoryPlan(problem_.schedule, result.memory, LoweringOf(result.draft)));
   const bool promises = problem_.lending == LendingRule::kPeaks;
-  const bool lends = promises && MayLend() && Uses(result.draft, Placement::kPeerSwap);
+  const bool lends = promises && MayLend() && Lends(result.memory);
   SIPHON_ASSIGN_OR_RETURN(
       StepTimes times,
       known_.Run(result.draft.mapping, result.memory, result.schedule,

@@ -54,8 +54,14 @@ class DraftSimulator {
   // InvalidArgument when there is no way to a placement (no host, no drive).
   absl::StatusOr<SimulatedDraft> Run(DraftPlan draft);
 
+  // The step of a plan of the draft's stages and lenders that differs from the draft's own only in
+  // where groups go, lowered with the draft's timing. Errors: as Run; and as LowerMemoryPlan, where
+  // groups cannot go so.
+  absl::StatusOr<SimulatedDraft> RunPlan(DraftPlan draft, MemoryPlan memory);
+
   // kPeaks at first, and always where the problem says so.
   void LendBy(LendingRule rule) { lending_ = rule; }
+  LendingRule lending() const { return lending_; }
   bool MayLendOverTime() const { return problem_.lending == LendingRule::kOverTime && MayLend(); }
   // Devices lend to workers, not to replicas of them, which would all have to share one plan.
   bool MayLend() const;
@@ -69,6 +75,8 @@ class DraftSimulator {
  private:
   // Without its score; `lent` is filled where there is one.
   absl::StatusOr<SimulatedDraft> Simulated(DraftPlan draft, LentMemory* lent = nullptr);
+  absl::StatusOr<SimulatedDraft> SimulatedPlan(DraftPlan draft, MemoryPlan memory,
+                                               LentMemory* lent);
   // A draft that uses lenders, under a problem's kPeaks.
   absl::StatusOr<SimulatedDraft> RunPromised(DraftPlan draft);
   // What is over capacity and `unparked` ([worker]) is its excess.

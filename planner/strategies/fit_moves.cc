@@ -86,11 +86,26 @@ class MoveFitter {
   const MoveLists& moves_;
 };
 
+// With a host and drives that nothing fills.
+PlanningProblem WithRoomBehindDevices(PlanningProblem problem) {
+  problem.topology.host_memory = Bytes(0);
+  for (NvmeDrive& drive : problem.topology.drives) drive.capacity = Bytes(0);
+  return problem;
+}
+
 }  // namespace
 
 absl::StatusOr<SimulatedDraft> FitMoves(DraftSimulator& simulator, const DraftPlan& draft,
                                         const MoveLists& moves) {
-  return MoveFitter(simulator, draft, moves).Fit();
+  absl::StatusOr<SimulatedDraft> fitted = MoveFitter(simulator, draft, moves).Fit();
+  if (!absl::IsResourceExhausted(fitted.status())) return fitted;
+  // All moves at once are too much for the host or the drives; as few as needed may not be.
+  const PlanningProblem roomy = WithRoomBehindDevices(simulator.problem());
+  DraftSimulator elsewhere(roomy);
+  elsewhere.LendBy(simulator.lending());
+  const absl::StatusOr<SimulatedDraft> least = MoveFitter(elsewhere, draft, moves).Fit();
+  if (!least.ok() || !Fits(*least)) return fitted;
+  return simulator.Run(least->draft);
 }
 
 absl::StatusOr<SimulatedDraft> Better(absl::StatusOr<SimulatedDraft> a,

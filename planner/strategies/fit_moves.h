@@ -12,7 +12,9 @@ namespace siphon {
 // `draft` with the least number of each worker's moves with which every worker fits, found by
 // bisection of all workers at once: a worker's peak hangs on its own moves, and hardly on those of
 // others. Where it does (more moves do not always hold less), more moves are taken, one at a time
-// in the end. If that is not enough, or lenders have too little room, the best of what was tried.
+// in the end. Moves that the host or the drives could not take all at once are looked for without
+// that limit, which then has to hold for what was found. If that is not enough, or lenders have too
+// little room, the best of what was tried.
 //
 // Errors: as DraftSimulator::Run. O(log(moves)) simulations, as a rule.
 absl::StatusOr<SimulatedDraft> FitMoves(DraftSimulator& simulator, const DraftPlan& draft,

@@ -8,12 +8,16 @@
 
 namespace siphon {
 
-// Gives what is swapped in `simulated.memory` its second choice. What is with lenders or drives
-// goes to the host, or else activations are computed again and the rest goes to the host. What is
-// with the host is computed again, if it is activations, and goes to drives otherwise. Every second
-// choice of what is at one place has to fit at once, by simulation; where none does, and for
-// weights with the host of a server without drives, none is given (kKeep): a place that refuses
-// then ends the run. Errors: as DraftSimulator::Run, but for ResourceExhausted.
+// Gives what is swapped in `simulated.memory` its second choice. What is with lenders goes to the
+// host, or else activations are computed again and the rest goes to the host or to drives; what is
+// with drives likewise to the host; what is with the host is computed again, if it is activations,
+// or goes to drives. All second choices of what is at one place have to fit at once, by simulation
+// of the plan with just these groups elsewhere. Where no such choice fits all groups of a place,
+// each worker takes one that fits for it, or as many of its groups as there is room for.
+//
+// Left with none (kKeep) are those for which there is no room, and weights with the host of a
+// server without drives: a place that refuses then ends the run. Errors: as DraftSimulator::Run,
+// but for ResourceExhausted.
 absl::Status AddSecondChoices(DraftSimulator& simulator, SimulatedDraft& simulated);
 
 // PlannedOf with second choices.

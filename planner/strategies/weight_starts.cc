@@ -75,4 +75,34 @@ absl::StatusOr<SimulatedDraft> BestWithWeightsAway(DraftSimulator& simulator,
   return best;
 }
 
+absl::StatusOr<SimulatedDraft> FitWeightBlocks(DraftSimulator& simulator,
+                                               const DeviceMapping& mapping) {
+  constexpr int kBlocks[] = {2, 3, 4};
+  const PlanningProblem& problem = simulator.problem();
+  const std::vector<std::vector<WorkerLayer>> spread = SpreadLayers(problem);
+  MoveLists moves = MovesOf(spread, GroupKind::kParameters, Placement::kHostSwap);
+  moves = Chain(std::move(moves), MovesOf(spread, GroupKind::kGradients, Placement::kHostSwap));
+  moves = Chain(std::move(moves),
+                ActivationMoves(problem, Placement::kRecompute, LayerOrder::kLastLayersFirst));
+  absl::StatusOr<SimulatedDraft> best = absl::ResourceExhaustedError("no block was tried");
+  for (const UpdatePlace update : {UpdatePlace::kDevice, UpdatePlace::kHost}) {
+    if (update == UpdatePlace::kHost && problem.host_step == Nanos(0)) continue;
+    for (const int layers : kBlocks) {
+      DraftPlan draft = StreamingDraft(problem);
+      draft.mapping = mapping;
+      for (size_t index = 0; index < draft.stages.size(); ++index) {
+        StageDraft& stage = draft.stages[index];
+        stage.weight_run = stage.recompute_run = layers;
+        stage.direct = DirectBackward::kDrop;
+        if (!CanStream(problem, StageId(static_cast<int>(index)))) continue;
+        stage.update = update;
+        if (update == UpdatePlace::kHost) continue;
+        std::fill(stage.optimizer_state.begin(), stage.optimizer_state.end(), Placement::kHostSwap);
+      }
+      best = Better(std::move(best), FitMoves(simulator, draft, moves));
+    }
+  }
+  return best;
+}
+
 }  // namespace siphon

@@ -41,11 +41,17 @@ std::string ToString(const CopyChunk& chunk) {
 
 }  // namespace
 
+CpuBackend::Lane::Lane(CopyLane copies, const CpuBackendOptions& options)
+    : lane(copies), queues(QueuesOf(options, copies)) {}
+
 CpuBackend::CpuBackend(CpuBackendOptions options)
     : options_(std::move(options)),
-      lanes_{Lane(QueuesOf(options_, CopyLane::kOut)), Lane(QueuesOf(options_, CopyLane::kIn))} {
-  for (const CopyLane lane : {CopyLane::kOut, CopyLane::kIn}) {
-    LaneOf(lane).thread = std::thread([this, lane] { Run(lane); });
+      lanes_{Lane(CopyLane::kOut, options_), Lane(CopyLane::kIn, options_),
+             Lane(CopyLane::kOut, options_), Lane(CopyLane::kIn, options_)} {
+  const size_t lanes = options_.drive.has_value() ? 4 : 2;
+  for (size_t lane = 0; lane < lanes; ++lane) {
+    Lane& own = lanes_[lane];
+    own.thread = std::thread([this, &own] { Run(own); });
   }
 }
 
@@ -55,7 +61,9 @@ CpuBackend::~CpuBackend() {
     stop_ = true;
   }
   for (Lane& lane : lanes_) lane.wake.notify_one();
-  for (Lane& lane : lanes_) lane.thread.join();
+  for (Lane& lane : lanes_) {
+    if (lane.thread.joinable()) lane.thread.join();
+  }
 }
 
 CopyEvent CpuBackend::StartCopy(CopyLane lane, std::vector<CopyPart> parts) {
@@ -64,21 +72,24 @@ CopyEvent CpuBackend::StartCopy(CopyLane lane, std::vector<CopyPart> parts) {
     SIPHON_CHECK(part.from.size() == part.to.size(), "a part has one size");
     const size_t link = static_cast<size_t>(part.link.value);
     SIPHON_CHECK(link < shares.size(), "a part runs over a link of the backend");
+    SIPHON_CHECK((part.from.on_drive() || part.to.on_drive()) == IsDrive(part.link),
+                 "the drive has a link of its own");
     if (!part.from.empty()) shares[link].push_back(part);
   }
   const Nanos now = options_.clock.now();
-  Lane& to = LaneOf(lane);
   CopyEvent event;
   {
     const std::lock_guard lock(mutex_);
     event = CopyEvent(started_++);
     for (size_t link = 0; link < shares.size(); ++link) {
       if (shares[link].empty()) continue;
-      to.queues.Add(event, CopyLinkId(static_cast<int>(link)), std::move(shares[link]), now);
+      const CopyLinkId id(static_cast<int>(link));
+      Lane& to = LaneOf(lane, id);
+      to.queues.Add(event, id, std::move(shares[link]), now);
       ++pending_[event.value].shares;
+      to.wake.notify_one();
     }
   }
-  to.wake.notify_one();
   return event;
 }
 
@@ -136,8 +147,7 @@ std::vector<CopyLinkUse> CpuBackend::TakeUse() {
   return uses;
 }
 
-void CpuBackend::Run(CopyLane lane) {
-  Lane& own = LaneOf(lane);
+void CpuBackend::Run(Lane& own) {
   std::unique_lock lock(mutex_);
   while (!stop_) {
     const std::optional<Nanos> next = own.queues.NextTime();
@@ -153,7 +163,7 @@ void CpuBackend::Run(CopyLane lane) {
     absl::Status moved;
     if (!turn->parts.empty()) {
       lock.unlock();
-      moved = Move(lane, *turn);
+      moved = Move(own.lane, *turn);
       lock.lock();
     }
     if (!moved.ok()) own.queues.Cut(turn->copy, turn->time);
@@ -172,6 +182,7 @@ absl::Status CpuBackend::Move(CopyLane lane, const LinkTurn& turn) const {
       return absl::InternalError(absl::StrCat(ToString(chunk), ": ", status.message()));
     }
   }
+  if (IsDrive(turn.link)) return options_.drive->move(lane, turn.parts);
   for (const CopyPart& part : turn.parts) {
     std::memcpy(part.to.data(), part.from.data(), part.from.size());
   }

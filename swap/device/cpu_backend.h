@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "planner/units.h"
 #include "swap/device/copy_clock.h"
 #include "swap/device/device_backend.h"
@@ -29,6 +31,14 @@ struct CopyChunk {
   Bytes bytes;
 };
 
+// The link to the worker's drive.
+struct DriveLink {
+  CopyLinkId link;
+  // Moves parts, each with one side on the drive, and returns when they are moved. Called by one
+  // thread a lane. Errors: Internal, naming the place.
+  std::function<absl::Status(CopyLane lane, absl::Span<const CopyPart> parts)> move;
+};
+
 struct CpuBackendOptions {
   std::vector<CopyLinkRate> links;  // CopyLinkId is the place in here; the same in both directions
   double scale = 1;                 // links run at their rates times this; latencies stay
@@ -36,15 +46,17 @@ struct CpuBackendOptions {
   CopyClock clock = SteadyCopyClock();
   // As BookLink, of a lane; called by the lane's thread. Null: links share nothing.
   std::function<Nanos(CopyLane lane, CopyLinkId link, Bytes bytes, Nanos begin)> book;
-  // For tests: called by the lane's thread before each chunk; an error fails the copy with
+  std::optional<DriveLink> drive;  // parts have a side on the drive over that link, and no other
+  // For tests: called by the lane's threads before each chunk; an error fails the copy with
   // Internal, naming lane, link and chunk, and the rest of it is left out.
   std::function<absl::Status(const CopyChunk&)> before_chunk;
 };
 
 // Copies by two threads, one a lane, chunk by chunk in turn over all links that have something to
-// move, no link faster than its rate. A link that is through with its share of one copy goes on
-// with the next one that uses it: copies over different links overlap, and may end in another order
-// than they began. Threads sleep when there is nothing to move, and until a link may go on.
+// move, no link faster than its rate; the drive has two of its own, as memory does not wait for it.
+// A link that is through with its share of one copy goes on with the next one that uses it: copies
+// over different links overlap, and may end in another order than they began. Threads sleep when
+// there is nothing to move, and until a link may go on.
 //
 // What links share with each other, in this process or in others, is held by `book`.
 //
@@ -70,7 +82,8 @@ class CpuBackend final : public DeviceBackend {
 
  private:
   struct Lane {
-    explicit Lane(LinkQueues empty) : queues(std::move(empty)) {}
+    Lane(CopyLane copies, const CpuBackendOptions& options);
+    const CopyLane lane;
     LinkQueues queues;
     std::condition_variable wake;
     std::thread thread;
@@ -81,8 +94,13 @@ class CpuBackend final : public DeviceBackend {
     absl::Status status;
   };
 
-  Lane& LaneOf(CopyLane lane) { return lanes_[static_cast<size_t>(lane)]; }
-  void Run(CopyLane lane);
+  bool IsDrive(CopyLinkId link) const {
+    return options_.drive.has_value() && options_.drive->link == link;
+  }
+  Lane& LaneOf(CopyLane lane, CopyLinkId link) {
+    return lanes_[static_cast<size_t>(lane) + (IsDrive(link) ? 2 : 0)];
+  }
+  void Run(Lane& own);
   absl::Status Move(CopyLane lane, const LinkTurn& turn) const;
   void Settle(const LinkTurn& turn, const absl::Status& moved)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -95,7 +113,9 @@ class CpuBackend final : public DeviceBackend {
   absl::flat_hash_map<int, Pending> pending_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<int, absl::Status> failed_ ABSL_GUARDED_BY(mutex_);
   std::condition_variable completed_;
-  std::array<Lane, 2> lanes_;  // queues guarded by mutex_
+  // Out and in, then those of the drive, which have threads where there is one; queues guarded by
+  // mutex_.
+  std::array<Lane, 4> lanes_;
 };
 
 }  // namespace siphon

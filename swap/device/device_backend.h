@@ -7,8 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "planner/ids.h"
+#include "swap/device/copy_side.h"
 
 namespace siphon {
 
@@ -19,11 +19,11 @@ enum class CopyLane { kOut, kIn };
 // (the host's first, then one for each lender).
 using CopyLinkId = Id<struct CopyLinkTag>;
 
-// Bytes that go from one place to another over one link. Both spans have one size, and stay valid
-// and untouched by others until the copy is complete.
+// Bytes that go from one place to another over one link. Both sides have one size, and stay valid
+// and untouched by others until the copy is complete; one of them at least is in memory.
 struct CopyPart {
-  absl::Span<const std::byte> from;
-  absl::Span<std::byte> to;
+  CopySide<const std::byte> from;
+  CopySide<std::byte> to;
   CopyLinkId link;
 };
 

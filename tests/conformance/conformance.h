@@ -28,8 +28,8 @@ struct Job {
   int threads = 1;
   // Layers of a stage whose activations leave together; 0: all are kept.
   int leaving_run = 0;
-  // Where those groups go, in turn; all but kKeep, kRecompute and kHostSwap striped over the
-  // devices of all other workers (a worker that is alone has two lenders).
+  // Where those groups go, in turn; kPeerSwap striped over the devices of all other workers (a
+  // worker that is alone has two lenders).
   std::vector<Placement> leaving = {Placement::kRecompute};
   // Where parameters, gradients and optimizer state are between their uses, in turn, in the same
   // runs (of one layer, where leaving_run is 0); empty: they stay.

@@ -121,6 +121,9 @@ absl::Status ReadMetrics(const std::string& path, JobResult& result) {
     for (const nlohmann::json& bytes : step["swapped_out_bytes"]["host"]) {
       result.out_to_host += Bytes(bytes.get<int64_t>());
     }
+    for (const nlohmann::json& bytes : step["swapped_out_bytes"]["nvme"]) {
+      result.out_to_drive += Bytes(bytes.get<int64_t>());
+    }
     for (const nlohmann::json& peak : step["peak_bytes"]) {
       result.largest_peak = std::max(result.largest_peak, Bytes(peak.get<int64_t>()));
     }

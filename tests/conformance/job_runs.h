@@ -36,7 +36,8 @@ struct JobResult {
   std::vector<double> gradient_norms;  // before clipping
   Bytes largest_peak;                  // of all workers and steps; of runs alone, as the next
   double recompute_seconds = 0;        // of all workers and steps together
-  Bytes out_to_peers, out_to_host;     // likewise: of what left its worker
+  // Likewise: of what left its worker.
+  Bytes out_to_peers, out_to_host, out_to_drive;
   reference::NamedValues parameters, first_moments, second_moments;  // after the last
 };
 

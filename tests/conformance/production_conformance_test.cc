@@ -175,6 +175,15 @@ TEST(ProgramConformance, ActivationsParkedElsewhereUnderMpirunTrainLikeOneProces
   EXPECT_EQ(host.recompute_seconds + peers.recompute_seconds, 0);
 }
 
+TEST(ProgramConformance, ActivationsOnADriveUnderMpirunTrainLikeOneProcess) {
+  const ScratchFolder folder;
+  const auto tight = MakeTightJob(folder);
+  ASSERT_TRUE(tight.ok()) << tight.status();
+  const JobResult result = ExpectTrainsAlike(*tight, "nvme_swap", folder);
+  EXPECT_GT(result.out_to_drive, Bytes(0));
+  EXPECT_EQ(result.out_to_peers + result.out_to_host, Bytes(0));
+}
+
 // Senders keep what they sent for as long as no ring takes it.
 TEST(ProgramConformance, ActivationsParkedBesideMessagesByMpiTrainLikeOneProcess) {
   const ScratchFolder folder;

@@ -166,10 +166,14 @@ TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenActivationsGoToOtherDevices)
   ExpectSameBitsWhereActivationsLeave({Placement::kPeerSwap});
 }
 
+TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenActivationsGoToADrive) {
+  ExpectSameBitsWhereActivationsLeave({Placement::kNvmeSwap});
+}
+
 TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenActivationsGoEverywhere) {
   ExpectSameBitsWhereActivationsLeave({Placement::kPeerSwap, Placement::kRecompute,
                                        Placement::kHostSwap, Placement::kPeerSwap,
-                                       Placement::kKeep});
+                                       Placement::kNvmeSwap, Placement::kKeep});
 }
 
 TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenStateIsAwayBetweenItsUses) {

@@ -10,13 +10,14 @@
 #include "planner/ids.h"
 #include "swap/device/device_backend.h"
 #include "swap/device/link_queues.h"
+#include "swap/device/nvme_parking.h"
 #include "swap/parking_layout.h"
 #include "swap/swap_engine.h"
 
 namespace siphon {
 
-// What one worker of a test needs to move tensors: memory at every place of its layout, threads
-// that copy, and an engine that checks all that it moves.
+// What one worker of a test needs to move tensors: memory at every place of its layout, a file
+// for one on a drive, threads that copy, and an engine that checks all that it moves.
 class InProcessParking {
  public:
   // How fast the link to a place is; null: as fast as memory.
@@ -27,6 +28,7 @@ class InProcessParking {
 
  private:
   std::map<ParkingPlace, std::vector<std::byte>> memory_;
+  std::unique_ptr<NvmeParking> drive_;
   std::unique_ptr<DeviceBackend> backend_;
   std::unique_ptr<SwapEngine> engine_;
 };

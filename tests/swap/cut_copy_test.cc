@@ -65,6 +65,26 @@ TEST_F(CutCopy, JoinsWhatGoesOnOnBothSidesOverOneLink) {
   EXPECT_EQ(Out({From(0, 8)}, {Piece(0, 4, 0), Piece(5, 4, 0)}), "0-0:4/0 4-5:4/0");
 }
 
+TEST_F(CutCopy, JoinsRangesOfADriveAsItDoesMemory) {
+  const auto range = [](int64_t offset, size_t bytes) {
+    return SlotMemory{CopySide<std::byte>(DriveRange{offset, bytes}), CopyLinkId(0)};
+  };
+  const std::vector<CopyPart> out =
+      CutCopyOut({From(0, 30), From(30, 20), From(60, 10)}, {range(4096, 40), range(8192, 20)});
+  std::string text;
+  for (const CopyPart& part : out) {
+    absl::StrAppend(&text, part.from.data() - tensors_.data(), "-", part.to.offset(), ":",
+                    part.from.size(), " ");
+  }
+  EXPECT_EQ(text, "0-4096:40 40-8192:10 60-8202:10 ");
+  const std::vector<CopyPart> in =
+      CutCopyIn({range(4096, 40), range(4136, 20)}, {30, 30}, {To(0, 30), To(30, 30)});
+  ASSERT_EQ(in.size(), 1u);
+  EXPECT_EQ(in[0].from.offset(), 4096);
+  EXPECT_EQ(in[0].from.size(), 60u);
+  EXPECT_EQ(in[0].to.data(), tensors_.data());
+}
+
 TEST_F(CutCopy, PassesOverEmptyTensorsAndPieces) {
   EXPECT_EQ(Out({From(0, 0), From(0, 4), {}}, {Piece(9, 0, 0), Piece(10, 4, 1)}), "0-10:4/1");
   EXPECT_EQ(Out({}, {Piece(0, 4, 0)}), "");

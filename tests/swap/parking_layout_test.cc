@@ -74,6 +74,28 @@ TEST(LayOutParking, GivesTwoSlotsToAGroupThatIsAwayTwiceAndOneToTheOther) {
   EXPECT_EQ(HostBytes(*parking), Bytes(64));
 }
 
+TEST(LayOutParking, BeginsEachSlotOfADriveAtABlock) {
+  const ParkingPlace drive = {.tier = Placement::kNvmeSwap};
+  MemoryPlan plan;
+  plan.stages.resize(2);
+  for (const int64_t bytes : {100, 4097}) {
+    plan.stages[0].groups.push_back(Kept(bytes));
+    plan.stages[0].groups.back().choice.placement = Placement::kNvmeSwap;
+  }
+  plan.stages[1].groups = {plan.stages[0].groups[0]};
+  const auto parking =
+      LayOutParking(plan, ParsedSchedule("0SWAP_OUT0.0 0SWAP_OUT0.1 0F0 0SWAP_IN0.0 0SWAP_IN0.1 "
+                                         "0B0\n1SWAP_OUT0.0 1F0 1SWAP_IN0.0 1B0\n"));
+  ASSERT_TRUE(parking.ok()) << parking.status();
+  WorkerParking first;
+  first.slots[{StageId(0), GroupId(0)}] = {{{{drive, Bytes(0), Bytes(100)}}}};
+  first.slots[{StageId(0), GroupId(1)}] = {{{{drive, Bytes(4096), Bytes(4097)}}}};
+  first.bytes = {{drive, Bytes(3 * 4096)}};
+  EXPECT_EQ((*parking)[0], first);
+  EXPECT_EQ(DriveBytes(*parking), Bytes(4 * 4096));
+  EXPECT_EQ(HostBytes(*parking), Bytes(0));
+}
+
 TEST(LayOutParking, GivesTheSlotToTheNextMicrobatchOnceTheActivationsAreBack) {
   MemoryPlan plan;
   plan.stages.resize(1);

@@ -364,7 +364,9 @@ TEST_F(SwapEngineWithFakes, CarriesOverWhatIsAwayToItsNewPlace) {
   ParkingLot lot(parking);
   lot.At(kHost) = lot_.At(kHost);  // what was there stays
   lot.At(kHost).resize(320);
+  backend_.hold = false;
   ASSERT_TRUE(engine_->Rehouse(parking, lot.Memory()).ok());
+  backend_.hold = true;
   lot_.At(kLender).assign(lot_.At(kLender).size(), std::byte{0});
   lot_.At(kOther).assign(lot_.At(kOther).size(), std::byte{0});
   EXPECT_EQ(engine_->Table(),
@@ -391,7 +393,9 @@ TEST_F(SwapEngineWithFakes, CarriesOverTheCopyOfWhatBelongsToNoMicrobatch) {
   parking.slots[{StageId(0), GroupId(1)}] = {{{{kOther, Bytes(128), Bytes(64)}}}};
   parking.bytes = {{kLender, Bytes(256)}, {kOther, Bytes(192)}};
   ParkingLot lot(parking);
+  backend_.hold = false;
   ASSERT_TRUE(engine_->Rehouse(parking, lot.Memory()).ok());
+  backend_.hold = true;
   lot_.At(kHost).assign(64, std::byte{0});
   ASSERT_TRUE(engine_->Drop(state).ok());
   const std::vector<std::byte> before = tensors_;

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -43,8 +45,9 @@ std::vector<std::byte> Pattern(size_t bytes, uint64_t seed) {
   return pattern;
 }
 
-// `bytes` in stripes of random sizes over so many lenders; 0 lenders: at the host.
+// `bytes` in stripes of random sizes over so many lenders; 0 lenders: at the host, -1: on a drive.
 std::vector<std::pair<ParkingPlace, int64_t>> Stripes(Dice& dice, size_t bytes, int lenders) {
+  if (lenders < 0) return {{{.tier = Placement::kNvmeSwap}, static_cast<int64_t>(bytes)}};
   if (lenders == 0) return {{{.tier = Placement::kHostSwap}, static_cast<int64_t>(bytes)}};
   std::vector<std::pair<ParkingPlace, int64_t>> stripes;
   int64_t left = static_cast<int64_t>(bytes);
@@ -121,10 +124,14 @@ class Traffic {
   Traffic(Dice& dice, int slots, int links) : dice_(dice), slots_(slots) {
     for (int group = 0; group < kGroups; ++group) {
       sizes_.push_back(dice.Roll(0, 5000));
-      AddSlots(parking_, group, slots, Stripes(dice, sizes_.back(), links));
+      // The last of them on a drive.
+      const int lenders = group == kGroups - 1 ? -1 : links;
+      AddSlots(parking_, group, slots, Stripes(dice, sizes_.back(), lenders));
     }
     lot_ = std::make_unique<ParkingLot>(parking_);
-    backend_ = std::make_unique<CpuBackend>(Links(lot_->Links(), dice.Roll(50, 3000)));
+    CpuBackendOptions options = Links(lot_->Links(), dice.Roll(50, 3000));
+    options.drive = lot_->Drive();
+    backend_ = std::make_unique<CpuBackend>(options);
     engine_ =
         std::make_unique<SwapEngine>(backend_.get(), parking_, lot_->Memory(), SwapCheck::kFull);
   }
@@ -202,6 +209,63 @@ TEST(SwapRoundTrip, KeepsManyGroupsApartWhileBothLanesRun) {
     traffic.Finish();
     EXPECT_GT(traffic.trips(), 30);
   }
+}
+
+// To the drive, by both ways; chunks end anywhere.
+TEST(SwapRoundTrip, BringsEverySizeBackFromADrive) {
+  for (const std::vector<size_t>& sizes :
+       {std::vector<size_t>{0}, {1}, {4096}, {65, 0, 1}, {3 << 20}, {5, 2 << 20, 63, 4097}}) {
+    for (const NvmeIoKind io : {NvmeIoKind::kAny, NvmeIoKind::kThreads}) {
+      Cargo cargo[2];
+      WorkerParking parking;
+      for (int group = 0; group < 2; ++group) {
+        size_t bytes = 0;
+        for (const size_t size : sizes) cargo[group].Add(size, size + group);
+        for (const size_t size : sizes) bytes += size;
+        AddSlots(parking, group, 1,
+                 {{{.tier = Placement::kNvmeSwap}, static_cast<int64_t>(bytes)}});
+      }
+      ParkingLot lot(parking, {.io = io, .mover = {.buffer = Bytes(1 << 16)}});
+      CpuBackendOptions options =
+          Links(lot.Links(), parking.bytes.begin()->second > Bytes(20'000) ? 300'001 : 1000);
+      options.drive = lot.Drive();
+      CpuBackend backend(options);
+      SwapEngine engine(&backend, parking, lot.Memory(), SwapCheck::kFull);
+      for (int group = 0; group < 2; ++group) {
+        ASSERT_TRUE(engine.StartOut(Group(group, 0), cargo[group].Out()).ok());
+      }
+      for (int group = 0; group < 2; ++group) {
+        ASSERT_TRUE(engine.WaitOut(Group(group, 0)).ok());
+        cargo[group].Overwrite();
+        ASSERT_TRUE(engine.StartIn(Group(group, 0), cargo[group].In()).ok());
+      }
+      for (int group = 0; group < 2; ++group) {
+        ASSERT_TRUE(engine.WaitIn(Group(group, 0)).ok());
+        EXPECT_EQ(cargo[group].tensors, cargo[group].before);
+      }
+    }
+  }
+}
+
+TEST(SwapRoundTrip, NamesTheGroupWhoseDriveFails) {
+  WorkerParking parking;
+  AddSlots(parking, 0, 1, {{{.tier = Placement::kNvmeSwap}, 10'000}});
+  ParkingLot lot(parking);
+  CpuBackendOptions options = Links(1, 1 << 20);
+  options.drive = lot.Drive();
+  Cargo cargo;
+  cargo.Add(10'000, 1);
+  CpuBackend backend(options);
+  SwapEngine engine(&backend, parking, lot.Memory(), SwapCheck::kCheap);
+  ASSERT_TRUE(engine.StartOut(Group(0, 3), cargo.Out()).ok());
+  ASSERT_TRUE(engine.WaitOut(Group(0, 3)).ok());
+  ASSERT_EQ(ftruncate(lot.drive().file().fd(), 0), 0);
+  ASSERT_TRUE(engine.StartIn(Group(0, 3), cargo.In()).ok());
+  const absl::Status status = engine.WaitIn(Group(0, 3));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()),
+              testing::MatchesRegex("stage 0, group 0, microbatch 3: drive file .*: somebody has "
+                                    "cut it to 0 of 12288 bytes, .*"));
 }
 
 // Two groups leave and come back; the n-th chunk of all fails, for every n.

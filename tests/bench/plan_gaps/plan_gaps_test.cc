@@ -2,8 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
+#include "planner/strategies/draft_simulator.h"
 #include "planner/strategies/memory_strategy.h"
+#include "planner/strategies/second_choices.h"
+#include "planner/strategies/strategies.h"
+#include "planner/validate_schedule.h"
 #include "tests/bench/plan_gaps/every_draft.h"
 #include "tests/bench/plan_gaps/gap_report.h"
 #include "tests/bench/plan_gaps/measure_tiny.h"
@@ -29,6 +35,63 @@ TEST_P(PlanGaps, AutoIsAtMostTheOthersAndAtLeastTheBound) {
 }
 
 INSTANTIATE_TEST_SUITE_P(SmallInstances, PlanGaps, testing::Range(1u, 13u));
+
+class SecondChoices : public testing::TestWithParam<uint32_t> {
+ protected:
+  // The plan with the second choices of what is to `from`, and of that has a stripe at the device.
+  static MemoryPlan Taken(MemoryPlan plan, Placement from, std::optional<DeviceId> lender) {
+    for (StagePlan& stage : plan.stages) {
+      for (auto& [group, choice] : stage.groups) {
+        const bool concerned =
+            choice.placement == from &&
+            (!lender.has_value() ||
+             std::any_of(choice.stripes.begin(), choice.stripes.end(),
+                         [&](const Stripe& stripe) { return stripe.lender == *lender; }));
+        if (!concerned || choice.second_choice == Placement::kKeep) continue;
+        choice = {.placement = choice.second_choice};
+      }
+    }
+    return plan;
+  }
+
+  static void ExpectFits(DraftSimulator& simulator, const SimulatedDraft& simulated,
+                         const MemoryPlan& taken, const std::string& name) {
+    const auto tried = simulator.RunPlan(simulated.draft, taken);
+    ASSERT_TRUE(tried.ok()) << name << ": " << tried.status();
+    EXPECT_TRUE(Fits(*tried)) << name;
+    const absl::Status valid =
+        ValidateSchedule(tried->schedule, SchedulePurpose::kTraining, tried->memory);
+    EXPECT_TRUE(valid.ok()) << name << ": " << valid;
+  }
+};
+
+TEST_P(SecondChoices, OfOnePlaceAndOfOneLenderFitAndAreValid) {
+  const auto instance = SmallGapInstance(GetParam());
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  const PlanningProblem& problem = instance->problem;
+  DraftSimulator simulator(problem);
+  for (const auto& make : {DraftPeerSwap, DraftHostSwap}) {
+    absl::StatusOr<SimulatedDraft> simulated = make(simulator);
+    if (!simulated.ok() || !Fits(*simulated)) continue;
+    ASSERT_TRUE(AddSecondChoices(simulator, *simulated).ok());
+    for (const Placement from : {Placement::kPeerSwap, Placement::kHostSwap}) {
+      ExpectFits(simulator, *simulated, Taken(simulated->memory, from, std::nullopt),
+                 instance->name);
+    }
+    for (int device = 0; device < DeviceCount(problem.topology); ++device) {
+      ExpectFits(simulator, *simulated,
+                 Taken(simulated->memory, Placement::kPeerSwap, DeviceId(device)), instance->name);
+    }
+    for (const StagePlan& stage : simulated->memory.stages) {
+      for (const auto& [group, choice] : stage.groups) {
+        if (choice.placement != Placement::kPeerSwap) continue;
+        EXPECT_NE(choice.second_choice, Placement::kKeep) << instance->name << ": a lender's";
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(SmallInstances, SecondChoices, testing::Range(1u, 25u));
 
 TEST(EveryDraft, IsAtMostWhatStrategiesOfOnePlaceFind) {
   const auto instance = TinyGapInstance(19);

@@ -66,6 +66,8 @@ JobConfig RandomJob(uint64_t key) {
         Bytes(static_cast<int64_t>(1'000'000 + random.Below(1'000'000'000))));
   }
   job.memory.reserve = Bytes(static_cast<int64_t>(random.Below(1'000'000)));
+  job.memory.nvme_directory = RandomText(random);
+  job.memory.nvme_capacity = Bytes(static_cast<int64_t>(random.Below(1'000'000'000)));
   job.checkpoint.resume = RandomText(random);
   job.output.directory = RandomText(random);
   return job;

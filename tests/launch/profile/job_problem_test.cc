@@ -128,6 +128,30 @@ TEST(ProblemOfJob, LimitsTheHostByTheSmallerOfBoth) {
   EXPECT_EQ(job.On({.workers = WorkerMachine::kDevices})->problem.topology.host_memory, Bytes(500));
 }
 
+TEST(ProblemOfJob, HasADriveWhereTheJobWantsOne) {
+  Job job;
+  Topology server = UniformTopology(2, BytesPerSecond(1'000'000'000), Nanos(0));
+  EXPECT_TRUE(job.On({.topology = &server})->problem.topology.drives.empty());
+  EXPECT_TRUE(job.On({.workers = WorkerMachine::kDevices})->problem.topology.drives.empty());
+  const NvmeDrive assumed{.read = BytesPerSecond(1'000'000'000),
+                          .write = BytesPerSecond(1'000'000'000),
+                          .latency = Nanos(100'000)};
+  EXPECT_EQ(job.On({.topology = &server, .needs_drive = true})->problem.topology.drives,
+            std::vector<NvmeDrive>{assumed});
+  job.config.memory.nvme_directory = "/scratch";
+  EXPECT_EQ(job.On({.workers = WorkerMachine::kDevices})->problem.topology.drives,
+            std::vector<NvmeDrive>{assumed});
+  // Processes that share one memory have no devices, and nothing to be swapped from.
+  EXPECT_TRUE(job.On({})->problem.topology.drives.empty());
+  server.drives = {{.capacity = Bytes(1000), .read = BytesPerSecond(3), .write = BytesPerSecond(2)},
+                   {.read = BytesPerSecond(3), .write = BytesPerSecond(2)}};
+  EXPECT_EQ(job.On({.topology = &server})->problem.topology.drives, server.drives);
+  job.config.memory.nvme_capacity = Bytes(3000);
+  const auto limited = job.On({.topology = &server})->problem.topology.drives;
+  EXPECT_EQ(limited[0].capacity, Bytes(1000));
+  EXPECT_EQ(limited[1].capacity, Bytes(1500));
+}
+
 TEST(ProblemOfJob, CutsStripesOfADevicesBlocks) {
   Job job;
   EXPECT_EQ(job.On({})->problem.granule, Bytes(64));

@@ -145,9 +145,9 @@ INSTANTIATE_TEST_SUITE_P(
                  "planned and simulated"},
         Override{"NoSuchScheduleFile", "pipeline.schedule_file=%/none.csv",
                  "cannot read schedule '%/none.csv': No such file or directory"},
-        Override{"StrategyNotBuilt", "memory.strategy=nvme_swap",
-                 "'nvme_swap' is known, but not built yet; today: keep, recompute, host_swap, "
-                 "d2d_swap, vdnn, capacity_based, mpress, auto"},
+        Override{"StrategyNotBuilt", "memory.strategy=l2l",
+                 "'l2l' is known, but not built yet; today: keep, recompute, host_swap, "
+                 "d2d_swap, vdnn, capacity_based, mpress, nvme_swap, auto"},
         Override{"ThrottleOfNoLinks", "topology.throttle=0.5",
                  "needs links to hold to their rates; write topology.name"},
         Override{"BackendNotBuilt", "pipeline.backend=cuda",
@@ -183,6 +183,8 @@ INSTANTIATE_TEST_SUITE_P(
                  "'%/file/run' cannot be a directory: '%/file' is not one; write another path"},
         Override{"OutputIsAFile", "output.directory=%/file",
                  "'%/file' cannot be a directory: it is not one; write another path"},
+        Override{"DriveBelowAFile", "memory.nvme_directory=%/file/drive",
+                 "'%/file/drive' cannot be a directory: '%/file' is not one; write another path"},
         Override{"CheckpointsBelowAFile", "checkpoint.directory=%/file/kept",
                  "'%/file/kept' cannot be a directory: '%/file' is not one; write another path"},
         Override{"NoCheckpoint", "checkpoint.resume=%/none", "%/none: no such checkpoint"},

@@ -2,8 +2,6 @@
 // and looks at what is left. The phase in which a signal arrives is made sure of by a rank that
 // stops itself there (SIPHON_INJECT_FAULT) until the signal is sent.
 
-#include <sched.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <csignal>
@@ -20,6 +18,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "launch/checkpoint/checkpoint.h"
+#include "tests/launch/program/mount_small.h"
 #include "tests/launch/program/program_run.h"
 #include "tests/launch/program/tiny_job.h"
 #include "tests/launch/run/checkpoint_bits.h"
@@ -281,13 +280,6 @@ TEST_F(Faults, ASecondInterruptStopsAtOnce) {
                               CheckpointPath("run", 4), "\n  continue with: ", SIPHON_PROGRAM,
                               " train ", job(), " --set checkpoint.resume=auto\n")));
   ExpectEndedInTime(end);
-}
-
-// In a mount name space of the child's own.
-bool MountSmall(const std::string& path, const char* size) {
-  if (unshare(CLONE_NEWNS) != 0) return false;
-  if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
-  return mount("tmpfs", path.c_str(), "tmpfs", 0, size) == 0;
 }
 
 TEST_F(Faults, SharedMemoryThatIsTooSmallIsPassedOverAndSaidOnce) {

@@ -56,6 +56,9 @@ TEST_F(ParkingJob, SaysWhatItParksWhere) {
   const auto host = PrepareJob(TightJob("host_swap", 92), {});
   ASSERT_TRUE(host.ok()) << host.status();
   EXPECT_THAT(MemoryLine(*host), HasSubstr("with the host"));
+  const auto drive = PrepareJob(TightJob("nvme_swap", 92), {});
+  ASSERT_TRUE(drive.ok()) << drive.status();
+  EXPECT_THAT(MemoryLine(*drive), HasSubstr(" on the drive of " + folder_ + ";"));
   EXPECT_EQ(MemoryLine(*PrepareJob(Job(4), {})), "");
 }
 
@@ -71,7 +74,7 @@ TEST_F(ParkingJob, RegionIsWhatLendersLend) {
 }
 
 TEST_F(ParkingJob, StaysWithinItsCapacityAsThreads) {
-  for (const char* strategy : {"d2d_swap", "host_swap", "auto", "mpress", "vdnn"}) {
+  for (const char* strategy : {"d2d_swap", "host_swap", "nvme_swap", "auto", "mpress", "vdnn"}) {
     SCOPED_TRACE(strategy);
     const auto outcome = Trainer(TightJob(strategy, 92)).Train();
     EXPECT_TRUE(outcome.ok()) << outcome.status();
@@ -114,6 +117,65 @@ TEST_F(ParkingJob, MessagesAreHeldToTheTopologysRates) {
   EXPECT_GE(std::chrono::steady_clock::now() - begin,
             std::chrono::nanoseconds((message * 5).value));
   EXPECT_EQ(held->last_loss, free->last_loss);
+}
+
+// With tensors large enough for a drive to hide behind the computation, and no room elsewhere.
+TEST_F(ParkingJob, AutoUsesADriveOnlyWhereTheJobNamesOne) {
+  JobConfig job = Job(4);
+  job.model.layers = 4;
+  job.model.hidden = 128;
+  job.model.heads = 4;
+  job.data.sequence_length = 64;
+  job.train.global_batch = 32;
+  job.train.microbatch = 4;
+  job.train.steps = 2;
+  job.memory.host_capacity = Bytes(64);
+  job.memory.capacity = {Bytes(12 << 20)};
+  const auto without = PrepareJob(job, {});
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_EQ(DriveBytes(without->parking), Bytes(0));
+  EXPECT_TRUE(without->plan_text.topology.drives.empty());
+  job.memory.nvme_directory = folder_ + "/drive";
+  const auto with = PrepareJob(job, {});
+  ASSERT_TRUE(with.ok()) << with.status();
+  EXPECT_EQ(with->plan_text.topology.drives.size(), 1u);
+  EXPECT_GT(DriveBytes(with->parking), Bytes(0));
+  EXPECT_THAT(MemoryLine(*with), HasSubstr(" on the drive of " + folder_ + "/drive"));
+  const auto trained = Trainer(job).Train();
+  EXPECT_TRUE(trained.ok()) << trained.status();
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ + "/drive"));
+}
+
+TEST_F(ParkingJob, DriveWithTooLittleRoomIsRefused) {
+  JobConfig job = TightJob("nvme_swap", 92);
+  const auto ample = PrepareJob(job, {});
+  ASSERT_TRUE(ample.ok()) << ample.status();
+  ASSERT_GT(DriveBytes(ample->parking), Bytes(0));
+  EXPECT_EQ(DriveBytes(ample->parking).value % 4096, 0);
+  EXPECT_TRUE(CheckDriveRoom(*ample).ok());
+  job.memory.nvme_capacity = DriveBytes(ample->parking);
+  EXPECT_TRUE(PrepareJob(job, {}).ok());
+  job.memory.nvme_capacity = Bytes(4096);
+  const auto refused = PrepareJob(job, {});
+  EXPECT_TRUE(absl::IsResourceExhausted(refused.status())) << refused.status();
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("memory.strategy nvme_swap is not enough"));
+}
+
+// The plan has room, the disk has not: found before any worker starts, and by the worker too.
+TEST_F(ParkingJob, FullDiskIsFoundAtTheStart) {
+  auto prepared = PrepareJob(TightJob("nvme_swap", 92), {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  prepared->parking[0].bytes[{Placement::kNvmeSwap, DeviceId(0)}] = Bytes(int64_t{1} << 60);
+  const absl::Status room = CheckDriveRoom(*prepared);
+  EXPECT_TRUE(absl::IsResourceExhausted(room)) << room;
+  EXPECT_THAT(std::string(room.message()),
+              testing::MatchesRegex("memory.strategy nvme_swap: the drive of .* has .* free; to "
+                                    "park tensors there takes .*; free some, or name another "
+                                    "drive in memory.nvme_directory"));
+  const auto made = ParkingRoom::Make(*prepared, WorkerId(0), prepared->parking[0], {});
+  EXPECT_TRUE(absl::IsResourceExhausted(made.status())) << made.status();
+  EXPECT_EQ(RefusingTier(made.status()), Placement::kNvmeSwap);
 }
 
 }  // namespace

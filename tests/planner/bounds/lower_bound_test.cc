@@ -111,8 +111,9 @@ TEST(LowerBound, CountsOnlyWhatLendersHaveToSpare) {
 TEST(LowerBound, LetsTheHostStepWhatItHolds) {
   // 100,000 bytes of optimizer state too many; parameters and gradients are 10,000 each. Away with
   // the host, 10,000 bytes go out and 10,000 come in, in 60 us of work: for nothing. At 0.1 bytes a
-  // ns best are 95,238 of the state and 4,762 of parameters, which come in for the forward and once
-  // more for the backward: 9,524 bytes, as many as the host's step moves.
+  // ns best is all of the state, so that 10,000 bytes of new parameters come in: x bytes of
+  // parameters away instead of x of the state would come in for the forward and for the backward,
+  // where the host's step moves x / 10 less for the state and x less for what it has already.
   PlanningProblem problem = OneWorker();
   LayerProfile& layer = problem.profile.layers[0];
   layer.parameters = layer.gradients = Bytes(10'000);
@@ -126,10 +127,29 @@ TEST(LowerBound, LetsTheHostStepWhatItHolds) {
   const LowerBound bound = BoundOf(problem);
   // By counting, a byte of parameters that comes in may stand for itself and ten of the state.
   EXPECT_EQ(PartOf(bound, "memory of worker 0"), Nanos(83'340));
-  ExpectProgram(bound, Nanos(95'239), "the uplink of worker 0");
+  ExpectProgram(bound, Nanos(100'000), "the uplink of worker 0");
   // Where the host's time is not known it computes no steps, and all of it moves.
   problem.host_step = Nanos(0);
   ExpectProgram(BoundOf(problem), Nanos(1'000'000), "the uplink of worker 0");
+}
+
+// F0 I0 F1 I1 W0 W1 of two layers, 60,000 bytes each, all of which the Ws need: 240,000 when I1
+// ends, 40,000 too many, though I1 may begin with its first layer dropped. What the Ws need cannot
+// be away, so 40,000 of the optimizer state are, and leave again behind all 120 us of work.
+TEST(LowerBound, LetsStateLeaveForWhatIsQueued) {
+  LayerProfile layer = PlainLayer();
+  layer.saved = {{"saved", Bytes(60'000)}};
+  layer.kept_for_weights = Bytes(60'000);
+  layer.optimizer_state = Bytes(50'000);
+  PlanningProblem problem =
+      ProblemOf(AppendOptimizerStep(ParseSchedule("0F0 0I0 0F1 0I1 0W0 0W1\n").value(), {}), layer,
+                Bytes(300'000), /*layers_per_stage=*/2);
+  problem.topology = WithHost(Islands(1), 1, {.to_host = kBytePerNano, .from_host = kBytePerNano});
+  const std::vector<WorkerMemory> memory = MemoryOfWorkers(problem);
+  EXPECT_EQ(memory[0].fixed_excess, Bytes(40'000));
+  ExpectProgram(BoundOf(problem), Nanos(160'000), "the optimizer step of worker 0");
+  problem.capacity = {Bytes(340'000)};
+  EXPECT_EQ(BoundOf(problem).step_time, Nanos(120'000));
 }
 
 // Eight layers with 100,000 bytes of parameters and as much saved, 300,000 too many for their one

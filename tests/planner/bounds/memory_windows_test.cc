@@ -16,23 +16,24 @@ TEST(MemoryWindows, AreMomentsThatShareNoMicrobatch) {
   layer.parameters = Bytes(50'000);
   const auto memory = MemoryOfWorkers(ProblemOf(ScheduleOf("1f1b", 2, 4), layer, Bytes(150'000)));
   EXPECT_EQ(memory[0].spare, Bytes(100'000));
-  EXPECT_THAT(memory[0].windows,
-              testing::ElementsAre(MemoryWindow{.place = 2,
-                                                .stage = StageId(0),
-                                                .last_backward = 4,
-                                                .waiting = {2},
-                                                .stash = Bytes(200'000),
-                                                .excess = Bytes(100'000),
-                                                .own_stash = Bytes(100'000),
-                                                .own_last_layer = Bytes(100'000)},
-                                   MemoryWindow{.place = 6,
-                                                .stage = StageId(0),
-                                                .last_backward = 7,
-                                                .waiting = {2},
-                                                .stash = Bytes(200'000),
-                                                .excess = Bytes(100'000),
-                                                .own_stash = Bytes(100'000),
-                                                .own_last_layer = Bytes(100'000)}));
+  EXPECT_THAT(memory[0].windows, testing::ElementsAre(MemoryWindow{.place = 2,
+                                                                   .stage = StageId(0),
+                                                                   .last_backward = 4,
+                                                                   .waiting = {2},
+                                                                   .stash = Bytes(200'000),
+                                                                   .excess = Bytes(100'000),
+                                                                   .own_stash = Bytes(100'000),
+                                                                   .own_last_layer = Bytes(100'000),
+                                                                   .excess_at_end = Bytes(0)},
+                                                      MemoryWindow{.place = 6,
+                                                                   .stage = StageId(0),
+                                                                   .last_backward = 7,
+                                                                   .waiting = {2},
+                                                                   .stash = Bytes(200'000),
+                                                                   .excess = Bytes(100'000),
+                                                                   .own_stash = Bytes(100'000),
+                                                                   .own_last_layer = Bytes(100'000),
+                                                                   .excess_at_end = Bytes(0)}));
   EXPECT_THAT(memory[1].windows, testing::IsEmpty());
 }
 
@@ -46,6 +47,12 @@ TEST(MemoryWindows, CountWhatIsQueuedForWeightGradients) {
   EXPECT_EQ(memory[0].windows[0].place, 3);
   EXPECT_EQ(memory[0].windows[0].queued, Bytes(30'000));
   EXPECT_EQ(memory[0].windows[0].excess, Bytes(80'000));
+  EXPECT_TRUE(memory[0].windows[0].split);
+  // When I1 ends: what W0 and W1 need.
+  EXPECT_EQ(memory[0].windows[0].excess_at_end, Bytes(10'000));
+  EXPECT_EQ(memory[0].fixed_excess, Bytes(10'000));
+  EXPECT_THAT(memory[0].parameter_uses, testing::ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_THAT(memory[0].gradient_uses, testing::ElementsAre(4, 5));
 }
 
 TEST(MemoryWindows, AreNoneWithoutCapacityOrWithEnough) {
@@ -77,6 +84,7 @@ TEST(MemoryWindows, NeverAskForMoreThanTheSimulatedPeak) {
     for (size_t worker = 0; worker < memory.size(); ++worker) {
       for (const MemoryWindow& window : memory[worker].windows) {
         EXPECT_LE(window.excess + Bytes(1), Total(step.peak[worker])) << seed;
+        EXPECT_LE(window.excess_at_end + Bytes(1), Total(step.peak[worker])) << seed;
       }
     }
   }

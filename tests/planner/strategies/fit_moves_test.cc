@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "planner/strategies/strategies.h"
 #include "tests/planner/strategies/planning_testing.h"
 
@@ -32,6 +34,30 @@ TEST(FitMoves, TakesNoMoreMovesThanAWorkerNeeds) {
   const SimulatedDraft too_full = fitted();
   EXPECT_FALSE(Fits(too_full));
   EXPECT_GT(too_full.excess[0], Bytes(0));
+}
+
+// A host with room for what has to leave, and not for all that could.
+TEST(FitMoves, LooksForFewMovesWhereTheHostCannotTakeAll) {
+  PlanningProblem problem = TwoWorkers(TwoLinkedDevices());
+  const absl::StatusOr<PlannedStep> roomy = PlanHostSwap(problem);
+  ASSERT_TRUE(roomy.ok()) << roomy.status();
+  const Bytes least = roomy->simulated.host_peak;
+  ASSERT_GT(least, Bytes(0));
+  DraftSimulator simulator(problem);
+  DraftPlan all = KeepingDraft(problem);
+  for (StageDraft& stage : all.stages) {
+    std::fill(stage.activations.begin(), stage.activations.end(), Placement::kHostSwap);
+  }
+  const absl::StatusOr<SimulatedDraft> everything = simulator.Run(all);
+  ASSERT_TRUE(everything.ok()) << everything.status();
+  ASSERT_GT(everything->simulated.host_peak, least);
+  problem.topology.host_memory = least;
+  const absl::StatusOr<PlannedStep> tight = PlanHostSwap(problem);
+  ASSERT_TRUE(tight.ok()) << tight.status();
+  EXPECT_EQ(tight->simulated.step_time, roomy->simulated.step_time);
+  EXPECT_LE(tight->simulated.host_peak, least);
+  problem.topology.host_memory = Bytes(1);
+  EXPECT_EQ(PlanHostSwap(problem).status().code(), absl::StatusCode::kResourceExhausted);
 }
 
 TEST(ActivationMoves, GoThroughTheLayersInTheirOrder) {

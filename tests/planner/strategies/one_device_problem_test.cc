@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "absl/strings/string_view.h"
 #include "planner/strategies/memory_strategy.h"
+#include "planner/weight_offload/published_weight_offload.h"
 #include "planner/weight_offload/weight_offload_bound.h"
 #include "tests/planner/dice.h"
 
@@ -88,6 +90,26 @@ TEST(OneDeviceProblem, NoPlanIsBelowTheBoundOfWeightOffloading) {
   }
   EXPECT_GT(fit, 60);
   EXPECT_GT(full, 40);
+}
+
+// In two rows of the paper's Table 1 not even one layer's weights at a time leave room for all
+// activations: blocks of layers are computed again there.
+TEST(OneDeviceProblem, AutoHasAPlanWhereAllActivationsAreTooMuch) {
+  for (const auto& [network, depth] : {std::pair("GPT-2", 74), std::pair("Bert", 144)}) {
+    const auto row = FindWeightOffloadRow(network, depth, 64);
+    ASSERT_TRUE(row.ok()) << row.status();
+    const WeightOffloadProblem problem = PublishedWeightOffload(*row, 12);
+    const auto one = OneDeviceProblem(problem);
+    ASSERT_TRUE(one.ok()) << one.status();
+    EXPECT_FALSE(FindMemoryStrategy("l2l").value().plan(*one).ok()) << network;
+    const auto planned = Auto(*one);
+    ASSERT_TRUE(planned.ok()) << network << ": " << planned.status();
+    EXPECT_LE(Total(planned->simulated.peak[0]), problem.capacity);
+    EXPECT_GE(planned->simulated.step_time, WeightOffloadBound(problem));
+    // Computing all layers again takes a quarter more than computing them once.
+    const Nanos compute(int64_t{row->compute_ms} * 1'000'000);
+    EXPECT_LE(planned->simulated.step_time, compute + Nanos(compute.value / 4));
+  }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/planner/dice.h"
@@ -125,6 +126,59 @@ TEST(CpuBackend, TakesAsLongAsTheSlowestLinkOfACopy) {
   EXPECT_EQ(to, from);
 }
 
+// The drive takes what it wants of each chunk, and memory does not wait for it.
+TEST(CpuBackend, GivesADriveThreadsOfItsOwn) {
+  std::atomic<bool> memory_done = false;
+  std::atomic<bool> waited = false;
+  std::atomic<int64_t> to_drive = 0;
+  CpuBackendOptions options = Unlimited(2, 100);
+  options.drive = DriveLink{CopyLinkId(1), [&](CopyLane lane, absl::Span<const CopyPart> parts) {
+                              EXPECT_EQ(lane, CopyLane::kOut);
+                              while (!memory_done) std::this_thread::yield();
+                              waited = true;
+                              for (const CopyPart& part : parts) {
+                                EXPECT_EQ(part.to.offset(), 5000 + to_drive);
+                                to_drive += static_cast<int64_t>(part.to.size());
+                              }
+                              return absl::OkStatus();
+                            }};
+  CpuBackend backend(options);
+  const std::vector<std::byte> from = RandomBytes(1000, 1);
+  std::vector<std::byte> to(1000);
+  const CopySide<std::byte> on_drive(DriveRange{5000, 1000});
+  const CopyEvent drive =
+      backend.StartCopy(CopyLane::kOut, {{absl::MakeConstSpan(from), on_drive, CopyLinkId(1)}});
+  ASSERT_TRUE(
+      backend.Wait(backend.StartCopy(CopyLane::kOut, Parts(from, absl::MakeSpan(to), 3, 1))).ok());
+  EXPECT_FALSE(waited);
+  memory_done = true;
+  EXPECT_TRUE(backend.Wait(drive).ok());
+  EXPECT_EQ(to_drive, 1000);
+  EXPECT_EQ(to, from);
+}
+
+TEST(CpuBackend, HoldsADriveToItsRateAndPassesOnItsErrors) {
+  const auto time = std::make_shared<JumpingClock>();
+  CpuBackendOptions options = Unlimited(1, 100);
+  options.links[0] = {BytesPerSecond(500'000'000), Nanos(70)};
+  options.clock = ClockOf(time);
+  absl::Status answer;
+  options.drive =
+      DriveLink{CopyLinkId(0), [&](CopyLane, absl::Span<const CopyPart>) { return answer; }};
+  CpuBackend backend(options);
+  const std::vector<std::byte> from(1000);
+  const CopySide<std::byte> on_drive(DriveRange{0, 1000});
+  const int64_t begin = time->Now().value;
+  const auto out = [&] {
+    return backend.Wait(backend.StartCopy(CopyLane::kOut, {{absl::MakeConstSpan(from),  //
+                                                            on_drive, CopyLinkId(0)}}));
+  };
+  EXPECT_TRUE(out().ok());
+  EXPECT_EQ(time->Now().value - begin, 70 + 2000);
+  answer = absl::InternalError("drive file x: Input/output error");
+  EXPECT_EQ(out(), answer);
+}
+
 TEST(CpuBackend, SaysWhichChunkFailedAndGoesOnWithOtherCopies) {
   constexpr int kChunks = 6;  // 2 copies over 2 links, with chunks of 100: 2 + 1 each
   for (int failing = 0; failing <= kChunks; ++failing) {
@@ -240,10 +294,10 @@ TEST(CpuBackends, ShareAWayAtItsRate) {
   CpuBackend second(options);
   const std::vector<std::byte> from(kBytes, std::byte{7});
   std::vector<std::byte> to_first(kBytes), to_second(kBytes);
-  const CopyEvent one =
-      first.StartCopy(CopyLane::kOut, {{from, absl::MakeSpan(to_first), CopyLinkId(0)}});
-  const CopyEvent other =
-      second.StartCopy(CopyLane::kOut, {{from, absl::MakeSpan(to_second), CopyLinkId(0)}});
+  const CopyEvent one = first.StartCopy(
+      CopyLane::kOut, {{absl::MakeConstSpan(from), absl::MakeSpan(to_first), CopyLinkId(0)}});
+  const CopyEvent other = second.StartCopy(
+      CopyLane::kOut, {{absl::MakeConstSpan(from), absl::MakeSpan(to_second), CopyLinkId(0)}});
   ASSERT_TRUE(first.Wait(one).ok());
   ASSERT_TRUE(second.Wait(other).ok());
   EXPECT_GE(options.clock.now() - begin, Nanos(40'000'000));

@@ -110,7 +110,8 @@ TEST(LinkQueues, BookChunksOfAFewMillisecondsAtMost) {
   // 2 MB/s: 10,000 bytes in 5 ms.
   LinkQueues queues({{BytesPerSecond(2'000'000), {}}}, Bytes(8 << 20), book);
   std::vector<std::byte> from(25'000), to(from.size());
-  queues.Add(CopyEvent(0), CopyLinkId(0), {{from, absl::MakeSpan(to), CopyLinkId(0)}}, Nanos(0));
+  queues.Add(CopyEvent(0), CopyLinkId(0),
+             {{absl::MakeConstSpan(from), absl::MakeSpan(to), CopyLinkId(0)}}, Nanos(0));
   while (queues.NextTime().has_value()) ASSERT_TRUE(queues.Take(*queues.NextTime()).has_value());
   EXPECT_EQ(booked, (std::vector<int64_t>{10'000, 10'000, 5'000}));
   EXPECT_EQ(queues.TakeUse()[0].time, Nanos(12'500'000));
