@@ -119,6 +119,7 @@ TEST_P(ParkingThatIsLeft, TrainsOnWithItsSecondChoice) {
   EXPECT_EQ(RunCheckpoint("again", 12), ExpectedCheckpoint(12));
 }
 
+// With the host: a strategy that parks activations alone, which can be computed again.
 INSTANTIATE_TEST_SUITE_P(
     OfLendersAndTheHost, ParkingThatIsLeft,
     ::testing::Values(
@@ -126,12 +127,12 @@ INSTANTIATE_TEST_SUITE_P(
                     "worker 3 does not lend its memory: .* from step 1 on"},
         LeftParking{"LeaseTakenBack", "d2d_swap", "3:5:lending memory:refuse",
                     "worker 3 does not lend its memory: .* from step 7 on"},
-        LeftParking{"HostMemoryRefused", "host_swap", "0:0:taking host memory:refuse",
+        LeftParking{"HostMemoryRefused", "capacity_based", "0:0:taking host memory:refuse",
                     "the host does not give the memory that is planned: .* computed again from "
                     "step 1 on"},
         LeftParking{"LinkToALenderSlow", "d2d_swap", "0:3:worker 3:slow",
                     "the link to worker 3 is [0-9.]+x slower than planned: .* from step "},
-        LeftParking{"LinkToTheHostSlow", "host_swap", "0:3:the host:slow",
+        LeftParking{"LinkToTheHostSlow", "capacity_based", "0:3:the host:slow",
                     "the link to the host is [0-9.]+x slower than planned: .* computed again from "
                     "step "}),
     [](const auto& info) { return info.param.name; });
