@@ -128,21 +128,41 @@ std::vector<std::pair<ParkingPlace, Bytes>> SharesOf(const PlannedGroup& planned
   return shares;
 }
 
+const PlannedGroup& PlannedAt(const MemoryPlan& plan, const GroupPlace& place) {
+  return plan.stages[place.first.value].groups[place.second.value];
+}
+
+void AddSlots(const GroupPlace& place, size_t count, const PlannedGroup& planned,
+              WorkerParking& parking) {
+  std::vector<ParkingSlot>& slots = parking.slots[place];
+  slots.resize(count);
+  for (ParkingSlot& slot : slots) {
+    for (const auto& [where, bytes] : SharesOf(planned)) {
+      Bytes& used = parking.bytes[where];
+      slot.pieces.push_back({where, used, bytes});
+      used += RoundUp(bytes, where.tier);
+    }
+  }
+}
+
 WorkerParking LayOut(const MemoryPlan& plan, const std::map<GroupPlace, int>& most_away) {
   WorkerParking parking;
   for (const auto& [place, count] : most_away) {
-    const PlannedGroup& planned = plan.stages[place.first.value].groups[place.second.value];
-    std::vector<ParkingSlot>& slots = parking.slots[place];
-    slots.resize(count);
-    for (ParkingSlot& slot : slots) {
-      for (const auto& [where, bytes] : SharesOf(planned)) {
-        Bytes& used = parking.bytes[where];
-        slot.pieces.push_back({where, used, bytes});
-        used += RoundUp(bytes, where.tier);
-      }
-    }
+    AddSlots(place, static_cast<size_t>(count), PlannedAt(plan, place), parking);
   }
   return parking;
+}
+
+// Whether slots of the group are where the plan has it.
+bool IsPlannedThere(const std::vector<ParkingSlot>& slots, const PlannedGroup& planned) {
+  const auto shares = SharesOf(planned);
+  const auto is_share = [](const ParkingPiece& piece, const auto& share) {
+    return piece.place == share.first && piece.bytes == share.second;
+  };
+  return std::all_of(slots.begin(), slots.end(), [&](const ParkingSlot& slot) {
+    return std::equal(slot.pieces.begin(), slot.pieces.end(), shares.begin(), shares.end(),
+                      is_share);
+  });
 }
 
 Bytes SumAt(const std::vector<WorkerParking>& parking, const ParkingPlace& place) {
@@ -165,6 +185,27 @@ absl::StatusOr<std::vector<WorkerParking>> LayOutParking(const MemoryPlan& plan,
     parking.push_back(LayOut(plan, most_away));
   }
   return parking;
+}
+
+WorkerParking MoveParking(const WorkerParking& parking, const MemoryPlan& plan) {
+  WorkerParking moved;
+  for (const auto& [place, slots] : parking.slots) {
+    const PlannedGroup& planned = PlannedAt(plan, place);
+    if (!IsSwap(planned.choice.placement) || !IsPlannedThere(slots, planned)) continue;
+    moved.slots[place] = slots;
+    for (const ParkingSlot& slot : slots) {
+      for (const ParkingPiece& piece : slot.pieces) {
+        moved.bytes[piece.place] = parking.bytes.at(piece.place);
+      }
+    }
+  }
+  for (const auto& [place, slots] : parking.slots) {
+    const PlannedGroup& planned = PlannedAt(plan, place);
+    if (!IsSwap(planned.choice.placement) || moved.slots.contains(place)) continue;
+    // Behind what is there, if anything is.
+    AddSlots(place, slots.size(), planned, moved);
+  }
+  return moved;
 }
 
 Bytes LentBytes(const std::vector<WorkerParking>& parking, DeviceId lender) {

@@ -55,6 +55,12 @@ struct WorkerParking {
 absl::StatusOr<std::vector<WorkerParking>> LayOutParking(const MemoryPlan& plan,
                                                          const Schedule& schedule);
 
+// The layout of a worker whose groups go elsewhere in the middle of a run: those that `plan` parks
+// where they were keep their slots, those that it parks elsewhere get as many slots there, behind
+// what is there already; the others lose theirs. A place that nobody uses any more is left out.
+// Pure. Requires: `plan` has the stages and groups of the one that `parking` was laid out for.
+WorkerParking MoveParking(const WorkerParking& parking, const MemoryPlan& plan);
+
 // Bytes that the workers park on this device together.
 Bytes LentBytes(const std::vector<WorkerParking>& parking, DeviceId lender);
 // Bytes that they park on the host together.

@@ -38,6 +38,33 @@ std::string ToString(const ParkingPiece& piece) {
                       (piece.offset + piece.bytes).value, ")");
 }
 
+// The copy of the first `bytes` of one slot into another one, whose memory is elsewhere; over the
+// link to the drive where one of them is there, else that of the new place.
+std::vector<CopyPart> CutCarry(const std::vector<SlotMemory>& from,
+                               const std::vector<SlotMemory>& to, size_t bytes) {
+  std::vector<CopyPart> parts;
+  size_t piece = 0;
+  size_t in_piece = 0;  // bytes of it that are filled
+  for (const SlotMemory& source : from) {
+    for (size_t done = 0; done < source.bytes.size() && bytes > 0;) {
+      const SlotMemory& target = to[piece];
+      if (in_piece == target.bytes.size()) {
+        ++piece;
+        in_piece = 0;
+        continue;
+      }
+      const size_t next =
+          std::min({bytes, source.bytes.size() - done, target.bytes.size() - in_piece});
+      parts.push_back({source.bytes.subspan(done, next), target.bytes.subspan(in_piece, next),
+                       source.bytes.on_drive() ? source.link : target.link});
+      done += next;
+      in_piece += next;
+      bytes -= next;
+    }
+  }
+  return parts;
+}
+
 absl::Status OutOfOrder(const ParkedGroup& group, absl::string_view cannot,
                         absl::string_view where) {
   return absl::FailedPreconditionError(
@@ -77,17 +104,73 @@ absl::string_view SwapEngine::TextOf(Where where) {
 SwapEngine::SwapEngine(DeviceBackend* backend, WorkerParking parking,
                        std::map<ParkingPlace, ParkingMemory> memory, SwapCheck check)
     : backend_(backend), parking_(std::move(parking)), memory_(std::move(memory)), check_(check) {
+  CheckMemory();
+  for (const auto& [group, slots] : parking_.slots) {
+    // The first slot is taken first.
+    std::vector<const ParkingSlot*>& free = free_slots_[group];
+    for (size_t slot = slots.size(); slot > 0; --slot) free.push_back(&slots[slot - 1]);
+  }
+}
+
+void SwapEngine::CheckMemory() const {
   for (const auto& [place, bytes] : parking_.bytes) {
     const auto it = memory_.find(place);
     SIPHON_CHECK(it != memory_.end(), "every place of the layout has memory");
     SIPHON_CHECK(static_cast<int64_t>(it->second.bytes.size()) >= bytes.value,
                  "a place has as much memory as the layout says");
   }
-  for (const auto& [group, slots] : parking_.slots) {
-    // The first slot is taken first.
-    std::vector<const ParkingSlot*>& free = free_slots_[group];
-    for (size_t slot = slots.size(); slot > 0; --slot) free.push_back(&slots[slot - 1]);
+}
+
+absl::Status SwapEngine::CheckRehousing(const WorkerParking& parking) const {
+  for (const auto& [group, residence] : residences_) {
+    if (residence.slot == nullptr) continue;
+    if (residence.where != Where::kAway && residence.where != Where::kBack) {
+      return OutOfOrder(group, "go to another place", TextOf(residence.where));
+    }
+    const auto found = parking.slots.find({group.stage, group.group});
+    const size_t slots = found == parking.slots.end() ? 0 : found->second.size();
+    if (slots == parking_.slots.at({group.stage, group.group}).size()) continue;
+    return OutOfOrder(group, "lose its place", TextOf(residence.where));
   }
+  return absl::OkStatus();
+}
+
+// A slot keeps its number in its group, so that what is away (or kept there, for Drop) is found
+// again, and what is free stays free.
+absl::Status SwapEngine::Rehouse(WorkerParking parking,
+                                 std::map<ParkingPlace, ParkingMemory> memory) {
+  SIPHON_RETURN_IF_ERROR(CheckRehousing(parking));
+  const WorkerParking before = std::exchange(parking_, std::move(parking));
+  // Of places that are left, the memory as it was until now.
+  const std::map<ParkingPlace, ParkingMemory> left = memory_;
+  memory_ = std::move(memory);
+  CheckMemory();
+  const std::map<ParkingPlace, ParkingMemory> stays = memory_;
+  memory_.insert(left.begin(), left.end());
+  const auto moved = [&](const WorkerParking::GroupPlace& group, const ParkingSlot* slot) {
+    return &parking_.slots.at(group)[static_cast<size_t>(slot - before.slots.at(group).data())];
+  };
+  for (auto& [group, residence] : residences_) {
+    if (residence.slot == nullptr) continue;
+    const ParkingSlot* const to = moved({group.stage, group.group}, residence.slot);
+    if (to->pieces != residence.slot->pieces) {
+      const std::vector<SlotMemory> from = MemoryOf(*residence.slot);
+      const bool from_drive = from.front().bytes.on_drive();
+      const CopyEvent carried =
+          backend_->StartCopy(from_drive ? CopyLane::kIn : CopyLane::kOut,
+                              CutCarry(from, MemoryOf(*to), Sum(residence.sizes)));
+      SIPHON_RETURN_IF_ERROR(Annotate(backend_->Wait(carried), ToString(group)));
+    }
+    residence.slot = to;
+  }
+  memory_ = stays;
+  std::map<WorkerParking::GroupPlace, std::vector<const ParkingSlot*>> free_before =
+      std::exchange(free_slots_, {});
+  for (const auto& [group, slots] : parking_.slots) {
+    std::vector<const ParkingSlot*>& free = free_slots_[group];
+    for (const ParkingSlot* const slot : free_before[group]) free.push_back(moved(group, slot));
+  }
+  return absl::OkStatus();
 }
 
 void SwapEngine::Abort() {

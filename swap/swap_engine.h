@@ -83,6 +83,13 @@ class SwapEngine {
   // copy, for the slot still has what left. Its memory may be freed.
   absl::Status Drop(const ParkedGroup& group);
 
+  // From now on groups go to the places of `parking` (MoveParking of the one before); what is away
+  // and has another place there is carried over. Between steps: nothing is on its way. `memory` as
+  // for the constructor, at each place that stays with the bytes that are there; memory of places
+  // that `parking` leaves may go when this returns. Errors: FailedPrecondition for what is on its
+  // way, or away and has no slot any more; those of the backend, and then the engine is of no use.
+  absl::Status Rehouse(WorkerParking parking, std::map<ParkingPlace, ParkingMemory> memory);
+
   // Whether anything of the group is out or on its way.
   bool IsAway(const ParkedGroup& group) const;
 
@@ -121,10 +128,12 @@ class SwapEngine {
   void CountOut(const ParkingSlot& slot, size_t bytes);
   absl::Status CheckBack(const ParkedGroup& group, const Residence& residence) const;
   absl::Status FinishIn(const ParkedGroup& group, Residence& residence);
+  void CheckMemory() const;
+  absl::Status CheckRehousing(const WorkerParking& parking) const;
 
   DeviceBackend* const backend_;
-  const WorkerParking parking_;
-  const std::map<ParkingPlace, ParkingMemory> memory_;
+  WorkerParking parking_;
+  std::map<ParkingPlace, ParkingMemory> memory_;
   const SwapCheck check_;
   // Those that are back stay, with their vectors' memory, for the next step.
   std::map<ParkedGroup, Residence> residences_;

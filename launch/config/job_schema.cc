@@ -223,7 +223,7 @@ std::vector<JobKey> MachineKeys() {
       KEY(topology, name, AnyValue(),
           "a preset (siphon topology lists them), or the path of a file like them"),
       KEY(topology, throttle, NoneOrScale(),
-          "hold the links that tensors are moved over to the topology's rates times this scale"),
+          "hold messages and moved tensors to the rates of the topology's links times this scale"),
       KEY(topology, map_score, (OneOf{{"step_time", "swap_time"}}),
           "what maps of workers to devices are scored by: the simulated step, or the longest swap "
           "to another device"),

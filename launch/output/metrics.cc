@@ -83,6 +83,8 @@ std::string MetricsLine(const StepMetrics& step) {
       PerWorker(step, [](const auto& worker) { return Seconds(worker.wait); });
   line["swap_wait_seconds"] =
       PerWorker(step, [](const auto& worker) { return Seconds(worker.swap_wait); });
+  line["second_choice_groups"] =
+      PerWorker(step, [](const auto& worker) { return worker.second_choices; });
   if (step.validation_loss.has_value()) line["validation_loss"] = *step.validation_loss;
   return line.dump() + "\n";
 }

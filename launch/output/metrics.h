@@ -23,6 +23,7 @@ struct WorkerMetrics {
   Bytes swapped_d2d;  // out, to each place
   Bytes swapped_host;
   Bytes swapped_nvme;
+  int64_t second_choices = 0;  // tensor groups at their second choice
 };
 
 // One training step of the whole job.

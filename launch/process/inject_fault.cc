@@ -14,10 +14,13 @@ namespace siphon {
 namespace {
 
 constexpr char kVariable[] = "SIPHON_INJECT_FAULT";
+constexpr char kSlow[] = "slow";
+constexpr double kSlowness = 100;
 
 const std::map<std::string, int>& SignalOfKind() {
   static const std::map<std::string, int> signals = {
-      {"kill", SIGKILL}, {"stop", SIGSTOP}, {"stop_request", SIGUSR1}, {"fail", 0}};
+      {"kill", SIGKILL}, {"stop", SIGSTOP}, {"stop_request", SIGUSR1},
+      {"fail", 0},       {"refuse", 0},     {kSlow, 0}};
   return signals;
 }
 
@@ -42,14 +45,24 @@ FaultInjector::FaultInjector(int rank) {
 }
 
 absl::Status FaultInjector::At(absl::string_view place) {
-  if (!fault_.has_value() || fault_->step != step_ || fault_->place != place) {
+  if (!fault_.has_value() || fault_->step != step_ || fault_->place != place ||
+      fault_->kind == kSlow) {
     return absl::OkStatus();
   }
   const std::string kind = fault_->kind;
   fault_.reset();  // once
   if (kind == "fail") return absl::InternalError(absl::StrCat("injected fault at ", place));
+  if (kind == "refuse") {
+    return absl::ResourceExhaustedError(absl::StrCat("injected refusal at ", place));
+  }
   std::raise(SignalOfKind().at(kind));
   return absl::OkStatus();
+}
+
+double FaultInjector::SlownessOf(absl::string_view link) const {
+  const bool slow =
+      fault_.has_value() && fault_->kind == kSlow && fault_->place == link && step_ >= fault_->step;
+  return slow ? kSlowness : 1;
 }
 
 }  // namespace siphon

@@ -13,8 +13,9 @@ namespace siphon {
 // For tests: one fault of one rank, at a place that is otherwise hard to hit. Read from the
 // environment variable SIPHON_INJECT_FAULT, "RANK:STEP:PLACE:KIND": STEP counts the steps done
 // before, PLACE is an action ("2F5") or a phase
-// ("writing a checkpoint"), KIND is kill (SIGKILL), stop (SIGSTOP), fail (an error), or
-// stop_request (SIGUSR1 to itself).
+// ("writing a checkpoint"), KIND is kill (SIGKILL), stop (SIGSTOP), fail (an error), refuse (memory
+// that is not given: ResourceExhausted), or stop_request (SIGUSR1 to itself). With slow, PLACE is a
+// link of the rank ("worker 3", "the host"), a hundred times slower from STEP on.
 //
 // Thread-safety: one thread.
 class FaultInjector {
@@ -26,6 +27,8 @@ class FaultInjector {
   void set_step(int64_t step) { step_ = step; }
   // Strikes if this is the place; returns the injected error or OK.
   absl::Status At(absl::string_view place);
+  // How many times slower than planned the link is to be.
+  double SlownessOf(absl::string_view link) const;
 
  private:
   struct Fault {

@@ -16,8 +16,9 @@ namespace {
 // Each makes room for what the layout of the one before took beyond the planner's figures: copies
 // of a group that are away at once by the program's order and not by its clock, slots that begin at
 // cache lines, gradients of other stages. A plan may not be at its fullest where that is, so that
-// little more room changes nothing: twice as much of it each round.
+// little more room changes nothing: twice as much of it each round, and a part of the capacity.
 constexpr int kMostRounds = 8;
+constexpr int64_t kLeastPart = 512;
 
 // As far as workers go: no step on the host, and promises that hold at any speed.
 PlanningProblem AsWorkersMove(PlanningProblem problem) {
@@ -122,7 +123,8 @@ absl::Status CheckRoom(const LiveStep& live, const std::vector<Bytes>& own, int6
     const Bytes capacity = live.problem.capacity[worker];
     const Bytes missing = own[worker] + lent[worker] - capacity;
     if (capacity == Bytes(0) || missing <= Bytes(0)) continue;
-    planned.held[worker][MemoryKind::kActivations] += missing * times;
+    planned.held[worker][MemoryKind::kActivations] +=
+        missing * times + Bytes(capacity.value / kLeastPart * (times - 1));
     if (status.ok()) status = NoRoomToLend(worker, own[worker], lent[worker], capacity);
   }
   status.Update(CheckRoomOnDrive(live, planned));

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "launch/plan_job/job_memory.h"
 #include "launch/plan_job/plan_rings.h"
+#include "launch/profile/budget_second_choices.h"
 #include "launch/profile/job_problem.h"
 #include "launch/profile/moving_state.h"
 #include "launch/profile/plan_costs.h"
@@ -144,6 +145,9 @@ absl::StatusOr<FittingStep> PlanFittingStep(const PlannedJob& planned,
                           PlanLiveStep(std::move(made.problem), found,
                                        SharedGradientBytes(planned.model, planned.plan.partition,
                                                            planned.plan.training)));
+  JobProblem recomputing{live.problem, made.plan};
+  HoldForSingleLayers(planned.model, recomputing);
+  SIPHON_ASSIGN_OR_RETURN(live.step.memory, BudgetSecondChoices(live, recomputing.problem.held));
   return FittingStep{std::move(live), std::move(made.plan)};
 }
 
@@ -170,6 +174,18 @@ absl::Status TakePlan(FittingStep found, const std::string& strategy, PreparedJo
   return absl::OkStatus();
 }
 
+// Where nothing has to move, messages do all the same.
+void ExpectThrottledMessages(PreparedJob& prepared) {
+  PlanText& plan = prepared.plan_text;
+  if (!prepared.throttled.has_value() || plan.workers.size() > prepared.throttled->devices.size()) {
+    return;
+  }
+  plan.topology = *prepared.throttled;
+  plan.topology.name = NameForPlan(plan.topology.name);
+  plan.topology.device_kind = NameForPlan(plan.topology.device_kind);
+  plan.mapping = IdentityMapping(static_cast<int>(plan.workers.size()));
+}
+
 // What is said beside the changes of the job that fit, where one of the strategies does.
 std::string StrategyThatFits(const PlannedJob& planned) {
   for (const std::string strategy : {kRecompute, "auto"}) {
@@ -187,6 +203,7 @@ std::string StrategyThatFits(const PlannedJob& planned) {
 absl::Status FitMemory(const std::string& schedule_csv, PreparedJob& prepared) {
   const PlannedJob planned{prepared.job, prepared.model.spec, prepared.plan, schedule_csv};
   const absl::Status kept = CheckFits(planned);
+  if (kept.ok()) ExpectThrottledMessages(prepared);
   if (!absl::IsResourceExhausted(kept)) return kept;
   const std::string& strategy = prepared.job.memory.strategy;
   if (strategy == "keep") {

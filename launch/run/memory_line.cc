@@ -1,38 +1,29 @@
 #include "launch/run/memory_line.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "launch/run/name_of_place.h"
 #include "launch/run/parking_room.h"
 
 namespace siphon {
 namespace {
 
-std::string NameOfDevice(const PreparedJob& prepared, DeviceId device) {
-  const std::vector<DeviceId>& devices = prepared.plan_text.mapping.device_of_worker;
-  const auto worker = std::find(devices.begin(), devices.end(), device);
-  if (worker == devices.end()) return absl::StrCat("device ", device.value);
-  return absl::StrCat("worker ", worker - devices.begin());
-}
-
 // " with worker 2", " on the drive of /scratch"
-std::string NameOfPlace(const PreparedJob& prepared, const ParkingPlace& place) {
+std::string AtPlace(const PreparedJob& prepared, const ParkingPlace& place) {
   if (place.tier == Placement::kNvmeSwap) {
     return absl::StrCat(" on the drive of ", DriveDirectory(prepared.job));
   }
-  return absl::StrCat(" with ", place.tier == Placement::kPeerSwap
-                                    ? NameOfDevice(prepared, place.lender)
-                                    : "the host");
+  return absl::StrCat(" with ", NameOfPlace(prepared.plan_text.mapping, place));
 }
 
 // "worker 0 parks up to 1.50 MiB with worker 2 and 20.0 KiB with the host"
 std::string Parked(const PreparedJob& prepared, size_t worker) {
   std::vector<std::string> places;
   for (const auto& [place, bytes] : prepared.parking[worker].bytes) {
-    places.push_back(absl::StrCat(FormatBytes(bytes), NameOfPlace(prepared, place)));
+    places.push_back(absl::StrCat(FormatBytes(bytes), AtPlace(prepared, place)));
   }
   return absl::StrCat("worker ", worker, " parks up to ", absl::StrJoin(places, " and "));
 }

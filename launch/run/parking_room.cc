@@ -11,16 +11,20 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "launch/output/start_log.h"
 #include "launch/plan_job/parking_region.h"
+#include "launch/run/topology_ways.h"
+#include "pipeline/transport/paced_transport.h"
 #include "planner/status.h"
-#include "planner/topology.h"
 
 namespace siphon {
 namespace {
 
 constexpr ParkingPlace kHost{Placement::kHostSwap, DeviceId(0)};
+constexpr int64_t kCacheLine = 64;
+constexpr char kDriveRefuses[] = "siphon/drive_refuses";
 constexpr ParkingPlace kDrive{Placement::kNvmeSwap, DeviceId(0)};
 
 DeviceId DeviceOf(const PreparedJob& prepared, WorkerId worker) {
@@ -28,31 +32,32 @@ DeviceId DeviceOf(const PreparedJob& prepared, WorkerId worker) {
   return devices.empty() ? DeviceId(worker.value) : devices[worker.value];
 }
 
-// The slower direction where one is: a link has one rate here. 0 is no limit.
-BytesPerSecond Slower(BytesPerSecond a, BytesPerSecond b) {
+// 0 is no limit.
+BytesPerSecond SlowerRate(BytesPerSecond a, BytesPerSecond b) {
   if (a == BytesPerSecond(0) || b == BytesPerSecond(0)) return std::max(a, b);
   return std::min(a, b);
 }
 
-CopyLinkRate HostLink(const Topology& topology, DeviceId device) {
-  const std::optional<int> uplink = SwitchOf(topology, device);
-  if (!uplink.has_value()) return {};
-  const PcieSwitch& pcie = topology.switches[*uplink];
-  return {Slower(pcie.to_host, pcie.from_host), pcie.latency};
-}
+// A link in both directions.
+struct TwoRoutes {
+  LinkRoute out, in;
+};
 
-CopyLinkRate PeerLink(const Topology& topology, DeviceId owner, DeviceId lender) {
-  const std::optional<TopologyLink> out = FindLink(topology, owner, lender);
-  const std::optional<TopologyLink> back = FindLink(topology, lender, owner);
-  if (!out.has_value() || !back.has_value()) return {};
-  return {Slower(out->rate, back->rate), std::max(out->latency, back->latency)};
-}
-
-// All workers share the drive, each is held to its whole rate: links know nothing of each other.
-CopyLinkRate LinkToDrive(const Topology& topology) {
-  if (topology.drives.empty()) return {};
-  const NvmeDrive& drive = topology.drives[0];
-  return {Slower(drive.write, drive.read), drive.latency};
+std::optional<TwoRoutes> RoutesTo(const TopologyWays& ways, DeviceId owner,
+                                  const ParkingPlace& place) {
+  std::optional<LinkRoute> out, in;
+  if (place.tier == Placement::kPeerSwap) {
+    out = ways.ToLender(owner, place.lender);
+    in = ways.FromLender(owner, place.lender);
+  } else if (place == kDrive) {
+    out = ways.ToDrive(owner);
+    in = ways.FromDrive(owner);
+  } else {
+    out = ways.ToHost(owner);
+    in = ways.FromHost(owner);
+  }
+  if (!out.has_value() || !in.has_value()) return std::nullopt;
+  return TwoRoutes{*std::move(out), *std::move(in)};
 }
 
 // The places of a worker, the host first, which has a link even where nothing goes there.
@@ -64,23 +69,67 @@ std::vector<ParkingPlace> PlacesOf(const WorkerParking& parking) {
   return places;
 }
 
-// The plan's topology has the rates that links are held to.
-std::vector<CopyLinkRate> LinksOf(const PreparedJob& prepared, DeviceId owner,
-                                  const std::vector<ParkingPlace>& places) {
-  std::vector<CopyLinkRate> links(places.size());
-  if (prepared.job.topology.throttle == "none") return links;
-  const Topology& topology = prepared.plan_text.topology;
-  links[0] = HostLink(topology, owner);
-  for (size_t link = 1; link < places.size(); ++link) {
-    links[link] = places[link] == kDrive ? LinkToDrive(topology)
-                                         : PeerLink(topology, owner, places[link].lender);
-  }
-  return links;
+// What the worker can count on: the slower direction, and of what others use at the same time (an
+// uplink, a copy engine for all of `lenders`) its part.
+CopyLinkRate PlannedRate(const TopologyWays& ways, DeviceId owner, const ParkingPlace& place,
+                         const TwoRoutes& routes, int lenders) {
+  const int users = place.tier == Placement::kPeerSwap ? ways.PeersAtEngine(lenders)
+                                                       : ways.DevicesAtUplink(owner);
+  const BytesPerSecond rate = SlowerRate(routes.out.speed.rate, routes.in.speed.rate);
+  return {BytesPerSecond(rate.value / std::max(users, 1)),
+          std::max(routes.out.speed.latency, routes.in.speed.latency)};
 }
 
-CopyLinkId LinkOf(const std::vector<ParkingPlace>& places, const ParkingPlace& place) {
-  const auto found = std::find(places.begin(), places.end(), place);
-  return CopyLinkId(static_cast<int>(found - places.begin()));
+// The links of a worker, with what they share where `shared` has memory for that.
+struct OwnLinks {
+  std::vector<LinkState> links;
+  CpuBackendOptions options;
+};
+
+OwnLinks LinksOf(const PreparedJob& prepared, DeviceId owner, const WorkerParking& parking,
+                 absl::Span<std::byte> shared) {
+  OwnLinks own;
+  for (const ParkingPlace& place : PlacesOf(parking)) own.links.push_back({.place = place});
+  own.options.links.resize(own.links.size());
+  if (!prepared.throttled.has_value()) return own;
+  const TopologyWays ways(*prepared.throttled);
+  std::vector<TwoRoutes> routes(own.links.size());
+  for (size_t link = 0; link < own.links.size(); ++link) {
+    const std::optional<TwoRoutes> found = RoutesTo(ways, owner, own.links[link].place);
+    if (!found.has_value()) continue;
+    routes[link] = *found;
+    own.links[link].planned = PlannedRate(ways, owner, own.links[link].place, *found,
+                                          static_cast<int>(own.links.size()) - 1);
+    // Without the ways, one rate for both directions.
+    const BytesPerSecond rate = shared.empty()
+                                    ? SlowerRate(found->out.speed.rate, found->in.speed.rate)
+                                    : std::max(found->out.speed.rate, found->in.speed.rate);
+    own.options.links[link] = {rate, own.links[link].planned.latency};
+  }
+  if (shared.empty()) return own;
+  own.options.book = [routes, taken = SharedWays(ways.ways(), shared)](
+                         CopyLane lane, CopyLinkId link, Bytes bytes, Nanos begin) {
+    const TwoRoutes& both = routes[static_cast<size_t>(link.value)];
+    return taken.Book(lane == CopyLane::kOut ? both.out.over : both.in.over, bytes, begin);
+  };
+  return own;
+}
+
+absl::Status NotToBeHad(Bytes bytes) {
+  return absl::ResourceExhaustedError(absl::StrCat("host memory for swapping: ", FormatBytes(bytes),
+                                                   " are not to be had: ", std::strerror(errno)));
+}
+
+std::map<ParkingPlace, ParkingMemory> WithHostMemory(std::map<ParkingPlace, ParkingMemory> memory,
+                                                     const HostMapping& host) {
+  if (!host.bytes().empty()) memory[kHost] = {host.bytes(), CopyLinkId(0)};
+  return memory;
+}
+
+CopyLinkId LinkOf(const std::vector<LinkState>& links, const ParkingPlace& place) {
+  const auto found = std::find_if(links.begin(), links.end(),
+                                  [&](const LinkState& link) { return link.place == place; });
+  return CopyLinkId(static_cast<int>(found - links.begin()));
 }
 
 bool IsFirstOnDrive(const PreparedJob& prepared, WorkerId me) {
@@ -121,12 +170,24 @@ absl::StatusOr<HostMapping> HostMapping::Make(Bytes bytes) {
   const auto size = static_cast<size_t>(bytes.value);
   void* const begin = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-  if (begin == MAP_FAILED) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("host memory for swapping: ", FormatBytes(bytes),
-                     " are not to be had: ", std::strerror(errno)));
-  }
+  if (begin == MAP_FAILED) return NotToBeHad(bytes);
   return HostMapping(absl::Span<std::byte>(static_cast<std::byte*>(begin), size));
+}
+
+absl::Status HostMapping::Grow(Bytes bytes) {
+  const auto size = static_cast<size_t>(bytes.value);
+  if (size <= bytes_.size()) return absl::OkStatus();
+  if (bytes_.empty()) {
+    SIPHON_ASSIGN_OR_RETURN(*this, Make(bytes));
+    return absl::OkStatus();
+  }
+  void* const begin = mremap(bytes_.data(), bytes_.size(), size, MREMAP_MAYMOVE);
+  if (begin == MAP_FAILED) return NotToBeHad(bytes);
+  const size_t before = bytes_.size();
+  bytes_ = absl::Span<std::byte>(static_cast<std::byte*>(begin), size);
+  // There from now on, and not only when it is first used.
+  std::memset(bytes_.data() + before, 0, size - before);
+  return absl::OkStatus();
 }
 
 HostMapping::HostMapping(HostMapping&& other) noexcept
@@ -141,9 +202,18 @@ HostMapping::~HostMapping() {
   if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
 }
 
-Bytes ParkingRegionBytes(const PreparedJob& prepared) {
-  return LayOutRegion(prepared.parking).bytes;
+SharedRegion LayOutShared(const PreparedJob& prepared) {
+  const Bytes lent = LayOutRegion(prepared.parking).bytes;
+  SharedRegion region{.lent = lent, .bytes = lent};
+  if (!prepared.throttled.has_value()) return region;
+  region.ways = Bytes((lent.value + kCacheLine - 1) / kCacheLine * kCacheLine);
+  region.ways_bytes = SharedWays::BytesFor(TopologyWays(*prepared.throttled).ways().size());
+  region.posts = region.ways + region.ways_bytes;
+  region.bytes = region.posts + MessagePosts::BytesFor(WorkerCount(prepared.plan.training));
+  return region;
 }
+
+Bytes ParkingRegionBytes(const PreparedJob& prepared) { return LayOutShared(prepared).bytes; }
 
 Bytes LentByWorker(const PreparedJob& prepared, WorkerId worker) {
   return LentBytes(prepared.parking, DeviceOf(prepared, worker));
@@ -163,42 +233,78 @@ absl::Status CheckDriveRoom(const PreparedJob& prepared) {
                    "; free some, or name another drive in memory.nvme_directory"));
 }
 
+Placement RefusingTier(const absl::Status& status) {
+  return status.GetPayload(kDriveRefuses).has_value() ? Placement::kNvmeSwap : Placement::kHostSwap;
+}
+
 absl::StatusOr<std::unique_ptr<ParkingRoom>> ParkingRoom::Make(const PreparedJob& prepared,
                                                                WorkerId me,
+                                                               const WorkerParking& parking,
                                                                absl::Span<std::byte> lent) {
-  const WorkerParking& parking = prepared.parking[me.value];
-  const std::vector<ParkingPlace> places = PlacesOf(parking);
+  // Of the plan, so that there is a link to each place that any second choice may be at.
+  const WorkerParking& planned = prepared.parking[me.value];
+  const SharedRegion region = LayOutShared(prepared);
+  const absl::Span<std::byte> ways =
+      lent.empty() ? lent : lent.subspan(region.ways.value, region.ways_bytes.value);
+  OwnLinks own = LinksOf(prepared, DeviceOf(prepared, me), planned, ways);
   std::map<ParkingPlace, ParkingMemory> memory;
   HostMapping host;
   if (const auto on_host = parking.bytes.find(kHost); on_host != parking.bytes.end()) {
     SIPHON_ASSIGN_OR_RETURN(host, HostMapping::Make(on_host->second));
-    memory[kHost] = {host.bytes(), CopyLinkId(0)};
   }
   for (const ParkingRegion::Part& part : LayOutRegion(prepared.parking).parts) {
     if (part.owner != me) continue;
     const ParkingPlace place{Placement::kPeerSwap, part.lender};
-    memory[place] = {lent.subspan(part.offset.value, part.bytes.value), LinkOf(places, place)};
+    memory[place] = {lent.subspan(part.offset.value, part.bytes.value), LinkOf(own.links, place)};
   }
-  CpuBackendOptions options{.links = LinksOf(prepared, DeviceOf(prepared, me), places)};
-  SIPHON_ASSIGN_OR_RETURN(std::unique_ptr<NvmeParking> drive, MakeDrive(prepared, me));
+  absl::StatusOr<std::unique_ptr<NvmeParking>> made = MakeDrive(prepared, me);
+  if (!made.ok()) {
+    absl::Status status = made.status();
+    status.SetPayload(kDriveRefuses, absl::Cord());
+    return status;
+  }
+  std::unique_ptr<NvmeParking> drive = *std::move(made);
   if (drive != nullptr) {
-    memory[kDrive] = {drive->bytes(), LinkOf(places, kDrive)};
+    memory[kDrive] = {drive->bytes(), LinkOf(own.links, kDrive)};
     const auto move = [to = drive.get()](CopyLane lane, absl::Span<const CopyPart> parts) {
       return to->Move(lane, parts);
     };
-    options.drive = DriveLink{memory[kDrive].link, move};
+    own.options.drive = DriveLink{memory[kDrive].link, move};
   }
-  return std::unique_ptr<ParkingRoom>(new ParkingRoom(std::move(host), std::move(drive),
-                                                      std::move(options), parking,
-                                                      std::move(memory), CheckOf(prepared.job)));
+  return std::unique_ptr<ParkingRoom>(
+      new ParkingRoom(std::move(host), std::move(drive), std::move(own.links),
+                      std::move(own.options), parking, std::move(memory), CheckOf(prepared.job)));
 }
 
 ParkingRoom::ParkingRoom(HostMapping host, std::unique_ptr<NvmeParking> drive,
-                         CpuBackendOptions links, WorkerParking parking,
-                         std::map<ParkingPlace, ParkingMemory> memory, SwapCheck check)
+                         std::vector<LinkState> links, CpuBackendOptions options,
+                         const WorkerParking& parking, std::map<ParkingPlace, ParkingMemory> memory,
+                         SwapCheck check)
     : host_(std::move(host)),
       drive_(std::move(drive)),
-      backend_(std::move(links)),
-      engine_(&backend_, std::move(parking), std::move(memory), check) {}
+      links_(std::move(links)),
+      memory_(std::move(memory)),
+      backend_(std::move(options)),
+      engine_(&backend_, parking, WithHostMemory(memory_, host_), check) {}
+
+absl::Status ParkingRoom::Rehouse(const WorkerParking& parking) {
+  const auto on_host = parking.bytes.find(kHost);
+  if (on_host != parking.bytes.end()) SIPHON_RETURN_IF_ERROR(host_.Grow(on_host->second));
+  return engine_.Rehouse(parking, WithHostMemory(memory_, host_));
+}
+
+std::vector<LinkState> ParkingRoom::TakeLinkUse() {
+  std::vector<LinkState> links = links_;
+  const std::vector<CopyLinkUse> uses = backend_.TakeUse();
+  for (size_t link = 0; link < links.size(); ++link) links[link].use = uses[link];
+  return links;
+}
+
+void ParkingRoom::SlowDown(const ParkingPlace& place, double factor) {
+  for (size_t link = 0; link < links_.size(); ++link) {
+    if (links_[link].place != place) continue;
+    backend_.SlowDown(CopyLinkId(static_cast<int>(link)), factor);
+  }
+}
 
 }  // namespace siphon

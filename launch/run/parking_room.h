@@ -5,10 +5,12 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "launch/run/link_watch.h"
 #include "launch/run/prepare_job.h"
 #include "planner/ids.h"
 #include "planner/units.h"
@@ -28,13 +30,26 @@ class HostMapping {
   HostMapping& operator=(HostMapping&& other) noexcept;
   ~HostMapping();
   absl::Span<std::byte> bytes() const { return bytes_; }
+  // To so many bytes, what is there with them; it may be elsewhere then. Nothing to do where it has
+  // them already. Errors: as Make, and then it stays as it is.
+  absl::Status Grow(Bytes bytes);
 
  private:
   explicit HostMapping(absl::Span<std::byte> bytes) : bytes_(bytes) {}
   absl::Span<std::byte> bytes_;  // empty: nothing is mapped
 };
 
-// Bytes of all lenders' memory together (ParkingRegion); 0 where nobody lends.
+// The memory that all workers of a job share: all lenders' (ParkingRegion); behind it, with a
+// throttled topology, the times until which its ways are taken (SharedWays) and when messages were
+// started (MessagePosts), zero at the begin.
+struct SharedRegion {
+  Bytes lent;  // of lenders together, from the begin on
+  Bytes ways;  // where they begin
+  Bytes ways_bytes;
+  Bytes posts;  // where they begin
+  Bytes bytes;  // in all; 0: nothing is shared
+};
+SharedRegion LayOutShared(const PreparedJob& prepared);
 Bytes ParkingRegionBytes(const PreparedJob& prepared);
 // What others park on the worker's device, for the whole run.
 Bytes LentByWorker(const PreparedJob& prepared, WorkerId worker);
@@ -45,26 +60,44 @@ std::string DriveDirectory(const JobConfig& job);
 // swap/device/nvme_file.
 absl::Status CheckDriveRoom(const PreparedJob& prepared);
 
+// Which place has not given its room, of a ResourceExhausted of ParkingRoom::Make: kNvmeSwap or
+// kHostSwap.
+Placement RefusingTier(const absl::Status& status);
+
 // Where one worker parks its tensors, and what moves them there and back.
 //
 // Thread-safety: one thread, the worker's; the engine's copies run on others, which end with this.
 class ParkingRoom {
  public:
-  // `lent` is the ParkingRegion of the job, which outlives this. Requires: it is as large as
-  // ParkingRegionBytes says; the worker parks something. Errors: as HostMapping::Make and
-  // NvmeParking::Make.
+  // `lent` is the region of the job, which outlives this (where nobody lends it may be empty: then
+  // links share nothing); `parking` is the worker's in the
+  // prepared plan, or what is left of that. Requires: the region is as large as ParkingRegionBytes
+  // says. Errors: as HostMapping::Make and NvmeParking::Make.
   static absl::StatusOr<std::unique_ptr<ParkingRoom>> Make(const PreparedJob& prepared, WorkerId me,
+                                                           const WorkerParking& parking,
                                                            absl::Span<std::byte> lent);
   SwapEngine& engine() { return engine_; }
   // Where it parks on a drive; else null.
   const NvmeParking* drive() const { return drive_.get(); }
 
+  // Between steps: from now on the worker parks so (SwapEngine::Rehouse). Errors: as that, and as
+  // HostMapping::Grow.
+  absl::Status Rehouse(const WorkerParking& parking);
+
+  // [link]: since the last call.
+  std::vector<LinkState> TakeLinkUse();
+  // For tests: the link to that place, if there is one, is so many times slower from now on.
+  void SlowDown(const ParkingPlace& place, double factor);
+
  private:
-  ParkingRoom(HostMapping host, std::unique_ptr<NvmeParking> drive, CpuBackendOptions links,
-              WorkerParking parking, std::map<ParkingPlace, ParkingMemory> memory, SwapCheck check);
+  ParkingRoom(HostMapping host, std::unique_ptr<NvmeParking> drive, std::vector<LinkState> links,
+              CpuBackendOptions options, const WorkerParking& parking,
+              std::map<ParkingPlace, ParkingMemory> memory, SwapCheck check);
 
   HostMapping host_;
-  std::unique_ptr<NvmeParking> drive_;  // null: nothing goes there
+  std::unique_ptr<NvmeParking> drive_;                  // null: nothing goes there
+  const std::vector<LinkState> links_;                  // [link], not used yet
+  const std::map<ParkingPlace, ParkingMemory> memory_;  // of lenders and the drive
   CpuBackend backend_;
   SwapEngine engine_;
 };

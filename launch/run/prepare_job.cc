@@ -70,7 +70,7 @@ absl::StatusOr<PreparedJob> PrepareJob(const JobConfig& job, const ModelFactory&
   PreparedJob prepared;
   prepared.job = job;
   SIPHON_RETURN_IF_ERROR(LoadJobTopology(job).status());
-  SIPHON_RETURN_IF_ERROR(LoadThrottledTopology(job).status());
+  SIPHON_ASSIGN_OR_RETURN(prepared.throttled, LoadThrottledTopology(job));
   SIPHON_ASSIGN_OR_RETURN(const ModelOptions options, ResolveModelOptions(job));
   SIPHON_ASSIGN_OR_RETURN(prepared.model,
                           factory ? factory(options) : MakeConfiguredModel(job, options));
@@ -84,6 +84,9 @@ absl::StatusOr<PreparedJob> PrepareJob(const JobConfig& job, const ModelFactory&
   SIPHON_RETURN_IF_ERROR(CheckTrainable(job, prepared.plan));
   SIPHON_ASSIGN_OR_RETURN(prepared.plan_text, PlanTextOf(prepared));
   SIPHON_RETURN_IF_ERROR(FitMemory(csv, prepared));
+  if (prepared.throttled.has_value() && prepared.throttled->drives.empty()) {
+    prepared.throttled->drives = prepared.plan_text.topology.drives;
+  }
   return prepared;
 }
 

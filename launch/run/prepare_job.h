@@ -11,6 +11,7 @@
 #include "launch/plan_job/job_memory.h"
 #include "launch/run/model_factory.h"
 #include "pipeline/torch/layers.h"
+#include "planner/topology.h"
 #include "planner/training_plan.h"
 #include "swap/parking_layout.h"
 
@@ -23,6 +24,8 @@ struct PreparedJob {
   Dataset data;
   TrainingPlan plan;
   PlanText plan_text;  // the plan with what it costs, by pipeline.profile where there is one
+  std::optional<Topology>
+      throttled;  // whose rates links are held to, drives as planned; none: no rates
   std::vector<WorkerParking> parking;  // [worker]; empty where nobody parks anything
   // Where the plan does not keep everything: the worker that would exceed its capacity most.
   std::optional<Misfit> kept_whole;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -24,6 +25,7 @@
 #include "launch/run/outcome_json.h"
 #include "launch/run/parking_room.h"
 #include "launch/run/run_worker.h"
+#include "launch/run/throttle_messages.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -48,9 +50,10 @@ class Rank {
 
   absl::StatusOr<RunOutcome> Run(const LivenessCheck& check) {
     WorkerSeat seat{.me = WorkerId(world_.rank())};
-    SIPHON_ASSIGN_OR_RETURN(const std::unique_ptr<Transport> transport, MakeTransport(seat, check));
-    seat.transport = transport.get();
+    SIPHON_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, MakeTransport(seat, check));
     SIPHON_ASSIGN_OR_RETURN(seat.lent, LentMemory());
+    transport = ThrottleMessages(prepared_, std::move(transport), seat.lent);
+    seat.transport = transport.get();
     seat.stop_requested = [this] { return board_.stop_requested(); };
     seat.at_action = [this](const Action& action) { return Show(ToString(action)); };
     seat.at_phase = [this](const std::string& phase) { return Show(phase); };
@@ -60,6 +63,7 @@ class Rank {
       board_.SetNote(Board::Note::kSteps, absl::StrCat(step));
       if (!checkpoint.empty()) board_.SetNote(Board::Note::kCheckpoint, checkpoint);
     };
+    seat.slowness = [this](const std::string& link) { return faults_.SlownessOf(link); };
     return RunWorker(prepared_, seat);
   }
 
@@ -73,7 +77,13 @@ class Rank {
   absl::StatusOr<absl::Span<std::byte>> LentMemory() {
     const Bytes bytes = ParkingRegionBytes(prepared_);
     if (bytes == Bytes(0)) return absl::Span<std::byte>();
-    if (world_.one_host()) return world_.SharedWindow(bytes);
+    if (world_.one_host()) {
+      SIPHON_ASSIGN_OR_RETURN(const absl::Span<std::byte> window, world_.SharedWindow(bytes));
+      // Of several ranks it is a new file, of one any memory.
+      if (world_.size() == 1) std::memset(window.data(), 0, window.size());
+      return window;
+    }
+    if (LayOutShared(prepared_).lent == Bytes(0)) return absl::Span<std::byte>();
     return ConfigError(prepared_.job, "memory.strategy",
                        absl::StrCat(prepared_.job.memory.strategy,
                                     " parks tensors with other workers, which are on several "

@@ -93,9 +93,16 @@ struct RunRecorder::Impl {
                                  .recompute = Nanos(record.recompute_ns),
                                  .swapped_d2d = Bytes(record.out_to_peers_bytes),
                                  .swapped_host = Bytes(record.out_to_host_bytes),
-                                 .swapped_nvme = Bytes(record.out_to_nvme_bytes)});
+                                 .swapped_nvme = Bytes(record.out_to_nvme_bytes),
+                                 .second_choices = record.second_choices});
     }
     return metrics;
+  }
+
+  void Expect(const SimulatedStep& step) {
+    predicted = step;
+    deviation.emplace(step, PlanDeviation::Known{.times = !prepared.job.pipeline.profile.empty(),
+                                                 .memory = KnowsMemory(prepared.model.spec)});
   }
 
   // What goes wrong with a prediction is no reason not to train.
@@ -103,9 +110,7 @@ struct RunRecorder::Impl {
     const auto step = PredictStep(prepared.plan_text);
     absl::Status status = step.status();
     if (step.ok()) {
-      predicted = *step;
-      deviation.emplace(*step, PlanDeviation::Known{.times = !prepared.job.pipeline.profile.empty(),
-                                                    .memory = KnowsMemory(prepared.model.spec)});
+      Expect(*step);
       if (!prepared.job.output.trace) return;
       const bool unit = prepared.plan_text.costs == kUnitCosts;
       status = WriteTextFile(directory + "/predicted.trace.json",
@@ -206,6 +211,20 @@ void RunRecorder::RecordTrace(const std::vector<WorkerTimeline>& workers, int64_
 
 void RunRecorder::ShowWarning(const std::string& warning) {
   impl_->progress.Say(absl::StrCat("warning: ", warning));
+}
+
+void RunRecorder::RecordFallBack(const std::string& what, const FollowedPlan& plan) {
+  KeepWarning(what);
+  PlanText followed = impl_->prepared.plan_text;
+  followed.memory = plan.memory;
+  followed.training = plan.schedule;
+  const auto step = PredictStep(followed);
+  if (step.ok()) {
+    impl_->Expect(*step);
+  } else {
+    impl_->predicted.reset();
+    impl_->deviation.reset();
+  }
 }
 
 void RunRecorder::KeepWarning(const std::string& warning) {

@@ -10,6 +10,7 @@
 #include "launch/run/prepare_job.h"
 #include "launch/run/run_outcome.h"
 #include "launch/run/step_record.h"
+#include "planner/strategies/take_second_choices.h"
 #include "planner/timeline.h"
 #include "planner/units.h"
 
@@ -40,6 +41,9 @@ class RunRecorder {
   void Record(const StepSummary& summary, const std::vector<StepRecord>& workers);
   // One step's intervals as measured.trace.json, and beside the predicted ones in report.html.
   void RecordTrace(const std::vector<WorkerTimeline>& workers, int64_t step);
+  // From the next step on the run follows `plan`, for the reason that `what` says; steps are held
+  // against what that takes.
+  void RecordFallBack(const std::string& what, const FollowedPlan& plan);
   // Says it now, above the progress bar.
   void ShowWarning(const std::string& warning);
   // The closing summary, with all warnings of `outcome` and those of the files written here.

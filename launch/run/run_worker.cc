@@ -11,7 +11,7 @@
 #include "launch/plan_job/learning_rate.h"
 #include "launch/run/coordinate.h"
 #include "launch/run/optimizer_of.h"
-#include "launch/run/parking_room.h"
+#include "launch/run/plan_follower.h"
 #include "launch/run/run_recorder.h"
 #include "launch/run/step_record.h"
 #include "launch/run/training_state.h"
@@ -44,19 +44,20 @@ class WorkerRun {
       : prepared_(prepared),
         seat_(seat),
         ledger_(std::make_shared<MemoryLedger>(CapacityOf(prepared.job, seat.me))),
-        coordinator_(seat.transport, seat.me, WorkerCount(prepared.plan.training)) {}
+        coordinator_(seat.transport, seat.me, WorkerCount(prepared.plan.training)),
+        follower_(prepared, seat, *ledger_, coordinator_) {}
 
   absl::StatusOr<RunOutcome> Run();
 
  private:
-  absl::Status TakeForRun(Bytes bytes, MemoryKind kind, absl::string_view what);
-  absl::Status TakeRoom();
+  absl::Status TakeCommunication();
   absl::Status MakeStages();
   bool Holds(StageId stage) const { return stages_.contains(stage); }
   bool NeedsData() const;
   absl::StatusOr<StepReport> RunBatch(const Schedule& schedule, const Batch& batch, StepMode mode,
                                       const StepEnd& end);
   absl::Status TrainOneStep();
+  absl::Status FollowPlan(const std::vector<StepRecord>& records);
   absl::StatusOr<double> Validate();
   bool ValidationIsDue() const;
   absl::Status SaveCheckpoint();
@@ -69,7 +70,7 @@ class WorkerRun {
   const WorkerSeat& seat_;
   std::shared_ptr<MemoryLedger> ledger_;
   Coordinator coordinator_;
-  std::unique_ptr<ParkingRoom> room_;  // null where nothing is parked
+  PlanFollower follower_;
   StageMap stages_;
   std::unique_ptr<StageWorker> worker_;
   std::unique_ptr<RunRecorder> recorder_;  // on worker 0
@@ -81,34 +82,21 @@ class WorkerRun {
   bool stop_agreed_ = false;
 };
 
-absl::Status WorkerRun::TakeForRun(Bytes bytes, MemoryKind kind, absl::string_view what) {
-  const Bytes used = ledger_->used();
-  if (ledger_->Take(bytes, kind)) return absl::OkStatus();
+// Rings are there from the begin to the end, whatever the steps do.
+absl::Status WorkerRun::TakeCommunication() {
+  if (ledger_->Take(seat_.communication_bytes, MemoryKind::kCommunication)) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      absl::StrCat("worker ", seat_.me.value, ": ", what, " need ", FormatBytes(bytes),
-                   used > Bytes(0) ? absl::StrCat(" beside ", FormatBytes(used)) : "",
-                   ", memory.capacity is ", FormatBytes(ledger_->capacity())));
-}
-
-// What is there from the begin to the end, whatever the steps do.
-absl::Status WorkerRun::TakeRoom() {
-  SIPHON_RETURN_IF_ERROR(
-      TakeForRun(seat_.communication_bytes, MemoryKind::kCommunication, "communication buffers"));
-  SIPHON_RETURN_IF_ERROR(TakeForRun(LentByWorker(prepared_, seat_.me), MemoryKind::kActivations,
-                                    "tensors of other workers, which are parked here,"));
-  const bool parks = !prepared_.parking.empty() && !prepared_.parking[seat_.me.value].bytes.empty();
-  if (!parks) return absl::OkStatus();
-  SIPHON_ASSIGN_OR_RETURN(room_, ParkingRoom::Make(prepared_, seat_.me, seat_.lent));
-  return absl::OkStatus();
+      absl::StrCat("worker ", seat_.me.value, ": communication buffers need ",
+                   FormatBytes(seat_.communication_bytes), ", memory.capacity is ",
+                   FormatBytes(ledger_->capacity())));
 }
 
 absl::Status WorkerRun::MakeStages() {
   const TrainingPlan& plan = prepared_.plan;
-  SIPHON_RETURN_IF_ERROR(TakeRoom());
   std::map<StageId, StageCompute*> computes;
   WorkerLayout layout{.worker_of_stage = plan.training.worker_of_stage,
                       .shared_parameters = plan.shared_parameters,
-                      .memory = plan.memory};
+                      .memory = follower_.plan().memory};
   layout.owned_parameters.resize(plan.partition.stages.size());
   for (const Parameter& parameter : CanonicalParameters(prepared_.model.spec)) {
     const StageId owner = StageOfLayer(plan.partition, parameter.uses[0].layer);
@@ -122,9 +110,8 @@ absl::Status WorkerRun::MakeStages() {
                        OptimizerOf(prepared_.job.train), StateGroupsAway(plan.memory, stage)));
     computes[stage] = stages_[stage].get();
   }
-  worker_ = std::make_unique<StageWorker>(
-      seat_.me, std::move(layout), std::move(computes), seat_.transport,
-      room_ == nullptr ? nullptr : &room_->engine(), seat_.at_action);
+  worker_ = std::make_unique<StageWorker>(seat_.me, std::move(layout), std::move(computes),
+                                          seat_.transport, follower_.engine(), seat_.at_action);
   return worker_->state().SendAway();
 }
 
@@ -154,6 +141,7 @@ absl::Status WorkerRun::TrainOneStep() {
   const JobConfig& job = prepared_.job;
   const Clock::time_point begin = Clock::now();
   ledger_->ResetPeak();
+  follower_.BeforeStep();
   Batch batch;
   if (NeedsData()) {
     SIPHON_ASSIGN_OR_RETURN(
@@ -166,11 +154,12 @@ absl::Status WorkerRun::TrainOneStep() {
                     .learning_rate = LearningRateAt(job.train, progress_.step),
                     .clip_norm = job.train.clip_norm};
   SIPHON_ASSIGN_OR_RETURN(const StepReport report,
-                          RunBatch(prepared_.plan.training, batch, StepMode::kTrain, end));
+                          RunBatch(follower_.plan().schedule, batch, StepMode::kTrain, end));
 
   StepRecord mine = SummariseTimeline(report.timeline);
   mine.peak_bytes = ledger_->peak().value;
   SetBytesOut(report.swapped_out, mine);
+  SIPHON_RETURN_IF_ERROR(follower_.Report(Since(begin), mine));
   mine.stop_requested = seat_.stop_requested && seat_.stop_requested();
   SIPHON_ASSIGN_OR_RETURN(const std::vector<StepRecord> records, coordinator_.Gather(mine));
   for (const StepRecord& record : records) stop_agreed_ = stop_agreed_ || record.stop_requested;
@@ -190,15 +179,25 @@ absl::Status WorkerRun::TrainOneStep() {
   if (job.output.trace && progress_.step == traced_step_) {
     SIPHON_ASSIGN_OR_RETURN(timelines, GatherTimelines(coordinator_, report.timeline));
   }
-  if (recorder_ == nullptr) return absl::OkStatus();
-  if (!timelines.empty()) recorder_->RecordTrace(timelines, progress_.step);
-  recorder_->Record({.step = progress_.step,
-                     .loss = outcome_.last_loss,
-                     .learning_rate = end.learning_rate,
-                     .gradient_norm = report.gradient_norm,
-                     .duration = duration,
-                     .validation_loss = validation},
-                    records);
+  if (recorder_ != nullptr) {
+    if (!timelines.empty()) recorder_->RecordTrace(timelines, progress_.step);
+    recorder_->Record({.step = progress_.step,
+                       .loss = outcome_.last_loss,
+                       .learning_rate = end.learning_rate,
+                       .gradient_norm = report.gradient_norm,
+                       .duration = duration,
+                       .validation_loss = validation},
+                      records);
+  }
+  return FollowPlan(records);
+}
+
+absl::Status WorkerRun::FollowPlan(const std::vector<StepRecord>& records) {
+  if (progress_.step == prepared_.job.train.steps) return absl::OkStatus();
+  SIPHON_RETURN_IF_ERROR(follower_.Follow(records, progress_.step + 1));
+  for (const std::string& note : follower_.TakeNotes()) {
+    if (recorder_ != nullptr) recorder_->RecordFallBack(note, follower_.plan());
+  }
   return absl::OkStatus();
 }
 
@@ -277,6 +276,8 @@ absl::StatusOr<RunOutcome> WorkerRun::Run() {
   const JobConfig& job = prepared_.job;
   LedgerScope scope(ledger_);
   SIPHON_RETURN_IF_ERROR(Phase("making its stages"));
+  SIPHON_RETURN_IF_ERROR(coordinator_.Agree(TakeCommunication()));
+  SIPHON_RETURN_IF_ERROR(follower_.TakeRoom());
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(MakeStages()));
   SIPHON_RETURN_IF_ERROR(Phase("reading the checkpoint"));
   SIPHON_ASSIGN_OR_RETURN(progress_, RestoreState(prepared_, {&stages_, &worker_->state()},
@@ -296,6 +297,9 @@ absl::StatusOr<RunOutcome> WorkerRun::Run() {
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(opened));
   if (recorder_ != nullptr) {
     for (const std::string& warning : outcome_.warnings) recorder_->ShowWarning(warning);
+    for (const std::string& note : follower_.TakeNotes()) {
+      recorder_->RecordFallBack(note, follower_.plan());
+    }
   }
 
   while (progress_.step < job.train.steps && !stop_agreed_) {

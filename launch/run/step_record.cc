@@ -8,6 +8,25 @@
 
 namespace siphon {
 
+namespace {
+
+constexpr int32_t kHostNumber = 1;
+constexpr int32_t kDriveNumber = 2;
+constexpr int32_t kFirstLender = 3;
+
+}  // namespace
+
+int32_t PlaceNumber(const ParkingPlace& place) {
+  if (place.tier == Placement::kPeerSwap) return kFirstLender + place.lender.value;
+  return place.tier == Placement::kHostSwap ? kHostNumber : kDriveNumber;
+}
+
+ParkingPlace PlaceOfNumber(int32_t number) {
+  SIPHON_CHECK(number > 0, "a place has a number above 0");
+  if (number >= kFirstLender) return {Placement::kPeerSwap, DeviceId(number - kFirstLender)};
+  return {number == kHostNumber ? Placement::kHostSwap : Placement::kNvmeSwap, DeviceId(0)};
+}
+
 StepRecord SummariseTimeline(const WorkerTimeline& timeline) {
   StepRecord record;
   for (const Interval& interval : timeline) {

@@ -10,6 +10,7 @@
 #include "planner/memory_plan.h"
 #include "planner/timeline.h"
 #include "planner/units.h"
+#include "swap/parking_layout.h"
 
 namespace siphon {
 
@@ -23,6 +24,10 @@ struct StepRecord {
   int64_t out_to_peers_bytes = 0;
   int64_t out_to_host_bytes = 0;
   int64_t out_to_nvme_bytes = 0;
+  int64_t second_choices = 0;  // groups at their second choice in this step
+  double slow_factor = 0;      // of slow_place
+  int32_t slow_place = 0;      // of this worker's links: PlaceNumber; 0: none was found slow
+  int32_t refuses = 0;         // takes back what it lends
   int32_t stop_requested = 0;  // any worker's request stops all
   int32_t unused = 0;          // keeps the record free of padding
 };
@@ -32,6 +37,10 @@ struct ValidationSum {
   double loss = 0;  // of all targets
   double targets = 0;
 };
+
+// A place as a number above 0, and back.
+int32_t PlaceNumber(const ParkingPlace& place);
+ParkingPlace PlaceOfNumber(int32_t number);
 
 // Fills in the times of `timeline`; the rest is the caller's.
 StepRecord SummariseTimeline(const WorkerTimeline& timeline);

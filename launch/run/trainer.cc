@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "launch/run/parking_room.h"
 #include "launch/run/prepare_job.h"
 #include "launch/run/run_worker.h"
+#include "launch/run/throttle_messages.h"
 #include "launch/run/train_command.h"
 #include "pipeline/torch/counting_allocator.h"
 #include "pipeline/transport/in_process_transport.h"
@@ -59,7 +61,10 @@ absl::StatusOr<RunOutcome> Trainer::Train() {
   const int workers = WorkerCount(prepared.plan.training);
   FirstFailure failure;
   SIPHON_ASSIGN_OR_RETURN(const HostMapping lent, HostMapping::Make(ParkingRegionBytes(prepared)));
-  const auto transports = MakeInProcessTransports(workers, [&failure] { return failure.Check(); });
+  auto transports = MakeInProcessTransports(workers, [&failure] { return failure.Check(); });
+  for (std::unique_ptr<Transport>& transport : transports) {
+    transport = ThrottleMessages(prepared, std::move(transport), lent.bytes());
+  }
   std::vector<absl::StatusOr<RunOutcome>> outcomes(workers);
   std::vector<std::thread> threads;
   for (int worker = 0; worker < workers; ++worker) {

@@ -23,8 +23,14 @@ std::vector<CopyLinkRate> Scaled(std::vector<CopyLinkRate> links, double scale) 
   return links;
 }
 
-LinkQueues QueuesOf(const CpuBackendOptions& options) {
-  return LinkQueues(Scaled(options.links, options.scale), options.chunk);
+LinkQueues QueuesOf(const CpuBackendOptions& options, CopyLane lane) {
+  BookLink book;
+  if (options.book != nullptr) {
+    book = [book = options.book, lane](CopyLinkId link, Bytes bytes, Nanos begin) {
+      return book(lane, link, bytes, begin);
+    };
+  }
+  return LinkQueues(Scaled(options.links, options.scale), options.chunk, std::move(book));
 }
 
 std::string ToString(const CopyChunk& chunk) {
@@ -36,7 +42,7 @@ std::string ToString(const CopyChunk& chunk) {
 }  // namespace
 
 CpuBackend::Lane::Lane(CopyLane copies, const CpuBackendOptions& options)
-    : lane(copies), queues(QueuesOf(options)) {}
+    : lane(copies), queues(QueuesOf(options, copies)) {}
 
 CpuBackend::CpuBackend(CpuBackendOptions options)
     : options_(std::move(options)),
@@ -120,6 +126,25 @@ void CpuBackend::Abort() {
   }
   for (Lane& lane : lanes_) lane.wake.notify_one();
   completed_.wait(lock, [this] { return pending_.empty(); });
+}
+
+void CpuBackend::SlowDown(CopyLinkId link, double factor) {
+  const std::lock_guard lock(mutex_);
+  for (Lane& lane : lanes_) lane.queues.SlowDown(link, factor);
+}
+
+std::vector<CopyLinkUse> CpuBackend::TakeUse() {
+  const std::lock_guard lock(mutex_);
+  std::vector<CopyLinkUse> uses(options_.links.size());
+  for (Lane& lane : lanes_) {
+    const std::vector<CopyLinkUse> of_lane = lane.queues.TakeUse();
+    for (size_t link = 0; link < uses.size(); ++link) {
+      uses[link].copies += of_lane[link].copies;
+      uses[link].bytes += of_lane[link].bytes;
+      uses[link].time += of_lane[link].time;
+    }
+  }
+  return uses;
 }
 
 void CpuBackend::Run(Lane& own) {

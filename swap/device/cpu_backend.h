@@ -44,6 +44,8 @@ struct CpuBackendOptions {
   double scale = 1;                 // links run at their rates times this; latencies stay
   Bytes chunk{8 << 20};             // chosen so that a link that is ready waits about 1 ms at most
   CopyClock clock = SteadyCopyClock();
+  // As BookLink, of a lane; called by the lane's thread. Null: links share nothing.
+  std::function<Nanos(CopyLane lane, CopyLinkId link, Bytes bytes, Nanos begin)> book;
   std::optional<DriveLink> drive;  // parts have a side on the drive over that link, and no other
   // For tests: called by the lane's threads before each chunk; an error fails the copy with
   // Internal, naming lane, link and chunk, and the rest of it is left out.
@@ -56,8 +58,7 @@ struct CpuBackendOptions {
 // over different links overlap, and may end in another order than they began. Threads sleep when
 // there is nothing to move, and until a link may go on.
 //
-// Links know nothing of each other: switches that several share, and limits of both directions
-// together, are not held.
+// What links share with each other, in this process or in others, is held by `book`.
 //
 // Thread-safety: one thread, the worker's. The destructor ends copies that are under way after the
 // chunk that moves, and forgets the rest.
@@ -74,6 +75,10 @@ class CpuBackend final : public DeviceBackend {
   absl::StatusOr<bool> Test(CopyEvent event) override;
   absl::Status Wait(CopyEvent event) override;
   void Abort() override;
+
+  // As LinkQueues::SlowDown and TakeUse, for both lanes.
+  void SlowDown(CopyLinkId link, double factor);
+  std::vector<CopyLinkUse> TakeUse();
 
  private:
   struct Lane {

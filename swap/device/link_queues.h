@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -18,6 +19,15 @@ struct CopyLinkRate {
   friend bool operator==(const CopyLinkRate&, const CopyLinkRate&) = default;
 };
 
+// What went over a link, and how long it took: from when a copy was there, and the one before it
+// through, until it was found to be through.
+struct CopyLinkUse {
+  int64_t copies = 0;
+  Bytes bytes;
+  Nanos time;
+  friend bool operator==(const CopyLinkUse&, const CopyLinkUse&) = default;
+};
+
 // What a lane has to do next: move a chunk over a link, or, without parts, see the share of `copy`
 // on that link through.
 struct LinkTurn {
@@ -27,6 +37,10 @@ struct LinkTurn {
   int64_t chunk = 0;  // its number on the link, since the begin
   std::vector<CopyPart> parts;
 };
+
+// Books `bytes` of a link that may begin at `begin` on all that the link shares with others
+// (SharedWays); says when they are through.
+using BookLink = std::function<Nanos(CopyLinkId link, Bytes bytes, Nanos begin)>;
 
 // The copies of one lane, queued at their links: each link takes one after the other, and all links
 // work at the same time. Says when the next bytes may move so that no link is faster than its rate.
@@ -38,8 +52,11 @@ struct LinkTurn {
 // Pure: knows no clock and moves nothing. Thread-safety: none.
 class LinkQueues {
  public:
-  // Requires: chunk is positive.
-  LinkQueues(std::vector<CopyLinkRate> links, Bytes chunk);
+  // With `book`, each chunk also takes the time that it books, when its turn is; chunks of links
+  // with a rate are then small enough for kMostBooked, so that workers take turns. Requires: chunk
+  // is positive.
+  LinkQueues(std::vector<CopyLinkRate> links, Bytes chunk, BookLink book = nullptr);
+  static constexpr Nanos kMostBooked{5'000'000};
 
   // The share of a copy that runs over one link. Requires: the link exists, all parts are its own
   // and none is empty.
@@ -49,6 +66,13 @@ class LinkQueues {
   std::optional<LinkTurn> Take(Nanos now);
   // Leaves out what has not been taken yet of a copy that is queued: it is through at once.
   void Cut(CopyEvent copy, Nanos now);
+  // From the next chunk on the link is `factor` times slower than the rate that it was made with; a
+  // link without a rate stays as it is. Requires: the factor is at least 1.
+  void SlowDown(CopyLinkId link, double factor);
+  // [link]: of the copies that were through since the last call, by the times that Take was called
+  // with.
+  std::vector<CopyLinkUse> TakeUse();
+
   // When the next turn is; none when no copy is queued.
   std::optional<Nanos> NextTime() const;
 
@@ -58,6 +82,7 @@ class LinkQueues {
     std::vector<CopyPart> parts;
     Nanos added;
     Nanos begin;  // of its first byte; known once it is the first of its link
+    Bytes bytes;  // in all
     Bytes moved;
     size_t part = 0;     // where the next chunk begins
     size_t in_part = 0;  // bytes into it
@@ -65,16 +90,22 @@ class LinkQueues {
   struct Link {
     CopyLinkRate speed;
     std::deque<Share> shares;
-    Nanos free;          // when the last share was through
+    double slowness = 1;
+    Nanos free;       // when the last share was through
+    Nanos seen_free;  // and when that was seen
+    CopyLinkUse use;
     Nanos next;          // turn, where there are shares
     int64_t chunks = 0;  // taken
     int64_t last_turn = 0;
   };
 
   void Begin(Link& link) const;
-  std::vector<CopyPart> TakeChunk(Share& share) const;
+  Bytes ChunkOf(const Link& link) const;
+  std::vector<CopyPart> TakeChunk(Share& share, Bytes most) const;
+  Nanos EndOfChunk(const Link& link, CopyLinkId id, Bytes chunk) const;
 
   const Bytes chunk_;
+  const BookLink book_;
   std::vector<Link> links_;
   int64_t turns_ = 0;
 };

@@ -312,5 +312,34 @@ TEST(LayOutParking, HasARoomOfItsOwnForEachGroupThatIsAwayInRandomPrograms) {
   }
 }
 
+// Worker 0 of GivesTwoSlotsToAGroupThatIsAwayTwiceAndOneToTheOther, with a group 2 at lender 1.
+TEST(MoveParking, LeavesSlotsOfGroupsThatStayAndAddsThoseThatMoveBehindThem) {
+  WorkerParking parking;
+  const WorkerParking::GroupPlace first(0, 0), second(0, 1), third(0, 2);
+  parking.slots[first] = {
+      {{{Lender(1), Bytes(0), Bytes(100)}, {Lender(2), Bytes(0), Bytes(30)}}},
+      {{{Lender(1), Bytes(128), Bytes(100)}, {Lender(2), Bytes(64), Bytes(30)}}}};
+  parking.slots[second] = {{{{kHost, Bytes(0), Bytes(64)}}}};
+  parking.slots[third] = {{{{Lender(1), Bytes(256), Bytes(10)}}}};
+  parking.bytes = {{Lender(1), Bytes(320)}, {Lender(2), Bytes(128)}, {kHost, Bytes(64)}};
+  MemoryPlan plan;
+  plan.stages.resize(1);
+  plan.stages[0].groups = {Striped({{1, 100}, {2, 30}}), OnHost(64), Striped({{1, 10}})};
+  EXPECT_EQ(MoveParking(parking, plan), parking);
+
+  plan.stages[0].groups[0] = OnHost(130);
+  WorkerParking moved = parking;
+  moved.slots[first] = {{{{kHost, Bytes(64), Bytes(130)}}}, {{{kHost, Bytes(256), Bytes(130)}}}};
+  moved.bytes = {{Lender(1), Bytes(320)}, {kHost, Bytes(448)}};
+  EXPECT_EQ(MoveParking(parking, plan), moved);
+
+  plan.stages[0].groups[1].choice = {.placement = Placement::kRecompute};
+  plan.stages[0].groups[2].choice = {.placement = Placement::kRecompute};
+  WorkerParking alone;
+  alone.slots[first] = {{{{kHost, Bytes(0), Bytes(130)}}}, {{{kHost, Bytes(192), Bytes(130)}}}};
+  alone.bytes = {{kHost, Bytes(384)}};
+  EXPECT_EQ(MoveParking(parking, plan), alone);
+}
+
 }  // namespace
 }  // namespace siphon

@@ -39,7 +39,8 @@ StepMetrics SomeStep(int64_t number) {
                    .busy = Nanos(125'000'000),
                    .wait = Nanos(250'000'000),
                    .swap_wait = Nanos(125'000'000),
-                   .recompute = Nanos(125'000'000)}};
+                   .recompute = Nanos(125'000'000),
+                   .second_choices = 3}};
   return step;
 }
 
@@ -70,7 +71,7 @@ TEST(MetricsLine, HasEveryFieldOfTheContract) {
       R"("samples_per_second":64.0,"tflops":1.2,"step_seconds":0.5,"bubble_fraction":0.625,)"
       R"("peak_bytes":[1000,2000],"swapped_out_bytes":{"d2d":[0,0],"host":[7,0],"nvme":[0,0]},)"
       R"("recompute_seconds":[0.0,0.125],"exposed_wait_seconds":[0.05,0.25],)"
-      R"("swap_wait_seconds":[0.0,0.125]})"
+      R"("swap_wait_seconds":[0.0,0.125],"second_choice_groups":[0,3]})"
       "\n");
 }
 

@@ -1,11 +1,14 @@
-// Kills and stops lenders and owners of the real program while tensors are parked, and looks at
-// what is left.
+// Kills and stops lenders and owners of the real program while tensors are parked, refuses memory
+// and slows links, and looks at what is left.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <csignal>
 #include <ostream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -30,17 +33,21 @@ struct ParkedFault {
 // GoogleTest would print addresses, which CTest takes for a part of the test's name.
 void PrintTo(const ParkedFault& fault, std::ostream* out) { *out << fault.name; }
 
-class FaultsWhileParked : public TinyJobTest, public ::testing::WithParamInterface<ParkedFault> {
+class ParkedFaults : public TinyJobTest {
  protected:
   // Worker 0 parks with all others what it has no room for: all kept, it needs 1.40 MiB.
-  std::vector<std::string> Parking(const std::string& more) const {
+  std::vector<std::string> Parking(const std::string& more,
+                                   const std::string& strategy = "d2d_swap",
+                                   const std::string& capacity = "1390KiB") const {
     return {"train", job(),
-            "--set", "memory.strategy=d2d_swap",
-            "--set", "memory.capacity=1390KiB",
+            "--set", "memory.strategy=" + strategy,
+            "--set", "memory.capacity=" + capacity,
             "--set", "memory.check=full",
             "--set", more};
   }
 };
+
+class FaultsWhileParked : public ParkedFaults, public ::testing::WithParamInterface<ParkedFault> {};
 
 TEST_P(FaultsWhileParked, EndTheJobWithAReportAndItGoesOnFromTheLastCheckpoint) {
   const ParkedFault& fault = GetParam();
@@ -69,6 +76,101 @@ INSTANTIATE_TEST_SUITE_P(
                       ParkedFault{"OwnerKilledWhileItTakesBack", "kill", 0, "0SWAP_IN0.0", 5},
                       ParkedFault{"OwnerFailsWhileItSends", "fail", 0, "0SWAP_OUT_END2.0", 1}),
     [](const auto& info) { return info.param.name; });
+
+struct LeftParking {
+  const char* name;
+  const char* strategy;
+  const char* fault;
+  const char* says;  // regular expression
+};
+void PrintTo(const LeftParking& left, std::ostream* out) { *out << left.name; }
+
+class ParkingThatIsLeft : public ParkedFaults, public ::testing::WithParamInterface<LeftParking> {
+ protected:
+  std::vector<std::string> Leaving(const std::string& more) const {
+    std::vector<std::string> arguments = Parking(more, GetParam().strategy, "1405KiB");
+    // Copies of what is parked then take a millisecond or so.
+    for (const char* set : {"topology.name=dgx1_v100", "topology.throttle=0.001"}) {
+      arguments.insert(arguments.end(), {"--set", set});
+    }
+    return arguments;
+  }
+};
+
+// The run ends as if nothing had been, and each of its checkpoints is good for another run.
+TEST_P(ParkingThatIsLeft, TrainsOnWithItsSecondChoice) {
+  const LeftParking& left = GetParam();
+  const ProgramEnd end =
+      Siphon(Leaving("checkpoint.resume=none"),
+             {.environment = {absl::StrCat("SIPHON_INJECT_FAULT=", left.fault)}});
+  EXPECT_EQ(end.exit_code, 0) << end.errors;
+  EXPECT_THAT(end.errors, HasSubstr("worker 0 parks up to "));
+  EXPECT_THAT(end.errors, ::testing::ContainsRegex(absl::StrCat("warning: worker 0: ", left.says)));
+  ExpectNothingLeft();
+  for (const int step : {4, 8, 12}) {
+    EXPECT_EQ(RunCheckpoint("run", step), ExpectedCheckpoint(step)) << "step " << step;
+  }
+
+  std::vector<std::string> again = Leaving("checkpoint.resume=" + CheckpointPath("run", 8));
+  again.insert(again.end(), {"--set", "output.directory=" + PathOf("again")});
+  const ProgramEnd next = Siphon(again);
+  EXPECT_EQ(next.exit_code, 0) << next.errors;
+  EXPECT_THAT(next.errors, ::testing::Not(HasSubstr("warning")));
+  EXPECT_EQ(RunCheckpoint("again", 12), ExpectedCheckpoint(12));
+}
+
+// With the host: a strategy that parks activations alone, which can be computed again.
+INSTANTIATE_TEST_SUITE_P(
+    OfLendersAndTheHost, ParkingThatIsLeft,
+    ::testing::Values(
+        LeftParking{"LeaseRefused", "d2d_swap", "3:0:lending memory:refuse",
+                    "worker 3 does not lend its memory: .* from step 1 on"},
+        LeftParking{"LeaseTakenBack", "d2d_swap", "3:5:lending memory:refuse",
+                    "worker 3 does not lend its memory: .* from step 7 on"},
+        LeftParking{"HostMemoryRefused", "capacity_based", "0:0:taking host memory:refuse",
+                    "the host does not give the memory that is planned: .* computed again from "
+                    "step 1 on"},
+        LeftParking{"LinkToALenderSlow", "d2d_swap", "0:3:worker 3:slow",
+                    "the link to worker 3 is [0-9.]+x slower than planned: .* from step "},
+        LeftParking{"LinkToTheHostSlow", "capacity_based", "0:3:the host:slow",
+                    "the link to the host is [0-9.]+x slower than planned: .* computed again from "
+                    "step "}),
+    [](const auto& info) { return info.param.name; });
+
+// Slow as a machine can make it: for a second it does nothing at all.
+TEST_F(ParkedFaults, ALenderThatStandsStillForAWhileIsWaitedFor) {
+  const ProgramEnd end = Siphon(
+      Parking("checkpoint.resume=none"),
+      {.environment = {"SIPHON_INJECT_FAULT=3:5:3B0:stop"}, .meanwhile = [this](pid_t program) {
+         const auto lender = WaitForStopped(program);
+         ASSERT_TRUE(lender.has_value());
+         std::this_thread::sleep_for(std::chrono::seconds(1));
+         kill(lender->pid, SIGCONT);
+       }});
+  EXPECT_EQ(end.exit_code, 0) << end.errors;
+  EXPECT_EQ(RunCheckpoint("run", 12), ExpectedCheckpoint(12));
+  ExpectNothingLeft();
+}
+
+// With so little memory that worker 0 cannot compute again what it has no room for.
+TEST_F(ParkedFaults, MemoryThatIsRefusedWithoutASecondChoiceEndsTheJobWithAReport) {
+  const ProgramEnd end =
+      Siphon(Parking("checkpoint.resume=none", "host_swap", "1370KiB"),
+             {.environment = {"SIPHON_INJECT_FAULT=0:0:taking host memory:refuse"}});
+  EXPECT_EQ(end.exit_code, 3) << end.errors;
+  EXPECT_THAT(end.errors,
+              ::testing::ContainsRegex("siphon: worker 0 .* during taking host memory"));
+  EXPECT_THAT(end.errors, HasSubstr("are with host_swap, and the plan has no second choice"));
+  EXPECT_LT(end.seconds, kLimitSeconds);
+  ExpectNothingLeft();
+}
+
+TEST_F(ParkedFaults, AHostWithTooLittleMemoryIsRefusedBeforeTheStart) {
+  const ProgramEnd end = Siphon(Parking("memory.host_capacity=1KiB", "host_swap"));
+  EXPECT_EQ(end.exit_code, 3) << end.errors;
+  EXPECT_THAT(end.errors, HasSubstr("memory.strategy host_swap is not enough"));
+  ExpectNothingLeft();
+}
 
 }  // namespace
 }  // namespace siphon

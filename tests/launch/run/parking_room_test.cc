@@ -2,21 +2,21 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "launch/plan_job/parking_region.h"
+#include "launch/profile/predict_step.h"
 #include "launch/run/memory_line.h"
 #include "launch/run/run_worker.h"
+#include "launch/run/topology_ways.h"
 #include "launch/run/trainer.h"
-#include "pipeline/torch/counting_allocator.h"
-#include "tests/launch/run/small_job.h"
+#include "tests/launch/run/parking_job.h"
 
 namespace siphon {
 namespace {
@@ -45,37 +45,6 @@ TEST(HostMapping, ThatTheMachineDoesNotGiveIsRefused) {
   EXPECT_TRUE(absl::IsResourceExhausted(made.status())) << made.status();
   EXPECT_THAT(std::string(made.status().message()), HasSubstr("are not to be had"));
 }
-
-class ParkingJob : public testing::Test {
- protected:
-  static void SetUpTestSuite() { InstallCountingAllocator(); }
-
-  ParkingJob() : folder_(testing::TempDir() + "/siphon_parking_job" + std::to_string(getpid())) {}
-  ~ParkingJob() override { std::filesystem::remove_all(folder_); }
-
-  JobConfig Job(int stages) const {
-    JobConfig job = SmallJob("gpt", folder_);
-    job.pipeline.stages = stages;
-    return job;
-  }
-  // With so many hundredths of what its fullest worker needs.
-  JobConfig TightJob(const std::string& strategy, int64_t percent) const {
-    JobConfig job = Job(4);
-    job.memory.capacity = {Bytes(1)};
-    job.memory.strategy = "keep";
-    const absl::Status refused = PrepareJob(job, {}).status();
-    const std::string text(refused.message());
-    const std::string words = "worker 0 needs ";
-    const size_t begin = text.find(words) + words.size();
-    const auto needed = ParseBytes(text.substr(begin, text.find(" at its peak") - begin));
-    EXPECT_TRUE(needed.ok()) << refused;
-    job.memory.capacity = {Bytes(needed->value / 100 * percent)};
-    job.memory.strategy = strategy;
-    return job;
-  }
-
-  std::string folder_;
-};
 
 TEST_F(ParkingJob, SaysWhatItParksWhere) {
   const auto peers = PrepareJob(TightJob("d2d_swap", 92), {});
@@ -112,20 +81,6 @@ TEST_F(ParkingJob, StaysWithinItsCapacityAsThreads) {
   }
 }
 
-TEST_F(ParkingJob, LenderWithoutThatRoomRefusesAtTheStart) {
-  JobConfig job = Job(1);
-  job.memory.capacity = {Bytes(64 << 20)};
-  auto prepared = PrepareJob(job, {});
-  ASSERT_TRUE(prepared.ok()) << prepared.status();
-  prepared->parking.resize(1);
-  prepared->parking[0].bytes[{Placement::kPeerSwap, DeviceId(0)}] = Bytes(65 << 20);
-  const auto outcome = RunWorker(*prepared, {.me = WorkerId(0)});
-  EXPECT_TRUE(absl::IsResourceExhausted(outcome.status())) << outcome.status();
-  EXPECT_THAT(std::string(outcome.status().message()),
-              HasSubstr("tensors of other workers, which are parked here, need 65.0 MiB, "
-                        "memory.capacity is 64.0 MiB"));
-}
-
 TEST_F(ParkingJob, HostWithTooLittleRoomIsRefused) {
   JobConfig job = TightJob("host_swap", 92);
   const auto ample = PrepareJob(job, {});
@@ -136,6 +91,32 @@ TEST_F(ParkingJob, HostWithTooLittleRoomIsRefused) {
   EXPECT_TRUE(absl::IsResourceExhausted(refused.status())) << refused.status();
   EXPECT_THAT(std::string(refused.status().message()),
               HasSubstr("memory.strategy host_swap is not enough"));
+}
+
+// Held to a millionth of a DGX-1's rates: 48 kB/s over the two wires from device 0 to 1. A boundary
+// of 2 sequences, 12 tokens and 24 numbers takes 48 ms, and four of them go forward and one back.
+TEST_F(ParkingJob, MessagesAreHeldToTheTopologysRates) {
+  JobConfig job = Job(2);
+  job.train.steps = 1;
+  const auto free = Trainer(job).Train();
+  ASSERT_TRUE(free.ok()) << free.status();
+  job.topology.name = "dgx1_v100";
+  job.topology.throttle = "0.000001";
+  const auto prepared = PrepareJob(job, {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  const auto predicted = PredictStep(prepared->plan_text);
+  ASSERT_TRUE(predicted.ok()) << predicted.status();
+  const Nanos message =
+      MovingTime(Bytes(2 * 12 * 24 * 4),
+                 TopologyWays(*prepared->throttled).Between(DeviceId(0), DeviceId(1))->speed.rate);
+  EXPECT_GT(message, Nanos(40'000'000));
+  EXPECT_GE(predicted->step_time, message * 5);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto held = Trainer(job).Train();
+  ASSERT_TRUE(held.ok()) << held.status();
+  EXPECT_GE(std::chrono::steady_clock::now() - begin,
+            std::chrono::nanoseconds((message * 5).value));
+  EXPECT_EQ(held->last_loss, free->last_loss);
 }
 
 // With tensors large enough for a drive to hide behind the computation, and no room elsewhere.
@@ -195,8 +176,9 @@ TEST_F(ParkingJob, FullDiskIsFoundAtTheStart) {
               testing::MatchesRegex("memory.strategy nvme_swap: the drive of .* has .* free; to "
                                     "park tensors there takes .*; free some, or name another "
                                     "drive in memory.nvme_directory"));
-  const auto made = ParkingRoom::Make(*prepared, WorkerId(0), {});
+  const auto made = ParkingRoom::Make(*prepared, WorkerId(0), prepared->parking[0], {});
   EXPECT_TRUE(absl::IsResourceExhausted(made.status())) << made.status();
+  EXPECT_EQ(RefusingTier(made.status()), Placement::kNvmeSwap);
 }
 
 }  // namespace

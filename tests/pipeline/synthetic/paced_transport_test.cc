@@ -1,9 +1,11 @@
-#include "pipeline/synthetic/paced_transport.h"
+#include "pipeline/synthetic/pace_transports.h"
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "pipeline/transport/paced_transport.h"
 #include "tests/pipeline/synthetic/synthetic_testing.h"
 #include "tests/pipeline/transport/thread_worlds.h"
 #include "tests/pipeline/transport/transport_conformance.h"
@@ -96,6 +98,21 @@ TEST_F(PacedTransports, MessagesOfAChannelFollowEachOtherAndThoseOfOthersDoNot) 
   EXPECT_TRUE(IsDone(1, first));
   ASSERT_TRUE(transports_[0]->Wait(back).ok());
   EXPECT_EQ(*now_, Nanos(2050));
+}
+
+TEST(MessagePosts, RememberTheLastOfEachChannel) {
+  std::vector<int64_t> memory(static_cast<size_t>(MessagePosts::BytesFor(3).value) / 8);
+  const MessagePosts posts(3, absl::MakeSpan(reinterpret_cast<std::byte*>(memory.data()),
+                                             memory.size() * sizeof(int64_t)));
+  EXPECT_EQ(posts.PostOf(kForward, 0), Nanos(0)) << "nothing was sent";
+  for (int64_t message = 0; message < 100; ++message) {
+    posts.Post(kForward, message, Nanos(1000 + message));
+    posts.Post(kBackward, message, Nanos(2000 + message));
+  }
+  EXPECT_EQ(posts.PostOf(kForward, 99), Nanos(1099));
+  EXPECT_EQ(posts.PostOf(kBackward, 36), Nanos(2036));
+  EXPECT_EQ(posts.PostOf(kForward, 35), Nanos(0)) << "64 are remembered";
+  EXPECT_EQ(posts.PostOf(kForward, 100), Nanos(0));
 }
 
 }  // namespace

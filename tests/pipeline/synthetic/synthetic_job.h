@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "pipeline/stage_worker.h"
-#include "pipeline/synthetic/paced_transport.h"
+#include "pipeline/synthetic/pace_transports.h"
 #include "pipeline/synthetic/work_clock.h"
 #include "planner/memory_plan.h"
 #include "planner/model_profile.h"

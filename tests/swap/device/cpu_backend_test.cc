@@ -14,6 +14,8 @@
 #include "tests/planner/dice.h"
 #include "tests/swap/jumping_clock.h"
 
+#include "swap/device/shared_ways.h"
+
 namespace siphon {
 namespace {
 
@@ -273,6 +275,34 @@ TEST_F(SlowCopies, DoNotHoldUpThoseOverAnotherLink) {
   const absl::StatusOr<bool> slow = backend_->Test(events_[0]);
   ASSERT_TRUE(slow.ok());
   EXPECT_FALSE(*slow);
+}
+
+// Two workers over one uplink of a megabyte a second, 20,000 bytes each: whatever the machine does,
+// both together take 40 ms.
+TEST(CpuBackends, ShareAWayAtItsRate) {
+  constexpr size_t kBytes = 20'000;
+  std::vector<int64_t> memory(static_cast<size_t>(SharedWays::BytesFor(1).value) / 8);
+  const SharedWays ways(
+      {{BytesPerSecond(1'000'000)}},
+      absl::MakeSpan(reinterpret_cast<std::byte*>(memory.data()), memory.size() * sizeof(int64_t)));
+  CpuBackendOptions options{.links = {{BytesPerSecond(1'000'000), Nanos(0)}}};
+  options.book = [ways](CopyLane, CopyLinkId, Bytes bytes, Nanos begin) {
+    return ways.Book({SharedWayId(0)}, bytes, begin);
+  };
+  const Nanos begin = options.clock.now();
+  CpuBackend first(options);
+  CpuBackend second(options);
+  const std::vector<std::byte> from(kBytes, std::byte{7});
+  std::vector<std::byte> to_first(kBytes), to_second(kBytes);
+  const CopyEvent one = first.StartCopy(
+      CopyLane::kOut, {{absl::MakeConstSpan(from), absl::MakeSpan(to_first), CopyLinkId(0)}});
+  const CopyEvent other = second.StartCopy(
+      CopyLane::kOut, {{absl::MakeConstSpan(from), absl::MakeSpan(to_second), CopyLinkId(0)}});
+  ASSERT_TRUE(first.Wait(one).ok());
+  ASSERT_TRUE(second.Wait(other).ok());
+  EXPECT_GE(options.clock.now() - begin, Nanos(40'000'000));
+  EXPECT_EQ(to_first, from);
+  EXPECT_EQ(to_second, from);
 }
 
 }  // namespace

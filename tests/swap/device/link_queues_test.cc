@@ -179,5 +179,29 @@ TEST_F(LinkQueuesByHand, NeverIsFasterThanTheRateInRandomRuns) {
   }
 }
 
+TEST_F(LinkQueuesByHand, CountsWhatWentOverEachLinkAndHowLongItTook) {
+  LinkQueues queues({{kOneBytePerNano, Nanos(5)}, {kOneBytePerNano, {}}}, Bytes(100));
+  queues.Add(CopyEvent(0), CopyLinkId(0), Parts({20, 10}, 0), Nanos(0));
+  queues.Add(CopyEvent(1), CopyLinkId(0), Parts({40}, 0), Nanos(0));
+  EXPECT_EQ(Turns(queues), "5 0:30 | 35 0.0 | 40 0:40 | 80 0.1");
+  // The second waits for the first: 35 of their own, and 45.
+  const CopyLinkUse none;
+  EXPECT_EQ(queues.TakeUse(), (std::vector<CopyLinkUse>{{2, Bytes(70), Nanos(80)}, none}));
+  // Seen through late: at 300 instead of 211.
+  queues.Add(CopyEvent(2), CopyLinkId(0), Parts({6}, 0), Nanos(200));
+  EXPECT_EQ(Turns(queues, Nanos(300)), "205 0:6 | 211 0.2");
+  EXPECT_EQ(queues.TakeUse(), (std::vector<CopyLinkUse>{{1, Bytes(6), Nanos(100)}, none}));
+  EXPECT_EQ(queues.TakeUse(), (std::vector<CopyLinkUse>{none, none}));
+}
+
+TEST_F(LinkQueuesByHand, IsSlowerOnceItIsSlowedDown) {
+  LinkQueues queues({{kOneBytePerNano, Nanos(5)}, {kUnlimited, {}}}, Bytes(10));
+  queues.SlowDown(CopyLinkId(0), 100);
+  queues.SlowDown(CopyLinkId(1), 100);
+  queues.Add(CopyEvent(0), CopyLinkId(0), Parts({15}, 0), Nanos(0));
+  queues.Add(CopyEvent(1), CopyLinkId(1), Parts({15}, 1), Nanos(0));
+  EXPECT_EQ(Turns(queues), "0 1:10 | 0 1:5 | 0 1.1 | 5 0:10 | 1005 0:5 | 1505 0.0");
+}
+
 }  // namespace
 }  // namespace siphon

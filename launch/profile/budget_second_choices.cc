@@ -1,0 +1,135 @@
+#include "launch/profile/budget_second_choices.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "planner/simulator/simulate_times.h"
+#include "planner/status.h"
+#include "planner/strategies/take_second_choices.h"
+#include "planner/validate_schedule.h"
+
+namespace siphon {
+namespace {
+
+bool WouldGo(const PlannedGroup& planned, Placement second) {
+  return IsSwap(planned.choice.placement) && planned.choice.second_choice == second;
+}
+
+template <typename Change>
+void ForSwapped(MemoryPlan& plan, const Change& change) {
+  for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
+    for (PlannedGroup& planned : plan.stages[stage].groups) {
+      if (IsSwap(planned.choice.placement)) change(stage, planned);
+    }
+  }
+}
+
+// Where all that may go to the host would be there.
+absl::StatusOr<Bytes> HostBytesAtMost(const LiveStep& live, const MemoryPlan& plan) {
+  SIPHON_ASSIGN_OR_RETURN(
+      const FollowedPlan taken,
+      TakeSecondChoices({plan, live.step.schedule}, [](StageId, const PlannedGroup& planned) {
+        return WouldGo(planned, Placement::kHostSwap);
+      }));
+  std::vector<WorkerParking> moved;
+  for (const WorkerParking& worker : live.parking) {
+    moved.push_back(MoveParking(worker, taken.memory));
+  }
+  return HostBytes(moved);
+}
+
+// [worker]: its fullest moment, without what it lends.
+absl::StatusOr<std::vector<Bytes>> OwnPeaks(const LiveStep& live, const FollowedPlan& plan,
+                                            const std::vector<MemoryByKind>& held) {
+  PlanningProblem problem = live.problem;
+  problem.capacity.clear();
+  problem.topology.host_memory = Bytes(0);
+  problem.held = held;
+  SIPHON_ASSIGN_OR_RETURN(
+      const StepTimes times,
+      SimulateTimes(SimulationOf(problem, live.step.mapping, plan.memory, plan.schedule),
+                    LendingDetail::kLent));
+  std::vector<Bytes> peaks;
+  for (const std::vector<Bytes>& own : times.lent.own) {
+    peaks.push_back(*std::max_element(own.begin(), own.end()));
+  }
+  return peaks;
+}
+
+// Whether each worker's memory is enough when its groups of these tiers are computed again.
+class RecomputeRoom {
+ public:
+  static absl::StatusOr<RecomputeRoom> Make(const LiveStep& live,
+                                            const std::vector<MemoryByKind>& held_to_recompute) {
+    SIPHON_ASSIGN_OR_RETURN(
+        std::vector<Bytes> own,
+        OwnPeaks(live, {live.step.memory, live.step.schedule}, live.problem.held));
+    return RecomputeRoom(live, held_to_recompute, std::move(own));
+  }
+
+  // Takes away from `fits` the workers whose memory is not.
+  absl::Status Try(const MemoryPlan& plan, const std::vector<Placement>& tiers,
+                   std::vector<bool>& fits) const {
+    const auto concerned = [&](StageId, const PlannedGroup& planned) {
+      return WouldGo(planned, Placement::kRecompute) &&
+             std::find(tiers.begin(), tiers.end(), planned.choice.placement) != tiers.end();
+    };
+    SIPHON_ASSIGN_OR_RETURN(const FollowedPlan taken,
+                            TakeSecondChoices({plan, live_.step.schedule}, concerned));
+    if (taken.memory == plan) return absl::OkStatus();
+    if (!ValidateSchedule(taken.schedule, SchedulePurpose::kTraining, taken.memory).ok()) {
+      fits.assign(fits.size(), false);
+      return absl::OkStatus();
+    }
+    SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> peaks, OwnPeaks(live_, taken, held_));
+    for (size_t worker = 0; worker < fits.size(); ++worker) {
+      const Bytes capacity =
+          live_.problem.capacity.empty() ? Bytes(0) : live_.problem.capacity[worker];
+      // What it lends counts in its planned peak.
+      const Bytes needed = Total(live_.step.simulated.peak[worker]) + peaks[worker] - own_[worker];
+      if (capacity > Bytes(0) && needed > capacity) fits[worker] = false;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  RecomputeRoom(const LiveStep& live, const std::vector<MemoryByKind>& held, std::vector<Bytes> own)
+      : live_(live), held_(held), own_(std::move(own)) {}
+
+  const LiveStep& live_;
+  const std::vector<MemoryByKind>& held_;
+  const std::vector<Bytes> own_;  // [worker], by the plan as it is
+};
+
+}  // namespace
+
+absl::StatusOr<MemoryPlan> BudgetSecondChoices(const LiveStep& live,
+                                               const std::vector<MemoryByKind>& held_to_recompute) {
+  MemoryPlan plan = live.step.memory;
+  SIPHON_ASSIGN_OR_RETURN(const Bytes on_host, HostBytesAtMost(live, plan));
+  const Bytes room = live.problem.topology.host_memory;
+  if (room > Bytes(0) && on_host > room) {
+    ForSwapped(plan, [](size_t, PlannedGroup& planned) {
+      if (planned.choice.second_choice != Placement::kHostSwap) return;
+      planned.choice.second_choice =
+          planned.group.kind == GroupKind::kActivations ? Placement::kRecompute : Placement::kKeep;
+    });
+  }
+  SIPHON_ASSIGN_OR_RETURN(const RecomputeRoom recompute,
+                          RecomputeRoom::Make(live, held_to_recompute));
+  std::vector<bool> fits(live.parking.size(), true);
+  const std::vector<Placement> tiers = {Placement::kPeerSwap, Placement::kNvmeSwap,
+                                        Placement::kHostSwap};
+  for (const Placement tier : tiers) SIPHON_RETURN_IF_ERROR(recompute.Try(plan, {tier}, fits));
+  SIPHON_RETURN_IF_ERROR(recompute.Try(plan, tiers, fits));
+  ForSwapped(plan, [&](size_t stage, PlannedGroup& planned) {
+    const WorkerId worker = live.problem.schedule.worker_of_stage[stage];
+    if (planned.choice.second_choice == Placement::kRecompute && !fits[worker.value]) {
+      planned.choice.second_choice = Placement::kKeep;
+    }
+  });
+  return plan;
+}
+
+}  // namespace siphon

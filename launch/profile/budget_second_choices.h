@@ -1,0 +1,29 @@
+#ifndef SIPHON_LAUNCH_PROFILE_BUDGET_SECOND_CHOICES_H_
+#define SIPHON_LAUNCH_PROFILE_BUDGET_SECOND_CHOICES_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "launch/profile/plan_live_step.h"
+#include "planner/memory/memory_kind.h"
+#include "planner/memory_plan.h"
+
+namespace siphon {
+
+// The plan of `live` with the second choices that workers can take whenever they have to, since
+// there is room for them beforehand; the others are taken away (kKeep).
+//
+// Host memory: for all that would go there, of all workers at once, beside what is there already;
+// where there is not, activations are computed again instead. What a worker holds itself does not
+// change when its groups go to another place, since its program does not. Where it computes groups
+// again, it may hold more than its plan does only what its capacity leaves: tried for all its
+// groups of one tier together, tier by tier and all of them, as they are taken (FallBack).
+//
+// `held_to_recompute`: [worker] as PlanningProblem::held, with the room that computing single
+// groups again takes beyond a pass of their stage. Pure. Errors: as the simulator.
+absl::StatusOr<MemoryPlan> BudgetSecondChoices(const LiveStep& live,
+                                               const std::vector<MemoryByKind>& held_to_recompute);
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_PROFILE_BUDGET_SECOND_CHOICES_H_

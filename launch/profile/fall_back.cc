@@ -1,0 +1,60 @@
+#include "launch/profile/fall_back.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+bool IsAt(const GroupChoice& choice, const ParkingPlace& place) {
+  if (choice.placement != place.tier) return false;
+  if (place.tier != Placement::kPeerSwap) return true;
+  return std::any_of(choice.stripes.begin(), choice.stripes.end(), [&](const Stripe& stripe) {
+    return stripe.lender == place.lender && stripe.bytes > Bytes(0);
+  });
+}
+
+}  // namespace
+
+bool ParksAt(const PlanInForce& plan, const LeftPlace& place) {
+  if (plan.parking.empty()) return false;
+  const auto& bytes = plan.parking[place.owner.value].bytes;
+  const auto found = bytes.find(place.place);
+  return found != bytes.end() && found->second > Bytes(0);
+}
+
+absl::StatusOr<FallBackResult> FallBack(PlanInForce before, const LeftPlace& left,
+                                        WithoutSecondChoice without) {
+  const std::vector<WorkerId> worker_of_stage = before.plan.schedule.worker_of_stage;
+  bool recomputes = false;
+  for (size_t stage = 0; stage < before.plan.memory.stages.size(); ++stage) {
+    if (worker_of_stage[stage] != left.owner) continue;
+    for (const PlannedGroup& planned : before.plan.memory.stages[stage].groups) {
+      recomputes = recomputes || (IsAt(planned.choice, left.place) &&
+                                  planned.choice.second_choice == Placement::kRecompute);
+    }
+  }
+  FallBackResult result;
+  const auto concerned = [&](StageId stage, const PlannedGroup& planned) {
+    const GroupChoice& choice = planned.choice;
+    if (worker_of_stage[stage.value] != left.owner) return false;
+    const bool beside = recomputes && choice.placement == left.place.tier &&
+                        choice.second_choice == Placement::kRecompute;
+    if (!IsAt(choice, left.place) && !beside) return false;
+    if (choice.second_choice == Placement::kKeep && without == WithoutSecondChoice::kStay) {
+      return false;
+    }
+    ++result.moved[choice.second_choice];
+    return true;
+  };
+  SIPHON_ASSIGN_OR_RETURN(result.now.plan, TakeSecondChoices(std::move(before.plan), concerned));
+  result.now.parking = std::move(before.parking);
+  WorkerParking& parking = result.now.parking[left.owner.value];
+  if (!result.moved.empty()) parking = MoveParking(parking, result.now.plan.memory);
+  return result;
+}
+
+}  // namespace siphon

@@ -1,0 +1,55 @@
+#ifndef SIPHON_LAUNCH_PROFILE_FALL_BACK_H_
+#define SIPHON_LAUNCH_PROFILE_FALL_BACK_H_
+
+#include <map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "planner/ids.h"
+#include "planner/memory_plan.h"
+#include "planner/strategies/take_second_choices.h"
+#include "swap/parking_layout.h"
+
+namespace siphon {
+
+// The plan as workers follow it at the moment.
+struct PlanInForce {
+  FollowedPlan plan;
+  std::vector<WorkerParking> parking;  // [worker]; empty where nobody parks anything
+  friend bool operator==(const PlanInForce&, const PlanInForce&) = default;
+};
+
+// A place where a worker shall park nothing any more.
+struct LeftPlace {
+  WorkerId owner;
+  ParkingPlace place;
+  friend bool operator==(const LeftPlace&, const LeftPlace&) = default;
+};
+
+// What becomes of groups that have no second choice.
+enum class WithoutSecondChoice {
+  kRefuse,  // nothing can be left there
+  kStay,    // it goes on as it is
+};
+
+struct FallBackResult {
+  PlanInForce now;
+  std::map<Placement, int> moved;  // groups, by where they go
+};
+
+// The owner's groups that are in part at that place take their second choice, as they were budgeted
+// for (BudgetSecondChoices): where that is to be computed again, with all others of the owner on
+// the same tier that would be, since that has been tried together. Other workers' programs and
+// slots stay as they are.
+//
+// Pure, so that all workers come to the same. Errors: FailedPrecondition, with kRefuse, naming a
+// group without a second choice.
+absl::StatusOr<FallBackResult> FallBack(PlanInForce before, const LeftPlace& left,
+                                        WithoutSecondChoice without);
+
+// Whether the worker has anything at that place.
+bool ParksAt(const PlanInForce& plan, const LeftPlace& place);
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_PROFILE_FALL_BACK_H_

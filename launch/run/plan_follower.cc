@@ -1,0 +1,221 @@
+#include "launch/run/plan_follower.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "launch/run/name_of_place.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+constexpr ParkingPlace kHost{Placement::kHostSwap, DeviceId(0)};
+
+// What each worker tells all others before the first step.
+struct StartRecord {
+  int32_t refuses = 0;     // to lend
+  int32_t no_room_at = 0;  // the host or the drive, by PlaceNumber; 0: there is room
+};
+
+// A refusal is for second choices; anything else ends the run.
+absl::Status UnlessRefused(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) ? absl::OkStatus() : status;
+}
+
+// "4 groups go to the host and 1 group is computed again"
+std::string WhereGroupsGo(const std::map<Placement, int>& moved) {
+  std::vector<std::string> parts;
+  for (const auto& [to, groups] : moved) {
+    const bool one = groups == 1;
+    const std::string count = absl::StrCat(groups, one ? " group " : " groups ");
+    if (to == Placement::kRecompute) {
+      parts.push_back(absl::StrCat(count, one ? "is" : "are", " computed again"));
+    } else {
+      parts.push_back(absl::StrCat(count, one ? "goes" : "go", " to ",
+                                   to == Placement::kHostSwap ? "the host" : "the drives"));
+    }
+  }
+  return absl::StrJoin(parts, " and ");
+}
+
+}  // namespace
+
+PlanFollower::PlanFollower(const PreparedJob& prepared, const WorkerSeat& seat,
+                           MemoryLedger& ledger, Coordinator& coordinator)
+    : prepared_(prepared),
+      seat_(seat),
+      ledger_(ledger),
+      coordinator_(coordinator),
+      now_{{prepared.plan.memory, prepared.plan.training}, prepared.parking},
+      second_choices_(static_cast<size_t>(WorkerCount(prepared.plan.training))) {}
+
+DeviceId PlanFollower::DeviceOf(WorkerId worker) const {
+  const std::vector<DeviceId>& devices = prepared_.plan_text.mapping.device_of_worker;
+  return devices.empty() ? DeviceId(worker.value) : devices[worker.value];
+}
+
+absl::Status PlanFollower::Lend() {
+  const Bytes bytes = LentByWorker(prepared_, seat_.me);
+  if (bytes == Bytes(0)) return absl::OkStatus();
+  if (seat_.at_phase) SIPHON_RETURN_IF_ERROR(seat_.at_phase(kLendingPhase));
+  const Bytes used = ledger_.used();
+  if (!ledger_.Take(bytes, MemoryKind::kActivations)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("tensors of other workers, which are parked here, need ", FormatBytes(bytes),
+                     used > Bytes(0) ? absl::StrCat(" beside ", FormatBytes(used)) : "",
+                     ", memory.capacity is ", FormatBytes(ledger_.capacity())));
+  }
+  lent_ = bytes;
+  return absl::OkStatus();
+}
+
+absl::Status PlanFollower::MakeRoom() {
+  if (now_.parking.empty() || now_.parking[seat_.me.value].bytes.empty()) return absl::OkStatus();
+  const WorkerParking& parking = now_.parking[seat_.me.value];
+  if (parking.bytes.contains(kHost) && seat_.at_phase) {
+    SIPHON_RETURN_IF_ERROR(seat_.at_phase(kHostMemoryPhase));
+  }
+  SIPHON_ASSIGN_OR_RETURN(room_, ParkingRoom::Make(prepared_, seat_.me, parking, seat_.lent));
+  return absl::OkStatus();
+}
+
+// Collective calls are the same on all workers only if all know of the same failures: whoever has
+// met one says so first.
+absl::Status PlanFollower::TakeRoom() {
+  refusal_ = Lend();
+  room_refusal_ = MakeRoom();
+  absl::Status failed = UnlessRefused(refusal_);
+  failed.Update(UnlessRefused(room_refusal_));
+  SIPHON_RETURN_IF_ERROR(coordinator_.Agree(failed));
+  StartRecord mine{.refuses = !refusal_.ok()};
+  if (!room_refusal_.ok()) {
+    mine.no_room_at = PlaceNumber({RefusingTier(room_refusal_), DeviceId(0)});
+  }
+  SIPHON_ASSIGN_OR_RETURN(const std::vector<StartRecord> records, coordinator_.Gather(mine));
+  std::vector<Leaving> all;
+  for (size_t worker = 0; worker < records.size(); ++worker) {
+    const WorkerId says(static_cast<int>(worker));
+    if (records[worker].refuses != 0) {
+      const std::vector<Leaving> owners = OwnersOf(says);
+      all.insert(all.end(), owners.begin(), owners.end());
+    }
+    if (records[worker].no_room_at != 0) {
+      all.push_back({{says, PlaceOfNumber(records[worker].no_room_at)}, says});
+    }
+  }
+  return Leave(all, /*next_step=*/1);
+}
+
+std::vector<PlanFollower::Leaving> PlanFollower::OwnersOf(WorkerId lender) const {
+  std::vector<Leaving> owners;
+  const ParkingPlace place{Placement::kPeerSwap, DeviceOf(lender)};
+  for (size_t owner = 0; owner < now_.parking.size(); ++owner) {
+    const LeftPlace left{WorkerId(static_cast<int>(owner)), place};
+    if (ParksAt(now_, left)) owners.push_back({left, lender});
+  }
+  return owners;
+}
+
+void PlanFollower::BeforeStep() {
+  if (room_ == nullptr || !seat_.slowness) return;
+  for (const auto& [place, bytes] : now_.parking[seat_.me.value].bytes) {
+    const double slowness = seat_.slowness(NameOfPlace(prepared_.plan_text.mapping, place));
+    if (slowness > 1) room_->SlowDown(place, slowness);
+  }
+}
+
+absl::Status PlanFollower::Report(Nanos step, StepRecord& mine) {
+  mine.second_choices = second_choices_[static_cast<size_t>(seat_.me.value)];
+  if (lent_ > Bytes(0) && seat_.at_phase) {
+    refusal_ = seat_.at_phase(kLendingPhase);
+    SIPHON_RETURN_IF_ERROR(UnlessRefused(refusal_));
+    mine.refuses = refusal_.ok() ? 0 : 1;
+  }
+  if (room_ == nullptr) return absl::OkStatus();
+  const std::optional<SlowLink> slow = watch_.Note(room_->TakeLinkUse(), step);
+  if (!slow.has_value() || !ParksAt(now_, {seat_.me, slow->place})) return absl::OkStatus();
+  mine.slow_place = PlaceNumber(slow->place);
+  mine.slow_factor = slow->factor;
+  return absl::OkStatus();
+}
+
+absl::Status PlanFollower::Follow(const std::vector<StepRecord>& records, int64_t next_step) {
+  std::vector<Leaving> all;
+  for (size_t worker = 0; worker < records.size(); ++worker) {
+    const WorkerId says(static_cast<int>(worker));
+    const StepRecord& record = records[worker];
+    if (record.refuses != 0) {
+      const std::vector<Leaving> owners = OwnersOf(says);
+      all.insert(all.end(), owners.begin(), owners.end());
+    }
+    if (record.slow_place != 0) {
+      all.push_back({{says, PlaceOfNumber(record.slow_place)}, says, record.slow_factor});
+    }
+  }
+  return Leave(all, next_step);
+}
+
+std::string PlanFollower::Reason(const Leaving& leaving) const {
+  const std::string place = NameOfPlace(prepared_.plan_text.mapping, leaving.left.place);
+  const int owner = leaving.left.owner.value;
+  if (leaving.slow_factor > 0) {
+    return absl::StrFormat("worker %d: the link to %s is %.1fx slower than planned", owner, place,
+                           leaving.slow_factor);
+  }
+  if (leaving.left.place.tier != Placement::kPeerSwap) {
+    return absl::StrCat("worker ", owner, ": ", place,
+                        leaving.left.place == kHost ? " does not give the memory that is planned"
+                                                    : " do not give the room that is planned");
+  }
+  return absl::StrCat("worker ", owner, ": ", place, " does not lend its memory");
+}
+
+absl::Status PlanFollower::Leave(const std::vector<Leaving>& all, int64_t next_step) {
+  bool changed = false;
+  for (const Leaving& leaving : all) {
+    if (!ParksAt(now_, leaving.left)) continue;  // with what another one has taken along
+    const bool slow = leaving.slow_factor > 0;
+    absl::StatusOr<FallBackResult> fallen = FallBack(
+        now_, leaving.left, slow ? WithoutSecondChoice::kStay : WithoutSecondChoice::kRefuse);
+    if (!fallen.ok()) {  // on every worker; who does not give the memory tells why
+      const absl::Status& why =
+          leaving.left.place.tier == Placement::kPeerSwap ? refusal_ : room_refusal_;
+      const absl::Status mine =
+          leaving.says == seat_.me
+              ? absl::Status(why.code(),
+                             absl::StrCat(why.message(), "; ", fallen.status().message()))
+              : absl::OkStatus();
+      SIPHON_RETURN_IF_ERROR(coordinator_.Agree(mine));
+      return fallen.status();
+    }
+    if (fallen->moved.empty()) {
+      notes_.push_back(absl::StrCat(Reason(leaving), ", and what goes there has no second choice"));
+      continue;
+    }
+    changed = true;
+    now_ = std::move(fallen->now);
+    for (const auto& [to, groups] : fallen->moved) {
+      second_choices_[static_cast<size_t>(leaving.left.owner.value)] += groups;
+    }
+    notes_.push_back(absl::StrCat(Reason(leaving), ": ", WhereGroupsGo(fallen->moved),
+                                  " from step ", next_step, " on"));
+  }
+  if (!changed) return absl::OkStatus();
+  SIPHON_RETURN_IF_ERROR(coordinator_.Agree(MoveRoom()));
+  // Nobody uses any more what the owners have left.
+  const Bytes still_lent = std::min(lent_, LentBytes(now_.parking, DeviceOf(seat_.me)));
+  ledger_.Give(lent_ - still_lent, MemoryKind::kActivations);
+  lent_ = still_lent;
+  return absl::OkStatus();
+}
+
+absl::Status PlanFollower::MoveRoom() {
+  if (room_ == nullptr) return MakeRoom();
+  return room_->Rehouse(now_.parking[seat_.me.value]);
+}
+
+}  // namespace siphon

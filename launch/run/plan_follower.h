@@ -1,0 +1,83 @@
+#ifndef SIPHON_LAUNCH_RUN_PLAN_FOLLOWER_H_
+#define SIPHON_LAUNCH_RUN_PLAN_FOLLOWER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "launch/profile/fall_back.h"
+#include "launch/run/coordinate.h"
+#include "launch/run/link_watch.h"
+#include "launch/run/parking_room.h"
+#include "launch/run/prepare_job.h"
+#include "launch/run/step_record.h"
+#include "launch/run/worker_seat.h"
+#include "swap/memory_ledger.h"
+
+namespace siphon {
+
+// The plan that one worker's run follows at the moment, with the room that it parks in and lends:
+// that of the job until a lender takes its memory back, the host gives none, or a link is far
+// slower than planned. Then the groups concerned go their second way from the next step on, on all
+// workers at once, since each of them comes to the same from what all have said.
+//
+// Thread-safety: one thread, the worker's. The arguments outlive this.
+class PlanFollower {
+ public:
+  PlanFollower(const PreparedJob& prepared, const WorkerSeat& seat, MemoryLedger& ledger,
+               Coordinator& coordinator);
+
+  // Collective, before the first step: what this worker lends counts on its books from now on, and
+  // what it parks has its room. What is refused there is the first thing that second choices are
+  // taken for. Errors: ResourceExhausted where there are none, on all workers.
+  absl::Status TakeRoom();
+
+  const FollowedPlan& plan() const { return now_.plan; }
+  SwapEngine* engine() { return room_ == nullptr ? nullptr : &room_->engine(); }
+
+  // Around a step: what tests make of the links; what there is to say of them and of lending.
+  void BeforeStep();
+  absl::Status Report(Nanos step, StepRecord& mine);
+  // Collective, between two steps, with the records of all workers; `next_step` counts from 1.
+  // Errors: as TakeRoom.
+  absl::Status Follow(const std::vector<StepRecord>& records, int64_t next_step);
+
+  // What was done since the last call, in a sentence each: "worker 0: the link to worker 3 is 7.2x
+  // slower than planned: 4 groups go to the host from step 12 on".
+  std::vector<std::string> TakeNotes() { return std::exchange(notes_, {}); }
+
+ private:
+  struct Leaving {
+    LeftPlace left;
+    WorkerId says;           // who does not give the place, or finds it slow
+    double slow_factor = 0;  // 0: it is refused
+  };
+
+  DeviceId DeviceOf(WorkerId worker) const;
+  absl::Status Lend();
+  absl::Status MakeRoom();
+  std::vector<Leaving> OwnersOf(WorkerId lender) const;
+  std::string Reason(const Leaving& leaving) const;
+  absl::Status Leave(const std::vector<Leaving>& all, int64_t next_step);
+  absl::Status MoveRoom();
+
+  const PreparedJob& prepared_;
+  const WorkerSeat& seat_;
+  MemoryLedger& ledger_;
+  Coordinator& coordinator_;
+  PlanInForce now_;
+  std::unique_ptr<ParkingRoom> room_;  // null where nothing is parked
+  LinkWatch watch_;
+  Bytes lent_;                           // on the books
+  absl::Status refusal_;                 // why this worker does not lend
+  absl::Status room_refusal_;            // why it has no room with the host, or on the drive
+  std::vector<int64_t> second_choices_;  // [worker]: groups that have taken theirs
+  std::vector<std::string> notes_;
+};
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_RUN_PLAN_FOLLOWER_H_

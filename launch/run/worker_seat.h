@@ -1,0 +1,40 @@
+#ifndef SIPHON_LAUNCH_RUN_WORKER_SEAT_H_
+#define SIPHON_LAUNCH_RUN_WORKER_SEAT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "launch/run/training_state.h"
+#include "pipeline/stage_worker.h"
+#include "pipeline/transport/transport.h"
+#include "planner/units.h"
+
+namespace siphon {
+
+// What a worker gets from the process or thread that it lives in.
+struct WorkerSeat {
+  WorkerId me;
+  Transport* transport = nullptr;
+  Bytes communication_bytes;   // rings that count as this worker's memory
+  absl::Span<std::byte> lent;  // ParkingRegionBytes that all workers share; outlives the run
+  std::function<bool()> stop_requested;
+  StageWorker::ActionObserver at_action;  // before each action
+  // Before each phase outside the steps. ResourceExhausted at kLendingPhase and kHostMemoryPhase is
+  // memory that is not given.
+  PhaseObserver at_phase;
+  std::function<void(int64_t step, const std::string& checkpoint)>
+      at_progress;  // after each step and checkpoint
+  // For tests: how many times slower than planned the link to a place (NameOfPlace) is to be.
+  std::function<double(const std::string& place)> slowness;
+};
+
+inline constexpr char kLendingPhase[] = "lending memory";
+inline constexpr char kHostMemoryPhase[] = "taking host memory";
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_RUN_WORKER_SEAT_H_

@@ -1,0 +1,35 @@
+#ifndef SIPHON_PLANNER_STRATEGIES_TAKE_SECOND_CHOICES_H_
+#define SIPHON_PLANNER_STRATEGIES_TAKE_SECOND_CHOICES_H_
+
+#include <functional>
+
+#include "absl/status/statusor.h"
+#include "planner/ids.h"
+#include "planner/memory_plan.h"
+#include "planner/schedule.h"
+
+namespace siphon {
+
+// A memory plan with the schedule that follows it.
+struct FollowedPlan {
+  MemoryPlan memory;
+  Schedule schedule;  // lowered, with the memory actions
+  friend bool operator==(const FollowedPlan&, const FollowedPlan&) = default;
+};
+
+// Which groups shall go their second way.
+using ConcernsGroup = std::function<bool(StageId stage, const PlannedGroup& planned)>;
+
+// `plan` with the groups that `concerns` names at their second choice, and no second choice left
+// for them. Groups keep their ids. Where another place takes them their actions stay as they are;
+// what is to be computed again leaves where it left before (DROP for SWAP_OUT, before the same F),
+// and nothing brings it back but the backward that needs it. So no action of any other group, and
+// of any other worker, changes.
+//
+// Pure. Requires: the schedule is LowerMemoryPlan's for the plan. Errors: FailedPrecondition naming
+// a group that has no second choice.
+absl::StatusOr<FollowedPlan> TakeSecondChoices(FollowedPlan plan, const ConcernsGroup& concerns);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_STRATEGIES_TAKE_SECOND_CHOICES_H_

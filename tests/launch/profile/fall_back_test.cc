@@ -1,0 +1,142 @@
+#include "launch/profile/fall_back.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "launch/profile/budget_second_choices.h"
+#include "planner/topology.h"
+#include "planner/validate_schedule.h"
+
+namespace siphon {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kWorkers = 3;
+
+// 1F1B of six microbatches, four layers of 1,000 bytes of activations a worker. Worker 0 has three
+// microbatches alive at once, worker 2 one. With nothing away worker 0 takes the most.
+PlanningProblem Problem() {
+  PlanningProblem problem;
+  for (int layer = 0; layer < 12; ++layer) {
+    problem.profile.layers.push_back({.name = "layer",
+                                      .forward = Nanos(1000),
+                                      .input_backward = Nanos(1000),
+                                      .weight_backward = Nanos(1000),
+                                      .boundary = Bytes(100),
+                                      .saved = {{.name = "x", .bytes = Bytes(1000)}}});
+  }
+  problem.partition.stages = {{0, 4}, {4, 8}, {8, 12}};
+  problem.schedule = *ParseSchedule(
+      "0F0 0F1 0F2 0B0 0F3 0B1 0F4 0B2 0F5 0B3 0B4 0B5 0STEP\n"
+      "1F0 1F1 1B0 1F2 1B1 1F3 1B2 1F4 1B3 1F5 1B4 1B5 1STEP\n"
+      "2F0 2B0 2F1 2B1 2F2 2B2 2F3 2B3 2F4 2B4 2F5 2B5 2STEP\n");
+  problem.topology = WithHost(
+      UniformTopology(kWorkers, BytesPerSecond(20'000'000'000), Nanos(0)), kWorkers,
+      {.to_host = BytesPerSecond(20'000'000'000), .from_host = BytesPerSecond(20'000'000'000)});
+  problem.capacity.assign(kWorkers, Bytes(11'500));  // worker 0 alone would need 13,000 or so
+  problem.granule = Bytes(64);
+  problem.held.resize(kWorkers);
+  return problem;
+}
+
+LiveStep Live(const PlanningProblem& problem, const std::string& strategy) {
+  auto live = PlanLiveStep(problem, FindMemoryStrategy(strategy).value());
+  EXPECT_TRUE(live.ok()) << live.status();
+  return *std::move(live);
+}
+
+std::vector<Placement> SecondChoicesOf(const MemoryPlan& plan) {
+  std::vector<Placement> choices;
+  for (const StagePlan& stage : plan.stages) {
+    for (const PlannedGroup& planned : stage.groups) {
+      if (IsSwap(planned.choice.placement)) choices.push_back(planned.choice.second_choice);
+    }
+  }
+  return choices;
+}
+
+MemoryPlan Budgeted(const LiveStep& live, Bytes to_recompute = Bytes(0)) {
+  std::vector<MemoryByKind> held = live.problem.held;
+  for (MemoryByKind& worker : held) worker[MemoryKind::kWorkspace] += to_recompute;
+  const auto plan = BudgetSecondChoices(live, held);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  return plan.value_or(MemoryPlan());
+}
+
+TEST(BudgetSecondChoices, LeaveRoomOnTheHostOrGoAnotherWay) {
+  LiveStep live = Live(Problem(), "d2d_swap");
+  ASSERT_THAT(SecondChoicesOf(live.step.memory), testing::Each(Placement::kHostSwap));
+  ASSERT_FALSE(SecondChoicesOf(live.step.memory).empty());
+  EXPECT_EQ(Budgeted(live), live.step.memory);
+  // All that is with lenders, slot by slot.
+  Bytes parked;
+  for (const auto& [group, slots] : live.parking[0].slots) {
+    parked += Bytes(1024) * static_cast<int64_t>(slots.size());  // a layer each: 1,000 bytes
+    EXPECT_EQ(slots.front().pieces.empty(), false);
+  }
+  live.problem.topology.host_memory = parked;
+  EXPECT_EQ(Budgeted(live), live.step.memory);
+  live.problem.topology.host_memory = parked - Bytes(1);
+  EXPECT_THAT(SecondChoicesOf(Budgeted(live)), testing::Each(Placement::kRecompute));
+}
+
+TEST(BudgetSecondChoices, AreNoneWhereComputingAgainTakesMoreThanThereIs) {
+  const LiveStep live = Live(Problem(), "host_swap");
+  ASSERT_THAT(SecondChoicesOf(live.step.memory), testing::Each(Placement::kRecompute));
+  EXPECT_EQ(Budgeted(live), live.step.memory);
+  EXPECT_THAT(SecondChoicesOf(Budgeted(live, Bytes(12'000))), testing::Each(Placement::kKeep));
+}
+
+// Whatever a worker leaves: its groups are elsewhere, all others where they were.
+TEST(FallBack, MovesWhatIsThereAndNothingElse) {
+  for (const char* strategy : {"d2d_swap", "host_swap", "auto"}) {
+    SCOPED_TRACE(strategy);
+    const LiveStep live = Live(Problem(), strategy);
+    const PlanInForce before{{Budgeted(live), live.step.schedule}, live.parking};
+    int left_places = 0;
+    for (int worker = 0; worker < kWorkers; ++worker) {
+      for (const auto& [place, bytes] : live.parking[worker].bytes) {
+        const LeftPlace left{WorkerId(worker), place};
+        EXPECT_TRUE(ParksAt(before, left));
+        const auto after = FallBack(before, left, WithoutSecondChoice::kRefuse);
+        ASSERT_TRUE(after.ok()) << after.status();
+        ++left_places;
+        EXPECT_FALSE(ParksAt(after->now, left));
+        EXPECT_FALSE(after->moved.empty());
+        const absl::Status valid = ValidateSchedule(
+            after->now.plan.schedule, SchedulePurpose::kTraining, after->now.plan.memory);
+        EXPECT_TRUE(valid.ok()) << valid;
+        for (int other = 0; other < kWorkers; ++other) {
+          if (other == worker) continue;
+          EXPECT_EQ(after->now.parking[other], before.parking[other]);
+          EXPECT_EQ(after->now.plan.schedule.programs[other], before.plan.schedule.programs[other]);
+        }
+        // Nothing is left to move.
+        const auto again = FallBack(after->now, left, WithoutSecondChoice::kRefuse);
+        ASSERT_TRUE(again.ok()) << again.status();
+        EXPECT_EQ(again->now, after->now);
+      }
+    }
+    EXPECT_GT(left_places, 0);
+  }
+}
+
+TEST(FallBack, RefusesOrGoesOnWhereThereIsNoSecondChoice) {
+  const LiveStep live = Live(Problem(), "host_swap");
+  PlanInForce before{{Budgeted(live, Bytes(12'000)), live.step.schedule}, live.parking};
+  const LeftPlace left{WorkerId(0), {.tier = Placement::kHostSwap}};
+  const auto refused = FallBack(before, left, WithoutSecondChoice::kRefuse);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("of stage 0, group"));
+  const auto stays = FallBack(before, left, WithoutSecondChoice::kStay);
+  ASSERT_TRUE(stays.ok()) << stays.status();
+  EXPECT_EQ(stays->now, before);
+  EXPECT_TRUE(stays->moved.empty());
+}
+
+}  // namespace
+}  // namespace siphon

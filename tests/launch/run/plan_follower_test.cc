@@ -1,0 +1,286 @@
+// Second choices in force: whole runs, workers as threads, with lenders that do not lend, a host
+// that does not give its memory and links that are slow; held against the run without limits.
+
+#include "launch/run/plan_follower.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "launch/config/read_text_file.h"
+#include "launch/run/name_of_place.h"
+#include "launch/run/run_worker.h"
+#include "pipeline/transport/in_process_transport.h"
+#include "tests/launch/run/checkpoint_bits.h"
+#include "tests/launch/run/parking_job.h"
+
+namespace siphon {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// What is done to a worker's seat.
+using Meddle = std::function<void(WorkerSeat& seat)>;
+
+struct TestRun {
+  absl::Status status;
+  std::string said;  // on standard error
+  std::vector<nlohmann::json> steps;
+  std::map<std::string, std::string> bits;  // of the last checkpoint
+};
+
+// At that phase, once so many steps are done.
+Meddle RefuseAt(int worker, const std::string& phase, int64_t step) {
+  return [=](WorkerSeat& seat) {
+    if (seat.me != WorkerId(worker)) return;
+    const auto done = std::make_shared<std::atomic<int64_t>>(0);
+    seat.at_progress = [done](int64_t steps, const std::string&) { done->store(steps); };
+    seat.at_phase = [=](const std::string& at) -> absl::Status {
+      if (at != phase || done->load() < step) return absl::OkStatus();
+      return absl::ResourceExhaustedError("the test says no");
+    };
+  };
+}
+
+Meddle SlowLinkOf(int worker, const std::string& place) {
+  return [=](WorkerSeat& seat) {
+    if (seat.me != WorkerId(worker)) return;
+    seat.slowness = [=](const std::string& link) { return link == place ? 100.0 : 1.0; };
+  };
+}
+
+class SecondChoices : public ParkingJob {
+ protected:
+  static TestRun Train(const PreparedJob& prepared, const Meddle& meddle) {
+    const int workers = WorkerCount(prepared.plan.training);
+    std::atomic<bool> failed = false;
+    auto lent = HostMapping::Make(ParkingRegionBytes(prepared));
+    const auto transports = MakeInProcessTransports(workers, [&failed] {
+      return failed ? absl::UnavailableError("another worker failed") : absl::OkStatus();
+    });
+    std::vector<absl::Status> ends(workers);
+    std::vector<std::thread> threads;
+    testing::internal::CaptureStderr();
+    for (int worker = 0; worker < workers; ++worker) {
+      threads.emplace_back([&, worker] {
+        WorkerSeat seat{
+            .me = WorkerId(worker), .transport = transports[worker].get(), .lent = lent->bytes()};
+        if (meddle) meddle(seat);
+        ends[worker] = RunWorker(prepared, seat).status();
+        if (!ends[worker].ok()) failed = true;
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    TestRun run{.said = testing::internal::GetCapturedStderr()};
+    for (const absl::Status& end : ends) run.status.Update(end);
+    if (!run.status.ok()) return run;
+    const std::string& folder = prepared.job.output.directory;
+    const auto metrics = ReadTextFile(folder + "/metrics.jsonl", "metrics");
+    EXPECT_TRUE(metrics.ok()) << metrics.status();
+    for (const absl::string_view line : absl::StrSplit(*metrics, '\n', absl::SkipEmpty())) {
+      run.steps.push_back(nlohmann::json::parse(line));
+    }
+    run.bits = CheckpointBits(folder + "/checkpoints/step-00000006");
+    return run;
+  }
+
+  TestRun Unlimited() {
+    const auto prepared = PrepareJob(Job(4), {});
+    EXPECT_TRUE(prepared.ok()) << prepared.status();
+    return Train(*prepared, nullptr);
+  }
+
+  // Trains, and expects the bits of the run without limits, and capacities kept in every step.
+  TestRun TrainSame(const PreparedJob& prepared, const Meddle& meddle) {
+    TestRun run = Train(prepared, meddle);
+    EXPECT_TRUE(run.status.ok()) << run.status;
+    ExpectSame(prepared, run);
+    return run;
+  }
+
+  void ExpectSame(const PreparedJob& prepared, const TestRun& run) {
+    const TestRun same = Unlimited();
+    EXPECT_EQ(run.steps.size(), same.steps.size());
+    for (size_t step = 0; step < std::min(run.steps.size(), same.steps.size()); ++step) {
+      EXPECT_EQ(run.steps[step]["loss"], same.steps[step]["loss"]) << "step " << step + 1;
+      for (const int64_t peak : run.steps[step]["peak_bytes"]) {
+        EXPECT_LE(peak, prepared.job.memory.capacity[0].value) << "step " << step + 1;
+      }
+    }
+    EXPECT_EQ(run.bits, same.bits);
+  }
+
+  PreparedJob Prepared(const JobConfig& job) {
+    auto prepared = PrepareJob(job, {});
+    EXPECT_TRUE(prepared.ok()) << prepared.status();
+    return *std::move(prepared);
+  }
+};
+
+// The first lender of worker 0.
+int LenderOf(const PreparedJob& prepared) {
+  for (const auto& [place, bytes] : prepared.parking[0].bytes) {
+    if (place.tier == Placement::kPeerSwap) return place.lender.value;
+  }
+  ADD_FAILURE() << "worker 0 parks with nobody";
+  return -1;
+}
+
+int64_t BytesOut(const TestRun& run, size_t step, const char* place) {
+  int64_t sum = 0;
+  for (const int64_t bytes : run.steps.at(step)["swapped_out_bytes"][place]) sum += bytes;
+  return sum;
+}
+int64_t GroupsMoved(const TestRun& run, size_t step) {
+  return run.steps.at(step)["second_choice_groups"][0];
+}
+
+TEST_F(SecondChoices, AreTakenAtOnceWhereALenderDoesNotLend) {
+  const PreparedJob prepared = Prepared(TightJob("d2d_swap", 92));
+  const int lender = LenderOf(prepared);
+  const TestRun run = TrainSame(prepared, RefuseAt(lender, kLendingPhase, 0));
+  EXPECT_THAT(run.said,
+              HasSubstr(absl::StrCat("worker 0: worker ", lender, " does not lend its memory: ")));
+  EXPECT_THAT(run.said, testing::ContainsRegex("to the host from step 1 on"));
+  EXPECT_GT(BytesOut(run, 0, "host"), 0);
+  EXPECT_GT(GroupsMoved(run, 0), 0);
+}
+
+TEST_F(SecondChoices, AreTakenFromTheNextStepOnWhereALenderTakesItsMemoryBack) {
+  const PreparedJob prepared = Prepared(TightJob("d2d_swap", 92));
+  const int lender = LenderOf(prepared);
+  const TestRun run = TrainSame(prepared, RefuseAt(lender, kLendingPhase, 2));
+  EXPECT_THAT(run.said, testing::ContainsRegex("does not lend its memory: [0-9]+ groups? go(es)? "
+                                               "to the host from step 4 on"));
+  EXPECT_EQ(BytesOut(run, 2, "host"), 0);
+  EXPECT_EQ(GroupsMoved(run, 2), 0);
+  EXPECT_GT(BytesOut(run, 3, "host"), 0);
+  EXPECT_GT(GroupsMoved(run, 3), 0);
+  EXPECT_EQ(BytesOut(run, 3, "host") + BytesOut(run, 3, "d2d"), BytesOut(run, 2, "d2d"));
+  // What was lent is off the lender's books.
+  const auto peak = [&](size_t step) -> int64_t { return run.steps[step]["peak_bytes"][lender]; };
+  EXPECT_LT(peak(5), peak(2));
+}
+
+TEST_F(SecondChoices, ComputeAgainWhatTheHostHasNoRoomFor) {
+  JobConfig job = TightJob("host_swap", 92);
+  const PreparedJob prepared = Prepared(job);
+  const TestRun run = TrainSame(prepared, RefuseAt(0, kHostMemoryPhase, 0));
+  EXPECT_THAT(run.said, testing::ContainsRegex("the host does not give the memory that is planned: "
+                                               "[0-9]+ groups? (is|are) computed again from step "
+                                               "1 on"));
+  EXPECT_EQ(run.steps[5]["swapped_out_bytes"]["host"][0], 0);
+  EXPECT_GT(run.steps[5]["recompute_seconds"][0], 0.0);
+  EXPECT_GT(GroupsMoved(run, 5), 0);
+}
+
+// Everybody refuses at once, which is what second choices are budgeted for. What has none says so.
+class SecondChoicesOfSchedules : public SecondChoices,
+                                 public testing::WithParamInterface<const char*> {
+ protected:
+  void RefuseEverywhere(const char* strategy, const std::string& phase) {
+    SCOPED_TRACE(strategy);
+    JobConfig job = TightJob(strategy, 92);
+    job.pipeline.schedule = GetParam();
+    const auto prepared = PrepareJob(job, {});
+    if (!prepared.ok()) return;  // this schedule needs more
+    const TestRun run =
+        Train(*prepared, [&](WorkerSeat& seat) { RefuseAt(seat.me.value, phase, 0)(seat); });
+    if (!run.status.ok()) {
+      EXPECT_THAT(std::string(run.status.message()), HasSubstr("no second choice"));
+      return;
+    }
+    ExpectSame(*prepared, run);
+    trained_ += 1;
+  }
+
+  int trained_ = 0;
+};
+
+TEST_P(SecondChoicesOfSchedules, KeepCapacitiesAndBits) {
+  RefuseEverywhere("d2d_swap", kLendingPhase);
+  RefuseEverywhere("host_swap", kHostMemoryPhase);
+  EXPECT_GT(trained_, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Live, SecondChoicesOfSchedules, testing::Values("1f1b", "gpipe", "dapple"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_F(SecondChoices, EndTheRunWhereThereAreNone) {
+  PreparedJob prepared = Prepared(TightJob("d2d_swap", 92));
+  const int lender = LenderOf(prepared);
+  for (StagePlan& stage : prepared.plan.memory.stages) {
+    for (PlannedGroup& planned : stage.groups) planned.choice.second_choice = Placement::kKeep;
+  }
+  for (const int64_t step : {0, 2}) {
+    const TestRun run = Train(prepared, RefuseAt(lender, kLendingPhase, step));
+    EXPECT_TRUE(absl::IsResourceExhausted(run.status)) << run.status;
+    EXPECT_THAT(std::string(run.status.message()),
+                HasSubstr(absl::StrCat("worker ", lender, ": the test says no; activations of ")));
+    EXPECT_EQ(CulpritOf(run.status), lender);
+  }
+}
+
+TEST_F(SecondChoices, AreNotForALenderThatHasLessThanItIsToLend) {
+  PreparedJob prepared = Prepared(TightJob("d2d_swap", 92));
+  const int lender = LenderOf(prepared);
+  for (StagePlan& stage : prepared.plan.memory.stages) {
+    for (PlannedGroup& planned : stage.groups) planned.choice.second_choice = Placement::kKeep;
+  }
+  const Bytes lent = LentByWorker(prepared, WorkerId(lender));
+  prepared.job.memory.capacity.assign(4, prepared.job.memory.capacity[0]);
+  prepared.job.memory.capacity[lender] = lent - Bytes(1);
+  const TestRun run = Train(prepared, nullptr);
+  EXPECT_TRUE(absl::IsResourceExhausted(run.status)) << run.status;
+  EXPECT_THAT(std::string(run.status.message()),
+              HasSubstr(absl::StrCat("worker ", lender,
+                                     ": tensors of other workers, which are parked here, need ",
+                                     FormatBytes(lent))));
+}
+
+// Held to a thousandth of a DGX-1's rates, copies take milliseconds; a slow one a tenth of a
+// second.
+TEST_F(SecondChoices, AreTakenAfterSomeStepsWhereALinkIsSlow) {
+  JobConfig job = TightJob("d2d_swap", 92);
+  job.topology.name = "dgx1_v100";
+  job.topology.throttle = "0.001";
+  const PreparedJob prepared = Prepared(job);
+  const int device = LenderOf(prepared);
+  const std::string lender =
+      NameOfPlace(prepared.plan_text.mapping, {Placement::kPeerSwap, DeviceId(device)});
+  const TestRun run = TrainSame(prepared, SlowLinkOf(0, lender));
+  const std::string step = absl::StrCat(LinkWatch::kSteps + 1);
+  EXPECT_THAT(run.said,
+              testing::ContainsRegex(absl::StrCat("worker 0: the link to ", lender,
+                                                  " is [0-9.]+x slower than planned: [0-9]+ "
+                                                  "groups? (go|goes|is|are) [a-z ]+from step ",
+                                                  step, " on")));
+  EXPECT_EQ(GroupsMoved(run, LinkWatch::kSteps - 1), 0);
+  EXPECT_GT(GroupsMoved(run, LinkWatch::kSteps), 0);
+}
+
+TEST(PlaceNumber, IsAbove0AndLeadsBack) {
+  for (const ParkingPlace& place : {ParkingPlace{Placement::kHostSwap, DeviceId(0)},
+                                    {Placement::kNvmeSwap, DeviceId(0)},
+                                    {Placement::kPeerSwap, DeviceId(0)},
+                                    {Placement::kPeerSwap, DeviceId(15)}}) {
+    EXPECT_GT(PlaceNumber(place), 0);
+    EXPECT_EQ(PlaceOfNumber(PlaceNumber(place)), place);
+  }
+}
+
+}  // namespace
+}  // namespace siphon
