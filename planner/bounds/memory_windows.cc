@@ -33,7 +33,7 @@ std::vector<LayerKind> KindsOf(const std::vector<StageId>& stages,
   for (const StageId stage : stages) {
     for (const LayerCost& layer : layers[stage.value]) {
       if (layer.stash == Bytes(0)) continue;
-      const Nanos again = RecomputeTime(layer);  // the most that a plan can save of a forward
+      const Nanos again = RecomputeTime(layer);  // the least that a plan takes
       const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const LayerKind& kind) {
         return kind.stage == stage && kind.stash == layer.stash && kind.recompute == again;
       });
