@@ -26,6 +26,10 @@ Nanos WholeBackward(const LayerCost& layer) {
   return layer.input_backward + layer.weight_backward;
 }
 
+Nanos RecomputeTime(const LayerCost& layer) {
+  return layer.recompute > Nanos(0) ? std::min(layer.recompute, layer.forward) : layer.forward;
+}
+
 Bytes FreedByBackward(const std::vector<LayerCost>& stage, int layer) {
   const Bytes freed = stage[layer].stash - stage[layer].shared_before;
   const auto behind = static_cast<size_t>(layer) + 1;
@@ -48,7 +52,8 @@ std::vector<std::vector<LayerCost>> LayerCosts(const ModelProfile& profile,
                        .stash = SavedBytes(layer),
                        .kept_for_weights = layer.kept_for_weights,
                        .whole_backward = layer.whole_backward,
-                       .optimizer = layer.optimizer});
+                       .optimizer = layer.optimizer,
+                       .recompute = layer.recompute});
       if (index == range.begin) continue;
       const Bytes saved_by_both = SavedByBoth(profile.layers[index - 1], layer);
       ShareBoundary(saved_by_both, stage[stage.size() - 2], stage.back());

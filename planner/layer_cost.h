@@ -23,11 +23,15 @@ struct LayerCost {
   // Part of `stash` that the layer before in the stage saves too: its own backward leaves that, and
   // the backward of the layer before frees it.
   Bytes shared_before;
+  Nanos recompute;  // as in LayerProfile
   friend bool operator==(const LayerCost&, const LayerCost&) = default;
 };
 
 // What a backward of the layer takes that is not split.
 Nanos WholeBackward(const LayerCost& layer);
+
+// As of a LayerProfile.
+Nanos RecomputeTime(const LayerCost& layer);
 
 // What the backward (B or I) of the stage's layer is the last one to use.
 Bytes FreedByBackward(const std::vector<LayerCost>& stage, int layer);

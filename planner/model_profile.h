@@ -23,7 +23,10 @@ struct LayerProfile {
   Nanos input_backward;
   Nanos weight_backward;
   Nanos whole_backward;  // in one go, where measured; 0: what the other two take together
-  Nanos optimizer;       // the whole step of the layer's parameters
+  // What its backward reads once more, where that was dropped and the output is there: a forward
+  // but for what ends it. 0: not known, taken to be `forward`.
+  Nanos recompute;
+  Nanos optimizer;  // the whole step of the layer's parameters
   Bytes parameters;
   Bytes gradients;
   Bytes optimizer_state;
@@ -58,6 +61,8 @@ Bytes SavedBytes(const LayerProfile& layer);
 Bytes SavedByBoth(const LayerProfile& before, const LayerProfile& layer);
 // What a backward takes that is not split.
 Nanos WholeBackward(const LayerProfile& layer);
+// What it takes to compute again all that the layer saves, never more than a forward.
+Nanos RecomputeTime(const LayerProfile& layer);
 
 }  // namespace siphon
 

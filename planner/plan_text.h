@@ -10,6 +10,7 @@
 #include "planner/layer_cost.h"
 #include "planner/memory_plan.h"
 #include "planner/schedule.h"
+#include "planner/sent_memory.h"
 #include "planner/stage_cost.h"
 #include "planner/stage_partition.h"
 #include "planner/topology.h"
@@ -73,6 +74,7 @@ struct PlanText {
   // Of workers' own copies of a message, before it is sent and after it came; 0: they take no part.
   BytesPerSecond copy_rate;
   int message_room = 0;  // messages that may be sent before the first of them is received
+  SentMemory sent = SentMemory::kUntilSent;
   // What 1, 2, ... workers get computed at the same time, in thousandths of one alone, the last
   // entry for more; empty: none slows another one.
   std::vector<int64_t> cores_together;

@@ -21,6 +21,10 @@ Nanos WholeBackward(const LayerProfile& layer) {
   return layer.input_backward + layer.weight_backward;
 }
 
+Nanos RecomputeTime(const LayerProfile& layer) {
+  return layer.recompute > Nanos(0) ? std::min(layer.recompute, layer.forward) : layer.forward;
+}
+
 Nanos WholeBackward(const StageCost& cost) {
   if (cost.whole_backward > Nanos(0)) return cost.whole_backward;
   return cost.input_backward + cost.weight_backward;

@@ -2,7 +2,7 @@
 # Sets up what is missing and runs every test that this machine can run.
 #
 #   tests/run.sh           release build with all tests, then what needs no LibTorch under address, undefined-behaviour and
-#                          thread sanitizers, with a bounded run of the fuzzers
+#                          thread sanitizers, with a bounded run of the fuzzers; stages in LibTorch under the first two of them
 #   tests/run.sh --quick   the release build only
 #   tests/run.sh --all     full products where the tests run a covering selection by default
 #
@@ -37,9 +37,8 @@ build_preset() {
   local preset=$1 begin=$SECONDS
   if [ "$preset" = release ]; then return; fi
   echo "tests: building $preset ..."
-  if [ ! -e "$(build_folder "$preset")/build.ninja" ]; then
-    cmake --preset "$preset" >"$results/log" 2>&1 || { tail -n 30 "$results/log"; return 1; }
-  fi
+  # Each time: a preset may have changed since the folder was made.
+  cmake --preset "$preset" >"$results/log" 2>&1 || { tail -n 30 "$results/log"; return 1; }
   cmake --build "$(build_folder "$preset")" --parallel "$(nproc)" >"$results/log" 2>&1 ||
     { grep -v '^\[[0-9]*/[0-9]*\] ' "$results/log" | tail -n 60; return 1; }
   echo "tests: building $preset: $((SECONDS - begin)) s"

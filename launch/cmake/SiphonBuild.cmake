@@ -1,6 +1,11 @@
 # Compiler settings and the two functions by which every target of the project is made.
 
-option(SIPHON_TORCH "Build the targets that need LibTorch (the siphon program among them)" ON)
+set(SIPHON_TORCH ON CACHE STRING "ON; OFF: no targets that need LibTorch; STAGES: of those only pipeline/torch with a few tests")
+# The siphon program, and what else trains whole jobs.
+set(SIPHON_PROGRAM OFF)
+if(SIPHON_TORCH AND NOT SIPHON_TORCH STREQUAL "STAGES")
+  set(SIPHON_PROGRAM ON)
+endif()
 option(SIPHON_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(SIPHON_WERROR "Treat warnings in our own code as errors" OFF)
 option(SIPHON_FUZZ "Give the fuzz targets libFuzzer (needs clang++)" OFF)
@@ -114,6 +119,10 @@ function(siphon_test name)
   set(properties LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
   if(ARG_SERIAL)
     list(APPEND properties RUN_SERIAL ON)
+  endif()
+  if(SIPHON_SANITIZE MATCHES address)
+    # A machine without memory for it says so to the program; the sanitizer would end it.
+    list(APPEND properties ENVIRONMENT ASAN_OPTIONS=allocator_may_return_null=1)
   endif()
   gtest_discover_tests(${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_MODE PRE_TEST
                        DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})

@@ -8,6 +8,7 @@ const std::vector<LayerKey>& LayerKeys() {
       {.name = "input_backward", .time = &LayerProfile::input_backward},
       {.name = "weight_backward", .time = &LayerProfile::weight_backward},
       {.name = "whole_backward", .time = &LayerProfile::whole_backward, .only_if_known = true},
+      {.name = "recompute", .time = &LayerProfile::recompute, .only_if_known = true},
       {.name = "optimizer", .time = &LayerProfile::optimizer},
       {.name = "parameters", .size = &LayerProfile::parameters},
       {.name = "gradients", .size = &LayerProfile::gradients},

@@ -67,7 +67,8 @@ SimulationInput SimulationInputOf(const PlanText& plan) {
                                       .rate = plan.link_rate,
                                       .host_rate = plan.host_rate,
                                       .copy_rate = plan.copy_rate,
-                                      .room = plan.message_room},
+                                      .room = plan.message_room,
+                                      .sent = plan.sent},
                         .cores = plan.cores_together,
                         .memory = plan.memory,
                         .capacity = CapacityOf(plan)};
@@ -94,6 +95,7 @@ PlanText WithSimulationInput(PlanText plan, const SimulationInput& input) {
   plan.host_rate = input.transport.host_rate;
   plan.copy_rate = input.transport.copy_rate;
   plan.message_room = input.transport.room;
+  plan.sent = input.transport.sent;
   plan.cores_together = input.cores;
   TakeStages(input, plan);
   TakeWorkers(input, plan);

@@ -17,7 +17,6 @@
 #include "launch/profile/plan_live_step.h"
 #include "launch/profile/predict_step.h"
 #include "launch/topology/job_topology.h"
-#include "planner/placement_bytes.h"
 #include "planner/status.h"
 #include "planner/strategies/lower_memory_plan.h"
 #include "planner/strategies/memory_strategy.h"
@@ -75,24 +74,28 @@ struct FittingStep {
 // Scalars, as the loss, that no figure of a layer has.
 constexpr Bytes kScalars{64};
 
+// Where no ring takes what is sent, it stays with the sender until its receiver has it, however
+// late that is.
+void HoldUntilTaken(const PlannedJob& planned, PlanningProblem& problem) {
+  if (planned.job.pipeline.transport != "mpi" && RingsHoldBoundaries(planned.plan, planned.model)) {
+    return;
+  }
+  problem.transport.sent = SentMemory::kUntilTaken;
+  problem.transport.room = 0;
+}
+
 // Layer by layer, the simulator has what a pass sends on only from its last layer on. The room that
-// the pass takes for itself was counted beside it. And where no ring takes what is sent, it stays
-// until its receiver has it, however late that is: what goes forward until its gradient comes, and
-// of gradients as many as the stage before has microbatches.
-void HoldSent(const PlannedJob& planned, JobProblem& made) {
+// the pass takes for itself was counted beside it.
+void HoldBoundary(JobProblem& made) {
   PlanningProblem& problem = made.problem;
-  const bool in_rings =
-      planned.job.pipeline.transport != "mpi" && RingsHoldBoundaries(planned.plan, planned.model);
-  const std::vector<int> live = PeakLiveMicrobatches(problem.schedule);
   for (size_t stage = 0; stage < made.plan.stages.size(); ++stage) {
     const StageCost& cost = made.plan.stages[stage].cost;
-    MemoryByKind& held = problem.held[problem.schedule.worker_of_stage[stage].value];
     // Where the backward is split, more of it is under way at once.
-    Bytes sent = SplitsBackward(problem.schedule) ? (cost.input + cost.output) * 4
-                                                  : std::max(cost.input, cost.output);
-    if (!in_rings)
-      sent = cost.output * live[stage] + cost.input * (stage > 0 ? live[stage - 1] : 0);
-    held[MemoryKind::kWorkspace] = std::max(held[MemoryKind::kWorkspace], sent + kScalars);
+    const Bytes ends = SplitsBackward(problem.schedule) ? (cost.input + cost.output) * 4
+                                                        : std::max(cost.input, cost.output);
+    Bytes& held =
+        problem.held[problem.schedule.worker_of_stage[stage].value][MemoryKind::kWorkspace];
+    held = std::max(held, ends + kScalars);
   }
 }
 
@@ -115,18 +118,21 @@ absl::StatusOr<JobProblem> ProblemOfWorkers(const PlannedJob& planned,
   SIPHON_ASSIGN_OR_RETURN(const PlanCosts costs,
                           LoadPlanCosts(planned.job, /*topology=*/nullptr, "", ""));
   JobMachine machine{.costs = costs.source()};
-  if (strategy == kRecompute) return ProblemOfJob(planned, machine);  // nothing moves
-  machine.workers = WorkerMachine::kDevices;
-  machine.needs_drive = UsesDrive(planned.job, strategy);
-  SIPHON_ASSIGN_OR_RETURN(const std::optional<Topology> throttled,
-                          LoadThrottledTopology(planned.job));
-  if (throttled.has_value()) machine.topology = &*throttled;
+  std::optional<Topology> throttled;
+  if (strategy != kRecompute) {  // something moves
+    machine.workers = WorkerMachine::kDevices;
+    machine.needs_drive = UsesDrive(planned.job, strategy);
+    SIPHON_ASSIGN_OR_RETURN(throttled, LoadThrottledTopology(planned.job));
+    if (throttled.has_value()) machine.topology = &*throttled;
+  }
   SIPHON_ASSIGN_OR_RETURN(JobProblem made, ProblemOfJob(planned, machine));
+  HoldUntilTaken(planned, made.problem);
+  if (strategy == kRecompute) return made;
   made.problem.granule = kCacheLine;
   HoldWhatCannotMove(planned.model, made.problem);
   std::vector<NvmeDrive>& drives = made.problem.topology.drives;
   drives.resize(machine.needs_drive ? 1 : 0);  // whatever a topology has
-  HoldSent(planned, made);
+  HoldBoundary(made);
   return made;
 }
 

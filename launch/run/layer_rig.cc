@@ -61,9 +61,13 @@ absl::Status LayerRig::Receive(Boundary to, LayerRig& neighbour, Boundary from,
   return neighbour.stage_->Release(from, microbatch);
 }
 
-absl::Status LayerRig::Forward(MicrobatchId microbatch, LayerRig* before, Noting noting) {
+absl::Status LayerRig::Forward(MicrobatchId microbatch, LayerRig* before, SavedMode saved,
+                               Noting noting) {
   const LedgerScope scope(ledger_);
   resting_ = ledger_->used();
+  if (saved == SavedMode::kRemade) {
+    SIPHON_RETURN_IF_ERROR(stage_->Drop(microbatch, {layer_, layer_ + 1}));
+  }
   if (before != nullptr) {
     const LedgerScope inputs(input_ledger_);
     SIPHON_RETURN_IF_ERROR(Receive(Boundary::kInput, *before, Boundary::kOutput, microbatch));
@@ -75,6 +79,15 @@ absl::Status LayerRig::Forward(MicrobatchId microbatch, LayerRig* before, Noting
   forward_bytes_.end = Used();
   SIPHON_ASSIGN_OR_RETURN(forward_bytes_.output, OutputBytes(microbatch));
   if (noting == Noting::kOn) times_.forward_ns.push_back(time);
+  return absl::OkStatus();
+}
+
+absl::Status LayerRig::Recompute(MicrobatchId microbatch, Noting noting) {
+  const LedgerScope scope(ledger_);
+  SIPHON_ASSIGN_OR_RETURN(const int64_t time, Timed(clock_, [&] {
+                            return stage_->Recompute(microbatch, {layer_, layer_ + 1});
+                          }));
+  if (noting == Noting::kOn) times_.recompute_ns.push_back(time);
   return absl::OkStatus();
 }
 
@@ -158,6 +171,9 @@ LayerProfile LayerRig::Profile() const {
   LayerProfile profile = sizes_;
   profile.name = Spec().name;
   profile.forward = Median(times_.forward_ns);
+  if (!times_.recompute_ns.empty()) {  // 0 would say that it is not known
+    profile.recompute = std::max(Median(times_.recompute_ns), Nanos(1));
+  }
   profile.input_backward = Median(times_.input_ns);
   profile.weight_backward = Median(times_.weight_ns);
   profile.whole_backward = Median(times_.whole_ns);

@@ -17,6 +17,8 @@ namespace siphon {
 
 // How a backward pass is run: whole, or as I and W.
 enum class BackwardMode { kWhole, kSplit };
+// Whether what a forward saves stays until the backward, or is computed again for it.
+enum class SavedMode { kKept, kRemade };
 // Whether times and bytes of a pass are written down.
 enum class Noting { kOff, kOn };
 
@@ -35,7 +37,9 @@ class LayerRig {
   // One pass of a microbatch. `before` is the rig of the layer before (null for the first), whose
   // output this one takes; `after` the one behind (null for the last), whose gradient this one
   // takes.
-  absl::Status Forward(MicrobatchId microbatch, LayerRig* before, Noting noted);
+  absl::Status Forward(MicrobatchId microbatch, LayerRig* before, SavedMode saved, Noting noted);
+  // Between them, where `saved` was kRemade.
+  absl::Status Recompute(MicrobatchId microbatch, Noting noted);
   absl::Status Backward(MicrobatchId microbatch, LayerRig* after, BackwardMode kind, Noting noted);
   // The optimizer step with the norms of the gradients before it.
   absl::Status Step(int64_t update, Noting noted);
@@ -52,6 +56,7 @@ class LayerRig {
   };
   struct Times {
     std::vector<int64_t> forward_ns;
+    std::vector<int64_t> recompute_ns;
     std::vector<int64_t> whole_ns;
     std::vector<int64_t> input_ns;
     std::vector<int64_t> weight_ns;

@@ -10,6 +10,8 @@
 namespace siphon {
 namespace {
 
+constexpr MicrobatchId kFirst{0};
+constexpr MicrobatchId kSecond{1};
 constexpr int kMicrobatches = 2;
 
 StagePartition SingleLayers(const ModelSpec& model) {
@@ -55,12 +57,26 @@ LayerRig* LayerRounds::Rig(size_t layer) const {
   return layer < rigs_.size() ? rigs_[layer].get() : nullptr;
 }
 
-absl::Status LayerRounds::RunMicrobatch(MicrobatchId microbatch, BackwardMode kind, Noting noting) {
+absl::Status LayerRounds::RunFirst(BackwardMode kind, Noting noting) {
+  const bool again = noting == Noting::kOn;
+  const SavedMode saved = again ? SavedMode::kRemade : SavedMode::kKept;
   for (size_t layer = 0; layer < rigs_.size(); ++layer) {
-    SIPHON_RETURN_IF_ERROR(rigs_[layer]->Forward(microbatch, Rig(layer - 1), noting));
+    SIPHON_RETURN_IF_ERROR(rigs_[layer]->Forward(kFirst, Rig(layer - 1), saved, Noting::kOff));
   }
   for (size_t layer = rigs_.size(); layer-- > 0;) {
-    SIPHON_RETURN_IF_ERROR(rigs_[layer]->Backward(microbatch, Rig(layer + 1), kind, noting));
+    if (again) SIPHON_RETURN_IF_ERROR(rigs_[layer]->Recompute(kFirst, noting));
+    SIPHON_RETURN_IF_ERROR(rigs_[layer]->Backward(kFirst, Rig(layer + 1), kind, Noting::kOff));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LayerRounds::RunSecond(BackwardMode kind, Noting noting) {
+  for (size_t layer = 0; layer < rigs_.size(); ++layer) {
+    SIPHON_RETURN_IF_ERROR(
+        rigs_[layer]->Forward(kSecond, Rig(layer - 1), SavedMode::kKept, noting));
+  }
+  for (size_t layer = rigs_.size(); layer-- > 0;) {
+    SIPHON_RETURN_IF_ERROR(rigs_[layer]->Backward(kSecond, Rig(layer + 1), kind, noting));
   }
   return absl::OkStatus();
 }
@@ -68,10 +84,8 @@ absl::Status LayerRounds::RunMicrobatch(MicrobatchId microbatch, BackwardMode ki
 absl::Status LayerRounds::Run(int round, BackwardMode kind, Noting noting) {
   const StepInputs inputs = InputsOf(*job_, *batch_, round);
   for (const auto& rig : rigs_) SIPHON_RETURN_IF_ERROR(rig->BeginStep(inputs));
-  for (int microbatch = 0; microbatch < kMicrobatches; ++microbatch) {
-    const Noting now = microbatch + 1 == kMicrobatches ? noting : Noting::kOff;
-    SIPHON_RETURN_IF_ERROR(RunMicrobatch(MicrobatchId(microbatch), kind, now));
-  }
+  SIPHON_RETURN_IF_ERROR(RunFirst(kind, noting));
+  SIPHON_RETURN_IF_ERROR(RunSecond(kind, noting));
   for (const auto& rig : rigs_) SIPHON_RETURN_IF_ERROR(rig->Step(round + 1, noting));
   return absl::OkStatus();
 }

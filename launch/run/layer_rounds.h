@@ -24,7 +24,8 @@ class LayerRounds {
   static absl::StatusOr<Batch> FirstBatch(const PreparedJob& job);
 
   // A training step of two microbatches through all layers, one after the other. The second one is
-  // noted, since it adds to gradients that are there already. `round` counts from 0.
+  // noted, since it adds to gradients that are there already; of the first what it takes to compute
+  // each layer again before its backward. `round` counts from 0.
   absl::Status Run(int round, BackwardMode kind, Noting noting);
 
   std::vector<LayerProfile> Profiles() const;
@@ -32,7 +33,8 @@ class LayerRounds {
  private:
   LayerRounds(const PreparedJob& job, const Batch& batch) : job_(&job), batch_(&batch) {}
   LayerRig* Rig(size_t layer) const;  // null beyond both ends
-  absl::Status RunMicrobatch(MicrobatchId microbatch, BackwardMode kind, Noting noting);
+  absl::Status RunFirst(BackwardMode kind, Noting noting);
+  absl::Status RunSecond(BackwardMode kind, Noting noting);
 
   const PreparedJob* job_;
   const Batch* batch_;

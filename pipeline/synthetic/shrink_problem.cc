@@ -36,7 +36,7 @@ class Shrinker {
 
 void ShrinkLayer(const Shrinker& shrink, LayerProfile& layer) {
   for (Nanos* time : {&layer.forward, &layer.input_backward, &layer.weight_backward,
-                      &layer.whole_backward, &layer.optimizer}) {
+                      &layer.whole_backward, &layer.recompute, &layer.optimizer}) {
     shrink.Time(*time);
   }
   for (Bytes* bytes : {&layer.parameters, &layer.gradients, &layer.optimizer_state, &layer.boundary,

@@ -33,21 +33,20 @@ absl::Status KeptLayers::CheckNotDropped(StageRange layers) const {
 
 absl::Status KeptLayers::Drop(StageRange layers) {
   SIPHON_RETURN_IF_ERROR(CheckNotDropped(layers));
-  dropped_.push_back({.layers = layers});
+  DroppedLayers& dropped = dropped_.emplace_back();
+  dropped.layers = layers;
+  dropped.saved.resize(layers.end - layers.begin);
   return absl::OkStatus();
 }
 
 void KeptLayers::Keep(int layer, const std::vector<at::Tensor>& inputs, LayerGraph graph) {
-  for (DroppedLayers& dropped : dropped_) {
-    if (layer < dropped.layers.begin || layer >= dropped.layers.end) continue;
-    if (layer == dropped.layers.begin) dropped.input = inputs;
-    return;
-  }
+  DroppedLayers* dropped = FindDropped(layer);
+  if (dropped != nullptr && layer == dropped->layers.begin) dropped->input = inputs;
   graphs_[layer - stage_.begin] = std::move(graph);
 }
 
-const DroppedLayers* KeptLayers::FindDropped(int layer) const {
-  for (const DroppedLayers& dropped : dropped_) {
+DroppedLayers* KeptLayers::FindDropped(int layer) {
+  for (DroppedLayers& dropped : dropped_) {
     if (layer >= dropped.layers.begin && layer < dropped.layers.end) return &dropped;
   }
   return nullptr;

@@ -7,18 +7,21 @@
 #include "absl/status/status.h"
 #include "pipeline/torch/aten.h"
 #include "pipeline/torch/layer_graph.h"
+#include "pipeline/torch/remade_tensors.h"
 #include "planner/stage_partition.h"
 
 namespace siphon {
 
-// Consecutive layers whose graphs are not there, and what they are made from again.
+// Consecutive layers whose saved tensors are not there, and what they are made from again.
 struct DroppedLayers {
   StageRange layers;
-  std::vector<at::Tensor> input;  // of the first of them
+  std::vector<at::Tensor> input;     // of the first of them
+  std::vector<RemadeTensors> saved;  // [layer]
 };
 
 // What the layers of a stage keep of one microbatch from its forward pass to its backward pass:
-// each layer's graph or, for layers that were dropped, the input of the first of them.
+// each layer's graph and, for layers that were dropped and whose graphs are therefore without
+// tensors, the input of the first of them.
 //
 // Layers are numbered as in the model.
 class KeptLayers {
@@ -28,23 +31,24 @@ class KeptLayers {
   // Errors: InvalidArgument for layers outside the stage, FailedPrecondition where one of them is
   // dropped.
   absl::Status CheckNotDropped(StageRange layers) const;
-  // From now on Keep takes of `layers` only the input of the first. Errors: as CheckNotDropped.
+  // From now on Keep takes the input of the first of `layers` too. Errors: as CheckNotDropped.
   absl::Status Drop(StageRange layers);
 
   // What the forward pass of a layer took in and left behind.
   void Keep(int layer, const std::vector<at::Tensor>& inputs, LayerGraph graph);
 
-  // The layers that were dropped together with this one and have no graphs since.
-  const DroppedLayers* FindDropped(int layer) const;
-  // Takes out what `layers` were dropped to; Keep takes their graphs from then on.
+  // The layers that were dropped together with this one; null for none. Holds until the next call
+  // of Drop or TakeDropped.
+  DroppedLayers* FindDropped(int layer);
+  // Takes out what `layers` were dropped to: they are to be computed again.
   std::optional<DroppedLayers> TakeDropped(StageRange layers);
 
-  // Requires: the layer has its graph, for the first time.
+  // Requires: the layer's graph was kept, and not taken yet.
   LayerGraph TakeGraph(int layer);
 
  private:
   StageRange stage_;
-  std::vector<LayerGraph> graphs_;  // [layer of the stage]; empty ones of layers that are dropped
+  std::vector<LayerGraph> graphs_;  // [layer of the stage]
   std::vector<DroppedLayers> dropped_;
 };
 

@@ -189,7 +189,15 @@ LayerPass LayerPass::Train(const Function& function, const std::vector<at::Tenso
                                       : torch::autograd::Edge());
     output = output.detach();
   }
+  pass.leaves = std::move(leaves);
   return pass;
+}
+
+void LayerPass::ReleaseInputs() {
+  for (at::Tensor& leaf : leaves) {
+    if (leaf.requires_grad()) leaf.set_data(at::empty({0}, leaf.options()));
+  }
+  leaves.clear();
 }
 
 LayerPass LayerPass::Evaluate(const Function& function, const std::vector<at::Tensor>& parameters,

@@ -100,6 +100,10 @@ struct LayerPass {
 
   std::vector<at::Tensor> outputs;  // contiguous, aligned, without history
   LayerGraph graph;
+  std::vector<at::Tensor> leaves;  // the inputs as the graph has them; empty without a graph
+
+  // From now on the graph holds nothing of its inputs but what its operators saved.
+  void ReleaseInputs();
 
   static LayerPass Train(const Function& function, const std::vector<at::Tensor>& parameters,
                          const std::vector<at::Tensor>& inputs, InputGradients input_gradients);

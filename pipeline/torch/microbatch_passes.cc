@@ -43,12 +43,24 @@ absl::StatusOr<std::vector<at::Tensor>> MicrobatchPasses::ForwardLayer(
       layers_->Forward(layer, microbatch_, parameters_->OfLayer(layer), inputs);
   if (!pass.ok()) return Annotate(pass.status(), LayerPlace(layer));
   if (layers_->IsTraining()) {
-    for (size_t input = 0; input < inputs.size() && kept_.FindDropped(layer) == nullptr; ++input) {
-      if (pass->graph.HoldsInput(input)) collected_.HeldByGraph(inputs[input]);
+    if (kept_.FindDropped(layer) != nullptr) {
+      SIPHON_RETURN_IF_ERROR(AtLayer(layer, [&] { pass->ReleaseInputs(); }));
+    } else {
+      for (size_t input = 0; input < inputs.size(); ++input) {
+        if (pass->graph.HoldsInput(input)) collected_.HeldByGraph(inputs[input]);
+      }
     }
     kept_.Keep(layer, inputs, std::move(pass->graph));
   }
   return std::move(pass->outputs);
+}
+
+SavedTensorSink* MicrobatchPasses::SinkOf(int layer) {
+  const std::vector<at::Tensor>& parameters = parameters_->OfLayer(layer);
+  if (DroppedLayers* dropped = kept_.FindDropped(layer)) {
+    return dropped->saved[layer - dropped->layers.begin].FirstPass(parameters);
+  }
+  return collected_.SinkOf(layer, parameters);
 }
 
 absl::StatusOr<std::vector<at::Tensor>> MicrobatchPasses::Forward(
@@ -56,13 +68,8 @@ absl::StatusOr<std::vector<at::Tensor>> MicrobatchPasses::Forward(
   for (int layer = layers_->begin(); layer < layers_->end(); ++layer) {
     SIPHON_RETURN_IF_ERROR(Enter(layer, watch, /*gradients=*/false));
     {
-      std::optional<DiscardSavedTensors> discard;
       std::optional<CollectSavedTensors> collect;
-      if (kept_.FindDropped(layer) != nullptr) {
-        discard.emplace();
-      } else if (auto* sink = collected_.SinkOf(layer, parameters_->OfLayer(layer))) {
-        collect.emplace(sink);
-      }
+      if (SavedTensorSink* sink = SinkOf(layer)) collect.emplace(sink);
       SIPHON_ASSIGN_OR_RETURN(activations, ForwardLayer(layer, std::move(activations)));
     }
     for (const StageRange& done :
@@ -83,10 +90,26 @@ absl::Status MicrobatchPasses::Recompute(StageRange layers) {
   }
   std::vector<at::Tensor> activations = std::move(dropped->input);
   for (int layer = layers.begin; layer < layers.end; ++layer) {
+    const bool is_last = layer + 1 == layers.end;  // its output is there already
+    RemadeTensors& saved = dropped->saved[layer - layers.begin];
+    if (is_last && saved.IsComplete()) break;
     SIPHON_RETURN_IF_ERROR(Annotate(parameters_->CheckParameters(layer), LayerPlace(layer)));
-    SIPHON_ASSIGN_OR_RETURN(activations, ForwardLayer(layer, std::move(activations)));
+    SIPHON_ASSIGN_OR_RETURN(activations, ForwardAgain(layer, std::move(activations), saved,
+                                                      is_last ? RemadeTensors::Extent::kLastSaved
+                                                              : RemadeTensors::Extent::kWhole));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<at::Tensor>> MicrobatchPasses::ForwardAgain(
+    int layer, std::vector<at::Tensor> inputs, RemadeTensors& saved, RemadeTensors::Extent extent) {
+  const CollectSavedTensors collect(saved.SecondPass(extent));
+  absl::StatusOr<LayerPass> pass =
+      layers_->Forward(layer, microbatch_, parameters_->OfLayer(layer), inputs);
+  const absl::Status found = saved.CheckSecondPass(pass.status());
+  if (!found.ok()) return Annotate(found, LayerPlace(layer));
+  if (extent == RemadeTensors::Extent::kLastSaved) return std::vector<at::Tensor>();
+  return std::move(pass->outputs);
 }
 
 absl::Status MicrobatchPasses::Enter(int layer, PassWatch* watch, bool gradients) const {

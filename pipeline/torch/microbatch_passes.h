@@ -11,6 +11,7 @@
 #include "pipeline/torch/collected_layers.h"
 #include "pipeline/torch/kept_layers.h"
 #include "pipeline/torch/layer_graph.h"
+#include "pipeline/torch/remade_tensors.h"
 #include "pipeline/torch/stage_layers.h"
 #include "pipeline/torch/stage_parameters.h"
 #include "planner/ids.h"
@@ -38,7 +39,9 @@ class MicrobatchPasses {
 
   // From the stage's input to its output (the loss, on the last stage). `watch` may be null.
   absl::StatusOr<std::vector<at::Tensor>> Forward(std::vector<at::Tensor> input, PassWatch* watch);
-  // Computes dropped layers again: same inputs, same parameters, same keys of random numbers.
+  // Computes dropped layers again, up to the last tensor that their backward reads: same inputs,
+  // same parameters, same keys of random numbers. InvalidArgument for a layer that saves other
+  // tensors then.
   absl::Status Recompute(StageRange layers);
   // From the gradients of the output to those of the input; adds those of the parameters to the
   // sums, or keeps what they take for BackwardWeight.
@@ -51,6 +54,12 @@ class MicrobatchPasses {
   // Around a layer of a pass; what the pass needs of its parameters is there in between.
   absl::Status Enter(int layer, PassWatch* watch, bool gradients) const;
   static absl::Status Leave(int layer, PassWatch* watch);
+  // Where a layer's forward pass leaves what its operators save; null: with LibTorch.
+  SavedTensorSink* SinkOf(int layer);
+  // A dropped layer once more; no outputs unless it is computed whole.
+  absl::StatusOr<std::vector<at::Tensor>> ForwardAgain(int layer, std::vector<at::Tensor> inputs,
+                                                       RemadeTensors& saved,
+                                                       RemadeTensors::Extent extent);
   // What the backward of this layer takes is there after this.
   absl::Status Provide(int layer, PassWatch* watch);
   // Calls `fn` inside CallTorch.

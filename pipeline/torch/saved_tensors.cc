@@ -7,18 +7,6 @@
 namespace siphon {
 namespace {
 
-class Discarded final : public HeldTensor {
- public:
-  at::Tensor Restore() override { TORCH_CHECK(false, "the graph of a dropped layer was run"); }
-};
-
-class DiscardingSink final : public SavedTensorSink {
- public:
-  std::unique_ptr<HeldTensor> Save(at::Tensor /*tensor*/) override {
-    return std::make_unique<Discarded>();
-  }
-};
-
 thread_local SavedTensorSink* current_sink = nullptr;
 
 // Between LibTorch and a sink.
@@ -60,15 +48,7 @@ SavedTensorSink* Exchange(SavedTensorSink* sink) {
   return std::exchange(current_sink, sink);
 }
 
-SavedTensorSink* Discarding() {
-  static auto* const sink = new DiscardingSink;
-  return sink;
-}
-
 }  // namespace
-
-DiscardSavedTensors::DiscardSavedTensors() : previous_(Exchange(Discarding())) {}
-DiscardSavedTensors::~DiscardSavedTensors() { Exchange(previous_); }
 
 CollectSavedTensors::CollectSavedTensors(SavedTensorSink* sink) : previous_(Exchange(sink)) {}
 CollectSavedTensors::~CollectSavedTensors() { Exchange(previous_); }

@@ -27,20 +27,6 @@ class SavedTensorSink {
   virtual std::unique_ptr<HeldTensor> Save(at::Tensor tensor) = 0;
 };
 
-// While it lives, operators on this thread let go of what they would save. A forward pass then
-// takes the same kernels as in training, with the same bits, and holds no more than one without
-// gradients; its graph cannot be run.
-class DiscardSavedTensors {
- public:
-  DiscardSavedTensors();
-  ~DiscardSavedTensors();
-  DiscardSavedTensors(const DiscardSavedTensors&) = delete;
-  DiscardSavedTensors& operator=(const DiscardSavedTensors&) = delete;
-
- private:
-  SavedTensorSink* const previous_;
-};
-
 // While it lives, operators on this thread hand what they save to `sink`, which outlives it.
 class CollectSavedTensors {
  public:

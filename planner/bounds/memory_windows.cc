@@ -33,13 +33,14 @@ std::vector<LayerKind> KindsOf(const std::vector<StageId>& stages,
   for (const StageId stage : stages) {
     for (const LayerCost& layer : layers[stage.value]) {
       if (layer.stash == Bytes(0)) continue;
+      const Nanos again = RecomputeTime(layer);  // the most that a plan can save of a forward
       const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const LayerKind& kind) {
-        return kind.stage == stage && kind.stash == layer.stash && kind.recompute == layer.forward;
+        return kind.stage == stage && kind.stash == layer.stash && kind.recompute == again;
       });
       if (same != kinds.end()) {
         ++same->layers;
       } else {
-        kinds.push_back({.stage = stage, .stash = layer.stash, .recompute = layer.forward});
+        kinds.push_back({.stage = stage, .stash = layer.stash, .recompute = again});
       }
     }
   }

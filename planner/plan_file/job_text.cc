@@ -35,13 +35,23 @@ absl::Status ReadWeightRule(const PlanWord& value, WeightRule& rule) {
   return absl::OkStatus();
 }
 
+absl::Status ReadSentMemory(const PlanWord& value, SentMemory& sent) {
+  if (value.text != kUntilTakenWord) {
+    return ErrorAt(value, absl::StrCat(kSentKey, " is ", QuotedWord(value.text),
+                                       "; the only rule to name is ", kUntilTakenWord));
+  }
+  sent = SentMemory::kUntilTaken;
+  return absl::OkStatus();
+}
+
 absl::Status UnknownJobKey(const PlanWord& key) {
-  return ErrorAt(key, absl::StrCat("unknown key ", QuotedWord(key.text), "; known: ",
-                                   absl::StrJoin({kModelKey, kScheduleKey, kStrategyKey,
-                                                  kMicrobatchKey, kGlobalBatchKey, kReplicasKey,
-                                                  kWeightRuleKey, kCostsKey, kCoresTogetherKey},
-                                                 ", "),
-                                   ", ", FieldNames(kJobFields)));
+  return ErrorAt(
+      key, absl::StrCat("unknown key ", QuotedWord(key.text), "; known: ",
+                        absl::StrJoin(
+                            {kModelKey, kScheduleKey, kStrategyKey, kMicrobatchKey, kGlobalBatchKey,
+                             kReplicasKey, kWeightRuleKey, kSentKey, kCostsKey, kCoresTogetherKey},
+                            ", "),
+                        ", ", FieldNames(kJobFields)));
 }
 
 }  // namespace
@@ -60,6 +70,7 @@ std::string JobLines(const PlanText& plan) {
   }
   text += KeyLine(kCostsKey, plan.costs);
   text += FieldLines(kJobFields, plan);
+  if (plan.sent == SentMemory::kUntilTaken) text += KeyLine(kSentKey, kUntilTakenWord);
   if (!plan.cores_together.empty()) {
     text += KeyLine(kCoresTogetherKey, absl::StrJoin(plan.cores_together, ", "));
   }
@@ -76,6 +87,7 @@ absl::Status ReadJobLine(const PlanPair& pair, PlanText& plan) {
   if (HasField(kJobFields, key)) return ReadField(kJobFields, pair, plan);
   if (key == kCoresTogetherKey) return ReadCores(value, plan.cores_together);
   if (key == kWeightRuleKey) return ReadWeightRule(value, plan.training.weight_rule);
+  if (key == kSentKey) return ReadSentMemory(value, plan.sent);
   if (key == kMicrobatchKey) {
     SIPHON_ASSIGN_OR_RETURN(plan.microbatch, ParseLargeNumber(value, 1));
     return absl::OkStatus();

@@ -34,6 +34,8 @@ inline constexpr absl::string_view kReplicasKey = "replicas";
 inline constexpr absl::string_view kWeightRuleKey = "weight_rule";
 inline constexpr absl::string_view kOneGroupBehindWord =
     "one_group_behind";  // the only one written
+inline constexpr absl::string_view kSentKey = "sent_is_held";
+inline constexpr absl::string_view kUntilTakenWord = "until_taken";  // the only one written
 inline constexpr absl::string_view kCostsKey = "costs";
 inline constexpr absl::string_view kCoresTogetherKey = "cores_together";
 inline constexpr std::array<PlanField<PlanText>, 5> kJobFields = {{
@@ -125,7 +127,7 @@ inline constexpr std::array<PlanField<StageCost>, 14> kStageFields = {{
 
 inline constexpr absl::string_view kLayerWord = "layer";
 inline constexpr absl::string_view kLayersWord = "layers";
-inline constexpr std::array<PlanField<LayerCost>, 8> kLayerFields = {{
+inline constexpr std::array<PlanField<LayerCost>, 9> kLayerFields = {{
     {"forward", &LayerCost::forward, ZeroFigure::kWritten},
     {"input_backward", &LayerCost::input_backward},
     {"weight_backward", &LayerCost::weight_backward},
@@ -134,6 +136,7 @@ inline constexpr std::array<PlanField<LayerCost>, 8> kLayerFields = {{
     {"stash", &LayerCost::stash},
     {"kept_for_weights", &LayerCost::kept_for_weights},
     {"shared_before", &LayerCost::shared_before},
+    {"recompute", &LayerCost::recompute},
 }};
 
 inline constexpr absl::string_view kGroupWord = "group";

@@ -57,8 +57,8 @@ bool HasPlace(absl::string_view strategy) {
 void ComputeAtPeak(const DeviceSpec& device, ModelProfile& profile) {
   constexpr int kAllPercent = 100;
   for (LayerProfile& layer : profile.layers) {
-    for (Nanos* time :
-         {&layer.forward, &layer.input_backward, &layer.weight_backward, &layer.whole_backward}) {
+    for (Nanos* time : {&layer.forward, &layer.input_backward, &layer.weight_backward,
+                        &layer.whole_backward, &layer.recompute}) {
       *time = Nanos(time->value * device.half_percent / kAllPercent);
     }
   }

@@ -70,7 +70,7 @@ absl::Status CheckLayers(const SimulationInput& input, int stage) {
     SIPHON_RETURN_IF_ERROR(CheckNotNegative(
         {layer.forward.value, layer.input_backward.value, layer.weight_backward.value,
          layer.whole_backward.value, layer.optimizer.value, layer.stash.value,
-         layer.kept_for_weights.value, layer.shared_before.value},
+         layer.kept_for_weights.value, layer.shared_before.value, layer.recompute.value},
         absl::StrCat("a layer of stage ", stage)));
     sum.forward += layer.forward;
     sum.input_backward += layer.input_backward;

@@ -9,6 +9,7 @@
 #include "planner/memory/memory_kind.h"
 #include "planner/memory_plan.h"
 #include "planner/schedule.h"
+#include "planner/sent_memory.h"
 #include "planner/simulator/shared_cores.h"
 #include "planner/simulator/simulated_step.h"
 #include "planner/stage_cost.h"
@@ -27,6 +28,7 @@ struct TransportCosts {
   // nothing.
   BytesPerSecond copy_rate;
   int room = 0;  // messages of a channel that may be sent before the first of them has its RECV
+  SentMemory sent = SentMemory::kUntilSent;
   friend bool operator==(const TransportCosts&, const TransportCosts&) = default;
 };
 
@@ -36,8 +38,8 @@ struct SimulationInput {
   // [stage][layer], or empty: a stage is one piece. Times, stash and kept_for_weights of a stage's
   // layers add up to the StageCost.
   std::vector<std::vector<LayerCost>> layers;
-  // Without devices: the workers are connected by `transport` only. Otherwise `transport` is
-  // unused.
+  // Without devices: the workers are connected by `transport` only. Otherwise its rates and its
+  // latency are unused.
   Topology topology;
   std::vector<DeviceId> device_of_worker;  // replicas one after the other; empty: worker w on w
   TransportCosts transport;
@@ -93,7 +95,10 @@ struct SimulationInput {
 // none, in a device's own `memory`; DROP keeps the input only, of the stage or of the group's first
 // layer; a boundary tensor at its maker from its compute action until it is sent, at its user from
 // RECV (compute-only: from the start of the message) until the end of its use, and once where maker
-// and user are the same worker; workspace during F, RECOMPUTE and during B, I, W.
+// and user are the same worker; workspace during F, RECOMPUTE and during B, I, W. With
+// SentMemory::kUntilTaken a boundary tensor is with its maker from the begin of the whole compute
+// action on, as if the workspace had no room for it before, and is twice there where the user is
+// the same worker, while that one's action begins.
 //
 // Errors: InvalidArgument when sizes of the input do not match each other or there is no path
 // between two devices; FailedPrecondition, with the grid and "<-- here", for a schedule that

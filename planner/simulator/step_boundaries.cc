@@ -6,6 +6,7 @@
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "planner/marked_grid.h"
+#include "planner/simulator/messages_held.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -44,7 +45,12 @@ StepBoundaries::StepBoundaries(const ScheduleIndex& index, StepWriter& writer)
       writer_(writer),
       lowered_(IsLowered(schedule_)),
       crossings_(2 * static_cast<size_t>(schedule_.replicas) * StageCount(schedule_) *
-                 schedule_.microbatches) {}
+                 schedule_.microbatches) {
+  const TransportCosts& transport = writer.input().transport;
+  if (transport.sent == SentMemory::kUntilTaken) {
+    freed_behind_ = MessagesHeld(schedule_, index, transport.room);
+  }
+}
 
 size_t StepBoundaries::IndexOf(int replica, StageId stage, MicrobatchId microbatch,
                                BoundaryFlow flow) const {
@@ -92,13 +98,34 @@ absl::Status StepBoundaries::PassOn(BoundaryFlow flow, int first, int last) {
   Crossing& crossing = At(writer_.replica(), stage, microbatch, flow);
   crossing.user = first;
   crossing.maker = last;
-  if (Exists(Source(stage, flow))) {
-    writer_.Change(last, TaskMoment::kEnd, MemoryKind::kBoundary, Incoming(stage, flow) * -1);
-  }
+  Book(flow, first, last);
   const StageId target = Target(stage, flow);
   if (!Exists(target)) return absl::OkStatus();
-  writer_.Change(last, TaskMoment::kBegin, MemoryKind::kBoundary, Outgoing(stage, flow));
   return lowered_ || WorkerOf(target) == writer_.worker() ? absl::OkStatus() : Send(flow);
+}
+
+void StepBoundaries::Book(BoundaryFlow flow, int first, int last) {
+  const StageId stage = writer_.action().stage;
+  const StageId source = Source(stage, flow);
+  if (Exists(source)) {
+    writer_.Change(last, TaskMoment::kEnd, MemoryKind::kBoundary, Incoming(stage, flow) * -1);
+    if (HeldUntilTaken() && WorkerOf(source) == writer_.worker()) {  // a copy, for a moment
+      writer_.Hold(first, first, MemoryKind::kBoundary, Incoming(stage, flow));
+    }
+  }
+  if (!Exists(Target(stage, flow))) return;
+  writer_.Change(HeldUntilTaken() ? first : last, TaskMoment::kBegin, MemoryKind::kBoundary,
+                 Outgoing(stage, flow));
+}
+
+void StepBoundaries::EndAction() {
+  const auto program_end = static_cast<int>(schedule_.programs[writer_.worker()].size()) - 1;
+  const bool is_last = writer_.place() == program_end;
+  while (!freed_.empty() && (is_last || freed_.begin()->first <= writer_.place())) {
+    writer_.Change(writer_.last(), TaskMoment::kEnd, MemoryKind::kBoundary,
+                   freed_.begin()->second * -1);
+    freed_.erase(freed_.begin());
+  }
 }
 
 absl::Status StepBoundaries::Send(BoundaryFlow flow) {
@@ -123,7 +150,11 @@ absl::Status StepBoundaries::Send(BoundaryFlow flow) {
   }
   const int message = writer_.AddCopy(TaskRole::kMessage, route, bytes);
   writer_.Wait(message, maker);
-  writer_.Change(message, TaskMoment::kEnd, MemoryKind::kBoundary, bytes * -1);
+  if (HeldUntilTaken()) {
+    freed_[freed_behind_[writer_.worker()][writer_.place()]] += bytes;
+  } else {
+    writer_.Change(message, TaskMoment::kEnd, MemoryKind::kBoundary, bytes * -1);
+  }
   if (!lowered_) {
     writer_.ChangeAt(receiver, message, TaskMoment::kBegin, MemoryKind::kBoundary, bytes);
   }

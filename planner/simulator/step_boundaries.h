@@ -33,6 +33,8 @@ class StepBoundaries {
   absl::Status Send(BoundaryFlow flow);
   // RECV: posts the buffer.
   void Receive(BoundaryFlow flow);
+  // All tasks of the action are written: what the worker then must be rid of goes.
+  void EndAction();
 
   // Ties all users to what they need, once all programs are written. Errors: FailedPrecondition,
   // with the grid, when that is not in the schedule or comes too late.
@@ -56,6 +58,9 @@ class StepBoundaries {
   Crossing& At(int replica, StageId stage, MicrobatchId microbatch, BoundaryFlow flow);
   bool Exists(StageId stage) const;
   int WorkerOf(StageId stage) const { return schedule_.worker_of_stage[stage.value].value; }
+  bool HeldUntilTaken() const { return !freed_behind_.empty(); }
+  // The tensors of the action that is being written, from task `first` to task `last`.
+  void Book(BoundaryFlow flow, int first, int last);
   Nanos CopyTime(Bytes bytes) const;
   Bytes Incoming(StageId stage, BoundaryFlow flow) const;
   Bytes Outgoing(StageId stage, BoundaryFlow flow) const;
@@ -73,6 +78,9 @@ class StepBoundaries {
   std::vector<Crossing> crossings_;  // [replica, stage, microbatch, flow]
   // Of each message lane the crossings in the order in which they are sent.
   std::map<LaneId, std::vector<size_t>> sent_;
+  // MessagesHeld; empty with SentMemory::kUntilSent.
+  std::vector<std::vector<int>> freed_behind_;
+  std::map<int, Bytes> freed_;  // of the program that is being written: by place, at its end
 };
 
 }  // namespace siphon

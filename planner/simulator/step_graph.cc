@@ -77,6 +77,7 @@ class StepGraphBuilder {
     for (int place = 0; place < static_cast<int>(program.size()); ++place) {
       writer_.BeginAction(place);
       SIPHON_RETURN_IF_ERROR(Write(program[place], place));
+      boundaries_.EndAction();
     }
     steps_.EndProgram();
     return absl::OkStatus();

@@ -18,7 +18,9 @@ TensorGroup ActivationsOf(const ModelProfile& profile, const StageRange& stage,
   TensorGroup group{.kind = GroupKind::kActivations, .layers = layers};
   for (int layer = layers.begin; layer < layers.end; ++layer) {
     group.bytes += SavedBytes(profile.layers[layer]) - SavedBehind(profile, stage, layer);
-    group.recompute += profile.layers[layer].forward;
+    // Nothing but the layer behind it takes the output of the last one, which is there already.
+    group.recompute += layer + 1 < layers.end ? profile.layers[layer].forward
+                                              : RecomputeTime(profile.layers[layer]);
   }
   if (layers.begin == 0) return group;
   group.input = std::min(profile.layers[layers.begin - 1].boundary, group.bytes);

@@ -121,14 +121,15 @@ absl::StatusOr<TrainingPlan> PlanOf(const MemoryCase& one, const ModelSpec& mode
 
 absl::StatusOr<std::vector<MeasuredPeak>> MeasurePeaks(const MemoryCase& one,
                                                        const ModelSpec& model,
-                                                       const TrainingPlan& plan) {
+                                                       const TrainingPlan& plan,
+                                                       MessagePath messages) {
   const MemoryShape& shape = one.shape;
   const TokenBatches batches = MakeTokenBatches(
       model, {.steps = 2, .microbatches = shape.microbatches, .microbatch = shape.microbatch}, 7);
   SIPHON_ASSIGN_OR_RETURN(const ScheduleEntry entry, FindSchedule(one.schedule));
   PipelineSettings settings{.clip_norm = entry.update == WeightUpdate::kJustInTime ? 0.0 : 1.0,
-                            .learning_rates = {0.01, 0.01},
-                            .rings = PlanRings(plan, model)};
+                            .learning_rates = {0.01, 0.01}};
+  if (messages == MessagePath::kRings) settings.rings = PlanRings(plan, model);
   settings.optimizer.name = shape.optimizer;
   // Room for a whole step: how far a loaded machine lets a neighbour fall behind is not the
   // model's.

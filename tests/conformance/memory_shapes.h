@@ -49,10 +49,16 @@ struct MeasuredPeak {
   Bytes total;
   MemoryByKind by_kind;  // each at its own fullest moment
 };
-// Trains with rings between the workers. Needs InstallCountingAllocator.
+// What messages between workers go through.
+enum class MessagePath {
+  kRings,       // with room for a whole step
+  kRendezvous,  // no room: a sender holds what it sent until the receiver asks for it
+};
+// Trains. Needs InstallCountingAllocator.
 absl::StatusOr<std::vector<MeasuredPeak>> MeasurePeaks(const MemoryCase& one,
                                                        const ModelSpec& model,
-                                                       const TrainingPlan& plan);
+                                                       const TrainingPlan& plan,
+                                                       MessagePath messages = MessagePath::kRings);
 
 // The error of a prediction in percent; with SIPHON_TEST_PRINT in the environment a line about it.
 double ErrorInPercent(const MemoryCase& one, size_t worker, Bytes predicted, Bytes measured);

@@ -184,6 +184,19 @@ TEST(ProgramConformance, ActivationsOnADriveUnderMpirunTrainLikeOneProcess) {
   EXPECT_EQ(result.out_to_peers + result.out_to_host, Bytes(0));
 }
 
+// Weights and optimizer state: layer by layer, and for whole actions; saved in the middle of it.
+TEST(ProgramConformance, StateAwayBetweenItsUsesUnderMpirunTrainsLikeOneProcess) {
+  const ScratchFolder folder;
+  auto tight = MakeTightJob(folder);
+  ASSERT_TRUE(tight.ok()) << tight.status();
+  tight->job.memory.capacity = {Bytes(tight->ample.largest_peak.value / 100 * 75)};
+  for (const char* strategy : {"weight_offload", "l2l", "auto"}) {
+    SCOPED_TRACE(strategy);
+    const JobResult result = ExpectTrainsAlike(*tight, strategy, folder);
+    EXPECT_GT(result.out_to_host + result.out_to_peers, Bytes(0));
+  }
+}
+
 // Senders keep what they sent for as long as no ring takes it.
 TEST(ProgramConformance, ActivationsParkedBesideMessagesByMpiTrainLikeOneProcess) {
   const ScratchFolder folder;

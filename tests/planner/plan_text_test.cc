@@ -84,11 +84,14 @@ TEST(PlanText, KeepsWhatWorkersOfOneMachineShare) {
   EXPECT_EQ(ToString(plan).find("whole_backward"), std::string::npos);
   plan.copy_rate = BytesPerSecond(8'000'000'000);
   plan.message_room = 2;
+  EXPECT_EQ(ToString(plan).find("sent_is_held"), std::string::npos);
+  plan.sent = SentMemory::kUntilTaken;
   plan.cores_together = {1000, 1740};
   plan.stages[0].cost.whole_backward = Nanos(1'500);
   const std::string text = ToString(plan);
   EXPECT_NE(text.find("copy_rate:          8GB/s\n"), std::string::npos) << text;
   EXPECT_NE(text.find("message_room:       2\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("sent_is_held:       until_taken\n"), std::string::npos) << text;
   EXPECT_NE(text.find("cores_together:     1000, 1740\n"), std::string::npos) << text;
   EXPECT_NE(text.find("whole_backward:     1.5us\n"), std::string::npos) << text;
   EXPECT_EQ(Parsed(text), plan);
@@ -139,8 +142,9 @@ TEST(PlanText, ReadsBackWhatItPrintsWhateverTheNumbers) {
     plan.predicted.peak.assign(2 * plan.training.replicas, Bytes(number()));
     plan.stages[0].layer_costs = {{.forward = Nanos(number())},
                                   {.stash = Bytes(number()), .shared_before = Bytes(number())}};
-    plan.stages[1].layer_costs = {
-        {.whole_backward = Nanos(number()), .optimizer = Nanos(number())}};
+    plan.stages[1].layer_costs = {{.whole_backward = Nanos(number()),
+                                   .optimizer = Nanos(number()),
+                                   .recompute = Nanos(number())}};
     EXPECT_EQ(Parsed(ToString(plan)), plan) << ToString(plan);
   }
 }

@@ -3,8 +3,8 @@
 // workers can run, runs it, and prints the measured step beside the predicted one; then the four
 // bars of MPress's Figure 9, measured. Fails when a measured step is more than 5 % off, or
 // workers wait for copies for more than 3 % of it where no such wait is predicted.
-// The first of the usual models fits but for its first stage; the last gets larger devices, since
-// on 32 GB its optimizer state has to go to the host, which workers do not do yet.
+// The first of the usual models fits but for its first stage; of the last optimizer state has to go
+// to the host.
 //   replay_bench [--model NAME[@MEMORY]]... [--steps N] [--bytes N] [--faster N] [--slower N]
 #include <cstdlib>
 #include <iostream>
@@ -79,7 +79,7 @@ ReplayArguments ArgumentsOf(const std::vector<std::string>& words) {
     }
   }
   if (arguments.models.empty()) {
-    arguments.models = {ModelOf("36"), ModelOf("GPT-10.3B"), ModelOf("GPT-15.4B@48GB")};
+    arguments.models = {ModelOf("36"), ModelOf("GPT-10.3B"), ModelOf("GPT-15.4B")};
   }
   return arguments;
 }

@@ -239,9 +239,10 @@ TEST(LoadJobConfig, KnowsWhatIsPublishedButNotBuilt) {
             "job.yaml:2:12: pipeline.backend: 'cuda' is known, but not built yet; today: cpu");
   EXPECT_EQ(Refusal("pipeline:\n  replicas: 2\n"),
             "job.yaml:2:13: pipeline.replicas: '2' is known, but not built yet; today: 1");
-  EXPECT_EQ(Refusal("memory:\n  strategy: l2l\n"),
-            "job.yaml:2:13: memory.strategy: 'l2l' is known, but not built yet; today: keep, "
-            "recompute, host_swap, d2d_swap, vdnn, capacity_based, mpress, nvme_swap, auto");
+  EXPECT_EQ(Refusal("memory:\n  strategy: harmony\n"),
+            "job.yaml:2:13: memory.strategy: 'harmony' is known, but not built yet; today: keep, "
+            "recompute, host_swap, d2d_swap, vdnn, capacity_based, mpress, "
+            "weight_offload, l2l, nvme_swap, auto");
   EXPECT_EQ(Refusal("memory:\n  plan: plan.txt\n"),
             "job.yaml:2:9: memory.plan: 'plan.txt' is known, but not built yet; today: leave the "
             "key out");

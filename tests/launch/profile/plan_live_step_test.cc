@@ -187,6 +187,34 @@ TEST(PlanLiveStep, NeverParksMoreWithTheHostThanItHas) {
   EXPECT_GE(planned, 1);
 }
 
+// Whose blocks are larger than what most groups of this problem have.
+TEST(PlanLiveStep, NeverParksMoreOnTheDriveThanItHas) {
+  const std::vector<Bytes> kept = KeptPeaks();
+  PlanningProblem problem = ThreeWorkers();
+  problem.capacity.assign(kWorkers, Bytes(kept[0].value * 9 / 10));
+  const BytesPerSecond rate(1'000'000'000);
+  problem.topology.drives = {{.read = rate, .write = rate}};
+  const auto ample = Plan(problem, "nvme_swap");
+  ASSERT_TRUE(ample.ok()) << ample.status();
+  const Bytes parked = DriveBytes(ample->parking);
+  ASSERT_GE(parked, kept[0] - problem.capacity[0]);
+  int planned = 0;
+  int refused = 0;
+  for (Bytes room = parked * 8; room > Bytes(10); room = Bytes(room.value * 3 / 4)) {
+    problem.topology.drives[0].capacity = room;
+    const auto live = Plan(problem, "nvme_swap");
+    if (live.ok()) {
+      ++planned;
+      EXPECT_LE(DriveBytes(live->parking), room);
+    } else {
+      ++refused;
+      EXPECT_TRUE(absl::IsResourceExhausted(live.status())) << live.status();
+    }
+  }
+  EXPECT_GE(planned, 1);
+  EXPECT_GE(refused, 1);
+}
+
 TEST(PlanLiveStep, IsRefusedWhereNobodyHasRoom) {
   const std::vector<Bytes> kept = KeptPeaks();
   PlanningProblem problem = ThreeWorkers();

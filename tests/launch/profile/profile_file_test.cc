@@ -22,6 +22,7 @@ ProfileFile TwoLayers() {
                         .input_backward = Nanos(2'000'001),
                         .weight_backward = Nanos(1),
                         .whole_backward = Nanos(1'999'999),
+                        .recompute = Nanos(1'700'000),
                         .saved = {{"attn.softmax", Bytes(640)}, {"x", Bytes(0)}},
                         .kept_for_weights = Bytes(128)}};
   file.transport = {.latency = Nanos(3'200),
@@ -63,6 +64,7 @@ layers:
     input_backward: 2000001ns
     weight_backward: 1ns
     whole_backward: 1999999ns
+    recompute: 1700us
     optimizer: 0ns
     parameters: 0B
     gradients: 0B
@@ -115,7 +117,7 @@ TEST(ProfileFile, NamesThePlaceOfWhatIsWrong) {
   EXPECT_EQ(Refusal(absl::StrReplaceAll(kTwoLayers, {{"boundary: 4097B", "boundry: 4097B"}})),
             "p.yaml:23:5: unknown key 'boundry'; did you mean 'boundary'?");
   EXPECT_EQ(Refusal(absl::StrReplaceAll(kTwoLayers, {{", bytes: 640B", ""}})),
-            "p.yaml:41:9: a saved tensor has no 'bytes'; it needs one");
+            "p.yaml:42:9: a saved tensor has no 'bytes'; it needs one");
   EXPECT_EQ(Refusal("microbatch: 1\nlayers:\n  - name: a\n    saved_output: 8B\n    saved:\n"
                     "      - {name: x, bytes: 7B}\n"),
             "p.yaml:3:5: saved_output: is 8 B, but the layer saves 7 B; it is a part of 'saved'");

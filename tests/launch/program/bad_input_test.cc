@@ -145,9 +145,9 @@ INSTANTIATE_TEST_SUITE_P(
                  "planned and simulated"},
         Override{"NoSuchScheduleFile", "pipeline.schedule_file=%/none.csv",
                  "cannot read schedule '%/none.csv': No such file or directory"},
-        Override{"StrategyNotBuilt", "memory.strategy=l2l",
-                 "'l2l' is known, but not built yet; today: keep, recompute, host_swap, "
-                 "d2d_swap, vdnn, capacity_based, mpress, nvme_swap, auto"},
+        Override{"StrategyNotBuilt", "memory.strategy=harmony",
+                 "'harmony' is known, but not built yet; today: keep, recompute, host_swap, "
+                 "d2d_swap, vdnn, capacity_based, mpress, weight_offload, l2l, nvme_swap, auto"},
         Override{"ThrottleOfNoLinks", "topology.throttle=0.5",
                  "needs links to hold to their rates; write topology.name"},
         Override{"BackendNotBuilt", "pipeline.backend=cuda",

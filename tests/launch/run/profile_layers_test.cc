@@ -49,6 +49,8 @@ TEST_P(ProfileLayersTest, MeasuresEveryLayer) {
     EXPECT_EQ(layer.name, prepared->model.spec.layers[index].name);
     EXPECT_GT(layer.forward, Nanos(0)) << layer.name;
     EXPECT_GT(layer.input_backward + layer.weight_backward, Nanos(0)) << layer.name;
+    EXPECT_GT(layer.recompute, Nanos(0)) << layer.name;
+    EXPECT_LE(RecomputeTime(layer), layer.forward) << layer.name;
     EXPECT_GT(layer.optimizer, Nanos(0)) << layer.name;
     EXPECT_EQ(layer.optimizer_state, layer.parameters * 2) << layer.name;
     const bool last = index + 1 == profile->model.layers.size();

@@ -38,6 +38,12 @@ TEST_P(SwappedMemory, StaysWithinItsCapacityWithStateAway) {
                                       {"auto", moves_state}});
 }
 
+TEST_P(SwappedMemory, StaysWithinItsCapacityBesideWhatIsNotTakenYet) {
+  const auto parks = [](const PreparedJob& prepared) { return !prepared.parking.empty(); };
+  ExpectWithinCapacities(GetParam(),
+                         {{.name = "host_swap", .lets_leave = parks, .transport = "mpi"}});
+}
+
 INSTANTIATE_TEST_SUITE_P(Schedules, SwappedMemory, testing::ValuesIn(TightScheduleNames()),
                          [](const auto& info) { return TestNameOf(info.param); });
 

@@ -13,6 +13,7 @@ struct TightStrategy {
   std::string name;
   bool (*lets_leave)(const PreparedJob& prepared);  // whether the plan lets activations leave
   double least_percent = 0;                         // that a prediction is above what was measured
+  std::string transport = "auto";  // "mpi": senders hold what they sent until it is asked for
 };
 
 // Plans and trains the schedule in each of its cases, with each strategy at 95, 80 and 65 % of what

@@ -64,15 +64,17 @@ absl::Status SyntheticJob::MakeWorkers() {
     std::map<StageId, StageCompute*> held;
     for (const StageId stage : StagesOf(schedule, WorkerId(worker))) {
       std::unique_ptr<StageCompute>& made = stages_[static_cast<size_t>(stage.value)];
-      SIPHON_ASSIGN_OR_RETURN(
-          made, MakeSyntheticStage(parts_.profile, parts_.partition, stage,
-                                   {.ledger = ledgers_.back().get(), .clock = clock}));
+      SIPHON_ASSIGN_OR_RETURN(made,
+                              MakeSyntheticStage(parts_.profile, parts_.partition, stage,
+                                                 {.ledger = ledgers_.back().get(), .clock = clock},
+                                                 StateGroupsAway(parts_.memory, stage)));
       held[stage] = made.get();
     }
     workers_.push_back(std::make_unique<StageWorker>(
         WorkerId(worker), layout, std::move(held),
         job_.transports[static_cast<size_t>(worker)].get(),
         parkings_[static_cast<size_t>(worker)]->engine(), StageWorker::ActionObserver()));
+    SIPHON_RETURN_IF_ERROR(workers_.back()->state().SendAway());
   }
   return absl::OkStatus();
 }

@@ -55,6 +55,15 @@ TEST(MemoryWindows, CountWhatIsQueuedForWeightGradients) {
   EXPECT_THAT(memory[0].gradient_uses, testing::ElementsAre(4, 5));
 }
 
+// A bound may count no more for a recomputation than the shortest that a plan can have.
+TEST(MemoryWindows, TakeTheShortestTimeToComputeALayerAgain) {
+  PlanningProblem problem = ProblemOf(ScheduleOf("1f1b", 2, 4), PlainLayer(), Bytes(150'000));
+  const Nanos forward = problem.profile.layers[0].forward;
+  EXPECT_EQ(MemoryOfWorkers(problem)[0].layers.at(0).recompute, forward);
+  for (LayerProfile& layer : problem.profile.layers) layer.recompute = Nanos(forward.value - 1);
+  EXPECT_EQ(MemoryOfWorkers(problem)[0].layers.at(0).recompute, Nanos(forward.value - 1));
+}
+
 TEST(MemoryWindows, AreNoneWithoutCapacityOrWithEnough) {
   for (const Bytes capacity : {Bytes(0), Bytes(200'000)}) {
     const auto memory =

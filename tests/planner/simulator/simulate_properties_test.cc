@@ -166,6 +166,42 @@ TEST(SimulatedProperties, FasterLinksLeadNothingToBeginTooEarly) {
   }
 }
 
+// What a worker has of a kind from that time on.
+Bytes HeldAt(const MemoryCurve& curve, Nanos time, MemoryKind kind) {
+  Bytes held;
+  for (const MemoryPoint& point : curve) {
+    if (point.time <= time) held = point.bytes[kind];
+  }
+  return held;
+}
+
+TEST(SimulatedProperties, WhatMayHaveToBeHeldIsNeverLessThanWhatIs) {
+  constexpr MemoryKind kKind = MemoryKind::kBoundary;
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    SCOPED_TRACE(seed);
+    SimulationInput input = RandomInput(seed);
+    const SimulatedStep by_time = Simulated(input);
+    input.transport.sent = SentMemory::kUntilTaken;
+    const SimulatedStep taken = Simulated(input);
+    EXPECT_EQ(taken.step_time, by_time.step_time);
+    for (size_t worker = 0; worker < taken.memory.size(); ++worker) {
+      const MemoryCurve& curve = taken.memory[worker];
+      EXPECT_EQ(curve.back().bytes[kKind], Bytes(0));
+      const WorkerTimeline& timeline = by_time.workers[worker];
+      const Nanos end = timeline.empty() ? Nanos(0) : timeline.back().end;
+      for (const MemoryPoint& point : by_time.memory[worker]) {
+        if (point.time >= end) break;  // nothing but messages is left
+        EXPECT_GE(HeldAt(curve, point.time, kKind), point.bytes[kKind]) << point.time.value;
+      }
+    }
+    input.transport.room = 2;
+    const SimulatedStep buffered = Simulated(input);
+    for (const MemoryCurve& curve : buffered.memory) {
+      EXPECT_EQ(curve.back().bytes[kKind], Bytes(0));
+    }
+  }
+}
+
 TEST(SimulatedProperties, WorkIsDoneAndBytesMoveExactlyOnce) {
   for (int seed = 0; seed < kSeeds; ++seed) {
     const SimulationInput input = RandomInput(seed);

@@ -55,6 +55,20 @@ TEST(GroupOf, KeepsTheBoundaryBeforeItForARecomputation) {
   EXPECT_EQ(Activations({1, 4}).recompute, Nanos(30));
 }
 
+// Of 10 ns a forward, 7 until the last tensor that a backward reads; 12 is more than a forward.
+TEST(GroupOf, ComputesItsLastLayerOnlyAsFarAsABackwardReads) {
+  ModelProfile profile = FourLayers();
+  for (LayerProfile& layer : profile.layers) layer.recompute = Nanos(7);
+  const auto recompute = [&](const StageRange& layers) {
+    return GroupOf(profile, kAll, GroupKind::kActivations, layers).recompute;
+  };
+  EXPECT_EQ(recompute({1, 2}), Nanos(7));
+  EXPECT_EQ(recompute({1, 4}), Nanos(10 + 10 + 7));
+  EXPECT_EQ(recompute(kAll), Nanos(37));
+  profile.layers[3].recompute = Nanos(12);
+  EXPECT_EQ(recompute({1, 4}), Nanos(30));
+}
+
 TEST(GroupOf, KeepsWhatItSharesWithTheLayerBeforeAsItsInput) {
   EXPECT_EQ(Activations({1, 2}).input, Bytes(6)) << "as much as without a layer before";
   EXPECT_EQ(Activations({3, 4}).input, Bytes(5));

@@ -1,0 +1,39 @@
+// A few steps in which activations leave by every way that there is, small enough for sanitizers:
+// the bits of one process. conformance_test does the same with every schedule and model.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "pipeline/schedules/build_schedule.h"
+#include "tests/conformance/conformance.h"
+#include "tests/support/tiny_models.h"
+
+namespace siphon {
+namespace {
+
+// Stages of three layers: {embedding, block, block} and {block, block, head}.
+const StagePartition kTwoStages = {.stages = {{0, 3}, {3, 6}}};
+
+void ExpectSameBitsWhereActivationsLeave(const std::string& schedule_name) {
+  const auto schedule = BuildSchedule(schedule_name, {.workers = 2, .microbatches = 4});
+  ASSERT_TRUE(schedule.ok()) << schedule.status();
+  Job job{.model = WithDropout(TinyGpt(/*blocks=*/4), 0.1), .steps = 2, .clip_norm = 0.05};
+  const Expected expected = RunReference(job, OrdersOf(*schedule, kTwoStages));
+  for (const int run : {1, 2}) {
+    SCOPED_TRACE(testing::Message() << "runs of " << run);
+    job.leaving_run = run;
+    job.leaving = {Placement::kPeerSwap, Placement::kRecompute, Placement::kHostSwap};
+    ExpectSameBits(job, expected, kTwoStages, *schedule);
+  }
+}
+
+TEST(SwappedSteps, GiveTheBitsOfOneProcess) { ExpectSameBitsWhereActivationsLeave("1f1b"); }
+
+TEST(SwappedSteps, GiveTheBitsOfOneProcessWhereTheBackwardIsSplit) {
+  ExpectSameBitsWhereActivationsLeave("zb_h1");
+}
+
+}  // namespace
+}  // namespace siphon
