@@ -136,8 +136,7 @@ absl::StatusOr<JobProblem> ProblemOfWorkers(const PlannedJob& planned,
   return made;
 }
 
-absl::StatusOr<FittingStep> PlanFittingStep(const PlannedJob& planned,
-                                            const std::string& strategy) {
+absl::StatusOr<FittingStep> PlanByStrategy(const PlannedJob& planned, const std::string& strategy) {
   SIPHON_ASSIGN_OR_RETURN(const MemoryStrategy found, FindMemoryStrategy(strategy));
   SIPHON_ASSIGN_OR_RETURN(JobProblem made, ProblemOfWorkers(planned, strategy));
   if (TakesPassesApart(strategy)) HoldForSingleLayers(planned.model, made);
@@ -149,6 +148,24 @@ absl::StatusOr<FittingStep> PlanFittingStep(const PlannedJob& planned,
   HoldForSingleLayers(planned.model, recomputing);
   SIPHON_ASSIGN_OR_RETURN(live.step.memory, BudgetSecondChoices(live, recomputing.problem.held));
   return FittingStep{std::move(live), std::move(made.plan)};
+}
+
+// What workers take beside the planner's figures may be too much for the plan of `auto`, and not
+// for that of another strategy: then the fastest of those.
+absl::StatusOr<FittingStep> PlanFittingStep(const PlannedJob& planned,
+                                            const std::string& strategy) {
+  absl::StatusOr<FittingStep> best = PlanByStrategy(planned, strategy);
+  if (strategy != "auto" || !absl::IsResourceExhausted(best.status())) return best;
+  for (const char* other :
+       {"d2d_swap", kRecompute, "host_swap", "mpress", "weight_offload", "l2l"}) {
+    absl::StatusOr<FittingStep> found = PlanByStrategy(planned, other);
+    if (!found.ok()) continue;
+    const auto step_time = [](const FittingStep& step) {
+      return step.live.step.simulated.step_time;
+    };
+    if (!best.ok() || step_time(*found) < step_time(*best)) best = std::move(found);
+  }
+  return best;
 }
 
 // An evaluation goes by the same plan, and has parameters that are away layer by layer.
@@ -193,7 +210,7 @@ std::string StrategyThatFits(const PlannedJob& planned) {
     return absl::StrCat("\n  or --set memory.strategy=", strategy,
                         strategy == kRecompute
                             ? ": activations are dropped and computed again"
-                            : ": activations are parked elsewhere, or computed again");
+                            : ": tensors are parked elsewhere, or computed again");
   }
   return "";
 }
