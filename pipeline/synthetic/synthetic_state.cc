@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "pipeline/synthetic/keyed_bytes.h"
 #include "planner/keyed_hash.h"
+#include "planner/memory/group_memory.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -32,11 +33,6 @@ SyntheticContent ContentOf(GroupKind kind) {
 
 absl::string_view NameOf(GroupKind kind) {
   return kind == GroupKind::kOptimizerState ? "optimizer state" : GroupKindName(kind);
-}
-
-MemoryKind MemoryKindOf(GroupKind kind) {
-  if (kind == GroupKind::kParameters) return MemoryKind::kParameters;
-  return kind == GroupKind::kGradients ? MemoryKind::kGradients : MemoryKind::kOptimizer;
 }
 
 uint64_t KeyOf(GroupKind kind, uint64_t history) {

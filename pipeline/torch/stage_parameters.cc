@@ -6,6 +6,7 @@
 #include "pipeline/torch/call_torch.h"
 #include "pipeline/torch/storage_memory.h"
 #include "pipeline/torch/tensor_bytes.h"
+#include "planner/memory/group_memory.h"
 #include "planner/status.h"
 #include "swap/memory_ledger.h"
 
@@ -15,11 +16,6 @@ namespace {
 
 constexpr GroupKind kStateKinds[] = {GroupKind::kParameters, GroupKind::kGradients,
                                      GroupKind::kOptimizerState};
-
-MemoryKind MemoryKindOf(GroupKind kind) {
-  if (kind == GroupKind::kParameters) return MemoryKind::kParameters;
-  return kind == GroupKind::kGradients ? MemoryKind::kGradients : MemoryKind::kOptimizer;
-}
 
 // What is away from the begin on has no memory, the rest starts as it should.
 void PrepareMemory(const std::vector<StateGroup>& away, uint64_t seed, HeldParameter& held) {

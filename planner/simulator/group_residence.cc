@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "planner/memory/group_memory.h"
 #include "planner/status.h"
 
 namespace siphon {

@@ -4,22 +4,6 @@
 
 namespace siphon {
 
-MemoryKind MemoryKindOf(GroupKind kind) {
-  switch (kind) {
-    case GroupKind::kActivations:
-      return MemoryKind::kActivations;
-    case GroupKind::kParameters:
-      return MemoryKind::kParameters;
-    case GroupKind::kGradients:
-      return MemoryKind::kGradients;
-    case GroupKind::kOptimizerState:
-      return MemoryKind::kOptimizer;
-    case GroupKind::kWeightVersions:
-      return MemoryKind::kWeightVersions;
-  }
-  return MemoryKind::kActivations;
-}
-
 Bytes PartOf(Bytes bytes, int64_t part, int64_t whole) {
   return Bytes(static_cast<int64_t>(
       absl::Uint128Low64(absl::uint128(bytes.value) * absl::uint128(part) / absl::uint128(whole))));

@@ -6,14 +6,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "planner/memory/memory_kind.h"
 #include "planner/memory_plan.h"
 #include "planner/simulator/simulate.h"
 
 namespace siphon {
-
-// What tensors of that kind count as.
-MemoryKind MemoryKindOf(GroupKind kind);
 
 // A group with its layers counted from the first one of its stage.
 struct StageGroup {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "planner/marked_grid.h"
+#include "planner/memory/group_memory.h"
 #include "planner/simulator/stage_groups.h"
 #include "planner/simulator/step_accounts.h"
 #include "planner/status.h"
