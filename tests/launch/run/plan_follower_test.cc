@@ -22,6 +22,7 @@
 #include "launch/config/read_text_file.h"
 #include "launch/run/name_of_place.h"
 #include "launch/run/run_worker.h"
+#include "pipeline/state_swaps.h"
 #include "pipeline/transport/in_process_transport.h"
 #include "tests/launch/run/checkpoint_bits.h"
 #include "tests/launch/run/parking_job.h"
@@ -173,6 +174,37 @@ TEST_F(SecondChoices, AreTakenFromTheNextStepOnWhereALenderTakesItsMemoryBack) {
   // What was lent is off the lender's books.
   const auto peak = [&](size_t step) -> int64_t { return run.steps[step]["peak_bytes"][lender]; };
   EXPECT_LT(peak(5), peak(2));
+}
+
+bool ParksState(const MemoryPlan& plan) {
+  for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
+    if (!StateGroupsAway(plan, StageId(static_cast<int>(stage))).empty()) return true;
+  }
+  return false;
+}
+
+// What is away between steps is carried from the lender to the host.
+TEST_F(SecondChoices, TakeTrainingStateAlong) {
+  JobConfig job = Job(4);
+  job.model.hidden = 96;
+  const TestRun unlimited = Train(Prepared(job), nullptr);
+  ASSERT_TRUE(unlimited.status.ok()) << unlimited.status;
+  job.memory.capacity.assign(4, Bytes(12'000'000));
+  job.memory.capacity[0] = Bytes(3'700'000);  // of 4.5 million that it needs
+  job.memory.strategy = "d2d_swap";
+  const PreparedJob prepared = Prepared(job);
+  ASSERT_TRUE(ParksState(prepared.plan.memory));
+  const int lender = LenderOf(prepared);
+  const TestRun run = Train(prepared, RefuseAt(lender, kLendingPhase, 2));
+  ASSERT_TRUE(run.status.ok()) << run.status;
+  EXPECT_THAT(run.said, testing::ContainsRegex("does not lend its memory: [0-9]+ groups? go(es)? "
+                                               "to the host from step 4 on"));
+  EXPECT_GT(BytesOut(run, 5, "host"), 0);
+  EXPECT_EQ(run.bits, unlimited.bits);
+  for (size_t step = 0; step < unlimited.steps.size(); ++step) {
+    EXPECT_EQ(run.steps.at(step)["loss"], unlimited.steps[step]["loss"]) << "step " << step + 1;
+    EXPECT_LE(run.steps[step]["peak_bytes"][0], job.memory.capacity[0].value);
+  }
 }
 
 TEST_F(SecondChoices, ComputeAgainWhatTheHostHasNoRoomFor) {
