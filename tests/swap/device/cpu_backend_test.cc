@@ -233,12 +233,14 @@ class SlowCopies : public testing::Test {
     options.links[0].rate = BytesPerSecond(1);
     options.before_chunk = [this](const CopyChunk&) { return ++chunks_, absl::OkStatus(); };
     backend_ = std::make_unique<CpuBackend>(options);
+    // Each has memory of its own to write to.
     for (const CopyLane lane : {CopyLane::kOut, CopyLane::kIn, CopyLane::kOut}) {
-      events_.push_back(backend_->StartCopy(lane, Parts(from_, absl::MakeSpan(to_), 1, 1)));
+      const auto to = absl::MakeSpan(to_).subspan(events_.size() * from_.size(), from_.size());
+      events_.push_back(backend_->StartCopy(lane, Parts(from_, to, 1, 1)));
     }
   }
   const std::vector<std::byte> from_ = std::vector<std::byte>(10'000);
-  std::vector<std::byte> to_ = std::vector<std::byte>(10'000);
+  std::vector<std::byte> to_ = std::vector<std::byte>(30'000);
   std::atomic<int> chunks_ = 0;
   std::unique_ptr<CpuBackend> backend_;
   std::vector<CopyEvent> events_;
