@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "pipeline/await_copy.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -86,12 +87,7 @@ absl::Status GroupSwaps::StartOut(const ParkedGroup& group, const Leaving& leavi
 }
 
 absl::Status GroupSwaps::OutEnd(const ParkedGroup& group) {
-  SIPHON_ASSIGN_OR_RETURN(const bool out, engine_->IsOut(group));
-  if (!out) {
-    recorder_.BeginWait();
-    SIPHON_RETURN_IF_ERROR(engine_->WaitOut(group));
-    recorder_.EndWait();
-  }
+  SIPHON_RETURN_IF_ERROR(AwaitOut(*engine_, group, &recorder_));
   return ComputeOf(group).FreeSaved(group.microbatch, groups_.at(group).layers);
 }
 
@@ -102,12 +98,7 @@ absl::Status GroupSwaps::In(const ParkedGroup& group) {
 }
 
 absl::Status GroupSwaps::InEnd(const ParkedGroup& group) {
-  SIPHON_ASSIGN_OR_RETURN(const bool in, engine_->IsIn(group));
-  if (in) return absl::OkStatus();
-  recorder_.BeginWait();
-  SIPHON_RETURN_IF_ERROR(engine_->WaitIn(group));
-  recorder_.EndWait();
-  return absl::OkStatus();
+  return AwaitIn(*engine_, group, &recorder_);
 }
 
 absl::Status GroupSwaps::Need(StageId stage, MicrobatchId microbatch, StageRange layers) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "pipeline/await_copy.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -79,12 +80,7 @@ absl::Status StateSwaps::StartOut(Place place, Book& book) {
 }
 
 absl::Status StateSwaps::FinishOut(Place place, Book& book) {
-  SIPHON_ASSIGN_OR_RETURN(const bool out, engine_->IsOut(Parked(place)));
-  if (!out) {
-    if (recorder_ != nullptr) recorder_->BeginWait();
-    SIPHON_RETURN_IF_ERROR(engine_->WaitOut(Parked(place)));
-    if (recorder_ != nullptr) recorder_->EndWait();
-  }
+  SIPHON_RETURN_IF_ERROR(AwaitOut(*engine_, Parked(place), recorder_));
   book.where = Where::kAway;
   return stages_.at(place.first)->state_memory().Free(book.group);
 }
@@ -97,12 +93,7 @@ absl::Status StateSwaps::StartIn(Place place, Book& book) {
 }
 
 absl::Status StateSwaps::FinishIn(Place place, Book& book) {
-  SIPHON_ASSIGN_OR_RETURN(const bool in, engine_->IsIn(Parked(place)));
-  if (!in) {
-    if (recorder_ != nullptr) recorder_->BeginWait();
-    SIPHON_RETURN_IF_ERROR(engine_->WaitIn(Parked(place)));
-    if (recorder_ != nullptr) recorder_->EndWait();
-  }
+  SIPHON_RETURN_IF_ERROR(AwaitIn(*engine_, Parked(place), recorder_));
   book.where = Where::kThere;
   return absl::OkStatus();
 }
@@ -113,8 +104,7 @@ absl::Status StateSwaps::DropNow(Place place, Book& book) {
   return stages_.at(place.first)->state_memory().Free(book.group);
 }
 
-absl::Status StateSwaps::Part(Place place, ActionKind kind,
-                              absl::Status (StateSwaps::*move)(Place, Book&)) {
+absl::Status StateSwaps::Part(Place place, ActionKind kind, Move move) {
   recorder_->BeginPart(
       {.stage = place.first, .kind = kind, .microbatch = kNoMicrobatch, .group = place.second});
   SIPHON_RETURN_IF_ERROR((this->*move)(place, books_.at(place)));
@@ -146,27 +136,19 @@ absl::Status StateSwaps::Run(const Action& action) {
       if (book.where == Where::kComing) return FinishIn(place, book);
       return book.where == Where::kThere ? absl::OkStatus() : BadState(action, book);
     case ActionKind::kSwapOut:
-      return Out(action, book);
+      return Go(action, book, &StateSwaps::StartOut);
     case ActionKind::kSwapOutEnd:
       if (book.where == Where::kLeaving) return FinishOut(place, book);
       return book.where == Where::kAway ? absl::OkStatus() : BadState(action, book);
     case ActionKind::kDrop:
-      return Drop(action, book);
+      return Go(action, book, &StateSwaps::DropNow);
     default:
       return absl::InternalError("not a move of training state");
   }
 }
 
-// Of what is not there it means that the next action streams it, as SWAP_OUT does.
-absl::Status StateSwaps::Drop(const Action& action, Book& book) {
-  if (book.where == Where::kThere) return DropNow({action.stage, action.group}, book);
-  if (book.where == Where::kLeaving) return BadState(action, book);
-  book.streams = true;
-  return absl::OkStatus();
-}
-
-absl::Status StateSwaps::Out(const Action& action, Book& book) {
-  if (book.where == Where::kThere) return StartOut({action.stage, action.group}, book);
+absl::Status StateSwaps::Go(const Action& action, Book& book, Move move) {
+  if (book.where == Where::kThere) return (this->*move)({action.stage, action.group}, book);
   if (book.where == Where::kLeaving) return BadState(action, book);
   book.streams = true;
   return absl::OkStatus();
@@ -199,6 +181,17 @@ absl::Status StateSwaps::StartStream(const Stream& stream) {
   return absl::OkStatus();
 }
 
+absl::Status StateSwaps::FinishStream(const Stream& stream, Where moving) {
+  for (const GroupId group : stream.groups) {
+    const Place place(pass_.stage, group);
+    if (books_.at(place).where != moving) continue;
+    SIPHON_RETURN_IF_ERROR(moving == Where::kComing
+                               ? Part(place, ActionKind::kSwapInEnd, &StateSwaps::FinishIn)
+                               : Part(place, ActionKind::kSwapOutEnd, &StateSwaps::FinishOut));
+  }
+  return absl::OkStatus();
+}
+
 // The groups of at most three places are there at once: those that have just been used and may
 // still be on their way out, those in use, and those that come in next.
 absl::Status StateSwaps::PrepareStream(int layer) {
@@ -209,32 +202,29 @@ absl::Status StateSwaps::PrepareStream(int layer) {
   }
   SIPHON_RETURN_IF_ERROR(StartStream(streams_[next_stream_]));
   ++next_stream_;
-  // What comes in now may have waited for, so that the next ones begin behind it.
-  for (const GroupId group : streams_[next_stream_ - 1].groups) {
-    const Place place(pass_.stage, group);
-    if (books_.at(place).where != Where::kComing) continue;
-    SIPHON_RETURN_IF_ERROR(Part(place, ActionKind::kSwapInEnd, &StateSwaps::FinishIn));
-  }
+  // What comes next begins when that is there, and what left behind the one before is gone.
+  SIPHON_RETURN_IF_ERROR(FinishStream(streams_[next_stream_ - 1], Where::kComing));
   if (next_stream_ == streams_.size()) return absl::OkStatus();
   if (next_stream_ >= 3) {
-    for (const GroupId group : streams_[next_stream_ - 3].groups) {
-      const Place place(pass_.stage, group);
-      if (books_.at(place).where != Where::kLeaving) continue;
-      SIPHON_RETURN_IF_ERROR(Part(place, ActionKind::kSwapOutEnd, &StateSwaps::FinishOut));
-    }
+    SIPHON_RETURN_IF_ERROR(FinishStream(streams_[next_stream_ - 3], Where::kLeaving));
   }
   return StartStream(streams_[next_stream_]);
+}
+
+template <typename Wanted>
+absl::Status StateSwaps::Arrive(StageId stage, StageRange layers, const Wanted& wanted) {
+  for (const auto& [place, book] : books_) {
+    if (place.first != stage || book.where != Where::kComing || !wanted(book.group.kind)) continue;
+    if (!Overlap(book.group.layers, layers)) continue;
+    SIPHON_RETURN_IF_ERROR(Part(place, ActionKind::kSwapInEnd, &StateSwaps::FinishIn));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status StateSwaps::Enter(StageId stage, int layer) {
   if (books_.empty()) return absl::OkStatus();
   SIPHON_RETURN_IF_ERROR(PrepareStream(layer));
-  for (const auto& [place, book] : books_) {
-    if (place.first != stage || book.where != Where::kComing || !Uses(book.group.kind)) continue;
-    if (!Overlap(book.group.layers, {layer, layer + 1})) continue;
-    SIPHON_RETURN_IF_ERROR(Part(place, ActionKind::kSwapInEnd, &StateSwaps::FinishIn));
-  }
-  return absl::OkStatus();
+  return Arrive(stage, {layer, layer + 1}, [this](GroupKind kind) { return Uses(kind); });
 }
 
 absl::Status StateSwaps::Leave(StageId stage, int layer) {
@@ -253,21 +243,11 @@ absl::Status StateSwaps::Leave(StageId stage, int layer) {
 }
 
 absl::Status StateSwaps::NeedParameters(StageId stage, StageRange layers) {
-  for (const auto& [place, book] : books_) {
-    if (place.first != stage || book.where != Where::kComing) continue;
-    if (book.group.kind != GroupKind::kParameters || !Overlap(book.group.layers, layers)) continue;
-    SIPHON_RETURN_IF_ERROR(Part(place, ActionKind::kSwapInEnd, &StateSwaps::FinishIn));
-  }
-  return absl::OkStatus();
+  return Arrive(stage, layers, [](GroupKind kind) { return kind == GroupKind::kParameters; });
 }
 
 absl::Status StateSwaps::NeedForStep(StageId stage, StageRange layers) {
-  for (const auto& [place, book] : books_) {
-    if (place.first != stage || book.where != Where::kComing) continue;
-    if (!Overlap(book.group.layers, layers)) continue;
-    SIPHON_RETURN_IF_ERROR(Part(place, ActionKind::kSwapInEnd, &StateSwaps::FinishIn));
-  }
-  return absl::OkStatus();
+  return Arrive(stage, layers, [](GroupKind) { return true; });
 }
 
 absl::Status StateSwaps::EndStep() {

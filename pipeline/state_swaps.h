@@ -74,10 +74,11 @@ class StateSwaps {
     std::vector<GroupId> groups;
   };
 
-  Book& BookOf(StageId stage, GroupId group) { return books_.at({stage, group}); }
+  using Move = absl::Status (StateSwaps::*)(Place, Book&);
+
   static absl::Status BadState(const Action& action, const Book& book);
-  absl::Status Drop(const Action& action, Book& book);
-  absl::Status Out(const Action& action, Book& book);
+  // SWAP_OUT and DROP: of what is not there they mean that the next action that uses it streams it.
+  absl::Status Go(const Action& action, Book& book, Move move);
 
   // The moves themselves, whatever the program says. Parts of an action have a name of their own.
   absl::Status StartOut(Place place, Book& book);
@@ -85,10 +86,15 @@ class StateSwaps {
   absl::Status StartIn(Place place, Book& book);
   absl::Status FinishIn(Place place, Book& book);
   absl::Status DropNow(Place place, Book& book);
-  absl::Status Part(Place place, ActionKind kind, absl::Status (StateSwaps::*move)(Place, Book&));
+  absl::Status Part(Place place, ActionKind kind, Move move);
+  // Waits for what is on its way in, of kinds that are `wanted`.
+  template <typename Wanted>
+  absl::Status Arrive(StageId stage, StageRange layers, const Wanted& wanted);
 
   bool Uses(GroupKind kind) const { return UsesGroups(pass_.kind, kind); }
   absl::Status StartStream(const Stream& stream);
+  // Waits for those of its groups that are `moving`: kComing or kLeaving.
+  absl::Status FinishStream(const Stream& stream, Where moving);
   absl::Status PrepareStream(int layer);
   std::optional<Place> OpenedAt(StageId stage, const StateTensor& tensor) const;
 

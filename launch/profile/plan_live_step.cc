@@ -20,13 +20,6 @@ namespace {
 constexpr int kMostRounds = 8;
 constexpr int64_t kLeastPart = 512;
 
-// As far as workers go: no step on the host, and promises that hold at any speed.
-PlanningProblem AsWorkersMove(PlanningProblem problem) {
-  problem.host_step = Nanos(0);
-  problem.lending = LendingRule::kPeaks;
-  return problem;
-}
-
 // What each worker lends: [worker].
 std::vector<Bytes> LentByWorkers(const LiveStep& live) {
   std::vector<Bytes> lent;
@@ -158,8 +151,10 @@ absl::StatusOr<LiveStep> PlanLiveStep(PlanningProblem problem, const MemoryStrat
                                       const std::vector<Bytes>& shared_gradients) {
   SIPHON_CHECK(problem.schedule.replicas == 1, "workers run one replica");
   problem.held.resize(WorkerCount(problem.schedule));
-  PlanningProblem planned = AsWorkersMove(problem);
-  problem.lending = planned.lending;
+  // As far as workers go: promises that hold at any speed, and no step on the host.
+  problem.lending = LendingRule::kPeaks;
+  PlanningProblem planned = problem;
+  planned.host_step = Nanos(0);
   LiveStep live{.problem = std::move(problem)};
   absl::Status room;
   for (int round = 0; round < kMostRounds; ++round) {
