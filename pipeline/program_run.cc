@@ -29,7 +29,8 @@ bool IsForward(ActionKind kind) {
 
 ProgramRun::ProgramRun(WorkerId me, const WorkerLayout& layout,
                        const std::map<StageId, StageCompute*>& stages, Transport* transport,
-                       SwapEngine* swaps, StateSwaps& state, int microbatches, const StepEnd& end)
+                       SwapEngine* swaps, StateSwaps& state, HostSteps& host_steps,
+                       int microbatches, const StepEnd& end)
     : me_(me),
       layout_(layout),
       stages_(stages),
@@ -37,7 +38,8 @@ ProgramRun::ProgramRun(WorkerId me, const WorkerLayout& layout,
       microbatches_(microbatches),
       end_(end),
       swaps_(layout, stages, swaps, recorder_),
-      state_(state) {
+      state_(state),
+      host_steps_(host_steps) {
   state_.BeginStep(&recorder_);
   for (const StageId stage : SharingStages(layout)) {
     if (HasStage(stage)) unreduced_.insert(stage);
@@ -93,14 +95,14 @@ absl::Status ProgramRun::Dispatch(const Action& action) {
           "the program changes weights in the middle of a step, which needs weight versions; "
           "workers hold one version of their weights");
     case ActionKind::kDrop:
-      return action.microbatch == kNoMicrobatch ? state_.Run(action) : DropOrRecompute(action);
+      return action.microbatch == kNoMicrobatch ? MoveState(action) : DropOrRecompute(action);
     case ActionKind::kRecompute:
       return DropOrRecompute(action);
     case ActionKind::kSwapOut:
     case ActionKind::kSwapOutEnd:
     case ActionKind::kSwapIn:
     case ActionKind::kSwapInEnd:
-      return action.microbatch == kNoMicrobatch ? state_.Run(action) : swaps_.Run(action);
+      return action.microbatch == kNoMicrobatch ? MoveState(action) : swaps_.Run(action);
   }
   return absl::InternalError("an action of unknown kind");
 }
@@ -239,8 +241,14 @@ absl::Status ProgramRun::Step(const Action& action) {
       .gradient_scale = agreed ? ClippingFactor(agreement_->gradient_norm, end_.clip_norm) : 1.0f};
   SIPHON_ASSIGN_OR_RETURN(const StageRange layers, StateLayers(layout_, action));
   SIPHON_RETURN_IF_ERROR(state_.NeedForStep(stage, layers));
+  if (host_steps_.Has(stage)) return host_steps_.Step(stage, layers, settings, recorder_);
   return action.group == kWholeStage ? compute->Step(settings)
                                      : compute->StepLayers(settings, layers);
+}
+
+absl::Status ProgramRun::MoveState(const Action& action) {
+  SIPHON_RETURN_IF_ERROR(host_steps_.Await(action.stage, recorder_));
+  return state_.Run(action);
 }
 
 absl::Status ProgramRun::Provide(const Place& place, StageId neighbour) {
@@ -308,6 +316,7 @@ absl::Status ProgramRun::Drain() {
     const auto& [stage, boundary, microbatch] = place;
     SIPHON_RETURN_IF_ERROR(stages_.at(stage)->Release(boundary, microbatch));
   }
+  SIPHON_RETURN_IF_ERROR(host_steps_.EndStep(recorder_));
   SIPHON_RETURN_IF_ERROR(state_.EndStep());
   SIPHON_RETURN_IF_ERROR(swaps_.End());
   return NothingLeft();

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "pipeline/group_swaps.h"
+#include "pipeline/host_steps.h"
 #include "pipeline/stage_worker.h"
 #include "pipeline/state_swaps.h"
 #include "pipeline/step_agreement.h"
@@ -26,7 +27,8 @@ class ProgramRun {
   // Takes over the watch of the stages while it lives. `swaps` may be null when nothing moves.
   ProgramRun(WorkerId me, const WorkerLayout& layout,
              const std::map<StageId, StageCompute*>& stages, Transport* transport,
-             SwapEngine* swaps, StateSwaps& state, int microbatches, const StepEnd& end);
+             SwapEngine* swaps, StateSwaps& state, HostSteps& host_steps, int microbatches,
+             const StepEnd& end);
   ~ProgramRun();
   ProgramRun(const ProgramRun&) = delete;
   ProgramRun& operator=(const ProgramRun&) = delete;
@@ -79,6 +81,8 @@ class ProgramRun {
   absl::Status ReduceGradient(StageId stage);
   absl::Status ReduceNorm();
   absl::Status Step(const Action& action);
+  // SWAP_*, DROP of a group that belongs to no microbatch.
+  absl::Status MoveState(const Action& action);
 
   // Makes the input (or the gradient of the output) of a compute action complete, wherever it comes
   // from.
@@ -103,6 +107,7 @@ class ProgramRun {
   StepRecorder recorder_;
   GroupSwaps swaps_;
   StateSwaps& state_;
+  HostSteps& host_steps_;
   std::map<StageId, Watcher> watchers_;
   std::map<Place, TransferId> receives_;
   std::vector<Sending> sends_;

@@ -75,6 +75,25 @@ struct UpdateSettings {
   float gradient_scale = 1;  // clipping factor, applied once
 };
 
+// A parameter as an optimizer step sees it. All sizes are of one parameter.
+struct StepTensor {
+  int layer = 0;         // whose StateGroups it goes with
+  bool moves = false;    // it, and its gradient, are in those: one layer alone uses it
+  bool stepped = false;  // in this step
+  Bytes parameter_bytes;
+  Bytes gradient_bytes;
+  Bytes state_bytes;  // of the optimizer's tensors together, each at a multiple of 64 bytes
+  // Empty while it is freed; the gradient also until it is summed up (GradientNorms).
+  absl::Span<std::byte> parameter;
+  absl::Span<std::byte> gradient;
+};
+
+// Memory on the host for the same. Empty: the parameter is not stepped.
+struct HostStepMemory {
+  absl::Span<std::byte> parameter;  // what it is, and then what it becomes
+  absl::Span<std::byte> gradient;   // the sum; not kept
+};
+
 // A tensor of the training state, for checkpoints. Several kinds share a parameter's name.
 struct StateTensor {
   enum class Kind { kParameter, kFirstMoment, kSecondMoment };
@@ -174,6 +193,17 @@ class StageCompute {
   virtual absl::Status Step(const UpdateSettings& settings) = 0;
   // The same for the parameters whose optimizer state goes with these layers.
   virtual absl::Status StepLayers(const UpdateSettings& settings, StageRange layers) = 0;
+
+  // All parameters here, in canonical order.
+  virtual std::vector<StepTensor> StepTensors() = 0;
+  // Before the first step: optimizer state starts, and lives, in this memory of the host, which
+  // outlives the stage. One span of state_bytes for each of StepTensors, 64-byte aligned. Requires:
+  // the stage was made with all of it freed.
+  virtual absl::Status KeepStateOnHost(const TensorSpans& memory) = 0;
+  // StepLayers with the same bits, on the host: `memory` has one entry for each of StepTensors.
+  // Values here stay as they are.
+  virtual absl::Status StepOnHost(const UpdateSettings& settings, StageRange layers,
+                                  const std::vector<HostStepMemory>& memory) = 0;
 
   // Live views of parameters and moments, in canonical order.
   virtual std::vector<StateTensor> State() = 0;

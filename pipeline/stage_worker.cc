@@ -28,6 +28,7 @@ StageWorker::StageWorker(WorkerId me, WorkerLayout layout, std::map<StageId, Sta
       transport_(transport),
       swaps_(swaps),
       state_(layout_, stages_, swaps),
+      host_steps_(layout_, stages_, swaps),
       observer_(std::move(observer)) {
   for (size_t stage = 0; stage < layout_.worker_of_stage.size(); ++stage) {
     SIPHON_CHECK((layout_.worker_of_stage[stage] == me_) ==
@@ -47,7 +48,8 @@ absl::StatusOr<StepReport> StageWorker::RunStep(const std::vector<Action>& progr
         absl::StrCat("worker ", me_.value, " cannot go on: an earlier step ended in an error"));
   }
   failed_ = true;  // until the end is reached
-  ProgramRun run(me_, layout_, stages_, transport_, swaps_, state_, MicrobatchesOf(program), end);
+  ProgramRun run(me_, layout_, stages_, transport_, swaps_, state_, host_steps_,
+                 MicrobatchesOf(program), end);
   for (const auto& [stage, compute] : stages_) {
     SIPHON_RETURN_IF_ERROR(
         Annotate(compute->BeginStep(inputs),

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "pipeline/host_steps.h"
 #include "pipeline/stage_compute.h"
 #include "pipeline/state_swaps.h"
 #include "pipeline/transport/transport.h"
@@ -60,6 +61,8 @@ class StageWorker {
   // What of the stages' training state is away between steps: to be sent away before the first one,
   // and to be looked at in between.
   StateSwaps& state() { return state_; }
+  // Optimizer steps on the host: to be begun behind StateSwaps::SendAway.
+  HostSteps& host_steps() { return host_steps_; }
 
   // Runs a lowered program of one training step or one evaluation (forward only, `end` unused).
   // Errors: FailedPrecondition for a program that does not fit stages or order, Internal if
@@ -74,6 +77,7 @@ class StageWorker {
   Transport* transport_;
   SwapEngine* swaps_;
   StateSwaps state_;
+  HostSteps host_steps_;
   ActionObserver observer_;
   bool failed_ = false;  // an earlier step ended in an error
 };

@@ -1,6 +1,7 @@
 #include "pipeline/state_swaps.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -37,6 +38,9 @@ std::vector<StateGroup> StateGroupsAway(const MemoryPlan& plan, StageId stage) {
   const StagePlan& planned = plan.stages[static_cast<size_t>(stage.value)];
   for (const PlannedGroup& each : planned.groups) {
     if (MovesBetweenSteps(planned, each)) away.push_back({each.group.kind, each.group.layers});
+  }
+  if (planned.update == UpdatePlace::kHost) {
+    away.push_back({GroupKind::kOptimizerState, {0, std::numeric_limits<int>::max()}});
   }
   return away;
 }

@@ -19,7 +19,8 @@
 
 namespace siphon {
 
-// The groups of a stage's training state that are away between steps, by the plan.
+// What of a stage's training state has no memory of the worker's between steps, by the plan: groups
+// that are away, and all its optimizer state where the step is on the host.
 std::vector<StateGroup> StateGroupsAway(const MemoryPlan& plan, StageId stage);
 
 // Parameters, gradients and optimizer state of one worker that are away between their uses. What

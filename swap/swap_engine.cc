@@ -4,19 +4,14 @@
 #include <numeric>
 #include <utility>
 
-#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "planner/status.h"
+#include "swap/memory_checksum.h"
 
 namespace siphon {
 namespace {
-
-// Equal within this process only.
-uint64_t Checksum(absl::Span<const std::byte> bytes) {
-  return absl::HashOf(absl::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-}
 
 Bytes RoomOf(const ParkingSlot& slot) {
   Bytes room;
@@ -103,7 +98,11 @@ absl::string_view SwapEngine::TextOf(Where where) {
 
 SwapEngine::SwapEngine(DeviceBackend* backend, WorkerParking parking,
                        std::map<ParkingPlace, ParkingMemory> memory, SwapCheck check)
-    : backend_(backend), parking_(std::move(parking)), memory_(std::move(memory)), check_(check) {
+    : backend_(backend),
+      parking_(std::move(parking)),
+      memory_(std::move(memory)),
+      check_(check),
+      host_copies_(backend, check == SwapCheck::kFull) {
   CheckMemory();
   for (const auto& [group, slots] : parking_.slots) {
     // The first slot is taken first.
@@ -177,7 +176,8 @@ void SwapEngine::Abort() {
   const bool moves = std::any_of(residences_.begin(), residences_.end(), [](const auto& entry) {
     return entry.second.where == Where::kLeaving || entry.second.where == Where::kComingBack;
   });
-  if (moves) backend_->Abort();
+  if (moves || host_copies_.moves()) backend_->Abort();
+  host_copies_.Forget();
 }
 
 SwapEngine::Residence* SwapEngine::Find(const ParkedGroup& group) {
@@ -244,7 +244,7 @@ absl::Status SwapEngine::StartOut(const ParkedGroup& group,
   residence.checksums.clear();
   for (const absl::Span<const std::byte> tensor : tensors) {
     residence.sizes.push_back(tensor.size());
-    if (check_ == SwapCheck::kFull) residence.checksums.push_back(Checksum(tensor));
+    if (check_ == SwapCheck::kFull) residence.checksums.push_back(MemoryChecksum(tensor));
   }
   CountOut(*residence.slot, bytes);
   residence.event =
@@ -350,11 +350,39 @@ absl::Status SwapEngine::Drop(const ParkedGroup& group) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<absl::Span<std::byte>>> SwapEngine::OnHost(const ParkedGroup& group) {
+  const Residence* const residence = Find(group);
+  const Where where = residence == nullptr ? Where::kBack : residence->where;
+  const bool stands = where == Where::kAway || where == Where::kBack;
+  if (!stands || residence == nullptr || residence->slot == nullptr) {
+    return OutOfOrder(group, "be worked on where it is parked", TextOf(where));
+  }
+  std::vector<absl::Span<std::byte>> tensors;
+  const std::vector<ParkingPiece>& pieces = residence->slot->pieces;
+  if (pieces.size() != 1 || pieces[0].place.tier != Placement::kHostSwap) return tensors;
+  const SlotMemory memory = MemoryOf(*residence->slot)[0];
+  std::byte* next = memory.bytes.data();
+  for (const size_t size : residence->sizes) {
+    tensors.emplace_back(next, size);
+    next += size;
+  }
+  return tensors;
+}
+
+absl::Status SwapEngine::ChangedOnHost(const ParkedGroup& group) {
+  SIPHON_ASSIGN_OR_RETURN(const auto tensors, OnHost(group));
+  if (check_ != SwapCheck::kFull) return absl::OkStatus();
+  std::vector<uint64_t>& checksums = Find(group)->checksums;
+  checksums.clear();
+  for (const absl::Span<std::byte> tensor : tensors) checksums.push_back(MemoryChecksum(tensor));
+  return absl::OkStatus();
+}
+
 absl::Status SwapEngine::CheckBack(const ParkedGroup& group, const Residence& residence) const {
   if (check_ != SwapCheck::kFull) return absl::OkStatus();
   for (size_t tensor = 0; tensor < residence.back.size(); ++tensor) {
     const absl::Span<std::byte> bytes = residence.back[tensor];
-    if (bytes.data() == nullptr || Checksum(bytes) == residence.checksums[tensor]) continue;
+    if (bytes.data() == nullptr || MemoryChecksum(bytes) == residence.checksums[tensor]) continue;
     return absl::DataLossError(absl::StrCat(ToString(group), ": tensor ", tensor, " (",
                                             bytes.size(), " bytes) came back changed"));
   }
@@ -366,7 +394,12 @@ bool SwapEngine::IsAway(const ParkedGroup& group) const {
   return it != residences_.end() && it->second.where != Where::kBack;
 }
 
-std::map<Placement, Bytes> SwapEngine::TakeBytesOut() { return std::exchange(bytes_out_, {}); }
+std::map<Placement, Bytes> SwapEngine::TakeBytesOut() {
+  if (const Bytes bytes = host_copies_.TakeBytesOut(); bytes > Bytes(0)) {
+    bytes_out_[Placement::kHostSwap] += bytes;
+  }
+  return std::exchange(bytes_out_, {});
+}
 
 absl::Status SwapEngine::CheckNothingAway() const {
   if (check_ == SwapCheck::kOff) return absl::OkStatus();

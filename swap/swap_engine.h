@@ -16,6 +16,7 @@
 #include "planner/ids.h"
 #include "swap/cut_copy.h"
 #include "swap/device/device_backend.h"
+#include "swap/host_copies.h"
 #include "swap/parking_layout.h"
 
 namespace siphon {
@@ -83,12 +84,22 @@ class SwapEngine {
   // copy, for the slot still has what left. Its memory may be freed.
   absl::Status Drop(const ParkedGroup& group);
 
+  // For who works on what is parked where it lies: the slot of a group without microbatch that has
+  // left once, tensor by tensor, in memory of the host; empty where it is parked elsewhere. Errors:
+  // FailedPrecondition while it is on its way.
+  absl::StatusOr<std::vector<absl::Span<std::byte>>> OnHost(const ParkedGroup& group);
+  // The slot has been written to.
+  absl::Status ChangedOnHost(const ParkedGroup& group);
+
   // From now on groups go to the places of `parking` (MoveParking of the one before); what is away
   // and has another place there is carried over. Between steps: nothing is on its way. `memory` as
   // for the constructor, at each place that stays with the bytes that are there; memory of places
   // that `parking` leaves may go when this returns. Errors: FailedPrecondition for what is on its
   // way, or away and has no slot any more; those of the backend, and then the engine is of no use.
   absl::Status Rehouse(WorkerParking parking, std::map<ParkingPlace, ParkingMemory> memory);
+
+  // What goes to the host and back besides groups; counted, checked and given up like those.
+  HostCopies& host_copies() { return host_copies_; }
 
   // Whether anything of the group is out or on its way.
   bool IsAway(const ParkedGroup& group) const;
@@ -135,6 +146,7 @@ class SwapEngine {
   WorkerParking parking_;
   std::map<ParkingPlace, ParkingMemory> memory_;
   const SwapCheck check_;
+  HostCopies host_copies_;
   // Those that are back stay, with their vectors' memory, for the next step.
   std::map<ParkedGroup, Residence> residences_;
   std::map<WorkerParking::GroupPlace, std::vector<const ParkingSlot*>> free_slots_;

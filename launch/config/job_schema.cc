@@ -198,8 +198,8 @@ std::vector<JobKey> MachineKeys() {
       KEY(launch, mpirun_options, AnyValue(), "more options for mpirun"),
       KEY(memory, strategy,
           (OneOf{{"keep", "recompute", "host_swap", "d2d_swap", "vdnn", "capacity_based", "mpress",
-                  "weight_offload", "l2l", "nvme_swap", "auto"},
-                 {"optimizer_offload", "harmony"}}),
+                  "optimizer_offload", "weight_offload", "l2l", "nvme_swap", "auto"},
+                 {"harmony"}}),
           "what happens to tensors between their uses where memory.capacity is too small for all; "
           "auto chooses tensor by tensor"),
       KEY(memory, plan, NotBuiltYet<std::string>{}, "a plan file to follow instead"),

@@ -75,4 +75,27 @@ std::vector<Bytes> SharedGradientBytes(const ModelSpec& model, const StagePartit
   return shared;
 }
 
+std::vector<Bytes> HostStepBytes(const PlanningProblem& problem, const MemoryPlan& plan) {
+  std::vector<Bytes> bytes(WorkerCount(problem.schedule));
+  for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
+    if (plan.stages[stage].update != UpdatePlace::kHost) continue;
+    const int worker = problem.schedule.worker_of_stage[stage].value;
+    if (bytes[worker] == Bytes(0) && !problem.held.empty()) {
+      const MemoryByKind& held = problem.held[worker];
+      bytes[worker] += held[MemoryKind::kParameters] + held[MemoryKind::kGradients];
+    }
+    const StageRange& layers = problem.partition.stages[stage];
+    for (int index = layers.begin; index < layers.end; ++index) {
+      const LayerProfile& layer = problem.profile.layers[index];
+      bytes[worker] += layer.parameters + layer.gradients + layer.optimizer_state;
+    }
+    for (const auto& [group, choice] : plan.stages[stage].groups) {
+      const bool weights =
+          group.kind == GroupKind::kParameters || group.kind == GroupKind::kGradients;
+      if (weights && choice.placement == Placement::kHostSwap) bytes[worker] -= group.bytes;
+    }
+  }
+  return bytes;
+}
+
 }  // namespace siphon

@@ -24,6 +24,12 @@ void HoldWhatCannotMove(const ModelSpec& model, PlanningProblem& problem);
 std::vector<Bytes> SharedGradientBytes(const ModelSpec& model, const StagePartition& partition,
                                        const Schedule& schedule);
 
+// [worker]: what its optimizer steps on the host (UpdatePlace::kHost) take there: optimizer state,
+// and a copy each of parameters and gradients, but for those that the plan parks with the host. At
+// most, where only some of a worker's stages have theirs there and layers share parameters.
+// Requires: as `problem` is after HoldWhatCannotMove.
+std::vector<Bytes> HostStepBytes(const PlanningProblem& problem, const MemoryPlan& plan);
+
 }  // namespace siphon
 
 #endif  // SIPHON_LAUNCH_PROFILE_MOVING_STATE_H_

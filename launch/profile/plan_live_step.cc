@@ -7,6 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "launch/profile/moving_state.h"
 #include "planner/simulator/simulate_times.h"
 #include "planner/status.h"
 
@@ -83,8 +84,8 @@ absl::Status NoRoomToLend(size_t worker, Bytes own, Bytes lent, Bytes capacity) 
 }
 
 absl::Status NoRoomOnHost(Bytes parked, Bytes room) {
-  return absl::ResourceExhaustedError(absl::StrCat("the workers park ", FormatBytes(parked),
-                                                   " with the host, which has room for ",
+  return absl::ResourceExhaustedError(absl::StrCat("the workers have ", FormatBytes(parked),
+                                                   " on the host, which has room for ",
                                                    FormatBytes(room)));
 }
 
@@ -122,11 +123,12 @@ absl::Status CheckRoom(const LiveStep& live, const std::vector<Bytes>& own, int6
   }
   status.Update(CheckRoomOnDrive(live, planned));
   const Bytes room = live.problem.topology.host_memory;
-  const Bytes missing = HostBytes(live.parking) - room;
+  const Bytes used = HostBytes(live.parking) + absl::c_accumulate(live.host_steps, Bytes(0));
+  const Bytes missing = used - room;
   if (room == Bytes(0) || missing <= Bytes(0)) return status;
   planned.topology.host_memory =
       std::max(planned.topology.host_memory - missing, Bytes(1));  // 0 would be no limit
-  return NoRoomOnHost(HostBytes(live.parking), room);
+  return NoRoomOnHost(used, room);
 }
 
 // Lent memory that nobody uses at a lender's fullest moment is held there.
@@ -151,10 +153,8 @@ absl::StatusOr<LiveStep> PlanLiveStep(PlanningProblem problem, const MemoryStrat
                                       const std::vector<Bytes>& shared_gradients) {
   SIPHON_CHECK(problem.schedule.replicas == 1, "workers run one replica");
   problem.held.resize(WorkerCount(problem.schedule));
-  // As far as workers go: promises that hold at any speed, and no step on the host.
-  problem.lending = LendingRule::kPeaks;
+  problem.lending = LendingRule::kPeaks;  // promises that hold at any speed
   PlanningProblem planned = problem;
-  planned.host_step = Nanos(0);
   LiveStep live{.problem = std::move(problem)};
   absl::Status room;
   for (int round = 0; round < kMostRounds; ++round) {
@@ -162,6 +162,7 @@ absl::StatusOr<LiveStep> PlanLiveStep(PlanningProblem problem, const MemoryStrat
     if (!step.ok()) return room.ok() ? step.status() : room;
     live.step = *std::move(step);
     SIPHON_ASSIGN_OR_RETURN(live.parking, LayOutParking(live.step.memory, live.step.schedule));
+    live.host_steps = HostStepBytes(live.problem, live.step.memory);
     SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> own, OwnPeaks(live, shared_gradients));
     room = CheckRoom(live, own, int64_t{1} << round, planned);
     if (room.ok()) return WithLentMemoryHeld(std::move(live), own);

@@ -17,12 +17,13 @@ struct LiveStep {
   PlanningProblem problem;
   PlannedStep step;
   std::vector<WorkerParking> parking;  // [worker]
+  std::vector<Bytes> host_steps;       // [worker]: HostStepBytes
 };
 
-// The plan of a strategy of planner/strategies, for workers as they are: all optimizer steps are
-// theirs, and room for what is parked is set aside from before the first step until the end, so
-// that what a worker lends counts beside its own fullest moment, and what goes to the host is there
-// all at once.
+// The plan of a strategy of planner/strategies, for workers as they are: room for what is parked is
+// set aside from before the first step until the end, so that what a worker lends counts beside its
+// own fullest moment, and what goes to the host is there all at once, with what optimizer steps
+// there take.
 //
 // `shared_gradients` is SharedGradientBytes, for which each worker has room from its REDUCE_GRAD
 // on; empty: nothing.

@@ -156,8 +156,8 @@ absl::StatusOr<FittingStep> PlanFittingStep(const PlannedJob& planned,
                                             const std::string& strategy) {
   absl::StatusOr<FittingStep> best = PlanByStrategy(planned, strategy);
   if (strategy != "auto" || !absl::IsResourceExhausted(best.status())) return best;
-  for (const char* other :
-       {"d2d_swap", kRecompute, "host_swap", "mpress", "weight_offload", "l2l"}) {
+  for (const char* other : {"d2d_swap", kRecompute, "host_swap", "optimizer_offload", "mpress",
+                            "weight_offload", "l2l"}) {
     absl::StatusOr<FittingStep> found = PlanByStrategy(planned, other);
     if (!found.ok()) continue;
     const auto step_time = [](const FittingStep& step) {
@@ -177,7 +177,7 @@ absl::StatusOr<Schedule> EvaluationOf(const TrainingPlan& plan, const MemoryPlan
 }
 
 absl::Status TakePlan(FittingStep found, const std::string& strategy, PreparedJob& prepared) {
-  auto& [problem, step, parking] = found.live;
+  auto& [problem, step, parking, host_steps] = found.live;
   const SimulationInput input = SimulationOf(problem, step.mapping, step.memory, step.schedule);
   prepared.plan_text = WithSimulationInput(std::move(found.plan), input);
   SIPHON_ASSIGN_OR_RETURN(prepared.plan.evaluation, EvaluationOf(prepared.plan, step.memory));
@@ -187,7 +187,11 @@ absl::Status TakePlan(FittingStep found, const std::string& strategy, PreparedJo
   prepared.plan.memory = std::move(step.memory);
   prepared.plan.training = std::move(step.schedule);
   const auto parks = [](const WorkerParking& worker) { return !worker.bytes.empty(); };
-  if (absl::c_any_of(parking, parks)) prepared.parking = std::move(parking);
+  const auto takes = [](Bytes bytes) { return bytes > Bytes(0); };
+  if (absl::c_any_of(host_steps, takes)) prepared.host_steps = std::move(host_steps);
+  if (absl::c_any_of(parking, parks) || !prepared.host_steps.empty()) {
+    prepared.parking = std::move(parking);
+  }
   return absl::OkStatus();
 }
 

@@ -47,6 +47,11 @@ std::string MemoryLine(const PreparedJob& prepared) {
   for (size_t worker = 0; worker < prepared.parking.size(); ++worker) {
     if (!prepared.parking[worker].bytes.empty()) parts.push_back(Parked(prepared, worker));
   }
+  for (size_t worker = 0; worker < prepared.host_steps.size(); ++worker) {
+    if (prepared.host_steps[worker] == Bytes(0)) continue;
+    parts.push_back(absl::StrCat("worker ", worker, " has its optimizer steps on the host, with ",
+                                 FormatBytes(prepared.host_steps[worker]), " there"));
+  }
   std::vector<std::string> again;
   for (size_t stage = 0; stage < prepared.plan.memory.stages.size(); ++stage) {
     if (std::string layers = Recomputed(prepared, stage); !layers.empty()) again.push_back(layers);

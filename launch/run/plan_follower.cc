@@ -74,13 +74,24 @@ absl::Status PlanFollower::Lend() {
 }
 
 absl::Status PlanFollower::MakeRoom() {
-  if (now_.parking.empty() || now_.parking[seat_.me.value].bytes.empty()) return absl::OkStatus();
+  const bool steps =
+      !prepared_.host_steps.empty() && prepared_.host_steps[seat_.me.value] > Bytes(0);
+  if (now_.parking.empty()) return absl::OkStatus();
+  if (now_.parking[seat_.me.value].bytes.empty() && !steps) return absl::OkStatus();
   const WorkerParking& parking = now_.parking[seat_.me.value];
   if (parking.bytes.contains(kHost) && seat_.at_phase) {
     SIPHON_RETURN_IF_ERROR(seat_.at_phase(kHostMemoryPhase));
   }
   SIPHON_ASSIGN_OR_RETURN(room_, ParkingRoom::Make(prepared_, seat_.me, parking, seat_.lent));
   return absl::OkStatus();
+}
+
+absl::StatusOr<absl::Span<std::byte>> PlanFollower::TakeHostMemory(Bytes bytes) {
+  if (bytes == Bytes(0)) return absl::Span<std::byte>();
+  if (seat_.at_phase) SIPHON_RETURN_IF_ERROR(seat_.at_phase(kHostMemoryPhase));
+  SIPHON_CHECK(room_ != nullptr, "who has optimizer steps on the host has a room");
+  SIPHON_ASSIGN_OR_RETURN(host_memory_, HostMapping::Make(bytes));
+  return host_memory_.bytes();
 }
 
 // Collective calls are the same on all workers only if all know of the same failures: whoever has

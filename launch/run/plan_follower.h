@@ -37,6 +37,9 @@ class PlanFollower {
 
   const FollowedPlan& plan() const { return now_.plan; }
   SwapEngine* engine() { return room_ == nullptr ? nullptr : &room_->engine(); }
+  // Behind TakeRoom: memory of the host for this worker's optimizer steps there, until the end.
+  // Errors: ResourceExhausted.
+  absl::StatusOr<absl::Span<std::byte>> TakeHostMemory(Bytes bytes);
 
   // Around a step: what tests make of the links; what there is to say of them and of lending.
   void BeforeStep();
@@ -69,7 +72,8 @@ class PlanFollower {
   MemoryLedger& ledger_;
   Coordinator& coordinator_;
   PlanInForce now_;
-  std::unique_ptr<ParkingRoom> room_;  // null where nothing is parked
+  HostMapping host_memory_;            // for optimizer steps on the host
+  std::unique_ptr<ParkingRoom> room_;  // null where nobody parks anything
   LinkWatch watch_;
   Bytes lent_;                           // on the books
   absl::Status refusal_;                 // why this worker does not lend

@@ -26,7 +26,9 @@ struct PreparedJob {
   PlanText plan_text;  // the plan with what it costs, by pipeline.profile where there is one
   std::optional<Topology>
       throttled;  // whose rates links are held to, drives as planned; none: no rates
-  std::vector<WorkerParking> parking;  // [worker]; empty where nobody parks anything
+  // [worker]; empty where nobody parks anything, or has steps on the host.
+  std::vector<WorkerParking> parking;
+  std::vector<Bytes> host_steps;  // [worker]: of the host, for those steps; empty: there are none
   // Where the plan does not keep everything: the worker that would exceed its capacity most.
   std::optional<Misfit> kept_whole;
   // For commands worth typing next.

@@ -112,7 +112,10 @@ absl::Status WorkerRun::MakeStages() {
   }
   worker_ = std::make_unique<StageWorker>(seat_.me, std::move(layout), std::move(computes),
                                           seat_.transport, follower_.engine(), seat_.at_action);
-  return worker_->state().SendAway();
+  SIPHON_RETURN_IF_ERROR(worker_->state().SendAway());
+  SIPHON_ASSIGN_OR_RETURN(const absl::Span<std::byte> memory,
+                          follower_.TakeHostMemory(worker_->host_steps().MemoryNeeded()));
+  return worker_->host_steps().Begin(memory);
 }
 
 bool WorkerRun::NeedsData() const {

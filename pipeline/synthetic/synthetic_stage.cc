@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "pipeline/stage_order.h"
 #include "pipeline/synthetic/booked_block.h"
@@ -53,6 +55,13 @@ class SyntheticStage final : public StageCompute {
   absl::StatusOr<std::vector<float>> GradientNorms() override;
   absl::Status Step(const UpdateSettings& settings) override;
   absl::Status StepLayers(const UpdateSettings& settings, StageRange layers) override;
+  std::vector<StepTensor> StepTensors() override { return state_.StepTensors(); }
+  absl::Status KeepStateOnHost(const TensorSpans& memory) override {
+    state_.KeepOnHost(memory);
+    return absl::OkStatus();
+  }
+  absl::Status StepOnHost(const UpdateSettings& settings, StageRange layers,
+                          const std::vector<HostStepMemory>& memory) override;
   StateMemory& state_memory() override { return state_; }
   std::vector<StateTensor> State() override { return state_.State(); }
   int LiveMicrobatches() const override { return order_.LiveMicrobatches(); }
@@ -305,6 +314,26 @@ absl::Status SyntheticStage::StepLayers(const UpdateSettings& settings, StageRan
     if (state_.IsUpdated(layer)) continue;
     SIPHON_RETURN_IF_ERROR(state_.Update(layer, settings));
     work.Take(CostOf(layer).optimizer);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SyntheticStage::StepOnHost(const UpdateSettings& settings, StageRange layers,
+                                        const std::vector<HostStepMemory>& memory) {
+  SIPHON_RETURN_IF_ERROR(order_.CheckGradientsComplete());
+  std::unique_lock<std::mutex> turn;
+  if (worker_.host != nullptr) turn = std::unique_lock(*worker_.host);
+  PacedWork work(worker_.clock);
+  Bytes all;
+  for (const StepTensor& tensor : state_.StepTensors()) all += tensor.state_bytes;
+  for (const StepTensor& tensor : state_.StepTensors()) {
+    const int layer = tensor.layer;
+    if (tensor.stepped || layer < layers.begin || layers.end <= layer) continue;
+    const size_t index = static_cast<size_t>(layer - sizes_.stage.begin);
+    SIPHON_RETURN_IF_ERROR(state_.UpdateOnHost(layer, settings, memory[index]));
+    if (all == Bytes(0)) continue;
+    const absl::int128 part = absl::int128(worker_.host_step.value) * tensor.state_bytes.value;
+    work.Take(Nanos(static_cast<int64_t>(part / all.value)));
   }
   return absl::OkStatus();
 }

@@ -2,6 +2,7 @@
 #define SIPHON_PIPELINE_SYNTHETIC_SYNTHETIC_STAGE_H_
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -18,6 +19,10 @@ namespace siphon {
 struct SyntheticWorker {
   MemoryLedger* ledger = nullptr;
   WorkClock clock;
+  // Of an optimizer step on the host: how long that of the whole stage takes, and what lets one
+  // worker after the other have the host (null: nobody shares it).
+  Nanos host_step;
+  std::mutex* host = nullptr;
 };
 
 // A stage that computes nothing: its passes take the time that `profile` has for them, layer by

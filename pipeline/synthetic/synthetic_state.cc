@@ -84,13 +84,20 @@ absl::Status SyntheticState::Take(int layer, GroupKind kind) {
   return absl::OkStatus();
 }
 
-void SyntheticState::Fill(int layer, GroupKind kind) {
-  FillKeyed(BlockOf(layer, kind).bytes(), KeyOf(kind, At(layer).history));
+absl::Span<std::byte> SyntheticState::BytesAt(int layer, GroupKind kind) const {
+  const LayerState& state = layers_[static_cast<size_t>(layer - stage_.begin)];
+  const bool on_host = kind == GroupKind::kOptimizerState && !state.host_state.empty();
+  return on_host ? state.host_state : state.blocks[IndexOf(kind)].bytes();
+}
+
+void SyntheticState::Fill(int layer, GroupKind kind, absl::Span<std::byte> bytes) {
+  FillKeyed(bytes, KeyOf(kind, At(layer).history));
 }
 
 absl::Status SyntheticState::CheckThere(int layer, GroupKind kind) const {
-  const LayerState& state = layers_[static_cast<size_t>(layer - stage_.begin)];
-  if (state.blocks[IndexOf(kind)].size() == SizeOf(layer, kind)) return absl::OkStatus();
+  if (BytesAt(layer, kind).size() == static_cast<size_t>(SizeOf(layer, kind).value)) {
+    return absl::OkStatus();
+  }
   return absl::FailedPreconditionError(absl::StrCat(
       "the ", NameOf(kind), " of layer ", profile_->layers[layer].name, ": needed while away"));
 }
@@ -100,14 +107,13 @@ absl::Status SyntheticState::CheckThere(int layer, bool gradients) const {
   return gradients ? CheckThere(layer, GroupKind::kGradients) : absl::OkStatus();
 }
 
-absl::Status SyntheticState::CheckBytes(int layer, GroupKind kind) const {
-  SIPHON_RETURN_IF_ERROR(CheckThere(layer, kind));
+absl::Status SyntheticState::CheckBytes(int layer, GroupKind kind,
+                                        absl::Span<const std::byte> bytes) const {
   const LayerState& state = layers_[static_cast<size_t>(layer - stage_.begin)];
-  const BookedBlock& block = state.blocks[IndexOf(kind)];
-  const std::optional<size_t> differs = FirstDifference(block.bytes(), KeyOf(kind, state.history));
+  const std::optional<size_t> differs = FirstDifference(bytes, KeyOf(kind, state.history));
   if (!differs.has_value()) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(NameOf(kind), " of layer ", profile_->layers[layer].name,
-                                          ": byte ", *differs, " of ", block.size().value,
+                                          ": byte ", *differs, " of ", bytes.size(),
                                           " is not what it was left as"));
 }
 
@@ -130,8 +136,7 @@ std::vector<float> SyntheticState::GradientNorms() const {
   return norms;
 }
 
-absl::Status SyntheticState::Update(int layer, const UpdateSettings& settings) {
-  for (const GroupKind kind : kStateKinds) SIPHON_RETURN_IF_ERROR(CheckBytes(layer, kind));
+void SyntheticState::NoteUpdate(int layer, const UpdateSettings& settings) {
   LayerState& state = At(layer);
   state.history = KeyedHash(RandomPurpose::kSyntheticData,
                             {state.history, state.gradient, static_cast<uint64_t>(settings.update),
@@ -139,8 +144,54 @@ absl::Status SyntheticState::Update(int layer, const UpdateSettings& settings) {
                              std::bit_cast<uint32_t>(settings.gradient_scale)});
   state.gradient = 0;
   state.updated = true;
+}
+
+absl::Status SyntheticState::Update(int layer, const UpdateSettings& settings) {
+  for (const GroupKind kind : kStateKinds) {
+    SIPHON_RETURN_IF_ERROR(CheckThere(layer, kind));
+    SIPHON_RETURN_IF_ERROR(CheckBytes(layer, kind, BytesAt(layer, kind)));
+  }
+  NoteUpdate(layer, settings);
   for (const GroupKind kind : kStateKinds) Fill(layer, kind);
   return absl::OkStatus();
+}
+
+absl::Status SyntheticState::UpdateOnHost(int layer, const UpdateSettings& settings,
+                                          const HostStepMemory& memory) {
+  SIPHON_RETURN_IF_ERROR(CheckThere(layer, GroupKind::kOptimizerState));
+  const absl::Span<std::byte> state = BytesAt(layer, GroupKind::kOptimizerState);
+  SIPHON_RETURN_IF_ERROR(CheckBytes(layer, GroupKind::kParameters, memory.parameter));
+  SIPHON_RETURN_IF_ERROR(CheckBytes(layer, GroupKind::kGradients, memory.gradient));
+  SIPHON_RETURN_IF_ERROR(CheckBytes(layer, GroupKind::kOptimizerState, state));
+  NoteUpdate(layer, settings);
+  Fill(layer, GroupKind::kParameters, memory.parameter);
+  Fill(layer, GroupKind::kGradients, memory.gradient);
+  Fill(layer, GroupKind::kOptimizerState, state);
+  // Its sums begin anew, there or on the host.
+  Fill(layer, GroupKind::kGradients);
+  return absl::OkStatus();
+}
+
+std::vector<StepTensor> SyntheticState::StepTensors() {
+  std::vector<StepTensor> tensors;
+  for (int layer = stage_.begin; layer < stage_.end; ++layer) {
+    tensors.push_back({.layer = layer,
+                       .moves = true,
+                       .stepped = At(layer).updated,
+                       .parameter_bytes = SizeOf(layer, GroupKind::kParameters),
+                       .gradient_bytes = SizeOf(layer, GroupKind::kGradients),
+                       .state_bytes = SizeOf(layer, GroupKind::kOptimizerState),
+                       .parameter = BytesAt(layer, GroupKind::kParameters),
+                       .gradient = BytesAt(layer, GroupKind::kGradients)});
+  }
+  return tensors;
+}
+
+void SyntheticState::KeepOnHost(const TensorSpans& memory) {
+  for (int layer = stage_.begin; layer < stage_.end; ++layer) {
+    At(layer).host_state = memory[static_cast<size_t>(layer - stage_.begin)];
+    Fill(layer, GroupKind::kOptimizerState);
+  }
 }
 
 std::vector<StateTensor> SyntheticState::State() {
@@ -151,7 +202,7 @@ std::vector<StateTensor> SyntheticState::State() {
                          .kind = kind,
                          .layer = layer,
                          .spec = {.dtype = DType::kUInt8, .shape = {SizeOf(layer, group).value}},
-                         .bytes = BlockOf(layer, group).bytes()});
+                         .bytes = BytesAt(layer, group)});
     };
     add(StateTensor::Kind::kParameter, GroupKind::kParameters);
     add(StateTensor::Kind::kFirstMoment, GroupKind::kOptimizerState);
@@ -162,7 +213,7 @@ std::vector<StateTensor> SyntheticState::State() {
 absl::StatusOr<TensorSpans> SyntheticState::Tensors(const StateGroup& group) {
   TensorSpans spans;
   for (int layer = group.layers.begin; layer < group.layers.end; ++layer) {
-    spans.push_back(BlockOf(layer, group.kind).bytes());
+    spans.push_back(BytesAt(layer, group.kind));
   }
   return spans;
 }

@@ -42,6 +42,12 @@ class SyntheticState final : public StateMemory {
   absl::Status CheckThere(int layer, bool gradients) const;
   // Errors: DataLoss when the layer's bytes are not what they were left as.
   absl::Status Update(int layer, const UpdateSettings& settings);
+  // As StageCompute says: one parameter a layer.
+  std::vector<StepTensor> StepTensors();
+  void KeepOnHost(const TensorSpans& memory);
+  // Update, with parameters and gradients there.
+  absl::Status UpdateOnHost(int layer, const UpdateSettings& settings,
+                            const HostStepMemory& memory);
   // Live views, layer by layer: parameters, then the optimizer's state as the first moment, each
   // named by its layer. (What is written into them is not understood.)
   std::vector<StateTensor> State();
@@ -54,6 +60,7 @@ class SyntheticState final : public StateMemory {
  private:
   struct LayerState {
     std::array<BookedBlock, 3> blocks;  // in the order of kStateKinds
+    absl::Span<std::byte> host_state;   // the optimizer's, where it lives on the host
     uint64_t history = 0;               // of all updates
     bool updated = false;               // in this step
     uint64_t gradient = 0;              // sum over the microbatches so far, wrapping around
@@ -64,10 +71,14 @@ class SyntheticState final : public StateMemory {
   LayerState& At(int layer) { return layers_[static_cast<size_t>(layer - stage_.begin)]; }
   Bytes SizeOf(int layer, GroupKind kind) const;
   BookedBlock& BlockOf(int layer, GroupKind kind);
+  // Empty while they are freed.
+  absl::Span<std::byte> BytesAt(int layer, GroupKind kind) const;
   absl::Status Take(int layer, GroupKind kind);
-  void Fill(int layer, GroupKind kind);
+  void Fill(int layer, GroupKind kind) { Fill(layer, kind, BytesAt(layer, kind)); }
+  void Fill(int layer, GroupKind kind, absl::Span<std::byte> bytes);
   absl::Status CheckThere(int layer, GroupKind kind) const;
-  absl::Status CheckBytes(int layer, GroupKind kind) const;
+  absl::Status CheckBytes(int layer, GroupKind kind, absl::Span<const std::byte> bytes) const;
+  void NoteUpdate(int layer, const UpdateSettings& settings);
 
   const ModelProfile* profile_;
   StageRange stage_;

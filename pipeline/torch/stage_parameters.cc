@@ -32,6 +32,12 @@ void PrepareMemory(const std::vector<StateGroup>& away, uint64_t seed, HeldParam
   }
 }
 
+// With the room behind it up to the next boundary of kTensorAlignment.
+Bytes AlignedBytes(Bytes bytes) {
+  const auto alignment = static_cast<int64_t>(kTensorAlignment);
+  return Bytes((bytes.value + alignment - 1) / alignment * alignment);
+}
+
 float NormOf(const at::Tensor& gradient) { return at::linalg_vector_norm(gradient).item<float>(); }
 
 absl::Status CheckMemory(const at::Tensor& tensor, absl::string_view what,
@@ -194,21 +200,88 @@ absl::Status StageParameters::Update(const UpdateSettings& settings, StageRange 
     updated.push_back(&held);
   }
   update_count_.fill_(static_cast<double>(settings.update));
-  for (HeldParameter* const held : updated) UpdateOne(settings, *held);
+  for (HeldParameter* const held : updated) UpdateOne(settings, held->value, held->total, *held);
   return absl::OkStatus();
 }
 
-void StageParameters::UpdateOne(const UpdateSettings& settings, HeldParameter& held) {
-  if (settings.gradient_scale != 1.0f) held.total.mul_(settings.gradient_scale);
+void StageParameters::UpdateOne(const UpdateSettings& settings, const at::Tensor& value,
+                                const at::Tensor& gradient, HeldParameter& held) {
+  if (settings.gradient_scale != 1.0f) gradient.mul_(settings.gradient_scale);
   const bool decays = held.spec.shape.size() >= 2;  // vectors are biases and norms
-  optimizer_->update(options_, {.parameter = held.value,
-                                .gradient = held.total,
+  optimizer_->update(options_, {.parameter = value,
+                                .gradient = gradient,
                                 .moments = held.moments,
                                 .update_count = update_count_,
                                 .learning_rate = settings.learning_rate,
                                 .weight_decay = decays ? options_.weight_decay : 0.0});
   held.stepped = true;
   Forget(held);
+}
+
+std::vector<StepTensor> StageParameters::StepTensors() {
+  std::vector<StepTensor> tensors;
+  for (const HeldParameter& held : held_) {
+    const Bytes bytes = SizeOf(held.spec);
+    const bool alone = held.HasOneUse();
+    const at::Tensor& gradient =
+        held.total.defined() || !alone ? held.total : held.uses[0].gradient;
+    tensors.push_back(
+        {.layer = held.layer,
+         .moves = alone,
+         .stepped = held.stepped,
+         .parameter_bytes = bytes,
+         .gradient_bytes = bytes,
+         .state_bytes = AlignedBytes(bytes) * static_cast<int64_t>(held.moments.size()),
+         .parameter = BytesOf(held.value.storage()),
+         .gradient = gradient.defined() ? BytesOf(gradient.storage()) : absl::Span<std::byte>()});
+  }
+  return tensors;
+}
+
+absl::Status StageParameters::KeepStateOnHost(const TensorSpans& memory) {
+  return CallTorch("optimizer state on the host", [&]() -> absl::Status {
+    for (size_t index = 0; index < held_.size(); ++index) {
+      HeldParameter& held = held_[index];
+      const auto bytes = static_cast<size_t>(SizeOf(held.spec).value);
+      for (size_t moment = 0; moment < held.moments.size(); ++moment) {
+        const size_t begin = moment * static_cast<size_t>(AlignedBytes(SizeOf(held.spec)).value);
+        PlaceStorage(held.moments[moment].storage(), memory[index].subspan(begin, bytes));
+      }
+      siphon::Initialise(GroupKind::kOptimizerState, seed_, held);
+    }
+    return absl::OkStatus();
+  });
+}
+
+absl::Status StageParameters::UpdateOnHost(const UpdateSettings& settings, StageRange layers,
+                                           const std::vector<HostStepMemory>& memory) {
+  // As Update: all are looked at before the first changes.
+  std::vector<size_t> updated;
+  for (size_t index = 0; index < held_.size(); ++index) {
+    const HeldParameter& held = held_[index];
+    if (held.stepped || held.layer < layers.begin || layers.end <= held.layer) continue;
+    const auto bytes = static_cast<size_t>(SizeOf(held.spec).value);
+    if (memory[index].parameter.size() != bytes || memory[index].gradient.size() != bytes) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the step of ", held.name, " has no memory on the host"));
+    }
+    for (const HeldParameter::Use& use : held.uses) {
+      if (use.microbatches > 0 || held.total.defined()) continue;
+      return absl::FailedPreconditionError(
+          absl::StrCat("no backward pass has reached ", held.name, " in layer ", use.place.layer));
+    }
+    for (const at::Tensor& moment : held.moments) {
+      SIPHON_RETURN_IF_ERROR(CheckMemory(moment, "optimizer state", held.name));
+    }
+    updated.push_back(index);
+  }
+  update_count_.fill_(static_cast<double>(settings.update));
+  for (const size_t index : updated) {
+    HeldParameter& held = held_[index];
+    UpdateOne(settings, TensorOver(held.spec, memory[index].parameter),
+              TensorOver(held.spec, memory[index].gradient), held);
+  }
+  return absl::OkStatus();
 }
 
 std::vector<StateTensor> StageParameters::State() {

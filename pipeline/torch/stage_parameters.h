@@ -42,6 +42,10 @@ class StageParameters final : public StateMemory {
   absl::Status AddSharedGradients();
   absl::StatusOr<std::vector<float>> GradientNorms();
   absl::Status Update(const UpdateSettings& settings, StageRange layers);
+  std::vector<StepTensor> StepTensors();
+  absl::Status KeepStateOnHost(const TensorSpans& memory);
+  absl::Status UpdateOnHost(const UpdateSettings& settings, StageRange layers,
+                            const std::vector<HostStepMemory>& memory);
   std::vector<StateTensor> State();
 
   // Errors: FailedPrecondition naming a parameter of the layer that has no memory, or whose
@@ -59,7 +63,8 @@ class StageParameters final : public StateMemory {
   // The gradient that norm and update see: the sum over uses, made at most once a step.
   absl::StatusOr<at::Tensor> Total(HeldParameter& held);
   void Forget(HeldParameter& held);
-  void UpdateOne(const UpdateSettings& settings, HeldParameter& held);
+  void UpdateOne(const UpdateSettings& settings, const at::Tensor& value,
+                 const at::Tensor& gradient, HeldParameter& held);
 
   const OptimizerTraits* optimizer_;
   OptimizerOptions options_;

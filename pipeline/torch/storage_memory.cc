@@ -1,5 +1,7 @@
 #include "pipeline/torch/storage_memory.h"
 
+#include "planner/status.h"
+
 namespace siphon {
 
 void FreeStorage(const c10::Storage& storage) {
@@ -8,6 +10,11 @@ void FreeStorage(const c10::Storage& storage) {
 
 void RefillStorage(const c10::Storage& storage) {
   storage.set_data_ptr_noswap(c10::GetAllocator(at::kCPU)->allocate(storage.nbytes()));
+}
+
+void PlaceStorage(const c10::Storage& storage, absl::Span<std::byte> memory) {
+  SIPHON_CHECK(IsFreed(storage) && memory.size() == storage.nbytes(), "it is freed, and as large");
+  storage.set_data_ptr_noswap(at::DataPtr(memory.data(), at::kCPU));
 }
 
 bool IsFreed(const c10::Storage& storage) {

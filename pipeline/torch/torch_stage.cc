@@ -59,6 +59,12 @@ class TorchStage final : public StageCompute {
   absl::StatusOr<std::vector<float>> GradientNorms() override;
   absl::Status Step(const UpdateSettings& settings) override;
   absl::Status StepLayers(const UpdateSettings& settings, StageRange layers) override;
+  std::vector<StepTensor> StepTensors() override { return parameters_.StepTensors(); }
+  absl::Status KeepStateOnHost(const TensorSpans& memory) override {
+    return parameters_.KeepStateOnHost(memory);
+  }
+  absl::Status StepOnHost(const UpdateSettings& settings, StageRange layers,
+                          const std::vector<HostStepMemory>& memory) override;
   StateMemory& state_memory() override { return parameters_; }
   std::vector<StateTensor> State() override { return parameters_.State(); }
   int LiveMicrobatches() const override { return order_.LiveMicrobatches(); }
@@ -245,6 +251,13 @@ absl::Status TorchStage::Step(const UpdateSettings& settings) {
 absl::Status TorchStage::StepLayers(const UpdateSettings& settings, StageRange layers) {
   SIPHON_RETURN_IF_ERROR(order_.CheckGradientsComplete());
   return CallTorch("optimizer step", [&] { return parameters_.Update(settings, layers); });
+}
+
+absl::Status TorchStage::StepOnHost(const UpdateSettings& settings, StageRange layers,
+                                    const std::vector<HostStepMemory>& memory) {
+  SIPHON_RETURN_IF_ERROR(order_.CheckGradientsComplete());
+  return CallTorch("optimizer step on the host",
+                   [&] { return parameters_.UpdateOnHost(settings, layers, memory); });
 }
 
 }  // namespace

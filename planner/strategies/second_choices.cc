@@ -54,7 +54,7 @@ class ChoiceGiver {
     for (size_t stage = 0; stage < given_.stages.size(); ++stage) {
       const std::vector<PlannedGroup>& groups = given_.stages[stage].groups;
       for (size_t group = 0; group < groups.size(); ++group) {
-        if (groups[group].choice.placement != from) continue;
+        if (groups[group].choice.placement != from || TakesPartOnHost(stage, group)) continue;
         workers_[schedule.worker_of_stage[stage].value].push_back({stage, group});
         all_.push_back({stage, group});
       }
@@ -74,6 +74,13 @@ class ChoiceGiver {
   }
 
  private:
+  // Parameters and gradients that are with the host, where their optimizer step is: what stands
+  // elsewhere would have to come in before it, by another program.
+  bool TakesPartOnHost(size_t stage, size_t group) const {
+    const StagePlan& plan = given_.stages[stage];
+    return plan.update == UpdatePlace::kHost && !IsPassing(plan.groups[group].group.kind) &&
+           plan.groups[group].choice.placement == Placement::kHostSwap;
+  }
   // The first choice with which they fit.
   absl::StatusOr<bool> GiveAny(const std::vector<GroupPlace>& groups) {
     for (const SecondChoice& choice : choices_) {

@@ -83,12 +83,15 @@ MemoryPlan LeaveInRuns(const Job& job, const StagePartition& partition, const Sc
   RunWriter writer(partition, schedule);
   for (size_t stage = 0; stage < partition.stages.size(); ++stage) {
     StagePlan& plan = memory.stages.emplace_back();
+    plan.update = job.updates[stage % job.updates.size()];
     if (job.leaving_run > 0) {
       writer.Write(stage, GroupKind::kActivations, job.leaving_run, job.leaving, plan);
     }
     if (job.state.empty()) continue;
     for (const GroupKind kind :
          {GroupKind::kParameters, GroupKind::kGradients, GroupKind::kOptimizerState}) {
+      const bool on_host = plan.update == UpdatePlace::kHost;
+      if (kind == GroupKind::kOptimizerState && on_host) continue;
       writer.Write(stage, kind, std::max(job.leaving_run, 1), job.state, plan);
     }
   }
@@ -98,7 +101,8 @@ MemoryPlan LeaveInRuns(const Job& job, const StagePartition& partition, const Sc
 absl::StatusOr<TrainingPlan> PlanOf(const Job& job, const ModelSpec& spec,
                                     const StagePartition& partition, const Schedule& compute_only) {
   SIPHON_ASSIGN_OR_RETURN(TrainingPlan plan, PlanAround(spec, partition, compute_only));
-  if (job.leaving_run == 0 && job.state.empty()) return plan;
+  const bool stays = job.leaving_run == 0 && job.state.empty();
+  if (stays && job.updates == std::vector{UpdatePlace::kDevice}) return plan;
   plan.memory = LeaveInRuns(job, partition, plan.training);
   const std::vector<DirectBackward> direct(partition.stages.size(), DirectBackward::kDrop);
   const std::vector<WeightResidence> weights(partition.stages.size(), job.residence);

@@ -35,6 +35,8 @@ struct Job {
   // runs (of one layer, where leaving_run is 0); empty: they stay.
   std::vector<Placement> state;
   WeightResidence residence = WeightResidence::kWholeActions;
+  // Where the optimizer steps of the stages are, in turn.
+  std::vector<UpdatePlace> updates = {UpdatePlace::kDevice};
 };
 
 // What the reference makes of a job.

@@ -193,7 +193,7 @@ TEST(ProgramConformance, StateAwayBetweenItsUsesUnderMpirunTrainsLikeOneProcess)
   auto tight = MakeTightJob(folder, "auto", /*hidden=*/96);
   ASSERT_TRUE(tight.ok()) << tight.status();
   tight->job.memory.capacity = {Bytes(tight->ample.largest_peak.value / 100 * 80)};
-  for (const char* strategy : {"weight_offload", "l2l", "auto"}) {
+  for (const char* strategy : {"weight_offload", "l2l", "optimizer_offload", "auto"}) {
     SCOPED_TRACE(strategy);
     const JobResult result = ExpectTrainsAlike(*tight, strategy, folder);
     EXPECT_GT(result.out_to_host + result.out_to_peers, Bytes(0));

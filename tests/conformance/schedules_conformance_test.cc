@@ -49,6 +49,7 @@ struct Leaving {
   std::vector<Placement> placements;  // of activations
   std::vector<Placement> state;
   WeightResidence residence = WeightResidence::kWholeActions;
+  std::vector<UpdatePlace> updates = {UpdatePlace::kDevice};
 };
 
 // As many layers as stages, but at least 8, so that smaller pipelines have several a stage.
@@ -64,7 +65,8 @@ void ExpectSameBitsAs(const std::string& model, const ScheduleEntry& entry,
           .leaving_run = leaving.run,
           .leaving = leaving.placements,
           .state = leaving.state,
-          .residence = leaving.residence};
+          .residence = leaving.residence,
+          .updates = leaving.updates};
   if (entry.update == WeightUpdate::kJustInTime) job.clip_norm = 0;
   const auto spec = BuildModelSpec(job.model);
   ASSERT_TRUE(spec.ok()) << spec.status();
@@ -194,6 +196,22 @@ TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenEverythingLeaves) {
                                         Placement::kHostSwap, Placement::kKeep},
                          .state = {Placement::kHostSwap, Placement::kKeep, Placement::kPeerSwap},
                          .residence = residence});
+  }
+}
+
+TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenOptimizerStepsAreOnTheHost) {
+  ExpectSameBitsWhere({.placements = {Placement::kRecompute}, .updates = {UpdatePlace::kHost}});
+}
+
+// Beside weights and gradients that are on the host anyway, elsewhere, and on the worker.
+TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenSomeStepsAreOnTheHostAndStateIsAway) {
+  for (const WeightResidence residence :
+       {WeightResidence::kWholeActions, WeightResidence::kLayerByLayer}) {
+    ExpectSameBitsWhere({.placements = {Placement::kKeep},
+                         .state = {Placement::kHostSwap, Placement::kKeep, Placement::kHostSwap,
+                                   Placement::kPeerSwap},
+                         .residence = residence,
+                         .updates = {UpdatePlace::kHost, UpdatePlace::kDevice}});
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "planner/status.h"
@@ -288,6 +289,34 @@ absl::Status FakeStage::StepLayers(const UpdateSettings& settings, StageRange la
   stepped_layers_.push_back(layers);
   const bool mine = layers.begin <= stage_.value && stage_.value < layers.end;
   return mine ? Step(settings) : absl::OkStatus();
+}
+
+std::vector<StepTensor> FakeStage::StepTensors() {
+  const auto span = [](float& number) {
+    return absl::Span<std::byte>(reinterpret_cast<std::byte*>(&number), sizeof(float));
+  };
+  return {{.layer = stage_.value,
+           .parameter_bytes = Bytes(sizeof(float)),
+           .gradient_bytes = Bytes(sizeof(float)),
+           .state_bytes = Bytes(0),
+           .parameter = span(parameter_),
+           .gradient = span(gradient_)}};
+}
+
+// It has none.
+absl::Status FakeStage::KeepStateOnHost(const TensorSpans&) { return absl::OkStatus(); }
+
+absl::Status FakeStage::StepOnHost(const UpdateSettings& settings, StageRange layers,
+                                   const std::vector<HostStepMemory>& memory) {
+  SIPHON_RETURN_IF_ERROR(MaybeFail());
+  if (stage_.value < layers.begin || layers.end <= stage_.value) return absl::OkStatus();
+  float value = 0, gradient = 0;
+  std::memcpy(&value, memory[0].parameter.data(), sizeof(value));
+  std::memcpy(&gradient, memory[0].gradient.data(), sizeof(gradient));
+  value -= static_cast<float>(settings.learning_rate) * settings.gradient_scale * gradient;
+  std::memcpy(memory[0].parameter.data(), &value, sizeof(value));
+  updates_.push_back(settings);
+  return absl::OkStatus();
 }
 
 }  // namespace siphon

@@ -50,6 +50,10 @@ class FakeStage : public StageCompute {
   absl::StatusOr<std::vector<float>> GradientNorms() override;
   absl::Status Step(const UpdateSettings& settings) override;
   absl::Status StepLayers(const UpdateSettings& settings, StageRange layers) override;
+  std::vector<StepTensor> StepTensors() override;
+  absl::Status KeepStateOnHost(const TensorSpans& memory) override;
+  absl::Status StepOnHost(const UpdateSettings& settings, StageRange layers,
+                          const std::vector<HostStepMemory>& memory) override;
   std::vector<StateTensor> State() override { return {}; }
   FakeStateMemory& state_memory() override { return state_memory_; }
   int LiveMicrobatches() const override {

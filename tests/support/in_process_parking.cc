@@ -23,10 +23,18 @@ InProcessParking::InProcessParking(const WorkerParking& parking, const RateOf& r
   CpuBackendOptions options;
   // So that copies of tiny models are of several chunks.
   if (rate_of == nullptr) options.chunk = Bytes(4096);
+  const auto rate = [&](const ParkingPlace& place) {
+    return rate_of == nullptr ? CopyLinkRate() : rate_of(place);
+  };
+  constexpr ParkingPlace kHost{Placement::kHostSwap, DeviceId(0)};
+  options.links.push_back(rate(kHost));
   std::map<ParkingPlace, ParkingMemory> memory;
   for (const auto& [place, bytes] : parking.bytes) {
-    const CopyLinkId link(static_cast<int>(options.links.size()));
-    options.links.push_back(rate_of == nullptr ? CopyLinkRate() : rate_of(place));
+    CopyLinkId link(0);
+    if (place != kHost) {
+      link = CopyLinkId(static_cast<int>(options.links.size()));
+      options.links.push_back(rate(place));
+    }
     if (place.tier == Placement::kNvmeSwap) {
       drive_ = MakeDrive(bytes);
       memory[place] = {drive_->bytes(), link};
@@ -42,6 +50,11 @@ InProcessParking::InProcessParking(const WorkerParking& parking, const RateOf& r
   backend_ = std::make_unique<CpuBackend>(std::move(options));
   engine_ =
       std::make_unique<SwapEngine>(backend_.get(), parking, std::move(memory), SwapCheck::kFull);
+}
+
+absl::Span<std::byte> InProcessParking::HostMemory(Bytes bytes) {
+  host_memory_ = std::vector<HostLine>(static_cast<size_t>(bytes.value) / sizeof(HostLine) + 1);
+  return {host_memory_[0].bytes, static_cast<size_t>(bytes.value)};
 }
 
 }  // namespace siphon

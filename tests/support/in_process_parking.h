@@ -25,9 +25,17 @@ class InProcessParking {
 
   explicit InProcessParking(const WorkerParking& parking, const RateOf& rate_of = nullptr);
   SwapEngine* engine() { return engine_.get(); }
+  // Of the host, for optimizer steps there; until the next call.
+  absl::Span<std::byte> HostMemory(Bytes bytes);
 
  private:
+  // So that it begins where cache lines do.
+  struct alignas(64) HostLine {
+    std::byte bytes[64];
+  };
+
   std::map<ParkingPlace, std::vector<std::byte>> memory_;
+  std::vector<HostLine> host_memory_;
   std::unique_ptr<NvmeParking> drive_;
   std::unique_ptr<DeviceBackend> backend_;
   std::unique_ptr<SwapEngine> engine_;

@@ -99,6 +99,8 @@ absl::Status RunWorker(const Job& job, WorkerId me, Transport* transport, Worker
   InProcessParking parked(parking[me.value]);
   StageWorker worker(me, job.layout, stages, transport, parked.engine(), {});
   SIPHON_RETURN_IF_ERROR(worker.state().SendAway());
+  SIPHON_RETURN_IF_ERROR(
+      worker.host_steps().Begin(parked.HostMemory(worker.host_steps().MemoryNeeded())));
   for (size_t step = 0; step < job.steps.size(); ++step) {
     const StepEnd end{.update = static_cast<int64_t>(step) + 1,
                       .learning_rate = job.settings.learning_rates[step],

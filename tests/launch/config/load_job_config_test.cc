@@ -242,7 +242,7 @@ TEST(LoadJobConfig, KnowsWhatIsPublishedButNotBuilt) {
   EXPECT_EQ(Refusal("memory:\n  strategy: harmony\n"),
             "job.yaml:2:13: memory.strategy: 'harmony' is known, but not built yet; today: keep, "
             "recompute, host_swap, d2d_swap, vdnn, capacity_based, mpress, "
-            "weight_offload, l2l, nvme_swap, auto");
+            "optimizer_offload, weight_offload, l2l, nvme_swap, auto");
   EXPECT_EQ(Refusal("memory:\n  plan: plan.txt\n"),
             "job.yaml:2:9: memory.plan: 'plan.txt' is known, but not built yet; today: leave the "
             "key out");

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "launch/profile/moving_state.h"
 #include "planner/simulator/simulate_times.h"
 #include "planner/topology.h"
 
@@ -108,12 +109,13 @@ TEST(PlanLiveStep, LendsBesideTheLendersOwnPeak) {
   }
 }
 
-// Every kind of tensor, and every step on its device; with room for all that is parked.
+// Every kind of tensor, and optimizer steps; with room for all that is parked.
 TEST(PlanLiveStep, MovesEveryKind) {
   PlanningProblem problem = ThreeWorkers();
   for (LayerProfile& layer : problem.profile.layers) layer.saved[0].bytes = Bytes(100);
   problem.capacity.assign(kWorkers, Bytes(5000));
   std::set<GroupKind> moved;
+  std::set<UpdatePlace> updates;
   for (const MemoryStrategy& strategy : MemoryStrategies()) {
     SCOPED_TRACE(strategy.name);
     const auto live = PlanLiveStep(problem, strategy);
@@ -129,7 +131,7 @@ TEST(PlanLiveStep, MovesEveryKind) {
       EXPECT_LE(own[worker] + LentBytes(live->parking, device), problem.capacity[worker]);
     }
     for (const StagePlan& stage : live->step.memory.stages) {
-      EXPECT_EQ(stage.update, UpdatePlace::kDevice);
+      updates.insert(stage.update);
       for (const PlannedGroup& planned : stage.groups) {
         if (IsSwap(planned.choice.placement)) moved.insert(planned.group.kind);
       }
@@ -137,6 +139,52 @@ TEST(PlanLiveStep, MovesEveryKind) {
   }
   EXPECT_EQ(moved, (std::set<GroupKind>{GroupKind::kActivations, GroupKind::kParameters,
                                         GroupKind::kGradients, GroupKind::kOptimizerState}));
+  EXPECT_EQ(updates, (std::set<UpdatePlace>{UpdatePlace::kDevice, UpdatePlace::kHost}));
+}
+
+// On the host: state, a copy of the parameters and one of the gradients of four layers each.
+TEST(PlanLiveStep, HasRoomForStepsOnTheHost) {
+  const std::vector<Bytes> kept = KeptPeaks();
+  PlanningProblem problem = ThreeWorkers();
+  problem.capacity = {kept[0] - Bytes(2400), kept[1], kept[2]};
+  const Bytes needed(4 * (600 + 300 + 300));
+  problem.topology.host_memory = needed;
+  const auto live = Plan(problem, "optimizer_offload");
+  ASSERT_TRUE(live.ok()) << live.status();
+  EXPECT_EQ(live->host_steps, (std::vector<Bytes>{needed, Bytes(0), Bytes(0)}));
+  EXPECT_EQ(Total(live->step.simulated.peak[0]), problem.capacity[0]);
+
+  problem.topology.host_memory = needed - Bytes(1);
+  const auto refused = Plan(problem, "optimizer_offload");
+  EXPECT_TRUE(absl::IsResourceExhausted(refused.status())) << refused.status();
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("on the host, which has room for"));
+}
+
+// Weights and gradients that are parked with the host have no copies there besides.
+TEST(HostStepBytes, CountsWhatIsParkedOnce) {
+  const PlanningProblem problem = ThreeWorkers();
+  MemoryPlan plan;
+  plan.stages.resize(kWorkers);
+  EXPECT_EQ(HostStepBytes(problem, plan), std::vector<Bytes>(kWorkers));
+  plan.stages[1].update = UpdatePlace::kHost;
+  const auto parked = [](GroupKind kind, Placement placement, int layers) {
+    return PlannedGroup{
+        .group = {.kind = kind, .layers = {4, 4 + layers}, .bytes = Bytes(300 * layers)},
+        .choice = {.placement = placement}};
+  };
+  plan.stages[1].groups = {parked(GroupKind::kParameters, Placement::kHostSwap, 3),
+                           parked(GroupKind::kGradients, Placement::kHostSwap, 1),
+                           parked(GroupKind::kGradients, Placement::kPeerSwap, 1)};
+  EXPECT_EQ(HostStepBytes(problem, plan)[1], Bytes(4800 - 900 - 300));
+
+  // What several layers use is held, and copied all the same.
+  PlanningProblem tied = problem;
+  tied.held.resize(kWorkers);
+  tied.held[1][MemoryKind::kParameters] = Bytes(50);
+  tied.held[1][MemoryKind::kGradients] = Bytes(70);
+  tied.held[1][MemoryKind::kCommunication] = Bytes(1000);
+  EXPECT_EQ(HostStepBytes(tied, plan)[1], Bytes(4800 - 900 - 300 + 120));
 }
 
 // What a worker takes for the gradients of others at a step's end counts from there on.

@@ -59,6 +59,11 @@ TEST_F(ParkingJob, SaysWhatItParksWhere) {
   const auto drive = PrepareJob(TightJob("nvme_swap", 92), {});
   ASSERT_TRUE(drive.ok()) << drive.status();
   EXPECT_THAT(MemoryLine(*drive), HasSubstr(" on the drive of " + folder_ + ";"));
+  const auto steps = PrepareJob(TightJob("optimizer_offload", 95), {});
+  ASSERT_TRUE(steps.ok()) << steps.status();
+  EXPECT_THAT(MemoryLine(*steps),
+              HasSubstr(absl::StrCat("worker 0 has its optimizer steps on the host, with ",
+                                     FormatBytes(steps->host_steps[0]), " there")));
   EXPECT_EQ(MemoryLine(*PrepareJob(Job(4), {})), "");
 }
 

@@ -283,6 +283,16 @@ TEST_F(SecondChoices, AreNotForALenderThatHasLessThanItIsToLend) {
                                      FormatBytes(lent))));
 }
 
+// Optimizer steps on the host have no other way, and say so before the first step.
+TEST_F(SecondChoices, AreNotThereForStepsOnTheHost) {
+  const PreparedJob prepared = Prepared(TightJob("optimizer_offload", 95));
+  ASSERT_GT(prepared.host_steps[0], Bytes(0));
+  TrainSame(prepared, nullptr);
+  const TestRun run = Train(prepared, RefuseAt(0, kHostMemoryPhase, 0));
+  EXPECT_TRUE(absl::IsResourceExhausted(run.status)) << run.status;
+  EXPECT_THAT(std::string(run.status.message()), HasSubstr("worker 0: the test says no"));
+}
+
 // Held to a thousandth of a DGX-1's rates, copies take milliseconds; a slow one a tenth of a
 // second.
 TEST_F(SecondChoices, AreTakenAfterSomeStepsWhereALinkIsSlow) {

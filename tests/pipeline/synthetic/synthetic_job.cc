@@ -4,6 +4,7 @@
 #include <barrier>
 #include <chrono>
 #include <map>
+#include <mutex>
 #include <utility>
 
 #include "pipeline/synthetic/synthetic_stage.h"
@@ -13,6 +14,7 @@ namespace siphon {
 
 struct SyntheticJob::Shared {
   std::atomic<bool> failed{false};
+  std::mutex host;
 };
 
 absl::StatusOr<std::unique_ptr<SyntheticJob>> SyntheticJob::Make(SyntheticJobParts parts) {
@@ -64,10 +66,12 @@ absl::Status SyntheticJob::MakeWorkers() {
     std::map<StageId, StageCompute*> held;
     for (const StageId stage : StagesOf(schedule, WorkerId(worker))) {
       std::unique_ptr<StageCompute>& made = stages_[static_cast<size_t>(stage.value)];
-      SIPHON_ASSIGN_OR_RETURN(made,
-                              MakeSyntheticStage(parts_.profile, parts_.partition, stage,
-                                                 {.ledger = ledgers_.back().get(), .clock = clock},
-                                                 StateGroupsAway(parts_.memory, stage)));
+      SIPHON_ASSIGN_OR_RETURN(made, MakeSyntheticStage(parts_.profile, parts_.partition, stage,
+                                                       {.ledger = ledgers_.back().get(),
+                                                        .clock = clock,
+                                                        .host_step = HostStepOf(stage),
+                                                        .host = &shared_->host},
+                                                       StateGroupsAway(parts_.memory, stage)));
       held[stage] = made.get();
     }
     workers_.push_back(std::make_unique<StageWorker>(
@@ -75,8 +79,15 @@ absl::Status SyntheticJob::MakeWorkers() {
         job_.transports[static_cast<size_t>(worker)].get(),
         parkings_[static_cast<size_t>(worker)]->engine(), StageWorker::ActionObserver()));
     SIPHON_RETURN_IF_ERROR(workers_.back()->state().SendAway());
+    HostSteps& host_steps = workers_.back()->host_steps();
+    SIPHON_RETURN_IF_ERROR(host_steps.Begin(
+        parkings_[static_cast<size_t>(worker)]->HostMemory(host_steps.MemoryNeeded())));
   }
   return absl::OkStatus();
+}
+
+Nanos SyntheticJob::HostStepOf(StageId stage) const {
+  return parts_.host_step.empty() ? Nanos(0) : parts_.host_step[static_cast<size_t>(stage.value)];
 }
 
 SyntheticStep SyntheticJob::Run(const Schedule& programs, StepMode mode, int64_t step,

@@ -32,6 +32,7 @@ struct SyntheticJobParts {
   std::function<WorkClock()> make_clock = MonotonicClock;  // called once a worker
   // Of a worker's link to where it parks; null: as fast as memory.
   std::function<CopyLinkRate(WorkerId, const ParkingPlace&)> rate_of;
+  std::vector<Nanos> host_step;   // [stage] of optimizer steps on the host; empty: they take none
   MessageRateOf message_rate_of;  // of the machine's time; null: messages take none
 };
 
@@ -64,6 +65,7 @@ class SyntheticJob {
   explicit SyntheticJob(SyntheticJobParts parts);
   absl::Status MakeWorkers();
   absl::Status MakeParkings();
+  Nanos HostStepOf(StageId stage) const;
 
   SyntheticJobParts parts_;
   std::vector<std::unique_ptr<MemoryLedger>> ledgers_;  // [worker]

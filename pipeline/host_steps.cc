@@ -1,0 +1,177 @@
+#include "pipeline/host_steps.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "planner/action.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+constexpr int64_t kAlignment = 64;
+
+Bytes Aligned(Bytes bytes) {
+  return Bytes((bytes.value + kAlignment - 1) / kAlignment * kAlignment);
+}
+
+bool Contains(const StageRange& layers, int layer) {
+  return layers.begin <= layer && layer < layers.end;
+}
+
+// Hands out memory from its begin to its end.
+class HostMemoryCutter {
+ public:
+  explicit HostMemoryCutter(absl::Span<std::byte> memory) : rest_(memory) {}
+  absl::Span<std::byte> Take(Bytes bytes) {
+    const absl::Span<std::byte> taken = rest_.subspan(0, static_cast<size_t>(bytes.value));
+    rest_.remove_prefix(static_cast<size_t>(Aligned(bytes).value));
+    return taken;
+  }
+
+ private:
+  absl::Span<std::byte> rest_;
+};
+
+}  // namespace
+
+HostSteps::HostSteps(const WorkerLayout& layout, const std::map<StageId, StageCompute*>& stages,
+                     SwapEngine* engine)
+    : layout_(layout), stages_(stages), engine_(engine) {
+  for (const auto& [stage, compute] : stages_) {
+    if (layout.memory.stages.empty()) continue;
+    const StagePlan& plan = layout.memory.stages[static_cast<size_t>(stage.value)];
+    if (plan.update == UpdatePlace::kHost) steps_[stage] = ParametersOf(stage);
+  }
+}
+
+std::vector<HostSteps::Parameter> HostSteps::ParametersOf(StageId stage) const {
+  const std::vector<StepTensor> tensors = stages_.at(stage)->StepTensors();
+  std::vector<Parameter> parameters(tensors.size());
+  const std::vector<PlannedGroup>& groups =
+      layout_.memory.stages[static_cast<size_t>(stage.value)].groups;
+  for (size_t id = 0; id < groups.size(); ++id) {
+    const auto& [group, choice] = groups[id];
+    const bool value = group.kind == GroupKind::kParameters;
+    if (choice.placement != Placement::kHostSwap) continue;
+    if (!value && group.kind != GroupKind::kGradients) continue;
+    size_t in_group = 0;
+    for (size_t index = 0; index < tensors.size(); ++index) {
+      if (!tensors[index].moves || !Contains(group.layers, tensors[index].layer)) continue;
+      OnHost& on_host = value ? parameters[index].value : parameters[index].gradient;
+      on_host.parked = InGroup{GroupId(static_cast<int>(id)), in_group++};
+    }
+  }
+  return parameters;
+}
+
+Bytes HostSteps::MemoryNeeded() const {
+  Bytes needed;
+  for (const auto& [stage, parameters] : steps_) {
+    const std::vector<StepTensor> tensors = stages_.at(stage)->StepTensors();
+    for (size_t index = 0; index < tensors.size(); ++index) {
+      needed += Aligned(tensors[index].state_bytes);
+      if (!parameters[index].value.parked) needed += Aligned(tensors[index].parameter_bytes);
+      if (!parameters[index].gradient.parked) needed += Aligned(tensors[index].gradient_bytes);
+    }
+  }
+  return needed;
+}
+
+absl::Status HostSteps::Begin(absl::Span<std::byte> memory) {
+  if (steps_.empty()) return absl::OkStatus();
+  if (engine_ == nullptr || memory.size() < static_cast<size_t>(MemoryNeeded().value)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the plan has optimizer steps on the host, and this worker was given ",
+                     memory.size(), " bytes there for the ", MemoryNeeded().value, " they take"));
+  }
+  HostMemoryCutter cutter(memory);
+  for (auto& [stage, parameters] : steps_) {
+    const std::vector<StepTensor> tensors = stages_.at(stage)->StepTensors();
+    TensorSpans state;
+    for (size_t index = 0; index < tensors.size(); ++index) {
+      auto& [value, gradient, fresh] = parameters[index];
+      state.push_back(cutter.Take(tensors[index].state_bytes));
+      if (!value.parked) value.own = cutter.Take(tensors[index].parameter_bytes);
+      if (!gradient.parked) gradient.own = cutter.Take(tensors[index].gradient_bytes);
+    }
+    SIPHON_RETURN_IF_ERROR(stages_.at(stage)->KeepStateOnHost(state));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<absl::Span<std::byte>> HostSteps::MemoryOf(StageId stage, const OnHost& what) const {
+  if (!what.parked.has_value()) return what.own;
+  SIPHON_ASSIGN_OR_RETURN(const auto tensors,
+                          engine_->OnHost({stage, what.parked->group, kNoMicrobatch}));
+  if (what.parked->tensor < tensors.size()) return tensors[what.parked->tensor];
+  return absl::FailedPreconditionError(
+      absl::StrCat("stage ", stage.value, ", group ", what.parked->group.value,
+                   " is not parked with the host, where the step is"));
+}
+
+absl::Status HostSteps::Step(StageId stage, StageRange layers, const UpdateSettings& settings,
+                             StepRecorder& recorder) {
+  StageCompute& compute = *stages_.at(stage);
+  std::vector<Parameter>& parameters = steps_.at(stage);
+  const std::vector<StepTensor> tensors = compute.StepTensors();
+  std::vector<HostStepMemory> memory(tensors.size());
+  std::vector<HostCopy> out, in;
+  for (size_t index = 0; index < tensors.size(); ++index) {
+    const StepTensor& tensor = tensors[index];
+    if (tensor.stepped || !Contains(layers, tensor.layer)) continue;
+    auto& [value, gradient, fresh] = parameters[index];
+    SIPHON_ASSIGN_OR_RETURN(memory[index].parameter, MemoryOf(stage, value));
+    SIPHON_ASSIGN_OR_RETURN(memory[index].gradient, MemoryOf(stage, gradient));
+    // What is parked is what the parameter is, there or away.
+    if (!value.parked && !fresh) out.push_back({tensor.parameter, memory[index].parameter});
+    fresh = true;
+    if (!tensor.gradient.empty()) out.push_back({tensor.gradient, memory[index].gradient});
+    if (!tensor.parameter.empty()) in.push_back({memory[index].parameter, tensor.parameter});
+  }
+  recorder.BeginWait();
+  HostCopies& copies = engine_->host_copies();
+  SIPHON_RETURN_IF_ERROR(copies.Wait(copies.Start(CopyLane::kOut, std::move(out))));
+  SIPHON_RETURN_IF_ERROR(compute.StepOnHost(settings, layers, memory));
+  SIPHON_RETURN_IF_ERROR(NoteChanges(stage, layers));
+  arriving_[stage].push_back(copies.Start(CopyLane::kIn, std::move(in)));
+  recorder.EndWait();
+  return absl::OkStatus();
+}
+
+absl::Status HostSteps::NoteChanges(StageId stage, StageRange layers) {
+  const std::vector<PlannedGroup>& groups =
+      layout_.memory.stages[static_cast<size_t>(stage.value)].groups;
+  for (size_t id = 0; id < groups.size(); ++id) {
+    const auto& [group, choice] = groups[id];
+    const bool parked =
+        choice.placement == Placement::kHostSwap &&
+        (group.kind == GroupKind::kParameters || group.kind == GroupKind::kGradients);
+    if (!parked || layers.end <= group.layers.begin || group.layers.end <= layers.begin) continue;
+    SIPHON_RETURN_IF_ERROR(
+        engine_->ChangedOnHost({stage, GroupId(static_cast<int>(id)), kNoMicrobatch}));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status HostSteps::Await(StageId stage, StepRecorder& recorder) {
+  const auto found = arriving_.find(stage);
+  if (found == arriving_.end()) return absl::OkStatus();
+  const std::vector<CopyEvent> events = std::move(found->second);
+  arriving_.erase(found);
+  recorder.BeginWait();
+  for (const CopyEvent event : events) {
+    SIPHON_RETURN_IF_ERROR(engine_->host_copies().Wait(event));
+  }
+  recorder.EndWait();
+  return absl::OkStatus();
+}
+
+absl::Status HostSteps::EndStep(StepRecorder& recorder) {
+  while (!arriving_.empty()) SIPHON_RETURN_IF_ERROR(Await(arriving_.begin()->first, recorder));
+  return absl::OkStatus();
+}
+
+}  // namespace siphon
