@@ -71,8 +71,9 @@ struct FittingStep {
   PlanText plan;  // of the job, with everything kept
 };
 
-// Scalars, as the loss, that no figure of a layer has.
-constexpr Bytes kScalars{64};
+// Scalars, as losses and norms of gradients, that no figure of a layer has; up to 192 bytes of them
+// were found at once.
+constexpr Bytes kScalars{256};
 
 // Where no ring takes what is sent, it stays with the sender until its receiver has it, however
 // late that is.

@@ -199,7 +199,8 @@ bool Replay(const ReplayedModel& model, const ReplayArguments& arguments) {
   ReplayTable table(arguments);
   table.Run("keep, memory unlimited",
             PlanLiveStep(Unlimited(*problem), *FindMemoryStrategy("keep")));
-  for (const char* name : {"keep", "recompute", "host_swap", "d2d_swap", "mpress", "auto"}) {
+  for (const char* name :
+       {"keep", "recompute", "host_swap", "optimizer_offload", "d2d_swap", "mpress", "auto"}) {
     table.Run(name, PlanLiveStep(*problem, *FindMemoryStrategy(name)));
   }
   std::cout << "MPress's Figure 9 (published for GPT-15.4B: mapping +17.4 %, with striping or "

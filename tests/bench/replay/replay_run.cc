@@ -90,6 +90,9 @@ absl::StatusOr<ReplayResult> RunReplay(const LiveStep& live, int steps) {
            .memory = live.step.memory,
            .rate_of = [&](WorkerId worker,
                           const ParkingPlace& place) { return RateOf(live, worker, place); },
+           .host_step =
+               SimulationOf(live.problem, live.step.mapping, live.step.memory, live.step.schedule)
+                   .host_step,
            .message_rate_of = [&](const Channel& channel) { return MessageRate(live, channel); }}));
   SIPHON_RETURN_IF_ERROR(RunSteps(*job, steps, result));
   LookAtBooks(live, *job, result);

@@ -34,6 +34,7 @@ TEST_P(SwappedMemory, StaysWithinItsCapacityWithStateAway) {
   };
   ExpectWithinCapacities(GetParam(), {{"weight_offload", moves_state},
                                       {"l2l", moves_state},
+                                      {"optimizer_offload", moves_state},
                                       {"host_swap", moves_state},
                                       {"auto", moves_state}});
 }

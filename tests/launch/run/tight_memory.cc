@@ -18,7 +18,7 @@ namespace {
 // Rather too much is predicted than too little: what a layer takes for itself, and what a pass
 // sends on, count all the time.
 constexpr double kPercent = 25;
-constexpr double kSplitPercent = 75;  // where the backward is split
+constexpr double kSplitPercent = 80;  // where the backward is split
 
 JobConfig TightJobOf(const MemoryCase& one, int stages, const std::string& strategy) {
   JobConfig job = JobOf(one.shape);
