@@ -1,5 +1,6 @@
-// A few steps in which activations leave by every way that there is, small enough for sanitizers:
-// the bits of one process. conformance_test does the same with every schedule and model.
+// A few steps in which activations and training state leave by every way that there is, small
+// enough for sanitizers: the bits of one process. conformance_test does the same with every
+// schedule and model.
 
 #include <gtest/gtest.h>
 
@@ -33,6 +34,20 @@ TEST(SwappedSteps, GiveTheBitsOfOneProcess) { ExpectSameBitsWhereActivationsLeav
 
 TEST(SwappedSteps, GiveTheBitsOfOneProcessWhereTheBackwardIsSplit) {
   ExpectSameBitsWhereActivationsLeave("zb_h1");
+}
+
+// One stage's optimizer step on the host, beside state that is away layer by layer.
+TEST(SwappedSteps, GiveTheBitsOfOneProcessWhereStateLeavesAndAStepIsOnTheHost) {
+  const auto schedule = BuildSchedule("1f1b", {.workers = 2, .microbatches = 4});
+  ASSERT_TRUE(schedule.ok()) << schedule.status();
+  Job job{.model = WithDropout(TinyGpt(/*blocks=*/4), 0.1), .steps = 2, .clip_norm = 0.05};
+  const Expected expected = RunReference(job, OrdersOf(*schedule, kTwoStages));
+  job.leaving_run = 1;
+  job.leaving = {Placement::kHostSwap};
+  job.state = {Placement::kHostSwap, Placement::kPeerSwap, Placement::kKeep};
+  job.residence = WeightResidence::kLayerByLayer;
+  job.updates = {UpdatePlace::kHost, UpdatePlace::kDevice};
+  ExpectSameBits(job, expected, kTwoStages, *schedule);
 }
 
 }  // namespace
