@@ -82,7 +82,7 @@ class CollectedLayers::Sink final : public SavedTensorSink {
     group_ = group;
     parameters_.clear();
     for (const at::Tensor& parameter : parameters) {
-      parameters_.insert(parameter.storage().unsafeGetStorageImpl());
+      parameters_.push_back(parameter.storage().unsafeGetStorageImpl());
     }
   }
 
@@ -90,8 +90,8 @@ class CollectedLayers::Sink final : public SavedTensorSink {
     const c10::Storage& storage = tensor.storage();
     const c10::StorageImpl* key = storage.unsafeGetStorageImpl();
     // What has no allocator is memory of somebody else: the data. Single numbers are not worth it.
-    if (parameters_.contains(key) || storage.allocator() == nullptr ||
-        storage.nbytes() < kTensorAlignment) {
+    if (storage.allocator() == nullptr || storage.nbytes() < kTensorAlignment ||
+        std::find(parameters_.begin(), parameters_.end(), key) != parameters_.end()) {
       return std::make_unique<SavedView>(std::move(tensor), nullptr);
     }
     std::shared_ptr<SavedMemory>& memory = books_->memory_[key];
@@ -109,7 +109,7 @@ class CollectedLayers::Sink final : public SavedTensorSink {
  private:
   CollectedLayers* books_ = nullptr;
   Group* group_ = nullptr;
-  std::set<const c10::StorageImpl*> parameters_;
+  std::vector<const c10::StorageImpl*> parameters_;  // of a layer: a dozen
 };
 
 CollectedLayers::CollectedLayers() = default;

@@ -1,11 +1,11 @@
 #ifndef SIPHON_PIPELINE_TORCH_COLLECTED_LAYERS_H_
 #define SIPHON_PIPELINE_TORCH_COLLECTED_LAYERS_H_
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "pipeline/stage_compute.h"
@@ -69,7 +69,7 @@ class CollectedLayers {
 
   std::vector<std::unique_ptr<Group>> groups_;
   // By storage; those that nobody needs any more are replaced when their address is.
-  std::map<const c10::StorageImpl*, std::shared_ptr<SavedMemory>> memory_;
+  absl::flat_hash_map<const c10::StorageImpl*, std::shared_ptr<SavedMemory>> memory_;
   std::unique_ptr<Sink> sink_;
 };
 

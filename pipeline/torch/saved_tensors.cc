@@ -14,9 +14,9 @@ class SinkHooks final : public torch::autograd::SavedVariableHooks {
  public:
   explicit SinkHooks(SavedTensorSink* sink) : sink_(sink) {}
 
-  // Keeping the variable itself would keep the operator that made it, which may be the one that
-  // holds this.
-  void call_pack_hook(const at::Tensor& tensor) override { saved_ = sink_->Save(tensor.detach()); }
+  // As detach() gives it, which takes twice as long: keeping the variable itself would keep the
+  // operator that made it, which may be the one that holds this.
+  void call_pack_hook(const at::Tensor& tensor) override { saved_ = sink_->Save(tensor.tensor_data()); }
   at::Tensor call_unpack_hook() override { return saved_->Restore(); }
   std::optional<std::pair<c10::SafePyObject, c10::SafePyObject>> retrieve_unpack_hook_data()
       const override {
