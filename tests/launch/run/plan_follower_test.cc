@@ -178,7 +178,7 @@ TEST_F(SecondChoices, AreTakenFromTheNextStepOnWhereALenderTakesItsMemoryBack) {
 
 bool ParksState(const MemoryPlan& plan) {
   for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
-    if (!StateGroupsAway(plan, StageId(static_cast<int>(stage))).empty()) return true;
+    if (!StateGroupsAway(plan, {}, StageId(static_cast<int>(stage))).empty()) return true;
   }
   return false;
 }
