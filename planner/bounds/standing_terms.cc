@@ -40,7 +40,13 @@ class Standing {
       if (!changed.empty() && ways_.links) terms_.step_link_out.push_back(changed.front());
       if (!changed.empty() && ways_.host) terms_.step_uplink_out.push_back(changed.back());
     }
+    const Terms home = AddHome(state);
     if (host_steps) AddHostSteps(parameters, gradients, std::move(state));
+    if (!home.empty() && memory.spare < Bytes(0)) {
+      Terms away = terms_.away;
+      Append(away, home, -1);
+      program_.AddRow(std::move(away), rows_.Size(Bytes(0) - memory.spare));
+    }
     return std::move(terms_);
   }
 
@@ -63,6 +69,19 @@ class Standing {
     Append(terms_.away, all);
     rows_.AddAtMost(all, rows_.Size(bytes));
     return all;
+  }
+
+  // Of swapped optimizer state, that which is home between steps: it need not leave behind its
+  // step, but the worker has room for it when all steps are through.
+  Terms AddHome(const Terms& state) {
+    Terms home;
+    for (const LinearTerm& term : state) {
+      home.push_back({program_.AddColumn(0, program_.columns[term.column].upper), 1});
+      program_.AddRow({{term.column, 1}, {home.back().column, -1}}, 0);
+      const bool link = term.column == terms_.state_link;
+      (link ? terms_.step_link_out : terms_.step_uplink_out).push_back({home.back().column, -1});
+    }
+    return home;
   }
 
   // Optimizer state that stays with the host; each of parameters in and gradients out is the larger
