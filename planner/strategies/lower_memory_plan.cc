@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -25,7 +26,9 @@ class ProgramLowering {
         stashes_(FindWeightStashes(schedule, WorkerId(worker))),
         slots_(schedule, worker),
         ends_(schedule.worker_of_stage.size()) {
-    for (const StageId stage : StagesOf(schedule, WorkerId(worker))) {
+    const std::vector<StageId> stages = StagesOf(schedule, WorkerId(worker));
+    FindFirstStep(plan, stages);
+    for (const StageId stage : stages) {
       const std::vector<PlannedGroup>& groups = plan.stages[stage.value].groups;
       for (int group = 0; group < static_cast<int>(groups.size()); ++group) {
         AddGroup(stage, GroupId(group), groups[group]);
@@ -243,7 +246,7 @@ class ProgramLowering {
       if (state.kind != GroupKind::kOptimizerState) continue;
       StepUnit unit{.state = GroupId(static_cast<int>(id))};
       if (IsSwap(choice.placement)) {
-        const bool home = --away < 0 && plan.update == UpdatePlace::kDevice;
+        const bool home = --away < 0 && may_be_home_;
         (home ? ends_[stage.value].home : unit.moving).push_back(unit.state);
       }
       for (size_t other = 0; layer_by_layer && other < plan.groups.size(); ++other) {
@@ -297,7 +300,7 @@ class ProgramLowering {
     const std::vector<StepUnit>& units = ends_[stage.value].units;
     const int slot = slots_.StepSlot(stage);
     if (slot == kNone) return;
-    AddHome(stage, slot);
+    AddHome(stage);
     const size_t first = FirstMoving(units);
     const size_t at_once = static_cast<size_t>(std::max(0, timing.groups_ahead)) + 1;
     for (size_t unit = first; unit < std::min(units.size(), first + at_once); ++unit) {
@@ -314,9 +317,21 @@ class ProgramLowering {
         units.begin(), units.end(), [](const StepUnit& unit) { return unit.moving.empty(); }));
   }
 
+  // Between steps groups that are away come in one at a time, to be read or written. There has to
+  // be room for that beside all that is home then: so all of it is back before the worker's first
+  // STEP, for which the first of them come in.
+  void FindFirstStep(const MemoryPlan& plan, const std::vector<StageId>& stages) {
+    for (const StageId stage : stages) {
+      may_be_home_ &= plan.stages[stage.value].update == UpdatePlace::kDevice;
+      const int step = slots_.StepSlot(stage);
+      if (step != kNone) first_step_ = std::min(first_step_, step);
+    }
+  }
+
   // What is home between steps: gone only behind the worker's first forward, so that a forward by
   // itself, as in an evaluation, has room beside it.
-  void AddHome(StageId stage, int step) {
+  void AddHome(StageId stage) {
+    const int step = first_step_;
     const SwapTiming timing = TimingOf(stage);
     const std::vector<GroupId>& home = ends_[stage.value].home;
     const std::ptrdiff_t groups = std::ssize(home);
@@ -362,7 +377,10 @@ class ProgramLowering {
   const WeightStashes stashes_;
   std::map<int, std::vector<Action>> leaving_;  // [place of an UPDATE]
   ProgramSlots slots_;
-  std::vector<StepEnd> ends_;  // [stage]
+  std::vector<StepEnd> ends_;                         // [stage]
+  int first_step_ = std::numeric_limits<int>::max();  // slot
+  // No stage of the worker steps on the host, which may have more to come in between steps.
+  bool may_be_home_ = true;
 };
 
 }  // namespace

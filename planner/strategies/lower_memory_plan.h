@@ -28,7 +28,7 @@ struct SwapTiming {
   // Of the stage's groups of optimizer state that are swapped, so many, the first ones, are away
   // between steps; the others are home then (planner/home_groups.h). Those leave from the step's
   // begin on, and are gone, one after the other, when the worker has computed this many forwards;
-  // they come back one after the other during so many of its last actions before STEP.
+  // they come back one after the other during so many of its last actions before its first STEP.
   static constexpr int kAllGroups = std::numeric_limits<int>::max();
   int groups_away_between_steps = kAllGroups;
   int forwards_to_leave_home = 1;

@@ -142,6 +142,16 @@ TEST(LowerMemoryPlan, SendsStateThatIsHomeAwayInTheMiddleOfTheStep) {
       "0SWAP_OUT.0 0F0 0SWAP_OUT_END.0 0B0 0SWAP_IN.0 0STEP.0 0STEP\n");
 }
 
+// Stage 1 steps first: what comes in for that has to have room beside all that is home.
+TEST(LowerMemoryPlan, BringsAllStateHomeBeforeAWorkersFirstStep) {
+  const PlannedGroup state = Group(GroupKind::kOptimizerState, Placement::kHostSwap);
+  EXPECT_EQ(
+      Lowered("0F0 1F0 1B0 1STEP 0B0 0STEP\n", {state, state}, {.groups_away_between_steps = 1}),
+      "0SWAP_OUT.1 1SWAP_OUT.1 0F0 0SWAP_OUT_END.1 1SWAP_OUT_END.1 1F0 0SWAP_IN.1 "
+      "1SWAP_IN.1 1B0 1SWAP_IN.0 1STEP.1 1STEP.0 1SWAP_OUT.0 1SWAP_OUT_END.0 1STEP 0B0 "
+      "0SWAP_IN.0 0STEP.1 0STEP.0 0SWAP_OUT.0 0SWAP_OUT_END.0 0STEP\n");
+}
+
 TEST(LowerMemoryPlan, KeepsParametersInFromTheirFirstUseToTheirLast) {
   EXPECT_EQ(Lowered("0F0 0B0 0STEP\n", {Group(GroupKind::kParameters, Placement::kHostSwap)}),
             "0SWAP_IN.0 0F0 0B0 0STEP 0SWAP_OUT.0 0SWAP_OUT_END.0\n");
