@@ -37,6 +37,8 @@ constexpr int64_t kMostTinyImprovements = 4'000;
 constexpr int kMostForWeights = 500;
 // So many at most from a uniform start, whose step is at most 23/20 of what was found.
 constexpr int kMostFromUniform = 900;
+// So many at most once more with optimizer state at home between steps; of large problems a
+// quarter.
 constexpr int kMostWithStateHome = 900;
 constexpr std::pair<int64_t, int64_t> kNearUniform = {20, 23};
 
@@ -185,7 +187,11 @@ absl::StatusOr<SimulatedDraft> SearchFromBlocks(DraftSimulator& simulator, Simul
 // anywhere: so that nothing is lost to trying.
 absl::StatusOr<SimulatedDraft> SearchWithStateHome(DraftSimulator& simulator, SimulatedDraft draft,
                                                    const SimulatedDraft& kept) {
-  if (IsGood(draft, kept) || !MovesState(simulator.problem())) return draft;
+  if (Fits(kept) || !MovesState(simulator.problem())) return draft;
+  // Where little is left to gain, only what the strategies of one place have tried.
+  if (IsGood(draft, kept)) {
+    return Better(std::move(draft), BestSwapWithStateHome(simulator, kept));
+  }
   absl::StatusOr<SimulatedDraft> start = BestWithStateHome(simulator, draft, kept);
   if (absl::IsResourceExhausted(start.status())) return draft;
   if (!start.ok()) return start.status();

@@ -61,11 +61,28 @@ bool HasStateHome(const DraftPlan& draft) {
   });
 }
 
+absl::StatusOr<SimulatedDraft> BestSwapWithStateHome(DraftSimulator& simulator,
+                                                     const SimulatedDraft& kept) {
+  const PlanningProblem& problem = simulator.problem();
+  absl::StatusOr<SimulatedDraft> best = absl::ResourceExhaustedError("nothing tried");
+  for (const Placement place : PossiblePlacements(problem, kept.draft.mapping)) {
+    if (!IsSwap(place)) continue;
+    DraftPlan draft = kept.draft;
+    if (place == Placement::kPeerSwap) {
+      SIPHON_ASSIGN_OR_RETURN(LenderMap mapped, MapToLenders(problem, kept));
+      draft = std::move(mapped.draft);
+    }
+    best =
+        Better(std::move(best), SwapToOnePlace(simulator, draft, place, StateBetweenSteps::kHome));
+  }
+  return best;
+}
+
 absl::StatusOr<SimulatedDraft> BestWithStateHome(DraftSimulator& simulator,
                                                  const SimulatedDraft& best,
                                                  const SimulatedDraft& kept) {
   const PlanningProblem& problem = simulator.problem();
-  absl::StatusOr<SimulatedDraft> home = absl::ResourceExhaustedError("nothing tried");
+  absl::StatusOr<SimulatedDraft> home = BestSwapWithStateHome(simulator, kept);
   for (const HomeTiming& timing : kHomeTimings) {
     DraftPlan draft = best.draft;
     KeepStateHome(problem, draft);
@@ -74,16 +91,6 @@ absl::StatusOr<SimulatedDraft> BestWithStateHome(DraftSimulator& simulator,
       stage.timing.actions_to_come_home = timing.actions;
     }
     home = Better(std::move(home), simulator.Run(std::move(draft)));
-  }
-  for (const Placement place : PossiblePlacements(problem, kept.draft.mapping)) {
-    if (!IsSwap(place)) continue;
-    DraftPlan there = kept.draft;
-    if (place == Placement::kPeerSwap) {
-      SIPHON_ASSIGN_OR_RETURN(LenderMap mapped, MapToLenders(problem, kept));
-      there = std::move(mapped.draft);
-    }
-    home =
-        Better(std::move(home), SwapToOnePlace(simulator, there, place, StateBetweenSteps::kHome));
   }
   DraftPlan there = kept.draft;
   there.mapping = best.draft.mapping;

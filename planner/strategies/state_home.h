@@ -16,10 +16,13 @@ void KeepStateHome(const PlanningProblem& problem, DraftPlan& draft);
 
 bool HasStateHome(const DraftPlan& draft);
 
-// The best of drafts whose optimizer state is home between steps: `best` with that changed alone,
-// swaps to one place, as the strategies of these have it, and mixed starts. `kept` is a simulation
-// of a draft that keeps everything. Errors: ResourceExhausted where none came to a
-// simulation; else as DraftSimulator::Run.
+// What the strategies that swap to one place try with optimizer state at home between steps: the
+// best of all places. `kept` is a simulation of a draft that keeps everything. Errors:
+// ResourceExhausted where none came to a simulation; else as DraftSimulator::Run.
+absl::StatusOr<SimulatedDraft> BestSwapWithStateHome(DraftSimulator& simulator,
+                                                     const SimulatedDraft& kept);
+
+// The best of those, of `best` with nothing else changed, and of mixed starts. Errors: likewise.
 absl::StatusOr<SimulatedDraft> BestWithStateHome(DraftSimulator& simulator,
                                                  const SimulatedDraft& best,
                                                  const SimulatedDraft& kept);
