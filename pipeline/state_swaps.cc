@@ -24,20 +24,23 @@ GroupKind KindOf(StateTensor::Kind kind) {
                                                : GroupKind::kOptimizerState;
 }
 
-// Whether the plan has the group away between steps.
-bool MovesBetweenSteps(const StagePlan& stage, const PlannedGroup& planned) {
+// Whether the plan has the group away at times.
+bool Moves(const StagePlan& stage, const PlannedGroup& planned) {
   if (IsPassing(planned.group.kind) || !IsSwap(planned.choice.placement)) return false;
   return planned.group.kind != GroupKind::kOptimizerState || stage.update == UpdatePlace::kDevice;
 }
 
 }  // namespace
 
-std::vector<StateGroup> StateGroupsAway(const MemoryPlan& plan, StageId stage) {
+std::vector<StateGroup> StateGroupsAway(const MemoryPlan& plan, const HomeGroups& home,
+                                        StageId stage) {
   std::vector<StateGroup> away;
   if (plan.stages.empty()) return away;
   const StagePlan& planned = plan.stages[static_cast<size_t>(stage.value)];
-  for (const PlannedGroup& each : planned.groups) {
-    if (MovesBetweenSteps(planned, each)) away.push_back({each.group.kind, each.group.layers});
+  for (size_t id = 0; id < planned.groups.size(); ++id) {
+    const PlannedGroup& each = planned.groups[id];
+    if (!Moves(planned, each) || home.contains({stage, GroupId(static_cast<int>(id))})) continue;
+    away.push_back({each.group.kind, each.group.layers});
   }
   if (planned.update == UpdatePlace::kHost) {
     away.push_back({GroupKind::kOptimizerState, {0, std::numeric_limits<int>::max()}});
@@ -53,8 +56,12 @@ StateSwaps::StateSwaps(const WorkerLayout& layout, const std::map<StageId, Stage
     const StagePlan& planned = layout.memory.stages[static_cast<size_t>(stage.value)];
     for (size_t id = 0; id < planned.groups.size(); ++id) {
       const auto& [group, choice] = planned.groups[id];
-      if (!MovesBetweenSteps(planned, planned.groups[id])) continue;
-      books_[{stage, GroupId(static_cast<int>(id))}].group = {group.kind, group.layers};
+      if (!Moves(planned, planned.groups[id])) continue;
+      const Place place(stage, GroupId(static_cast<int>(id)));
+      Book& book = books_[place];
+      book.group = {group.kind, group.layers};
+      book.home = layout.home.contains(place);
+      if (book.home) book.where = Where::kThere;
     }
   }
 }
@@ -66,6 +73,7 @@ absl::Status StateSwaps::SendAway() {
         "the plan sends training state away, and this worker was given no place to park it");
   }
   for (auto& [place, book] : books_) {
+    if (book.home) continue;
     StateMemory& memory = stages_.at(place.first)->state_memory();
     SIPHON_RETURN_IF_ERROR(memory.Refill(book.group).status());
     SIPHON_RETURN_IF_ERROR(memory.Initialise(book.group));
@@ -257,10 +265,11 @@ absl::Status StateSwaps::NeedForStep(StageId stage, StageRange layers) {
 absl::Status StateSwaps::EndStep() {
   recorder_ = nullptr;
   for (const auto& [place, book] : books_) {
-    if (book.where == Where::kAway && !book.streams) continue;
-    return absl::InternalError(absl::StrCat("left over at the end of the step: stage ",
-                                            place.first.value, ", group ", place.second.value,
-                                            ", which is to be away between steps"));
+    const Where wanted = book.home ? Where::kThere : Where::kAway;
+    if (book.where == wanted && !book.streams) continue;
+    return absl::InternalError(absl::StrCat(
+        "left over at the end of the step: stage ", place.first.value, ", group ",
+        place.second.value, ", which is to be ", book.home ? "there" : "away", " between steps"));
   }
   return absl::OkStatus();
 }

@@ -15,13 +15,16 @@
 #include "pipeline/worker_layout.h"
 #include "planner/action.h"
 #include "planner/group_state.h"
+#include "planner/home_groups.h"
 #include "swap/swap_engine.h"
 
 namespace siphon {
 
-// What of a stage's training state has no memory of the worker's between steps, by the plan: groups
-// that are away, and all its optimizer state where the step is on the host.
-std::vector<StateGroup> StateGroupsAway(const MemoryPlan& plan, StageId stage);
+// What of a stage's training state has no memory of the worker's between steps: groups that are
+// away then, by the plan and the training programs, whose `home` this is (HomeGroupsOf), and all
+// its optimizer state where the step is on the host.
+std::vector<StateGroup> StateGroupsAway(const MemoryPlan& plan, const HomeGroups& home,
+                                        StageId stage);
 
 // Parameters, gradients and optimizer state of one worker that are away between their uses. What
 // the actions mean: planner/memory_plan.h. Lives from before the first step until the end.
@@ -36,8 +39,9 @@ class StateSwaps {
   StateSwaps(const StateSwaps&) = delete;
   StateSwaps& operator=(const StateSwaps&) = delete;
 
-  // One group after the other gets the values that training starts with, and leaves. Once, before
-  // the first step. Requires: the stages were made with StateGroupsAway freed.
+  // One group after the other of those that are away between steps gets the values that training
+  // starts with, and leaves. Once, before the first step. Requires: the stages were made with
+  // StateGroupsAway freed.
   absl::Status SendAway();
 
   // Of a step; `recorder` is told of waits until EndStep.
@@ -52,7 +56,7 @@ class StateSwaps {
   absl::Status NeedParameters(StageId stage, StageRange layers);
   // Likewise all that the optimizer step of these layers takes.
   absl::Status NeedForStep(StageId stage, StageRange layers);
-  // Behind the last action: everything is away.
+  // Behind the last action: everything is where it is between steps.
   absl::Status EndStep();
 
   // Between steps: the memory of tensor `index` of State() of the stage, whose group comes in if it
@@ -66,6 +70,7 @@ class StateSwaps {
   struct Book {
     StateGroup group;
     Where where = Where::kAway;
+    bool home = false;     // there between steps
     bool streams = false;  // announced for the next action that uses it
   };
   using Place = std::pair<StageId, GroupId>;

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "pipeline/transport/transport.h"
 #include "planner/action.h"
+#include "planner/home_groups.h"
 #include "planner/ids.h"
 #include "planner/memory_plan.h"
 #include "planner/schedule.h"
@@ -20,6 +21,7 @@ struct WorkerLayout {
   std::vector<SharedParameter> shared_parameters;
   std::vector<int> owned_parameters;  // number of parameters that each *stage* owns, for the norm
   MemoryPlan memory;                  // tensor groups that memory actions of programs name
+  HomeGroups home;  // those of them that training programs have there between steps
 };
 
 int WorkerCount(const WorkerLayout& layout);

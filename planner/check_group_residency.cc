@@ -308,16 +308,18 @@ class WorkerGroups {
       if (!IsMemory(action.kind) || action.group == kWholeStage) continue;
       const GroupBook& book = books_.BookOf(place, action.group.value);
       const bool passing = IsPassing(books_.GroupAt(action.stage, action.group.value).kind);
-      const bool settled = passing ? book.state == GroupState::kUsed ||
-                                         book.state == GroupState::kForWeights ||
-                                         book.state == GroupState::kResident
-                                   : book.state == GroupState::kAway;
+      const bool home = books_.IsHome(action.stage, action.group.value);
+      const bool settled =
+          passing ? book.state == GroupState::kUsed || book.state == GroupState::kForWeights ||
+                        book.state == GroupState::kResident
+                  : book.state == (home ? GroupState::kResident : GroupState::kAway);
       if (settled) continue;
-      return books_.Bad(
-          place, absl::StrCat(
-                     ", but at the end of the program ", books_.Name(place, action.group.value),
-                     " is ", GroupStateText(book.state),
-                     passing ? ", and nothing has used it" : "; the next step looks for it away"));
+      return books_.Bad(place, absl::StrCat(", but at the end of the program ",
+                                            books_.Name(place, action.group.value), " is ",
+                                            GroupStateText(book.state),
+                                            passing ? ", and nothing has used it"
+                                            : home  ? "; the next step looks for it resident"
+                                                    : "; the next step looks for it away"));
     }
     return CheckSteps();
   }

@@ -13,13 +13,17 @@ GroupBooks::GroupBooks(const Schedule& schedule, const MemoryPlan& plan, int wor
       worker_(worker),
       program_(schedule.programs[worker]),
       stashes_(FindWeightStashes(schedule, WorkerId(worker))),
+      home_(HomeGroupsOf(program_, plan)),
       books_(schedule.worker_of_stage.size()) {
   for (const StageId stage : StagesOf(schedule, WorkerId(worker))) {
     const std::vector<PlannedGroup>& groups = GroupsOf(stage);
     books_[stage.value].resize(groups.size() * static_cast<size_t>(schedule.microbatches));
     for (size_t group = 0; group < groups.size(); ++group) {
       if (IsPassing(groups[group].group.kind)) continue;
-      books_[stage.value][group].state = GroupState::kAway;
+      GroupBook& book = books_[stage.value][group];
+      // The step before has changed what is home.
+      book.changed = IsHome(stage, static_cast<int>(group));
+      book.state = book.changed ? GroupState::kResident : GroupState::kAway;
     }
   }
 }

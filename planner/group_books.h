@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "planner/group_state.h"
+#include "planner/home_groups.h"
 #include "planner/memory_plan.h"
 #include "planner/schedule.h"
 #include "planner/weight_stashes.h"
@@ -23,7 +24,7 @@ struct GroupBook {
 // What one worker's tensor groups are at a place of its program, and how to speak of them.
 class GroupBooks {
  public:
-  // Schedule and plan must outlive this. As a step begins: what is there once is away.
+  // Schedule and plan must outlive this. As a step begins: what is there once is away, or home.
   GroupBooks(const Schedule& schedule, const MemoryPlan& plan, int worker);
 
   const std::vector<Action>& program() const { return program_; }
@@ -35,6 +36,8 @@ class GroupBooks {
   bool UpdatesOnHost(StageId stage) const {
     return !plan_.stages.empty() && plan_.stages[stage.value].update == UpdatePlace::kHost;
   }
+  // That the group, of optimizer state, is there between steps.
+  bool IsHome(StageId stage, int group) const { return home_.contains({stage, GroupId(group)}); }
   // A group that moves, or may.
   bool IsFollowed(StageId stage, int group) const;
 
@@ -61,6 +64,7 @@ class GroupBooks {
   const int worker_;
   const std::vector<Action>& program_;
   const WeightStashes stashes_;
+  const HomeGroups home_;
   std::vector<std::vector<GroupBook>> books_;  // [stage][microbatch * groups + group]
 };
 

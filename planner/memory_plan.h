@@ -114,11 +114,13 @@ struct StagePlan {
 //   at the group's last layer, F at its first; sSWAP_IN_ENDm.g waits at once.
 //
 // Parameters, gradients and optimizer state, group g of stage s, choice other than kKeep: at the
-// begin and at the end of each step the group is away. sSWAP_IN.g takes the memory and starts the
-// copy. Who needs it waits for it when it comes to its layers: F, B, I and W for parameters, B and
-// W for gradients, STEP for all three. sSWAP_OUT.g and sSWAP_OUT_END.g send it away again; sDROP.g
-// frees it at once, where the copy that is away still holds: not for gradients, nor for what a STEP
-// has changed.
+// begin and at the end of each step the group is away; but optimizer state whose first memory
+// action is sSWAP_OUT.g is home then: it is there at both ends, and away in between (HomeGroupsOf).
+// Its place elsewhere stays its own in any case. sSWAP_IN.g takes the memory and starts the copy.
+// Who needs it waits for it when it comes to its layers: F, B, I and W for parameters, B and W for
+// gradients, STEP for all three. sSWAP_OUT.g and sSWAP_OUT_END.g send it away again; sDROP.g frees
+// it at once, where the copy that is away still holds: not for gradients, nor for what a STEP has
+// changed.
 //
 // An F, B, I or W can also have parameters and gradients only while it is at their layers. sDROP.g
 // stands before it, for parameters that are away or on their way in; sSWAP_OUT.g likewise for

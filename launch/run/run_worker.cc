@@ -96,18 +96,19 @@ absl::Status WorkerRun::MakeStages() {
   std::map<StageId, StageCompute*> computes;
   WorkerLayout layout{.worker_of_stage = plan.training.worker_of_stage,
                       .shared_parameters = plan.shared_parameters,
-                      .memory = follower_.plan().memory};
+                      .memory = follower_.plan().memory,
+                      .home = HomeGroupsOf(plan.training, plan.memory)};
   layout.owned_parameters.resize(plan.partition.stages.size());
   for (const Parameter& parameter : CanonicalParameters(prepared_.model.spec)) {
     const StageId owner = StageOfLayer(plan.partition, parameter.uses[0].layer);
     ++layout.owned_parameters[owner.value];
   }
   for (const StageId stage : StagesOf(plan.training, seat_.me)) {
-    SIPHON_ASSIGN_OR_RETURN(
-        stages_[stage],
-        MakeTorchStage(prepared_.model, plan.partition, stage,
-                       static_cast<uint64_t>(prepared_.job.train.seed),
-                       OptimizerOf(prepared_.job.train), StateGroupsAway(plan.memory, stage)));
+    SIPHON_ASSIGN_OR_RETURN(stages_[stage],
+                            MakeTorchStage(prepared_.model, plan.partition, stage,
+                                           static_cast<uint64_t>(prepared_.job.train.seed),
+                                           OptimizerOf(prepared_.job.train),
+                                           StateGroupsAway(plan.memory, layout.home, stage)));
     computes[stage] = stages_[stage].get();
   }
   worker_ = std::make_unique<StageWorker>(seat_.me, std::move(layout), std::move(computes),

@@ -40,7 +40,13 @@ class Standing {
       if (!changed.empty() && ways_.links) terms_.step_link_out.push_back(changed.front());
       if (!changed.empty() && ways_.host) terms_.step_uplink_out.push_back(changed.back());
     }
+    const Terms home = AddHome(state);
     if (host_steps) AddHostSteps(parameters, gradients, std::move(state));
+    if (!home.empty() && memory.spare < Bytes(0)) {
+      Terms away = terms_.away;
+      Append(away, home, -1);
+      program_.AddRow(std::move(away), rows_.Size(Bytes(0) - memory.spare));
+    }
     return std::move(terms_);
   }
 
@@ -63,6 +69,20 @@ class Standing {
     Append(terms_.away, all);
     rows_.AddAtMost(all, rows_.Size(bytes));
     return all;
+  }
+
+  // Of swapped optimizer state, that which is home between steps: it need not leave behind its
+  // step, but the worker has room for it when all steps are through.
+  Terms AddHome(const Terms& state) {
+    Terms home;
+    for (const LinearTerm& term : state) {
+      home.push_back({program_.AddColumn(0, program_.columns[term.column].upper), 1});
+      program_.AddRow({{term.column, 1}, {home.back().column, -1}}, 0);
+      const bool link = term.column == terms_.state_link;
+      (link ? terms_.home_link : terms_.home_uplink) = home.back().column;
+      (link ? terms_.step_link_out : terms_.step_uplink_out).push_back({home.back().column, -1});
+    }
+    return home;
   }
 
   // Optimizer state that stays with the host; each of parameters in and gradients out is the larger
@@ -141,6 +161,27 @@ WeightsAway WeightsEverAway(const StandingTerms& standing, const SwapWays& ways)
     if (ways.host && !kind->empty()) away.host.push_back(kind->back());
   }
   return away;
+}
+
+StateAtFirst AddStateAtFirst(const StandingTerms& standing, WindowProgram& made) {
+  StateAtFirst first;
+  LinearProgram& program = made.program;
+  for (const LinearTerm& term : standing.state) {
+    const bool link = term.column == standing.state_link;
+    if (!link && term.column != standing.state_uplink) {
+      first.all.push_back(term);
+      continue;
+    }
+    const int home = link ? standing.home_link : standing.home_uplink;
+    const double most = program.columns[term.column].upper;
+    const int left = program.AddColumn(0, most);
+    const int away = program.AddColumn(0, most);
+    program.AddRow({{home, 1}, {left, -1}}, 0);
+    program.AddRow({{term.column, 1}, {home, -1}, {left, 1}, {away, -1}}, 0);
+    first.all.push_back({away, 1});
+    (link ? first.link_out : first.uplink_out).push_back({left, 1});
+  }
+  return first;
 }
 
 StandingTerms AddStandingTerms(const BoundFacts& facts, int worker, WindowProgram& made,

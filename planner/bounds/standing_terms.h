@@ -24,6 +24,9 @@ struct StandingTerms {
   // Columns of optimizer state that is swapped, over links and over the uplink; kNone without.
   int state_link = kNone;
   int state_uplink = kNone;
+  // Of the same, what is home between steps.
+  int home_link = kNone;
+  int home_uplink = kNone;
   // What moves only when the optimizer's step has begun, and what the host computes of it.
   LinearTerms step_link_out;
   LinearTerms step_uplink_out, step_uplink_in;
@@ -50,6 +53,14 @@ WeightsAway AddWeightsAway(const StandingTerms& standing, const SwapWays& ways,
                            WindowProgram& made);
 // The same where nobody is known to use them: all that ever are, and nothing moves.
 WeightsAway WeightsEverAway(const StandingTerms& standing, const SwapWays& ways);
+
+// Optimizer state that is away at a worker's first window: what is so between steps, and what of
+// the rest has left by then.
+struct StateAtFirst {
+  LinearTerms all;  // as StandingTerms::state, one for one
+  LinearTerms link_out, uplink_out;
+};
+StateAtFirst AddStateAtFirst(const StandingTerms& standing, WindowProgram& made);
 
 // Adds the worker's columns, and the rows that hold among them.
 StandingTerms AddStandingTerms(const BoundFacts& facts, int worker, WindowProgram& made,

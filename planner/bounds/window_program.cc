@@ -100,6 +100,7 @@ class Builder {
     const std::vector<int> whole = AddWholeLayers(windowed.worker);
     streamed_[windowed.worker] =
         AddStreamedWeights(facts_, windowed.worker, standing_[windowed.worker], made_);
+    const StateAtFirst first = AddStateAtFirst(standing_[windowed.worker], made_);
     for (const MemoryWindow& window : memory.windows) {
       windows.push_back(choices_ == LayerChoices::kWhole
                             ? WholeWindow(windowed.worker, window, whole)
@@ -114,10 +115,11 @@ class Builder {
       }
       const bool last = &window == &memory.windows.back();
       Terms away = weights_[windowed.worker].back().all;
-      Append(away, last ? StateAtLast(windowed) : standing.state);
+      const Terms& state = windows.size() == 1 ? first.all : standing.state;
+      Append(away, last ? StateAtLast(windowed, state) : state);
       AddCover(windowed.worker, window, windows.back(), away);
     }
-    AddFirstUse(windowed);
+    AddFirstUse(windowed, first);
     const int recompute = rows_.Cause(absl::StrCat("recomputation on worker ", windowed.worker));
     const int links = rows_.Cause(absl::StrCat("links of worker ", windowed.worker));
     const int uplink = rows_.Cause(absl::StrCat("the uplink of worker ", windowed.worker));
@@ -166,25 +168,29 @@ class Builder {
 
   // Weights that are ever away are away when the step begins, and in before the first window, whose
   // microbatches have used them in their forwards.
-  void AddFirstUse(const WindowedWorker& windowed) {
+  // State that was home then has left by the first window, as has what is away of its microbatches.
+  void AddFirstUse(const WindowedWorker& windowed, const StateAtFirst& state) {
     const int worker = windowed.worker;
-    if (!UsesAll(facts_.memory[worker].windows.front())) return;
     const int time = Program().AddColumn(0, kLongest);
     Terms before{{made_.step_time, 1}, {time, -1}};
     for (size_t index = 1; index < segments_[worker].size(); ++index) {
       before.push_back({segments_[worker][index], -1});
     }
     Program().AddRow(std::move(before), 0);
-    const Terms& parameters = standing_[worker].parameters;
-    if (parameters.empty()) return;
+    const bool uses_all = UsesAll(facts_.memory[worker].windows.front());
+    const Terms parameters = uses_all ? standing_[worker].parameters : Terms();
     const SwapWays ways = WaysOf(facts_, worker);
     if (ways.links) {
-      rows_.AddCarried(time, facts_.limits.link_in[worker], {parameters.front()},
-                       rows_.Cause(absl::StrCat("links of worker ", worker)));
+      Terms out = windows_[worker].front().link;
+      Append(out, state.link_out);
+      AddLinks(time, worker, out, parameters.empty() ? Terms() : Terms{parameters.front()},
+               rows_.Cause(absl::StrCat("links of worker ", worker)));
     }
     if (ways.host) {
-      rows_.AddUplinks(time, {facts_.limits.uplink[worker]}, windows_[worker].front().uplink,
-                       {parameters.back()},
+      Terms out = windows_[worker].front().uplink;
+      Append(out, state.uplink_out);
+      rows_.AddUplinks(time, {facts_.limits.uplink[worker]}, out,
+                       parameters.empty() ? Terms() : Terms{parameters.back()},
                        rows_.Cause(absl::StrCat("the uplink of worker ", worker)));
     }
   }
@@ -195,19 +201,21 @@ class Builder {
                                                  [](int microbatches) { return microbatches > 0; });
   }
 
-  // State that is away at the worker's last window comes in behind it.
-  Terms StateAtLast(const WindowedWorker& windowed) {
+  // State that is away at the worker's last window, `most` (as StandingTerms::state), comes in
+  // behind it.
+  Terms StateAtLast(const WindowedWorker& windowed, const Terms& most) {
     const StandingTerms& standing = standing_[windowed.worker];
-    if (!windowed.step.open) return standing.state;
+    if (!windowed.step.open) return most;
     Terms away;
-    for (const LinearTerm& term : standing.state) {
+    for (size_t place = 0; place < most.size(); ++place) {
+      const LinearTerm& term = standing.state[place];
       const bool link = term.column == standing.state_link;
       if (!link && term.column != standing.state_uplink) {
         away.push_back(term);
         continue;
       }
       const int column = Program().AddColumn(0, Program().columns[term.column].upper);
-      Program().AddRow({{term.column, 1}, {column, -1}}, 0);
+      Program().AddRow({{most[place].column, 1}, {column, -1}}, 0);
       LastState& last = last_state_[windowed.worker];
       (link ? last.link : last.uplink).push_back({column, 1});
       away.push_back({column, 1});

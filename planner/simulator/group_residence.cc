@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "planner/home_groups.h"
 #include "planner/memory/group_memory.h"
 #include "planner/status.h"
 
@@ -39,14 +40,17 @@ bool Overlap(const StageRange& a, const StageRange& b) {
 GroupResidence::GroupResidence(StepWriter& writer)
     : writer_(writer), stages_(GroupsOfStages(writer.input())), accounts_(writer.input()) {
   const Schedule& schedule = writer.input().schedule;
+  const HomeGroups home = HomeGroupsOf(schedule, writer.input().memory);
   books_.resize(static_cast<size_t>(schedule.replicas) * stages_.size());
   for (size_t row = 0; row < books_.size(); ++row) {
-    const StageGroups& groups = stages_[row % stages_.size()];
+    const size_t stage = row % stages_.size();
+    const StageGroups& groups = stages_[stage];
     books_[row].resize(static_cast<size_t>(groups.size()) *
                        static_cast<size_t>(schedule.microbatches));
     for (int group = 0; group < groups.size(); ++group) {
       const bool away = !IsPassing(groups[group].group->kind) &&
-                        groups[group].choice->placement != Placement::kKeep;
+                        groups[group].choice->placement != Placement::kKeep &&
+                        !home.contains({StageId(static_cast<int>(stage)), GroupId(group)});
       if (away) books_[row][group].where = Where::kAway;
     }
   }

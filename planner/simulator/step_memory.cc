@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "planner/home_groups.h"
 #include "planner/marked_grid.h"
 #include "planner/memory/group_memory.h"
 #include "planner/simulator/stage_groups.h"
@@ -202,12 +203,11 @@ class MemoryBooks {
   StepMemory memory_;
 };
 
-// A group that is away at the beginning and at the end of the step.
-void HoldAway(const PlannedGroup& planned, const StepAccounts& accounts, int worker,
-              std::vector<MemoryByKind>& memory) {
+// What is kept for a group where it goes, for the whole step.
+void HoldPlace(const PlannedGroup& planned, const StepAccounts& accounts, int worker,
+               std::vector<MemoryByKind>& memory) {
   const auto& [group, choice] = planned;
   const MemoryKind kind = MemoryKindOf(group.kind);
-  memory[worker][kind] -= group.bytes;
   if (choice.placement == Placement::kHostSwap) memory[accounts.host()][kind] += group.bytes;
   if (choice.placement == Placement::kNvmeSwap) {
     memory[accounts.OfDriveOf(worker)][kind] += group.bytes;
@@ -217,8 +217,8 @@ void HoldAway(const PlannedGroup& planned, const StepAccounts& accounts, int wor
   }
 }
 
-void HoldStage(const SimulationInput& input, const StepAccounts& accounts, int stage, int worker,
-               std::vector<MemoryByKind>& memory) {
+void HoldStage(const SimulationInput& input, const StepAccounts& accounts, const HomeGroups& home,
+               int stage, int worker, std::vector<MemoryByKind>& memory) {
   const StageCost& cost = input.stages[stage];
   memory[worker][MemoryKind::kParameters] += cost.parameters;
   memory[worker][MemoryKind::kGradients] += cost.gradients;
@@ -229,11 +229,14 @@ void HoldStage(const SimulationInput& input, const StepAccounts& accounts, int s
   const StagePlan& plan = input.memory.stages[stage];
   const bool steps_on_host = plan.update == UpdatePlace::kHost;
   memory[steps_on_host ? accounts.host() : worker][MemoryKind::kOptimizer] += cost.optimizer_state;
-  for (const PlannedGroup& planned : plan.groups) {
+  for (size_t id = 0; id < plan.groups.size(); ++id) {
+    const PlannedGroup& planned = plan.groups[id];
     const GroupKind kind = planned.group.kind;
     if (IsPassing(kind) || !IsSwap(planned.choice.placement)) continue;
     if (kind == GroupKind::kOptimizerState && steps_on_host) continue;
-    HoldAway(planned, accounts, worker, memory);
+    HoldPlace(planned, accounts, worker, memory);
+    if (home.contains({StageId(stage), GroupId(static_cast<int>(id))})) continue;
+    memory[worker][MemoryKindOf(kind)] -= planned.group.bytes;
   }
 }
 
@@ -243,13 +246,14 @@ std::vector<MemoryByKind> StaticMemory(const SimulationInput& input, const StepA
   std::vector<MemoryByKind> memory(static_cast<size_t>(accounts.workers()) +
                                    accounts.others().size());
   const int workers = WorkerCount(input.schedule);
+  const HomeGroups home = HomeGroupsOf(input.schedule, input.memory);
   for (int account = 0; account < accounts.workers(); ++account) {
     if (!input.held.empty()) memory[account] = input.held[account % workers];
   }
   for (int replica = 0; replica < input.schedule.replicas; ++replica) {
     for (int stage = 0; stage < StageCount(input.schedule); ++stage) {
       const int worker = replica * workers + input.schedule.worker_of_stage[stage].value;
-      HoldStage(input, accounts, stage, worker, memory);
+      HoldStage(input, accounts, home, stage, worker, memory);
     }
   }
   return memory;

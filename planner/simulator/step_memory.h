@@ -29,8 +29,8 @@ struct StepMemory {
   std::vector<HolderPeak> other_peaks;
 };
 
-// [account]: what it holds before the first action. Groups that are not activations and are away
-// then count where they are, for the whole step.
+// [account]: what it holds before the first action. Swapped groups of training state count where
+// they go, for the whole step; and with their worker, where they are home then.
 std::vector<MemoryByKind> StaticMemory(const SimulationInput& input, const StepAccounts& accounts);
 
 // Keeps the books of all accounts along the events of a run. At one moment, what ends gives back

@@ -148,7 +148,11 @@ class Annealer {
   void ChangeStep(StageDraft& stage) {
     constexpr int kMostAhead = 5;
     constexpr int kFewAhead = 2;
-    switch (Roll(host_steps_ ? 4 : 3)) {
+    const int decisions = host_steps_ ? 4 : 3;
+    const bool home = stage.timing.groups_away_between_steps != SwapTiming::kAllGroups;
+    const int decision = Roll(home ? decisions + 1 : decisions);
+    if (decision == decisions) return ChangeHome(stage);
+    switch (decision) {
       case 0:
         stage.timing.actions_before_step = Roll(kMostAhead);
         return;
@@ -167,6 +171,22 @@ class Annealer {
       default:
         stage.update =
             stage.update == UpdatePlace::kHost ? UpdatePlace::kDevice : UpdatePlace::kHost;
+    }
+  }
+
+  void ChangeHome(StageDraft& stage) {
+    constexpr int kMostForwards = 8;
+    constexpr int kMostActions = 16;
+    switch (Roll(3)) {
+      case 0:
+        stage.timing.forwards_to_leave_home = 1 + Roll(kMostForwards);
+        return;
+      case 1:
+        stage.timing.actions_to_come_home = Roll(kMostActions);
+        return;
+      default:
+        stage.timing.groups_away_between_steps =
+            Roll(static_cast<int>(stage.optimizer_state.size()) + 1);
     }
   }
 

@@ -10,8 +10,10 @@
 #include "planner/strategies/improve_draft.h"
 #include "planner/strategies/map_draft.h"
 #include "planner/strategies/memory_strategy.h"
+#include "planner/strategies/move_lists.h"
 #include "planner/strategies/second_choices.h"
 #include "planner/strategies/start_drafts.h"
+#include "planner/strategies/state_home.h"
 #include "planner/strategies/strategies.h"
 #include "planner/strategies/tidy_draft.h"
 #include "planner/strategies/uniform_starts.h"
@@ -35,6 +37,9 @@ constexpr int64_t kMostTinyImprovements = 4'000;
 constexpr int kMostForWeights = 500;
 // So many at most from a uniform start, whose step is at most 23/20 of what was found.
 constexpr int kMostFromUniform = 900;
+// So many at most once more with optimizer state at home between steps; of large problems a
+// quarter.
+constexpr int kMostWithStateHome = 900;
 constexpr std::pair<int64_t, int64_t> kNearUniform = {20, 23};
 
 int ImprovementsOf(const PlanningProblem& problem) {
@@ -121,6 +126,13 @@ absl::StatusOr<SimulatedDraft> Search(DraftSimulator& simulator, SimulatedDraft 
   return is_large ? std::move(draft) : TidyDraft(simulator, std::move(draft));
 }
 
+// Whether any worker steps at its end, with optimizer state that could be away until then.
+bool MovesState(const PlanningProblem& problem) {
+  const MoveLists moves = OptimizerStateMoves(problem, Placement::kHostSwap);
+  return std::any_of(moves.begin(), moves.end(),
+                     [](const std::vector<DraftMove>& worker) { return !worker.empty(); });
+}
+
 // What lenders have moment by moment, where what they have at their fullest was too little; from
 // the draft that was found without, so that this is never worse.
 absl::StatusOr<SimulatedDraft> SearchOverTime(DraftSimulator& simulator, SimulatedDraft draft,
@@ -171,6 +183,26 @@ absl::StatusOr<SimulatedDraft> SearchFromBlocks(DraftSimulator& simulator, Simul
                     simulator, *std::move(start), kept);
 }
 
+// Once more with optimizer state at home between steps, which all drafts until then have away, if
+// anywhere: so that nothing is lost to trying.
+absl::StatusOr<SimulatedDraft> SearchWithStateHome(DraftSimulator& simulator, SimulatedDraft draft,
+                                                   const SimulatedDraft& kept) {
+  if (Fits(kept) || !MovesState(simulator.problem())) return draft;
+  // Where little is left to gain, only what the strategies of one place have tried.
+  if (IsGood(draft, kept)) {
+    return Better(std::move(draft), BestSwapWithStateHome(simulator, kept));
+  }
+  absl::StatusOr<SimulatedDraft> start = BestWithStateHome(simulator, draft, kept);
+  if (absl::IsResourceExhausted(start.status())) return draft;
+  if (!start.ok()) return start.status();
+  const int simulations = ImprovementsOf(simulator.problem());
+  const bool is_large = simulations < 2 * kFewestImprovements;
+  return Better(std::move(draft),
+                SearchWith(WeightSearch::kOnlyBack,
+                           is_large ? simulations / 4 : std::min(simulations, kMostWithStateHome),
+                           simulator, *std::move(start), kept));
+}
+
 // Strategies that make no drafts, and so cannot be improved here.
 bool MakesDrafts(absl::string_view strategy) {
   constexpr absl::string_view kNames[] = {
@@ -193,6 +225,7 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   SIPHON_ASSIGN_OR_RETURN(improved, SearchOverTime(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchFromUniform(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchFromBlocks(simulator, std::move(improved), kept));
+  SIPHON_ASSIGN_OR_RETURN(improved, SearchWithStateHome(simulator, std::move(improved), kept));
   SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, improved));
   absl::StatusOr<PlannedStep> best = PlannedOf(problem, std::move(improved), "auto");
   if (best.ok() && mapped.found) best->map = ProofOf(problem.score, *mapped.found);

@@ -39,7 +39,9 @@ absl::StatusOr<PlannedStep> PlanPeerSwap(const PlanningProblem& problem) {
   if (Fits(kept)) return PlannedOf(problem, std::move(kept), "d2d_swap");
   SIPHON_ASSIGN_OR_RETURN(const LenderMap mapped, MapToLenders(problem, kept));
   const auto swapped = [&] {
-    return SwapToOnePlace(simulator, mapped.draft, Placement::kPeerSwap);
+    return Better(
+        SwapToOnePlace(simulator, mapped.draft, Placement::kPeerSwap),
+        SwapToOnePlace(simulator, mapped.draft, Placement::kPeerSwap, StateBetweenSteps::kHome));
   };
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, swapped());
   if (!Fits(draft) && simulator.MayLendOverTime()) {

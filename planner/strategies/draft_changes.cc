@@ -158,6 +158,25 @@ class ChangeWriter {
       Step(&StageDraft::optimizer_state, &SwapTiming::actions_before_step, 2 * by);
       Step(&StageDraft::optimizer_state, &SwapTiming::groups_ahead, by);
     }
+    HomeTimings();
+  }
+
+  // Of optimizer state that is home between steps: how many groups are not, how long they have.
+  void HomeTimings() {
+    constexpr int kMostForwards = 8;
+    constexpr int kMostActions = 16;
+    const auto change = [&](int SwapTiming::*field, int by, int least, int most) {
+      Try([&](StageId, StageDraft& draft) {
+        int& value = draft.timing.*field;
+        const bool home = draft.timing.groups_away_between_steps != SwapTiming::kAllGroups;
+        if (home && AnySwapped(draft.optimizer_state)) value = std::clamp(value + by, least, most);
+      });
+    };
+    for (const int by : {1, -1}) {
+      change(&SwapTiming::actions_to_come_home, 2 * by, 0, kMostActions);
+      change(&SwapTiming::forwards_to_leave_home, by, 1, kMostForwards);
+      change(&SwapTiming::groups_away_between_steps, -by, 0, SwapTiming::kAllGroups - 1);
+    }
   }
 
   void Runs() {

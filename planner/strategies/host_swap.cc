@@ -15,7 +15,10 @@ absl::StatusOr<SimulatedDraft> DraftHostSwap(DraftSimulator& simulator) {
 absl::StatusOr<PlannedStep> PlanHostSwap(const PlanningProblem& problem) {
   SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
   DraftSimulator simulator(problem);
-  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, DraftHostSwap(simulator));
+  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft,
+                          Better(DraftHostSwap(simulator),
+                                 SwapToOnePlace(simulator, KeepingDraft(problem),
+                                                Placement::kHostSwap, StateBetweenSteps::kHome)));
   return PlannedWithSecondChoices(simulator, std::move(draft), "host_swap");
 }
 

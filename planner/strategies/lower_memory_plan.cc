@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -25,7 +26,9 @@ class ProgramLowering {
         stashes_(FindWeightStashes(schedule, WorkerId(worker))),
         slots_(schedule, worker),
         ends_(schedule.worker_of_stage.size()) {
-    for (const StageId stage : StagesOf(schedule, WorkerId(worker))) {
+    const std::vector<StageId> stages = StagesOf(schedule, WorkerId(worker));
+    FindFirstStep(plan, stages);
+    for (const StageId stage : stages) {
       const std::vector<PlannedGroup>& groups = plan.stages[stage.value].groups;
       for (int group = 0; group < static_cast<int>(groups.size()); ++group) {
         AddGroup(stage, GroupId(group), groups[group]);
@@ -58,7 +61,8 @@ class ProgramLowering {
     std::vector<GroupId> moving;
   };
   struct StepEnd {
-    std::vector<StepUnit> units;
+    std::vector<GroupId> home;        // optimizer state that is there between steps
+    std::vector<StepUnit> units;      // those first with which nothing moves
     std::vector<Action> behind_step;  // copies out that the STEP was waited for with
   };
 
@@ -236,11 +240,15 @@ class ProgramLowering {
     std::vector<StepUnit>& units = ends_[stage.value].units;
     const bool layer_by_layer = WeightsOf(stage) == WeightResidence::kLayerByLayer;
     std::vector<bool> taken(plan.groups.size(), false);
+    int away = TimingOf(stage).groups_away_between_steps;
     for (size_t id = 0; id < plan.groups.size(); ++id) {
       const auto& [state, choice] = plan.groups[id];
       if (state.kind != GroupKind::kOptimizerState) continue;
       StepUnit unit{.state = GroupId(static_cast<int>(id))};
-      if (IsSwap(choice.placement)) unit.moving.push_back(unit.state);
+      if (IsSwap(choice.placement)) {
+        const bool home = --away < 0 && may_be_home_;
+        (home ? ends_[stage.value].home : unit.moving).push_back(unit.state);
+      }
       for (size_t other = 0; layer_by_layer && other < plan.groups.size(); ++other) {
         const PlannedGroup& weights = plan.groups[other];
         const StageRange& layers = weights.group.layers;
@@ -249,8 +257,12 @@ class ProgramLowering {
         taken[other] = true;
         unit.moving.push_back(GroupId(static_cast<int>(other)));
       }
-      if (!unit.moving.empty()) units.push_back(std::move(unit));
+      const std::vector<GroupId>& home = ends_[stage.value].home;
+      const bool is_home = !home.empty() && home.back() == unit.state;
+      if (is_home || !unit.moving.empty()) units.push_back(std::move(unit));
     }
+    std::stable_partition(units.begin(), units.end(),
+                          [](const StepUnit& unit) { return unit.moving.empty(); });
     for (size_t id = 0; layer_by_layer && id < plan.groups.size(); ++id) {
       if (!taken[id] && ComesForStep(plan, plan.groups[id])) {
         AddWholeStep(stage, GroupId(static_cast<int>(id)));
@@ -288,13 +300,54 @@ class ProgramLowering {
     const std::vector<StepUnit>& units = ends_[stage.value].units;
     const int slot = slots_.StepSlot(stage);
     if (slot == kNone) return;
+    AddHome(stage);
+    const size_t first = FirstMoving(units);
     const size_t at_once = static_cast<size_t>(std::max(0, timing.groups_ahead)) + 1;
-    for (size_t unit = 0; unit < std::min(units.size(), at_once); ++unit) {
+    for (size_t unit = first; unit < std::min(units.size(), first + at_once); ++unit) {
       for (const GroupId group : units[unit].moving) {
         const int ahead = group == units[unit].state ? timing.actions_before_step : 0;
         slots_.AddComing(std::max(0, slot - ahead), slot,
                          OnState(stage, ActionKind::kSwapIn, group));
       }
+    }
+  }
+
+  static size_t FirstMoving(const std::vector<StepUnit>& units) {
+    return static_cast<size_t>(std::count_if(
+        units.begin(), units.end(), [](const StepUnit& unit) { return unit.moving.empty(); }));
+  }
+
+  // Between steps groups that are away come in one at a time, to be read or written. There has to
+  // be room for that beside all that is home then: so all of it is back before the worker's first
+  // STEP, for which the first of them come in.
+  void FindFirstStep(const MemoryPlan& plan, const std::vector<StageId>& stages) {
+    for (const StageId stage : stages) {
+      may_be_home_ &= plan.stages[stage.value].update == UpdatePlace::kDevice;
+      const int step = slots_.StepSlot(stage);
+      if (step != kNone) first_step_ = std::min(first_step_, step);
+    }
+  }
+
+  // What is home between steps: gone only behind the worker's first forward, so that a forward by
+  // itself, as in an evaluation, has room beside it.
+  void AddHome(StageId stage) {
+    const int step = first_step_;
+    const SwapTiming timing = TimingOf(stage);
+    const std::vector<GroupId>& home = ends_[stage.value].home;
+    const std::ptrdiff_t groups = std::ssize(home);
+    const std::vector<int>& forwards = slots_.forwards();
+    for (std::ptrdiff_t group = 0; group < groups; ++group) {
+      const auto computed = std::max<std::ptrdiff_t>(
+          1, (group + 1) * std::max(1, timing.forwards_to_leave_home) / groups);
+      int gone = forwards.empty() ? 0 : forwards.back() + 1;
+      if (computed < std::ssize(forwards)) gone = forwards[computed];
+      gone = std::min(gone, step);
+      const std::ptrdiff_t actions = std::max(0, timing.actions_to_come_home);
+      const auto ahead = static_cast<int>(actions - group * actions / groups);
+      slots_.AddLeaving(0, OnState(stage, ActionKind::kSwapOut, home[group]));
+      slots_.AddLeaving(gone, OnState(stage, ActionKind::kSwapOutEnd, home[group]));
+      slots_.AddComing(std::max(gone, step - ahead), step,
+                       OnState(stage, ActionKind::kSwapIn, home[group]));
     }
   }
 
@@ -307,11 +360,12 @@ class ProgramLowering {
   void WriteSteps(std::vector<Action>& lowered, StageId stage) const {
     const std::vector<StepUnit>& units = ends_[stage.value].units;
     const size_t ahead = static_cast<size_t>(std::max(0, TimingOf(stage).groups_ahead)) + 1;
+    const size_t first = FirstMoving(units);
     for (size_t place = 0; place < units.size(); ++place) {
       lowered.push_back(OnState(stage, ActionKind::kStep, units[place].state));
       WriteMoves(lowered, stage, ActionKind::kSwapOut, units[place]);
       if (place > 0) WriteMoves(lowered, stage, ActionKind::kSwapOutEnd, units[place - 1]);
-      if (place + ahead < units.size()) {
+      if (place >= first && place + ahead < units.size()) {
         WriteMoves(lowered, stage, ActionKind::kSwapIn, units[place + ahead]);
       }
     }
@@ -323,7 +377,10 @@ class ProgramLowering {
   const WeightStashes stashes_;
   std::map<int, std::vector<Action>> leaving_;  // [place of an UPDATE]
   ProgramSlots slots_;
-  std::vector<StepEnd> ends_;  // [stage]
+  std::vector<StepEnd> ends_;                         // [stage]
+  int first_step_ = std::numeric_limits<int>::max();  // slot
+  // No stage of the worker steps on the host, which may have more to come in between steps.
+  bool may_be_home_ = true;
 };
 
 }  // namespace

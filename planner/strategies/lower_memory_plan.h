@@ -1,6 +1,7 @@
 #ifndef SIPHON_PLANNER_STRATEGIES_LOWER_MEMORY_PLAN_H_
 #define SIPHON_PLANNER_STRATEGIES_LOWER_MEMORY_PLAN_H_
 
+#include <limits>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -24,6 +25,14 @@ struct SwapTiming {
   int actions_before_step = 0;
   // ... and so many groups more than the one that steps are in at a time, one more on its way out.
   int groups_ahead = 1;
+  // Of the stage's groups of optimizer state that are swapped, so many, the first ones, are away
+  // between steps; the others are home then (planner/home_groups.h). Those leave from the step's
+  // begin on, and are gone, one after the other, when the worker has computed this many forwards;
+  // they come back one after the other during so many of its last actions before its first STEP.
+  static constexpr int kAllGroups = std::numeric_limits<int>::max();
+  int groups_away_between_steps = kAllGroups;
+  int forwards_to_leave_home = 1;
+  int actions_to_come_home = 1;
   // Parameters and gradients stay between two uses with at most so many actions from the one to the
   // other; 2 at least, for them to leave and come back.
   int actions_to_stay = 2;
@@ -63,8 +72,10 @@ struct LowerMemoryOptions {
 //   backward of a step, and out again behind the optimizer step); or parameters and gradients are
 //   in layer by layer (a compound cell with several actions of the stage has all of them);
 // - groups of optimizer state that are away step one after the other, each with a STEP of its own
-//   before the stage's plain STEP; layer by layer, so do those whose parameters or gradients are
-//   away, and these come and go with them. A step on the host uses what it has there already.
+//   before the stage's plain STEP: those that are home between steps first, since they are there
+//   first, and nothing moves behind their STEP; layer by layer, so do those whose parameters or
+//   gradients are away, and these come and go with them. A step on the host uses what it has there
+//   already.
 // Memory actions stand before compute actions (before a compound cell as a whole), around STEPs and
 // at the end: never between two messages, so that what can be posted together still is.
 //

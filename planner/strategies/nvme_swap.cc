@@ -18,7 +18,10 @@ absl::StatusOr<SimulatedDraft> DraftNvmeSwap(DraftSimulator& simulator) {
 absl::StatusOr<PlannedStep> PlanNvmeSwap(const PlanningProblem& problem) {
   SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
   DraftSimulator simulator(problem);
-  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, DraftNvmeSwap(simulator));
+  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft,
+                          Better(DraftNvmeSwap(simulator),
+                                 SwapToOnePlace(simulator, KeepingDraft(problem),
+                                                Placement::kNvmeSwap, StateBetweenSteps::kHome)));
   return PlannedWithSecondChoices(simulator, std::move(draft), "nvme_swap");
 }
 

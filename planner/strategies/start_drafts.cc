@@ -14,6 +14,7 @@
 #include "planner/strategies/fit_moves.h"
 #include "planner/strategies/make_groups.h"
 #include "planner/strategies/move_lists.h"
+#include "planner/strategies/state_home.h"
 
 namespace siphon {
 namespace {
@@ -110,7 +111,7 @@ class RecipeCook {
   }
 
   absl::StatusOr<SimulatedDraft> Cook(const Recipe& recipe, const SwapTiming& timing,
-                                      BackwardRoom room) {
+                                      BackwardRoom room, StateBetweenSteps between) {
     DraftPlan draft = kept_.draft;
     const bool least = room == BackwardRoom::kLeast;
     for (StageDraft& stage : draft.stages) {
@@ -118,6 +119,7 @@ class RecipeCook {
       stage.direct = least ? DirectBackward::kDrop : DirectBackward::kLeave;
       stage.timing = timing;
     }
+    if (between == StateBetweenSteps::kHome) KeepStateHome(problem_, draft);
     SimulatedDraft base = kept_;
     std::vector<size_t> first(layers_.size(), 0);
     if (recipe.saves == Saves::kAllWorkers) {
@@ -290,11 +292,13 @@ bool ReachesHost(const PlanningProblem& problem, const DeviceMapping& mapping) {
       [&](DeviceId device) { return SwitchOf(problem.topology, device).has_value(); });
 }
 
-absl::StatusOr<SimulatedDraft> BestStart(DraftSimulator& simulator, const SimulatedDraft& kept) {
+absl::StatusOr<SimulatedDraft> BestStart(DraftSimulator& simulator, const SimulatedDraft& kept,
+                                         StateBetweenSteps state) {
   // Half of a slot for each copy, or all of it and a microbatch more that is on its way.
   constexpr SwapTiming kTimings[] = {
       {.forwards_to_leave = 1, .actions_to_come_back = 1},
       {.forwards_to_leave = 2, .actions_to_come_back = 2, .actions_before_step = 2}};
+  constexpr SwapTiming kHomeTiming = {.forwards_to_leave_home = 2, .actions_to_come_home = 4};
   RecipeCook cook(simulator, kept);
   const bool host = ReachesHost(simulator.problem(), kept.draft.mapping);
   absl::StatusOr<SimulatedDraft> best = kept;
@@ -302,8 +306,13 @@ absl::StatusOr<SimulatedDraft> BestStart(DraftSimulator& simulator, const Simula
   for (const BackwardRoom room : {BackwardRoom::kSome, BackwardRoom::kLeast}) {
     for (const Recipe& recipe : recipes) {
       if (NeedsHost(recipe) && !host) continue;
+      if (state == StateBetweenSteps::kHome) {
+        if (recipe.segments.front() != Segment::kStateToHost) continue;
+        best = Better(std::move(best), cook.Cook(recipe, kHomeTiming, room, state));
+        continue;
+      }
       for (const SwapTiming& timing : kTimings) {
-        best = Better(std::move(best), cook.Cook(recipe, timing, room));
+        best = Better(std::move(best), cook.Cook(recipe, timing, room, state));
       }
     }
     if (!cook.HasVersions() || (best.ok() && Fits(*best))) break;

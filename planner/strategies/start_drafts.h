@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "planner/strategies/draft_simulator.h"
+#include "planner/strategies/swap_draft.h"
 
 namespace siphon {
 
@@ -22,8 +23,11 @@ bool ReachesHost(const PlanningProblem& problem, const DeviceMapping& mapping);
 // some of them, workers that have too much already are not the only ones whose tensors go to the
 // host: what fits makes room for others.
 //
+// With state at home only those that send it away before anything else.
+//
 // `kept` is a simulation of a draft that keeps everything. Errors: as DraftSimulator::Run.
-absl::StatusOr<SimulatedDraft> BestStart(DraftSimulator& simulator, const SimulatedDraft& kept);
+absl::StatusOr<SimulatedDraft> BestStart(DraftSimulator& simulator, const SimulatedDraft& kept,
+                                         StateBetweenSteps state = StateBetweenSteps::kAway);
 
 }  // namespace siphon
 

@@ -4,21 +4,35 @@
 
 #include "planner/strategies/fit_moves.h"
 #include "planner/strategies/move_lists.h"
+#include "planner/strategies/state_home.h"
 
 namespace siphon {
 
 absl::StatusOr<SimulatedDraft> SwapToOnePlace(DraftSimulator& simulator, const DraftPlan& draft,
-                                              Placement place) {
+                                              Placement place, StateBetweenSteps between) {
   constexpr SwapTiming kTimings[] = {
       {.forwards_to_leave = 0, .actions_to_come_back = 0, .groups_ahead = 0},
       {.forwards_to_leave = 1, .actions_to_come_back = 0, .groups_ahead = 0},
       {.forwards_to_leave = 1, .actions_to_come_back = 1},
       {.forwards_to_leave = 2, .actions_to_come_back = 2}};
+  constexpr SwapTiming kHomeTimings[] = {
+      {.forwards_to_leave = 0, .actions_to_come_back = 0, .groups_ahead = 0},
+      {.forwards_to_leave_home = 2, .actions_to_come_home = 4}};
   const PlanningProblem& problem = simulator.problem();
   const MoveLists activations = ActivationMoves(problem, place, LayerOrder::kFirstLayersFirst);
   const MoveLists state = OptimizerStateMoves(problem, place);
   const MoveLists versions = WeightVersionMoves(problem, place);
   absl::StatusOr<SimulatedDraft> best = absl::ResourceExhaustedError("nothing tried");
+  if (between == StateBetweenSteps::kHome) {
+    const MoveLists moves = Chain(Chain(versions, state), activations);
+    for (const SwapTiming& timing : kHomeTimings) {
+      DraftPlan timed = draft;
+      for (StageDraft& stage : timed.stages) stage.timing = timing;
+      KeepStateHome(problem, timed);
+      best = Better(std::move(best), FitMoves(simulator, timed, moves));
+    }
+    return best;
+  }
   for (const MoveLists& moves :
        {Chain(Chain(versions, state), activations), Chain(activations, Chain(versions, state))}) {
     for (const SwapTiming& timing : kTimings) {

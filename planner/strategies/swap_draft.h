@@ -6,12 +6,19 @@
 
 namespace siphon {
 
+// Where optimizer state that is swapped is while no step runs.
+enum class StateBetweenSteps {
+  kAway,
+  kHome,  // as far as there is room for it (KeepStateHome)
+};
+
 // The fastest step of those that swap as little as needed to one kind of place, on top of `draft`:
 // weight versions and optimizer state or activations first, the latter from the first layers on,
 // which are away longest; with copies back that begin right before they are needed, or one or two
-// actions earlier. Errors: as DraftSimulator::Run.
+// actions earlier. With state at home, that goes first. Errors: as DraftSimulator::Run.
 absl::StatusOr<SimulatedDraft> SwapToOnePlace(DraftSimulator& simulator, const DraftPlan& draft,
-                                              Placement place);
+                                              Placement place,
+                                              StateBetweenSteps state = StateBetweenSteps::kAway);
 
 }  // namespace siphon
 

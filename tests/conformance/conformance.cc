@@ -106,8 +106,10 @@ absl::StatusOr<TrainingPlan> PlanOf(const Job& job, const ModelSpec& spec,
   plan.memory = LeaveInRuns(job, partition, plan.training);
   const std::vector<DirectBackward> direct(partition.stages.size(), DirectBackward::kDrop);
   const std::vector<WeightResidence> weights(partition.stages.size(), job.residence);
-  SIPHON_ASSIGN_OR_RETURN(plan.training, LowerMemoryPlan(std::move(plan.training), plan.memory,
-                                                         {.direct = direct, .weights = weights}));
+  const std::vector<SwapTiming> timing(partition.stages.size(), job.timing);
+  SIPHON_ASSIGN_OR_RETURN(
+      plan.training, LowerMemoryPlan(std::move(plan.training), plan.memory,
+                                     {.timing = timing, .direct = direct, .weights = weights}));
   SIPHON_ASSIGN_OR_RETURN(plan.evaluation, LowerMemoryPlan(std::move(plan.evaluation), plan.memory,
                                                            {.weights = weights}));
   return plan;

@@ -37,6 +37,7 @@ struct Job {
   WeightResidence residence = WeightResidence::kWholeActions;
   // Where the optimizer steps of the stages are, in turn.
   std::vector<UpdatePlace> updates = {UpdatePlace::kDevice};
+  SwapTiming timing;  // of all that leaves
 };
 
 // What the reference makes of a job.

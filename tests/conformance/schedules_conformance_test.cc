@@ -50,6 +50,7 @@ struct Leaving {
   std::vector<Placement> state;
   WeightResidence residence = WeightResidence::kWholeActions;
   std::vector<UpdatePlace> updates = {UpdatePlace::kDevice};
+  SwapTiming timing;
 };
 
 // As many layers as stages, but at least 8, so that smaller pipelines have several a stage.
@@ -66,7 +67,8 @@ void ExpectSameBitsAs(const std::string& model, const ScheduleEntry& entry,
           .leaving = leaving.placements,
           .state = leaving.state,
           .residence = leaving.residence,
-          .updates = leaving.updates};
+          .updates = leaving.updates,
+          .timing = leaving.timing};
   if (entry.update == WeightUpdate::kJustInTime) job.clip_norm = 0;
   const auto spec = BuildModelSpec(job.model);
   ASSERT_TRUE(spec.ok()) << spec.status();
@@ -187,6 +189,19 @@ TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenStateComesLayerByLayer) {
   ExpectSameBitsWhere({.placements = {Placement::kKeep},
                        .state = {Placement::kPeerSwap, Placement::kHostSwap},
                        .residence = WeightResidence::kLayerByLayer});
+}
+
+// All groups of optimizer state but the first of each stage are home between steps.
+TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenStateIsHomeBetweenSteps) {
+  const SwapTiming home = {
+      .groups_away_between_steps = 1, .forwards_to_leave_home = 2, .actions_to_come_home = 2};
+  ExpectSameBitsWhere({.placements = {Placement::kKeep},
+                       .state = {Placement::kHostSwap, Placement::kPeerSwap},
+                       .timing = home});
+  ExpectSameBitsWhere({.placements = {Placement::kPeerSwap, Placement::kRecompute},
+                       .state = {Placement::kPeerSwap, Placement::kHostSwap, Placement::kKeep},
+                       .residence = WeightResidence::kLayerByLayer,
+                       .timing = home});
 }
 
 TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenEverythingLeaves) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "planner/schedule.h"
@@ -44,7 +45,12 @@ MemoryPlan PlanOfFiveLayers() {
 
 class StateOfFiveLayers : public testing::Test {
  protected:
-  StateOfFiveLayers() {
+  explicit StateOfFiveLayers(HomeGroups home = {}) {
+    layout_.home = std::move(home);
+    for (const auto& [stage, group] : layout_.home) {
+      const TensorGroup at_home = PlanOfFiveLayers().stages[0].groups[group.value].group;
+      EXPECT_TRUE(stage_.state_memory().Initialise({at_home.kind, at_home.layers}).ok());
+    }
     layout_.worker_of_stage = {WorkerId(0)};
     layout_.owned_parameters = {1};
     layout_.memory = PlanOfFiveLayers();
@@ -94,8 +100,42 @@ TEST_F(StateOfFiveLayers, IsAwayBeforeTheFirstStep) {
        {GroupKind::kParameters, GroupKind::kGradients, GroupKind::kOptimizerState}) {
     EXPECT_EQ(There(kind), std::set<int>{});
   }
-  EXPECT_EQ(StateGroupsAway(layout_.memory, StageId(0)).size(), 11u);
+  EXPECT_EQ(StateGroupsAway(layout_.memory, {}, StageId(0)).size(), 11u);
   EXPECT_TRUE(state_->EndStep().ok());
+}
+
+// There from the first step's begin on, with what training starts with; away only within a step.
+class StateThatIsHome : public StateOfFiveLayers {
+ protected:
+  static constexpr GroupKind kState = GroupKind::kOptimizerState;
+  StateThatIsHome() : StateOfFiveLayers({{StageId(0), GroupId(10)}}) {}
+};
+
+TEST_F(StateThatIsHome, LeavesWithinAStepAndIsBackAtItsEnd) {
+  const std::set<int> all = {0, 1, 2, 3, 4};
+  EXPECT_EQ(There(kState), all);
+  EXPECT_EQ(There(GroupKind::kParameters), std::set<int>{});
+  EXPECT_EQ(StateGroupsAway(layout_.memory, layout_.home, StageId(0)).size(), 10u);
+  EXPECT_TRUE(state_->EndStep().ok());
+  for (int step = 0; step < 3; ++step) {
+    state_->BeginStep(&recorder_);
+    ASSERT_TRUE(Run("0SWAP_OUT.10").ok());
+    ASSERT_TRUE(Run("0SWAP_OUT_END.10").ok());
+    EXPECT_EQ(There(kState), std::set<int>{});
+    EXPECT_EQ(state_->EndStep().message(),
+              "left over at the end of the step: stage 0, group 10, which is to be there between "
+              "steps");
+    state_->BeginStep(&recorder_);
+    ASSERT_TRUE(Run("0SWAP_IN.10").ok());
+    ASSERT_TRUE(state_->NeedForStep(StageId(0), {3, 4}).ok());
+    EXPECT_EQ(There(kState), all);
+    for (int layer = 0; layer < kLayers; ++layer) {
+      EXPECT_TRUE(IsRight(kState, layer, step)) << step << " " << layer;
+      stage_.state_memory().numbers(kState, layer) =
+          FakeStateMemory::Values(kState, layer, step + 1);
+    }
+    EXPECT_TRUE(state_->EndStep().ok());
+  }
 }
 
 TEST_F(StateOfFiveLayers, ComesWithItsBytesAndLeavesChangedOrNot) {
@@ -207,13 +247,13 @@ TEST(StateSwaps, NeedAPlaceToGo) {
 TEST(StateSwaps, LeaveStateThatTheHostHas) {
   MemoryPlan plan = PlanOfFiveLayers();
   plan.stages[0].update = UpdatePlace::kHost;
-  const std::vector<StateGroup> away = StateGroupsAway(plan, StageId(0));
+  const std::vector<StateGroup> away = StateGroupsAway(plan, {}, StageId(0));
   ASSERT_EQ(away.size(), 11u);
   // Not a group that moves: all of the stage's, which never is on the worker.
   EXPECT_EQ(away.back().kind, GroupKind::kOptimizerState);
   EXPECT_EQ(away.back().layers.begin, 0);
   EXPECT_GE(away.back().layers.end, 5);
-  EXPECT_TRUE(StateGroupsAway({}, StageId(0)).empty());
+  EXPECT_TRUE(StateGroupsAway({}, {}, StageId(0)).empty());
 }
 
 }  // namespace

@@ -105,6 +105,47 @@ TEST(CheckGroupResidency, FollowsGroupsThatBelongToNoMicrobatch) {
             "worker 0: 0SWAP_IN.3 <-- here 0F0");
 }
 
+// What leaves first was there before, and is there again at the end.
+TEST(CheckGroupResidency, FollowsOptimizerStateThatIsHomeBetweenSteps) {
+  MemoryPlan plan;
+  plan.stages = {{.groups = {Group(GroupKind::kOptimizerState, {0, 2}, Placement::kHostSwap),
+                             Group(GroupKind::kOptimizerState, {2, 3}, Placement::kHostSwap)}}};
+  constexpr char kHome[] = "0SWAP_OUT.0 0F0 0SWAP_OUT_END.0 0B0 0SWAP_IN.0 0STEP.0 ";
+  EXPECT_EQ(Residency(plan, std::string(kHome) + "0SWAP_IN.1 0STEP 0SWAP_OUT.1 0SWAP_OUT_END.1"),
+            "resident");
+  EXPECT_EQ(Residency(plan,
+                      "0SWAP_OUT.0 0SWAP_OUT.1 0F0 0SWAP_OUT_END.0 0SWAP_OUT_END.1 0B0 "
+                      "0SWAP_IN.0 0SWAP_IN.1 0STEP"),
+            "resident");
+  // Never away between steps, nor on its way.
+  EXPECT_EQ(Residency(plan, "0SWAP_OUT.0 0F0 0SWAP_OUT_END.0 0B0"),
+            "worker 0 has 0SWAP_OUT_END.0, but at the end of the program group 0 of stage 0 "
+            "(optimizer_state of layers 0 to 1) is away; the next step looks for it resident\n"
+            "worker 0: 0SWAP_OUT.0 0F0 0SWAP_OUT_END.0 <-- here 0B0");
+  EXPECT_EQ(Residency(plan, "0SWAP_OUT.0 0F0 0B0 0SWAP_OUT_END.0 0SWAP_IN.0"),
+            "worker 0 has 0SWAP_IN.0, but at the end of the program group 0 of stage 0 "
+            "(optimizer_state of layers 0 to 1) is on its way in; the next step looks for it "
+            "resident\n"
+            "worker 0: 0SWAP_OUT.0 0F0 0B0 0SWAP_OUT_END.0 0SWAP_IN.0 <-- here");
+  // Since the step before it has no copy elsewhere.
+  EXPECT_EQ(Residency(plan, "0SWAP_OUT.0 0F0 0SWAP_OUT_END.0 0B0 0SWAP_IN.0 0STEP.0 0DROP.0"),
+            "worker 0 has 0DROP.0, but group 0 of stage 0 (optimizer_state of layers 0 to 1) has "
+            "changed since it came in: it has to go by SWAP_OUT\n"
+            "worker 0: 0SWAP_OUT.0 0F0 0SWAP_OUT_END.0 0B0 0SWAP_IN.0 0STEP.0 0DROP.0 <-- here");
+  // Which one it is the first action says.
+  EXPECT_EQ(Residency(plan, "0DROP.0 0F0 0B0"),
+            "worker 0 has 0DROP.0, which needs group 0 of stage 0 (optimizer_state of layers 0 to "
+            "1) resident, but it is away\n"
+            "worker 0: 0DROP.0 <-- here 0F0 0B0");
+}
+
+// The same action means another thing where a backward has gradients layer by layer.
+TEST(CheckGroupResidency, GradientsAreNeverHomeBetweenSteps) {
+  MemoryPlan plan;
+  plan.stages = {{.groups = {Group(GroupKind::kGradients, {0, 3}, Placement::kHostSwap)}}};
+  EXPECT_EQ(Residency(plan, "0F0 0SWAP_OUT.0 0B0 0SWAP_OUT_END.0"), "resident");
+}
+
 // Two versions of one stage's weights are needed behind their UPDATEs: microbatches 1 and 2 have
 // gone forward before UPDATE0. Group 0 is on the host, group 1 kept.
 MemoryPlan Versions() {

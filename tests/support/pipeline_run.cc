@@ -91,7 +91,8 @@ absl::Status RunWorker(const Job& job, WorkerId me, Transport* transport, Worker
     SIPHON_ASSIGN_OR_RETURN(
         outcome.stages[stage],
         MakeTorchStage(job.model, job.plan.partition, stage, job.settings.seed,
-                       job.settings.optimizer, StateGroupsAway(job.plan.memory, stage)));
+                       job.settings.optimizer,
+                       StateGroupsAway(job.plan.memory, job.layout.home, stage)));
     stages[stage] = outcome.stages[stage].get();
   }
   SIPHON_ASSIGN_OR_RETURN(const std::vector<WorkerParking> parking,
@@ -207,7 +208,8 @@ absl::StatusOr<PipelineResult> RunPipeline(const ModelOptions& options, const Tr
                 steps,
                 settings,
                 {plan.training.worker_of_stage, plan.shared_parameters,
-                 OwnedParameters(model.spec, plan.partition), plan.memory}};
+                 OwnedParameters(model.spec, plan.partition), plan.memory,
+                 HomeGroupsOf(plan.training, plan.memory)}};
   const int workers = WorkerCount(plan.training);
   FirstError error;
   const RingLayout layout = LayOutRings(settings.rings);

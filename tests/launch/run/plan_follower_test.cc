@@ -24,6 +24,7 @@
 #include "launch/run/run_worker.h"
 #include "pipeline/state_swaps.h"
 #include "pipeline/transport/in_process_transport.h"
+#include "planner/strategies/lower_memory_plan.h"
 #include "tests/launch/run/checkpoint_bits.h"
 #include "tests/launch/run/parking_job.h"
 
@@ -178,7 +179,7 @@ TEST_F(SecondChoices, AreTakenFromTheNextStepOnWhereALenderTakesItsMemoryBack) {
 
 bool ParksState(const MemoryPlan& plan) {
   for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
-    if (!StateGroupsAway(plan, StageId(static_cast<int>(stage))).empty()) return true;
+    if (!StateGroupsAway(plan, {}, StageId(static_cast<int>(stage))).empty()) return true;
   }
   return false;
 }
@@ -204,6 +205,50 @@ TEST_F(SecondChoices, TakeTrainingStateAlong) {
   for (size_t step = 0; step < unlimited.steps.size(); ++step) {
     EXPECT_EQ(run.steps.at(step)["loss"], unlimited.steps[step]["loss"]) << "step " << step + 1;
     EXPECT_LE(run.steps[step]["peak_bytes"][0], job.memory.capacity[0].value);
+  }
+}
+
+// The same plan, but for its optimizer state, which is home between steps.
+PreparedJob WithStateHome(PreparedJob prepared) {
+  Schedule& schedule = prepared.plan.training;
+  for (std::vector<Action>& program : schedule.programs) {
+    std::erase_if(program, [](const Action& action) {
+      return IsMemory(action.kind) ||
+             (action.kind == ActionKind::kStep && action.group != kWholeStage);
+    });
+  }
+  const SwapTiming home = {.groups_away_between_steps = 0};
+  const std::vector<SwapTiming> timing(prepared.plan.memory.stages.size(), home);
+  const auto lowered = LowerMemoryPlan(schedule, prepared.plan.memory, {.timing = timing});
+  EXPECT_TRUE(lowered.ok()) << lowered.status();
+  if (lowered.ok()) schedule = *lowered;
+  return prepared;
+}
+
+// Then only its place moves, and what leaves in the next step goes to the other one. Evaluations
+// and checkpoints find it where it is.
+TEST_F(SecondChoices, LeaveStateThatIsHomeWhereItIs) {
+  JobConfig job = Job(4);
+  job.model.hidden = 96;
+  const TestRun unlimited = Train(Prepared(job), nullptr);
+  ASSERT_TRUE(unlimited.status.ok()) << unlimited.status;
+  job.memory.capacity.assign(4, Bytes(12'000'000));
+  job.memory.capacity[0] = Bytes(3'700'000);
+  job.memory.strategy = "d2d_swap";
+  PreparedJob prepared = WithStateHome(Prepared(job));
+  prepared.job.memory.capacity[0] = Bytes(4'500'000);  // which it needs if nothing leaves
+  ASSERT_FALSE(HomeGroupsOf(prepared.plan.training, prepared.plan.memory).empty());
+  for (const int64_t step : {0, 2}) {
+    const TestRun run = Train(prepared, RefuseAt(LenderOf(prepared), kLendingPhase, step));
+    ASSERT_TRUE(run.status.ok()) << run.status;
+    EXPECT_THAT(run.said, HasSubstr("does not lend its memory"));
+    EXPECT_GT(BytesOut(run, 5, "host"), 0);
+    EXPECT_EQ(run.bits, unlimited.bits);
+    for (size_t index = 0; index < unlimited.steps.size(); ++index) {
+      EXPECT_EQ(run.steps.at(index)["loss"], unlimited.steps[index]["loss"]) << index;
+      EXPECT_LT(run.steps[index]["peak_bytes"][0], unlimited.steps[index]["peak_bytes"][0])
+          << index;
+    }
   }
 }
 

@@ -26,9 +26,10 @@ TEST_P(SwappedMemory, StaysWithinItsCapacity) {
 
 TEST_P(SwappedMemory, StaysWithinItsCapacityWithStateAway) {
   const auto moves_state = [](const PreparedJob& prepared) {
+    if (!HomeGroupsOf(prepared.plan.training, prepared.plan.memory).empty()) return true;
     for (size_t stage = 0; stage < prepared.plan.memory.stages.size(); ++stage) {
       const StageId id(static_cast<int>(stage));
-      if (!StateGroupsAway(prepared.plan.memory, id).empty()) return true;
+      if (!StateGroupsAway(prepared.plan.memory, {}, id).empty()) return true;
     }
     return false;
   };

@@ -47,7 +47,9 @@ absl::Status SyntheticJob::MakeParkings() {
 absl::Status SyntheticJob::MakeWorkers() {
   const Schedule& schedule = parts_.schedule;
   const int workers = WorkerCount(schedule);
-  WorkerLayout layout{.worker_of_stage = schedule.worker_of_stage, .memory = parts_.memory};
+  WorkerLayout layout{.worker_of_stage = schedule.worker_of_stage,
+                      .memory = parts_.memory,
+                      .home = HomeGroupsOf(schedule, parts_.memory)};
   for (const StageRange& range : parts_.partition.stages) {
     layout.owned_parameters.push_back(range.end - range.begin);
   }
@@ -66,12 +68,13 @@ absl::Status SyntheticJob::MakeWorkers() {
     std::map<StageId, StageCompute*> held;
     for (const StageId stage : StagesOf(schedule, WorkerId(worker))) {
       std::unique_ptr<StageCompute>& made = stages_[static_cast<size_t>(stage.value)];
-      SIPHON_ASSIGN_OR_RETURN(made, MakeSyntheticStage(parts_.profile, parts_.partition, stage,
-                                                       {.ledger = ledgers_.back().get(),
-                                                        .clock = clock,
-                                                        .host_step = HostStepOf(stage),
-                                                        .host = &shared_->host},
-                                                       StateGroupsAway(parts_.memory, stage)));
+      SIPHON_ASSIGN_OR_RETURN(
+          made, MakeSyntheticStage(parts_.profile, parts_.partition, stage,
+                                   {.ledger = ledgers_.back().get(),
+                                    .clock = clock,
+                                    .host_step = HostStepOf(stage),
+                                    .host = &shared_->host},
+                                   StateGroupsAway(parts_.memory, layout.home, stage)));
       held[stage] = made.get();
     }
     workers_.push_back(std::make_unique<StageWorker>(

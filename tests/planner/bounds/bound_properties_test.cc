@@ -115,7 +115,10 @@ RandomStep MakeStep(PlanningProblem random, Dice& dice) {
   MemoryPlan plan = RandomPlan(problem, made.mapping, dice);
   AddVersions(problem, made.mapping, plan, dice);
   const SwapTiming timing{.forwards_to_leave = dice.Roll(1, 3),
-                          .actions_to_come_back = dice.Roll(0, 2)};
+                          .actions_to_come_back = dice.Roll(0, 2),
+                          .groups_away_between_steps = dice.Roll(0, 3),
+                          .forwards_to_leave_home = dice.Roll(1, 3),
+                          .actions_to_come_home = dice.Roll(0, 3)};
   const DirectBackward direct =
       dice.Roll(0, 1) == 0 ? DirectBackward::kDrop : DirectBackward::kLeave;
   const Schedule lowered =

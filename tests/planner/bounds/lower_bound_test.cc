@@ -135,7 +135,8 @@ TEST(LowerBound, LetsTheHostStepWhatItHolds) {
 
 // F0 I0 F1 I1 W0 W1 of two layers, 60,000 bytes each, all of which the Ws need: 240,000 when I1
 // ends, 40,000 too many, though I1 may begin with its first layer dropped. What the Ws need cannot
-// be away, so 40,000 of the optimizer state are, and leave again behind all 120 us of work.
+// be away, so 40,000 of the optimizer state are: home between steps, they leave behind F0 and come
+// back while the Ws run. At 1 byte in 5 ns that takes 200 us each way.
 TEST(LowerBound, LetsStateLeaveForWhatIsQueued) {
   LayerProfile layer = PlainLayer();
   layer.saved = {{"saved", Bytes(60'000)}};
@@ -147,9 +148,26 @@ TEST(LowerBound, LetsStateLeaveForWhatIsQueued) {
   problem.topology = WithHost(Islands(1), 1, {.to_host = kBytePerNano, .from_host = kBytePerNano});
   const std::vector<WorkerMemory> memory = MemoryOfWorkers(problem);
   EXPECT_EQ(memory[0].fixed_excess, Bytes(40'000));
-  ExpectProgram(BoundOf(problem), Nanos(160'000), "the optimizer step of worker 0");
+  EXPECT_EQ(BoundOf(problem).step_time, Nanos(120'000));
+  problem.topology.switches[0].from_host = BytesPerSecond(200'000'000);
+  EXPECT_GE(BoundOf(problem).step_time, Nanos(200'000));
   problem.capacity = {Bytes(340'000)};
   EXPECT_EQ(BoundOf(problem).step_time, Nanos(120'000));
+}
+
+// Two layers with 340,000 bytes of optimizer state together. In 310,000 bytes of memory 30,000 are
+// away between steps: they come in and leave again behind all 60 us of work. Where there is room
+// for all of it then, what makes way for 20,000 bytes of activations moves while there is work.
+TEST(LowerBound, LetsStateBeHomeBetweenStepsWhereThereIsRoom) {
+  LayerProfile layer = PlainLayer();
+  layer.saved = {{"saved", Bytes(10'000)}};
+  layer.optimizer_state = Bytes(170'000);
+  PlanningProblem problem = ProblemOf(AppendOptimizerStep(ScheduleOf("gpipe", 1, 1), {}), layer,
+                                      Bytes(310'000), /*layers_per_stage=*/2);
+  problem.topology = WithHost(Islands(1), 1, {.to_host = kBytePerNano, .from_host = kBytePerNano});
+  ExpectProgram(BoundOf(problem), Nanos(90'000), "the optimizer step of worker 0");
+  problem.capacity = {Bytes(340'000)};
+  EXPECT_EQ(BoundOf(problem).step_time, Nanos(60'000));
 }
 
 // Eight layers with 100,000 bytes of parameters and as much saved, 300,000 too many for their one

@@ -114,6 +114,68 @@ TEST(SimulatedStaticGroups, OptimizerStateStepsGroupByGroup) {
             "50: parameters 50, gradients 30\n");
 }
 
+// Home between steps: the copy out runs while the first forward does, the copy in while the last
+// backward does, so that the step takes what it takes without any swap.
+TEST(SimulatedStaticGroups, OptimizerStateThatIsHomeBetweenStepsLeavesBehindForwards) {
+  const SimulatedStep step =
+      Simulated(TwoLayers("0SWAP_OUT.0 0F0 0SWAP_OUT_END.0 0SWAP_IN.0 0B0 0STEP\n",
+                          {Group(GroupKind::kOptimizerState, {0, 1}, 60, kHost)}));
+  EXPECT_EQ(CopiesText(step),
+            "0SWAP_OUT.0 [0,6) device 0, copies to host\n"
+            "0SWAP_IN.0 [10,16) device 0, copies from host\n");
+  EXPECT_EQ(TimelineText(step),
+            "0F0 [0,10) worker 0\n"
+            "0B0 [10,30) worker 0\n"
+            "0STEP [30,34) worker 0\n");
+  EXPECT_EQ(step.step_time, Nanos(34));
+  EXPECT_EQ(step.host_peak, Bytes(60));
+}
+
+// What it saves: a microbatch's 70 bytes are there when 60 of state are not. The step before had
+// the state there, so that it counts at the begin.
+TEST(SimulatedStaticGroups, WhatIsHomeBetweenStepsCountsAtBothEnds) {
+  const auto with = [](absl::string_view program, int64_t capacity) {
+    SimulationInput input =
+        TwoLayers(program, {Group(GroupKind::kOptimizerState, {0, 1}, 60, kHost)});
+    input.stages[0].stash = Bytes(70);
+    for (LayerCost& layer : input.layers[0]) layer.stash = Bytes(35);
+    input.capacity = {Bytes(capacity)};
+    return input;
+  };
+  constexpr char kHome[] = "0SWAP_OUT.0 0F0 0SWAP_OUT_END.0 0F1 0B1 0B0 0SWAP_IN.0 0STEP\n";
+  const SimulatedStep home = Simulated(with(kHome, 260));
+  EXPECT_EQ(CurveText(home.memory[0]),
+            "0: parameters 50, gradients 30, optimizer 100, activations 35\n"
+            "5: parameters 50, gradients 30, optimizer 100, activations 70\n"
+            "10: parameters 50, gradients 30, optimizer 40, activations 105\n"
+            "15: parameters 50, gradients 30, optimizer 40, activations 140\n"
+            "30: parameters 50, gradients 30, optimizer 40, activations 105\n"
+            "40: parameters 50, gradients 30, optimizer 40, activations 70\n"
+            "50: parameters 50, gradients 30, optimizer 40, activations 35\n"
+            "60: parameters 50, gradients 30, optimizer 100\n");
+  EXPECT_EQ(Total(home.peak[0]), Bytes(260));
+  EXPECT_EQ(home.step_time, Nanos(70));  // the copy in is waited for, the one out is not
+  EXPECT_FALSE(Simulate(with(kHome, 259)).ok());
+  // Away between steps, it leaves behind the STEP.
+  constexpr char kAway[] = "0F0 0F1 0B1 0B0 0SWAP_IN.0 0STEP 0SWAP_OUT.0 0SWAP_OUT_END.0\n";
+  EXPECT_EQ(Simulated(with(kAway, 260)).step_time, Nanos(76));
+  // Both ends need room for all of it.
+  const absl::Status begin = Simulate(with(kHome, 179)).status();
+  EXPECT_THAT(begin.message(), testing::HasSubstr("worker 0 holds 180 B before its first action"));
+}
+
+// A lender keeps the place all the time.
+TEST(SimulatedStaticGroups, ThePlaceOfWhatIsHomeBetweenStepsIsTaken) {
+  const GroupChoice lent{.placement = Placement::kPeerSwap, .stripes = {{DeviceId(1), Bytes(60)}}};
+  SimulationInput input =
+      TwoLayers("0SWAP_OUT.0 0F0 0SWAP_OUT_END.0 0SWAP_IN.0 0B0 0STEP\n1F0 1B0\n",
+                {Group(GroupKind::kOptimizerState, {0, 1}, 60, lent)});
+  input.topology = UniformTopology(2, BytesPerSecond(kGigabyte), Nanos(0));
+  const SimulatedStep step = Simulated(input);
+  EXPECT_EQ(Total(step.peak[0]), Bytes(180));
+  EXPECT_EQ(Total(step.peak[1]), Bytes(240));
+}
+
 TEST(SimulatedStaticGroups, APlainStepTakesTheLayersThatHaveNone) {
   const SimulatedStep step =
       Simulated(TwoLayers("0F0 0B0 0SWAP_IN.0 0STEP.0 0SWAP_OUT.0 0SWAP_OUT_END.0 0STEP\n",
