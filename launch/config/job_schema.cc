@@ -214,6 +214,9 @@ std::vector<JobKey> MachineKeys() {
       KEY(memory, nvme_capacity, AnyValue(),
           "of that drive for all workers together; 0B: what is free there, less 64MiB"),
       KEY(memory, reserve, AnyValue(), "part of the capacity to keep free"),
+      KEY(memory, replan, AnyValue(),
+          "plan once more by what the first steps took, and follow that plan where it gains more "
+          "than 5 %"),
       KEY(memory, check, (OneOf{{"off", "cheap", "full"}}),
           "of tensors that are moved; cheap: all are back at a step's end; full: bit by bit as "
           "they "

@@ -85,6 +85,7 @@ std::string MetricsLine(const StepMetrics& step) {
       PerWorker(step, [](const auto& worker) { return Seconds(worker.swap_wait); });
   line["second_choice_groups"] =
       PerWorker(step, [](const auto& worker) { return worker.second_choices; });
+  line["replans"] = step.replans;
   if (step.validation_loss.has_value()) line["validation_loss"] = *step.validation_loss;
   return line.dump() + "\n";
 }

@@ -37,6 +37,7 @@ struct StepMetrics {
   int64_t samples = 0;       // of the global batch
   double forward_flops = 0;  // of the global batch
   std::optional<double> validation_loss;
+  int64_t replans = 0;                 // of this run, before the step
   std::vector<WorkerMetrics> workers;  // by worker
 };
 

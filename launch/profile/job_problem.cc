@@ -8,7 +8,6 @@
 #include "launch/profile/planning_profile.h"
 #include "planner/memory/published_formula.h"
 #include "planner/performance/host_adam.h"
-#include "planner/performance/profile_from_first_principles.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -41,13 +40,6 @@ void SetDrives(const JobConfig& job, const JobMachine& machine, Topology& topolo
 // Whether workers have memory of their own, with a host beside it.
 bool OnDevices(const JobConfig& job, const JobMachine& machine) {
   return job.pipeline.backend == "cuda" || machine.topology != nullptr;
-}
-
-absl::StatusOr<ModelProfile> TimesOf(const PlannedJob& planned, const CostSource& source,
-                                     Precision precision) {
-  if (source.profile != nullptr) return source.profile->model;
-  return ProfileFromFirstPrinciples(planned.model, *source.device, planned.plan.microbatch,
-                                    precision);
 }
 
 // What a device has where the job says nothing; 0: not known, or as much as one likes.
@@ -149,7 +141,7 @@ absl::StatusOr<JobProblem> ProblemOfJob(const PlannedJob& planned, const JobMach
   SIPHON_ASSIGN_OR_RETURN(made.plan, PlanWithCosts(planned, machine.costs));
   SIPHON_ASSIGN_OR_RETURN(MemoryInputs inputs, MemoryInputsOf(planned));
   if (machine.costs.profile != nullptr) inputs.profile = &machine.costs.profile->model;
-  SIPHON_ASSIGN_OR_RETURN(ModelProfile times, TimesOf(planned, machine.costs, inputs.precision));
+  SIPHON_ASSIGN_OR_RETURN(ModelProfile times, LayerTimes(planned, machine.costs));
   PlanningProblem& problem = made.problem;
   problem.profile = PlanningProfile(std::move(times), inputs, made.plan.stages);
   problem.partition = plan.partition;

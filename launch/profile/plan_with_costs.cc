@@ -17,23 +17,23 @@
 namespace siphon {
 namespace {
 
-// Profiles made of `source`'s device, or the measured one; none for unit times.
+// None for unit times.
 absl::StatusOr<std::optional<ModelProfile>> TimesOf(const PlannedJob& planned,
                                                     const CostSource& source) {
   if (source.profile != nullptr) {
     SIPHON_RETURN_IF_ERROR(
         CheckProfileFits(source.profile->model, planned.model, planned.plan.microbatch));
-    return source.profile->model;
+  } else if (source.device == nullptr) {
+    return std::optional<ModelProfile>();
   }
-  if (source.device == nullptr) return std::optional<ModelProfile>();
-  SIPHON_ASSIGN_OR_RETURN(const Precision precision, ParsePrecision(planned.job.train.precision));
-  SIPHON_ASSIGN_OR_RETURN(ModelProfile profile,
-                          ProfileFromFirstPrinciples(planned.model, *source.device,
-                                                     planned.plan.microbatch, precision));
-  return profile;
+  return LayerTimes(planned, source);
 }
 
 std::string SourceText(const CostSource& source) {
+  if (source.run_times != nullptr) {
+    const CostSource other{.profile = source.profile, .device = source.device};
+    return absl::StrCat(SourceText(other), ", as the run takes");
+  }
   if (source.profile != nullptr) {
     return absl::StrCat(source.profile->model.source, " on ", source.profile->model.device);
   }
@@ -86,6 +86,15 @@ absl::Status CheckProfileFits(const ModelProfile& profile, const ModelSpec& mode
                                                    model.layers[layer].name, "'", remedy));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<ModelProfile> LayerTimes(const PlannedJob& planned, const CostSource& source) {
+  if (source.run_times != nullptr) return *source.run_times;
+  if (source.profile != nullptr) return source.profile->model;
+  SIPHON_CHECK(source.device != nullptr, "costs come from somewhere");
+  SIPHON_ASSIGN_OR_RETURN(const Precision precision, ParsePrecision(planned.job.train.precision));
+  return ProfileFromFirstPrinciples(planned.model, *source.device, planned.plan.microbatch,
+                                    precision);
 }
 
 absl::StatusOr<PlanText> PlanWithCosts(const PlannedJob& planned, const CostSource& source) {

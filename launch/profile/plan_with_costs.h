@@ -4,17 +4,22 @@
 #include "absl/status/statusor.h"
 #include "launch/plan_job/job_memory.h"
 #include "launch/profile/profile_file.h"
+#include "planner/model_profile.h"
 #include "planner/performance/device_spec.h"
 #include "planner/plan_text.h"
 
 namespace siphon {
 
-// Where times come from, best first: a measured profile, a device that they are calculated for,
-// else unit times.
+// Where times come from, best first: those of a run, a measured profile, a device that they are
+// calculated for, else unit times. Bytes are never those of `run_times`.
 struct CostSource {
   const ProfileFile* profile = nullptr;
   const DeviceSpec* device = nullptr;
+  const ModelProfile* run_times = nullptr;  // LayerTimes of the others, as a run was found to take
 };
+
+// What each layer takes by the source. Errors: as PlanWithCosts. Requires: the source has one.
+absl::StatusOr<ModelProfile> LayerTimes(const PlannedJob& planned, const CostSource& source);
 
 // The plan of a job with what each stage costs. Bytes: measured ones of the profile, else those
 // that the runtime accounting calculates. Pure. Errors: InvalidArgument when the profile is of

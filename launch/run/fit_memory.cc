@@ -66,11 +66,6 @@ void HoldForSingleLayers(const ModelSpec& model, JobProblem& made) {
   }
 }
 
-struct FittingStep {
-  LiveStep live;
-  PlanText plan;  // of the job, with everything kept
-};
-
 // Scalars, as losses and norms of gradients, that no figure of a layer has; up to 192 bytes of them
 // were found at once.
 constexpr Bytes kScalars{256};
@@ -114,11 +109,19 @@ bool UsesDrive(const JobConfig& job, absl::string_view strategy) {
   return strategy == "nvme_swap" || !job.memory.nvme_directory.empty();
 }
 
-absl::StatusOr<JobProblem> ProblemOfWorkers(const PlannedJob& planned,
-                                            const std::string& strategy) {
+}  // namespace
+
+absl::StatusOr<JobProblem> ProblemOfWorkers(const PlannedJob& planned, const std::string& strategy,
+                                            const MeasuredCosts* measured) {
   SIPHON_ASSIGN_OR_RETURN(const PlanCosts costs,
                           LoadPlanCosts(planned.job, /*topology=*/nullptr, "", ""));
   JobMachine machine{.costs = costs.source()};
+  ModelProfile run_times;
+  if (measured != nullptr) {
+    SIPHON_ASSIGN_OR_RETURN(run_times, LayerTimes(planned, machine.costs));
+    run_times = AtPace(std::move(run_times), planned.plan.partition, measured->stages);
+    machine.costs.run_times = &run_times;
+  }
   std::optional<Topology> throttled;
   if (strategy != kRecompute) {  // something moves
     machine.workers = WorkerMachine::kDevices;
@@ -134,12 +137,20 @@ absl::StatusOr<JobProblem> ProblemOfWorkers(const PlannedJob& planned,
   std::vector<NvmeDrive>& drives = made.problem.topology.drives;
   drives.resize(machine.needs_drive ? 1 : 0);  // whatever a topology has
   HoldBoundary(made);
+  if (measured != nullptr) {
+    made.problem.topology = AtPace(std::move(made.problem.topology), measured->links);
+    made.problem.mapping = measured->mapping;
+    made.problem.host_step = Nanos(0);  // where state is stepped is not decided anew
+  }
   return made;
 }
 
-absl::StatusOr<FittingStep> PlanByStrategy(const PlannedJob& planned, const std::string& strategy) {
+namespace {
+
+absl::StatusOr<FittingStep> PlanByStrategy(const PlannedJob& planned, const std::string& strategy,
+                                           const MeasuredCosts* measured) {
   SIPHON_ASSIGN_OR_RETURN(const MemoryStrategy found, FindMemoryStrategy(strategy));
-  SIPHON_ASSIGN_OR_RETURN(JobProblem made, ProblemOfWorkers(planned, strategy));
+  SIPHON_ASSIGN_OR_RETURN(JobProblem made, ProblemOfWorkers(planned, strategy, measured));
   if (TakesPassesApart(strategy)) HoldForSingleLayers(planned.model, made);
   SIPHON_ASSIGN_OR_RETURN(LiveStep live,
                           PlanLiveStep(std::move(made.problem), found,
@@ -151,24 +162,6 @@ absl::StatusOr<FittingStep> PlanByStrategy(const PlannedJob& planned, const std:
   return FittingStep{std::move(live), std::move(made.plan)};
 }
 
-// What workers take beside the planner's figures may be too much for the plan of `auto`, and not
-// for that of another strategy: then the fastest of those.
-absl::StatusOr<FittingStep> PlanFittingStep(const PlannedJob& planned,
-                                            const std::string& strategy) {
-  absl::StatusOr<FittingStep> best = PlanByStrategy(planned, strategy);
-  if (strategy != "auto" || !absl::IsResourceExhausted(best.status())) return best;
-  for (const char* other : {"d2d_swap", kRecompute, "host_swap", "optimizer_offload", "mpress",
-                            "weight_offload", "l2l"}) {
-    absl::StatusOr<FittingStep> found = PlanByStrategy(planned, other);
-    if (!found.ok()) continue;
-    const auto step_time = [](const FittingStep& step) {
-      return step.live.step.simulated.step_time;
-    };
-    if (!best.ok() || step_time(*found) < step_time(*best)) best = std::move(found);
-  }
-  return best;
-}
-
 // An evaluation goes by the same plan, and has parameters that are away layer by layer.
 absl::StatusOr<Schedule> EvaluationOf(const TrainingPlan& plan, const MemoryPlan& memory) {
   if (plan.evaluation.programs.empty()) return plan.evaluation;
@@ -178,19 +171,15 @@ absl::StatusOr<Schedule> EvaluationOf(const TrainingPlan& plan, const MemoryPlan
 }
 
 absl::Status TakePlan(FittingStep found, const std::string& strategy, PreparedJob& prepared) {
+  SIPHON_ASSIGN_OR_RETURN(prepared.plan_text, TextOf(found, strategy, prepared.plan));
+  prepared.whole = prepared.plan;
   auto& [problem, step, parking, host_steps] = found.live;
-  const SimulationInput input = SimulationOf(problem, step.mapping, step.memory, step.schedule);
-  prepared.plan_text = WithSimulationInput(std::move(found.plan), input);
-  SIPHON_ASSIGN_OR_RETURN(prepared.plan.evaluation, EvaluationOf(prepared.plan, step.memory));
-  prepared.plan_text.evaluation = prepared.plan.evaluation;
-  prepared.plan_text.strategy = strategy;
-  prepared.plan_text.predicted = PredictionOf(step.simulated, Nanos(0));
+  prepared.plan.evaluation = prepared.plan_text.evaluation;
   prepared.plan.memory = std::move(step.memory);
   prepared.plan.training = std::move(step.schedule);
-  const auto parks = [](const WorkerParking& worker) { return !worker.bytes.empty(); };
   const auto takes = [](Bytes bytes) { return bytes > Bytes(0); };
   if (absl::c_any_of(host_steps, takes)) prepared.host_steps = std::move(host_steps);
-  if (absl::c_any_of(parking, parks) || !prepared.host_steps.empty()) {
+  if (ParksAnything(parking) || !prepared.host_steps.empty()) {
     prepared.parking = std::move(parking);
   }
   return absl::OkStatus();
@@ -211,7 +200,7 @@ void ExpectThrottledMessages(PreparedJob& prepared) {
 // What is said beside the changes of the job that fit, where one of the strategies does.
 std::string StrategyThatFits(const PlannedJob& planned) {
   for (const std::string strategy : {kRecompute, "auto"}) {
-    if (!PlanFittingStep(planned, strategy).ok()) continue;
+    if (!PlanFittingStep(planned, strategy, nullptr).ok()) continue;
     return absl::StrCat("\n  or --set memory.strategy=", strategy,
                         strategy == kRecompute
                             ? ": activations are dropped and computed again"
@@ -222,6 +211,41 @@ std::string StrategyThatFits(const PlannedJob& planned) {
 
 }  // namespace
 
+bool ParksAnything(const std::vector<WorkerParking>& parking) {
+  return absl::c_any_of(parking, [](const WorkerParking& worker) { return !worker.bytes.empty(); });
+}
+
+// What workers take beside the planner's figures may be too much for the plan of `auto`, and not
+// for that of another strategy: then the fastest of those.
+absl::StatusOr<FittingStep> PlanFittingStep(const PlannedJob& planned, const std::string& strategy,
+                                            const MeasuredCosts* measured) {
+  absl::StatusOr<FittingStep> best = PlanByStrategy(planned, strategy, measured);
+  if (strategy != "auto" || !absl::IsResourceExhausted(best.status())) return best;
+  for (const char* other :
+       {"d2d_swap", kRecompute, "host_swap", "optimizer_offload", "mpress", "weight_offload",
+        "l2l"}) {
+    absl::StatusOr<FittingStep> found = PlanByStrategy(planned, other, measured);
+    if (!found.ok()) continue;
+    const auto step_time = [](const FittingStep& step) {
+      return step.live.step.simulated.step_time;
+    };
+    if (!best.ok() || step_time(*found) < step_time(*best)) best = std::move(found);
+  }
+  return best;
+}
+
+absl::StatusOr<PlanText> TextOf(const FittingStep& found, const std::string& strategy,
+                                const TrainingPlan& whole) {
+  const PlannedStep& step = found.live.step;
+  const SimulationInput input =
+      SimulationOf(found.live.problem, step.mapping, step.memory, step.schedule);
+  PlanText text = WithSimulationInput(found.plan, input);
+  SIPHON_ASSIGN_OR_RETURN(text.evaluation, EvaluationOf(whole, step.memory));
+  text.strategy = strategy;
+  text.predicted = PredictionOf(step.simulated, Nanos(0));
+  return text;
+}
+
 absl::Status FitMemory(const std::string& schedule_csv, PreparedJob& prepared) {
   const PlannedJob planned{prepared.job, prepared.model.spec, prepared.plan, schedule_csv};
   const absl::Status kept = CheckFits(planned);
@@ -231,7 +255,7 @@ absl::Status FitMemory(const std::string& schedule_csv, PreparedJob& prepared) {
   if (strategy == "keep") {
     return absl::ResourceExhaustedError(absl::StrCat(kept.message(), StrategyThatFits(planned)));
   }
-  absl::StatusOr<FittingStep> found = PlanFittingStep(planned, strategy);
+  absl::StatusOr<FittingStep> found = PlanFittingStep(planned, strategy, nullptr);
   if (absl::IsResourceExhausted(found.status())) {
     return absl::ResourceExhaustedError(
         absl::StrCat(kept.message(), "\n  ",

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "launch/output/start_log.h"
 #include "launch/plan_job/parking_region.h"
+#include "launch/run/parking_routes.h"
 #include "launch/run/topology_ways.h"
 #include "pipeline/transport/paced_transport.h"
 #include "planner/status.h"
@@ -32,34 +33,6 @@ DeviceId DeviceOf(const PreparedJob& prepared, WorkerId worker) {
   return devices.empty() ? DeviceId(worker.value) : devices[worker.value];
 }
 
-// 0 is no limit.
-BytesPerSecond SlowerRate(BytesPerSecond a, BytesPerSecond b) {
-  if (a == BytesPerSecond(0) || b == BytesPerSecond(0)) return std::max(a, b);
-  return std::min(a, b);
-}
-
-// A link in both directions.
-struct TwoRoutes {
-  LinkRoute out, in;
-};
-
-std::optional<TwoRoutes> RoutesTo(const TopologyWays& ways, DeviceId owner,
-                                  const ParkingPlace& place) {
-  std::optional<LinkRoute> out, in;
-  if (place.tier == Placement::kPeerSwap) {
-    out = ways.ToLender(owner, place.lender);
-    in = ways.FromLender(owner, place.lender);
-  } else if (place == kDrive) {
-    out = ways.ToDrive(owner);
-    in = ways.FromDrive(owner);
-  } else {
-    out = ways.ToHost(owner);
-    in = ways.FromHost(owner);
-  }
-  if (!out.has_value() || !in.has_value()) return std::nullopt;
-  return TwoRoutes{*std::move(out), *std::move(in)};
-}
-
 // The places of a worker, the host first, which has a link even where nothing goes there.
 std::vector<ParkingPlace> PlacesOf(const WorkerParking& parking) {
   std::vector<ParkingPlace> places = {kHost};
@@ -67,17 +40,6 @@ std::vector<ParkingPlace> PlacesOf(const WorkerParking& parking) {
     if (place != kHost) places.push_back(place);
   }
   return places;
-}
-
-// What the worker can count on: the slower direction, and of what others use at the same time (an
-// uplink, a copy engine for all of `lenders`) its part.
-CopyLinkRate PlannedRate(const TopologyWays& ways, DeviceId owner, const ParkingPlace& place,
-                         const TwoRoutes& routes, int lenders) {
-  const int users = place.tier == Placement::kPeerSwap ? ways.PeersAtEngine(lenders)
-                                                       : ways.DevicesAtUplink(owner);
-  const BytesPerSecond rate = SlowerRate(routes.out.speed.rate, routes.in.speed.rate);
-  return {BytesPerSecond(rate.value / std::max(users, 1)),
-          std::max(routes.out.speed.latency, routes.in.speed.latency)};
 }
 
 // The links of a worker, with what they share where `shared` has memory for that.
@@ -132,16 +94,18 @@ CopyLinkId LinkOf(const std::vector<LinkState>& links, const ParkingPlace& place
   return CopyLinkId(static_cast<int>(found - links.begin()));
 }
 
-bool IsFirstOnDrive(const PreparedJob& prepared, WorkerId me) {
+bool IsFirstOnDrive(const std::vector<WorkerParking>& workers, WorkerId me) {
   for (int worker = 0; worker < me.value; ++worker) {
-    if (prepared.parking[worker].bytes.contains(kDrive)) return false;
+    if (workers[worker].bytes.contains(kDrive)) return false;
   }
   return true;
 }
 
 // Null where the worker parks nothing there. Of all workers the first says what is worth saying.
-absl::StatusOr<std::unique_ptr<NvmeParking>> MakeDrive(const PreparedJob& prepared, WorkerId me) {
-  const WorkerParking& parking = prepared.parking[me.value];
+absl::StatusOr<std::unique_ptr<NvmeParking>> MakeDrive(const PreparedJob& prepared,
+                                                       const std::vector<WorkerParking>& workers,
+                                                       WorkerId me) {
+  const WorkerParking& parking = workers[me.value];
   const auto bytes = parking.bytes.find(kDrive);
   if (bytes == parking.bytes.end()) return nullptr;
   const std::string directory = DriveDirectory(prepared.job);
@@ -150,7 +114,7 @@ absl::StatusOr<std::unique_ptr<NvmeParking>> MakeDrive(const PreparedJob& prepar
       NvmeParking::Make({.file = {.directory = directory,
                                   .name = absl::StrCat("siphon-", getpid(), "-worker-", me.value),
                                   .bytes = bytes->second}}));
-  if (!drive->file().direct() && IsFirstOnDrive(prepared, me)) {
+  if (!drive->file().direct() && IsFirstOnDrive(workers, me)) {
     LogWarning(absl::StrCat(directory,
                             " has no O_DIRECT: what is parked there takes memory of the machine as "
                             "well, in its page cache"));
@@ -237,27 +201,34 @@ Placement RefusingTier(const absl::Status& status) {
   return status.GetPayload(kDriveRefuses).has_value() ? Placement::kNvmeSwap : Placement::kHostSwap;
 }
 
+RoomRegion RegionOf(const PreparedJob& prepared, absl::Span<std::byte> shared) {
+  const SharedRegion layout = LayOutShared(prepared);
+  RoomRegion region{.parking = prepared.parking};
+  if (shared.empty()) return region;
+  region.lent = shared.first(layout.lent.value);
+  region.ways = shared.subspan(layout.ways.value, layout.ways_bytes.value);
+  return region;
+}
+
 absl::StatusOr<std::unique_ptr<ParkingRoom>> ParkingRoom::Make(const PreparedJob& prepared,
                                                                WorkerId me,
                                                                const WorkerParking& parking,
-                                                               absl::Span<std::byte> lent) {
+                                                               const RoomRegion& region) {
   // Of the plan, so that there is a link to each place that any second choice may be at.
-  const WorkerParking& planned = prepared.parking[me.value];
-  const SharedRegion region = LayOutShared(prepared);
-  const absl::Span<std::byte> ways =
-      lent.empty() ? lent : lent.subspan(region.ways.value, region.ways_bytes.value);
-  OwnLinks own = LinksOf(prepared, DeviceOf(prepared, me), planned, ways);
+  const WorkerParking& planned = region.parking[me.value];
+  OwnLinks own = LinksOf(prepared, DeviceOf(prepared, me), planned, region.ways);
   std::map<ParkingPlace, ParkingMemory> memory;
   HostMapping host;
   if (const auto on_host = parking.bytes.find(kHost); on_host != parking.bytes.end()) {
     SIPHON_ASSIGN_OR_RETURN(host, HostMapping::Make(on_host->second));
   }
-  for (const ParkingRegion::Part& part : LayOutRegion(prepared.parking).parts) {
+  for (const ParkingRegion::Part& part : LayOutRegion(region.parking).parts) {
     if (part.owner != me) continue;
     const ParkingPlace place{Placement::kPeerSwap, part.lender};
-    memory[place] = {lent.subspan(part.offset.value, part.bytes.value), LinkOf(own.links, place)};
+    memory[place] = {region.lent.subspan(part.offset.value, part.bytes.value),
+                     LinkOf(own.links, place)};
   }
-  absl::StatusOr<std::unique_ptr<NvmeParking>> made = MakeDrive(prepared, me);
+  absl::StatusOr<std::unique_ptr<NvmeParking>> made = MakeDrive(prepared, region.parking, me);
   if (!made.ok()) {
     absl::Status status = made.status();
     status.SetPayload(kDriveRefuses, absl::Cord());

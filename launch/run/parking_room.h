@@ -54,6 +54,15 @@ Bytes ParkingRegionBytes(const PreparedJob& prepared);
 // What others park on the worker's device, for the whole run.
 Bytes LentByWorker(const PreparedJob& prepared, WorkerId worker);
 
+// What all workers of a job share for parking by one plan. The memory outlives its users.
+struct RoomRegion {
+  std::vector<WorkerParking> parking;  // [worker], by that plan
+  absl::Span<std::byte> lent;          // LayOutRegion(parking), or more
+  absl::Span<std::byte> ways;          // SharedWays; empty: links share nothing
+};
+// Of the job's plan. `shared` has ParkingRegionBytes; where nobody lends it may be empty.
+RoomRegion RegionOf(const PreparedJob& prepared, absl::Span<std::byte> shared);
+
 // The directory whose drive takes what workers park there.
 std::string DriveDirectory(const JobConfig& job);
 // OK where that drive has room for what all workers park there. Errors: as CheckRoomOnDrive of
@@ -69,13 +78,11 @@ Placement RefusingTier(const absl::Status& status);
 // Thread-safety: one thread, the worker's; the engine's copies run on others, which end with this.
 class ParkingRoom {
  public:
-  // `lent` is the region of the job, which outlives this (where nobody lends it may be empty: then
-  // links share nothing); `parking` is the worker's in the
-  // prepared plan, or what is left of that. Requires: the region is as large as ParkingRegionBytes
-  // says. Errors: as HostMapping::Make and NvmeParking::Make.
+  // `parking` is the worker's in the region's plan, or what is left of that. Errors: as
+  // HostMapping::Make and NvmeParking::Make.
   static absl::StatusOr<std::unique_ptr<ParkingRoom>> Make(const PreparedJob& prepared, WorkerId me,
                                                            const WorkerParking& parking,
-                                                           absl::Span<std::byte> lent);
+                                                           const RoomRegion& region);
   SwapEngine& engine() { return engine_; }
   // Where it parks on a drive; else null.
   const NvmeParking* drive() const { return drive_.get(); }

@@ -4,9 +4,12 @@
 #include <cstddef>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "launch/plan_job/parking_region.h"
+#include "launch/run/fit_memory.h"
 #include "launch/run/name_of_place.h"
 #include "planner/status.h"
 
@@ -50,6 +53,8 @@ PlanFollower::PlanFollower(const PreparedJob& prepared, const WorkerSeat& seat,
       seat_(seat),
       ledger_(ledger),
       coordinator_(coordinator),
+      region_(RegionOf(prepared, seat.lent)),
+      evaluation_(prepared.plan.evaluation),
       now_{{prepared.plan.memory, prepared.plan.training}, prepared.parking},
       second_choices_(static_cast<size_t>(WorkerCount(prepared.plan.training))) {}
 
@@ -59,7 +64,7 @@ DeviceId PlanFollower::DeviceOf(WorkerId worker) const {
 }
 
 absl::Status PlanFollower::Lend() {
-  const Bytes bytes = LentByWorker(prepared_, seat_.me);
+  const Bytes bytes = LentBytes(region_.parking, DeviceOf(seat_.me));
   if (bytes == Bytes(0)) return absl::OkStatus();
   if (seat_.at_phase) SIPHON_RETURN_IF_ERROR(seat_.at_phase(kLendingPhase));
   const Bytes used = ledger_.used();
@@ -82,7 +87,7 @@ absl::Status PlanFollower::MakeRoom() {
   if (parking.bytes.contains(kHost) && seat_.at_phase) {
     SIPHON_RETURN_IF_ERROR(seat_.at_phase(kHostMemoryPhase));
   }
-  SIPHON_ASSIGN_OR_RETURN(room_, ParkingRoom::Make(prepared_, seat_.me, parking, seat_.lent));
+  SIPHON_ASSIGN_OR_RETURN(room_, ParkingRoom::Make(prepared_, seat_.me, parking, region_));
   return absl::OkStatus();
 }
 
@@ -96,7 +101,9 @@ absl::StatusOr<absl::Span<std::byte>> PlanFollower::TakeHostMemory(Bytes bytes) 
 
 // Collective calls are the same on all workers only if all know of the same failures: whoever has
 // met one says so first.
-absl::Status PlanFollower::TakeRoom() {
+absl::Status PlanFollower::TakeRoom() { return TakeRoomFor(/*next_step=*/1); }
+
+absl::Status PlanFollower::TakeRoomFor(int64_t next_step) {
   refusal_ = Lend();
   room_refusal_ = MakeRoom();
   absl::Status failed = UnlessRefused(refusal_);
@@ -118,7 +125,52 @@ absl::Status PlanFollower::TakeRoom() {
       all.push_back({{says, PlaceOfNumber(records[worker].no_room_at)}, says});
     }
   }
-  return Leave(all, /*next_step=*/1);
+  return Leave(all, next_step);
+}
+
+bool PlanFollower::AsPlanned() const {
+  return absl::c_all_of(second_choices_, [](int64_t groups) { return groups == 0; });
+}
+
+absl::StatusOr<PlanFollower::NextPlan> PlanFollower::Prepare(const PlanText& plan) {
+  NextPlan next{.plan = {{plan.memory, plan.training}, {}}, .evaluation = plan.evaluation};
+  absl::StatusOr<std::vector<WorkerParking>> parking = LayOutParking(plan.memory, plan.training);
+  SIPHON_RETURN_IF_ERROR(coordinator_.Agree(parking.status()));
+  if (ParksAnything(*parking)) next.plan.parking = *std::move(parking);
+  next.region = {next.plan.parking, region_.lent, region_.ways};
+  const Bytes needed = LayOutRegion(next.plan.parking).bytes;
+  if (needed <= Bytes(static_cast<int64_t>(region_.lent.size()))) return next;
+  absl::StatusOr<absl::Span<std::byte>> more =
+      absl::ResourceExhaustedError("workers on several hosts do not lend to each other");
+  if (seat_.more_shared) more = seat_.more_shared(needed);
+  SIPHON_RETURN_IF_ERROR(coordinator_.Agree(more.status()));
+  next.region.lent = *more;
+  return next;
+}
+
+absl::StatusOr<PlanInForceIs> PlanFollower::MoveTo(NextPlan next, int64_t next_step) {
+  LeaveRoom();
+  NextPlan before{std::exchange(now_, std::move(next.plan)),
+                  std::exchange(evaluation_, std::move(next.evaluation)),
+                  std::exchange(region_, std::move(next.region))};
+  watch_ = LinkWatch();
+  link_use_.clear();
+  const absl::Status taken = TakeRoomFor(next_step);
+  if (taken.ok()) return PlanInForceIs::kNext;
+  if (!absl::IsResourceExhausted(taken)) return taken;
+  notes_ = {absl::StrCat("the plan stays after all: ", taken.message())};
+  LeaveRoom();
+  now_ = std::move(before.plan);
+  evaluation_ = std::move(before.evaluation);
+  region_ = std::move(before.region);
+  absl::c_fill(second_choices_, 0);
+  SIPHON_RETURN_IF_ERROR(TakeRoomFor(next_step));
+  return PlanInForceIs::kBefore;
+}
+
+void PlanFollower::LeaveRoom() {
+  room_.reset();
+  ledger_.Give(std::exchange(lent_, Bytes(0)), MemoryKind::kActivations);
 }
 
 std::vector<PlanFollower::Leaving> PlanFollower::OwnersOf(WorkerId lender) const {
@@ -147,7 +199,8 @@ absl::Status PlanFollower::Report(Nanos step, StepRecord& mine) {
     mine.refuses = refusal_.ok() ? 0 : 1;
   }
   if (room_ == nullptr) return absl::OkStatus();
-  const std::optional<SlowLink> slow = watch_.Note(room_->TakeLinkUse(), step);
+  link_use_ = room_->TakeLinkUse();
+  const std::optional<SlowLink> slow = watch_.Note(link_use_, step);
   if (!slow.has_value() || !ParksAt(now_, {seat_.me, slow->place})) return absl::OkStatus();
   mine.slow_place = PlaceNumber(slow->place);
   mine.slow_factor = slow->factor;

@@ -15,9 +15,14 @@
 #include "launch/run/prepare_job.h"
 #include "launch/run/step_record.h"
 #include "launch/run/worker_seat.h"
+#include "planner/plan_text.h"
+#include "planner/schedule.h"
 #include "swap/memory_ledger.h"
 
 namespace siphon {
+
+// Which of two plans a run goes on with.
+enum class PlanInForceIs { kBefore, kNext };
 
 // The plan that one worker's run follows at the moment, with the room that it parks in and lends:
 // that of the job until a lender takes its memory back, the host gives none, or a link is far
@@ -36,6 +41,9 @@ class PlanFollower {
   absl::Status TakeRoom();
 
   const FollowedPlan& plan() const { return now_.plan; }
+  const Schedule& evaluation() const { return evaluation_; }
+  // Whether no group has taken its second choice.
+  bool AsPlanned() const;
   SwapEngine* engine() { return room_ == nullptr ? nullptr : &room_->engine(); }
   // Behind TakeRoom: memory of the host for this worker's optimizer steps there, until the end.
   // Errors: ResourceExhausted.
@@ -47,6 +55,24 @@ class PlanFollower {
   // Collective, between two steps, with the records of all workers; `next_step` counts from 1.
   // Errors: as TakeRoom.
   absl::Status Follow(const std::vector<StepRecord>& records, int64_t next_step);
+
+  // [link], of the last step.
+  const std::vector<LinkState>& link_use() const { return link_use_; }
+
+  // Another plan for the same stages on the same devices, with memory that its lenders share.
+  struct NextPlan {
+    PlanInForce plan;
+    Schedule evaluation;
+    RoomRegion region;
+  };
+  // Collective. Errors: on all workers, who go on as before: ResourceExhausted where there is no
+  // memory to share.
+  absl::StatusOr<NextPlan> Prepare(const PlanText& plan);
+  // Collective, between two steps: follows `next` from `next_step` on; what worker and engine had
+  // is gone. Where its memory is refused, and no second choice helps, the plan before stays in
+  // force, and that is noted. Requires: all workers have taken their training state out
+  // (CarriedState). Errors: as TakeRoom.
+  absl::StatusOr<PlanInForceIs> MoveTo(NextPlan next, int64_t next_step);
 
   // What was done since the last call, in a sentence each: "worker 0: the link to worker 3 is 7.2x
   // slower than planned: 4 groups go to the host from step 12 on".
@@ -60,6 +86,8 @@ class PlanFollower {
   };
 
   DeviceId DeviceOf(WorkerId worker) const;
+  absl::Status TakeRoomFor(int64_t next_step);
+  void LeaveRoom();
   absl::Status Lend();
   absl::Status MakeRoom();
   std::vector<Leaving> OwnersOf(WorkerId lender) const;
@@ -71,10 +99,13 @@ class PlanFollower {
   const WorkerSeat& seat_;
   MemoryLedger& ledger_;
   Coordinator& coordinator_;
+  RoomRegion region_;    // with the parking of the plan that now_ came from
+  Schedule evaluation_;  // of that plan
   PlanInForce now_;
   HostMapping host_memory_;            // for optimizer steps on the host
   std::unique_ptr<ParkingRoom> room_;  // null where nobody parks anything
   LinkWatch watch_;
+  std::vector<LinkState> link_use_;
   Bytes lent_;                           // on the books
   absl::Status refusal_;                 // why this worker does not lend
   absl::Status room_refusal_;            // why it has no room with the host, or on the drive

@@ -23,6 +23,7 @@ struct PreparedJob {
   Model model;
   Dataset data;
   TrainingPlan plan;
+  TrainingPlan whole;  // with everything kept, where `plan` does not
   PlanText plan_text;  // the plan with what it costs, by pipeline.profile where there is one
   std::optional<Topology>
       throttled;  // whose rates links are held to, drives as planned; none: no rates

@@ -63,6 +63,9 @@ class Rank {
       board_.SetNote(Board::Note::kSteps, absl::StrCat(step));
       if (!checkpoint.empty()) board_.SetNote(Board::Note::kCheckpoint, checkpoint);
     };
+    if (world_.one_host()) {
+      seat.more_shared = [this](Bytes bytes) { return world_.SharedWindow(bytes); };
+    }
     seat.slowness = [this](const std::string& link) { return faults_.SlownessOf(link); };
     return RunWorker(prepared_, seat);
   }

@@ -84,7 +84,8 @@ struct RunRecorder::Impl {
                         .tokens = train.global_batch * ElementCount(prepared.data.target),
                         .samples = train.global_batch,
                         .forward_flops = forward_flops * train.global_batch,
-                        .validation_loss = summary.validation_loss};
+                        .validation_loss = summary.validation_loss,
+                        .replans = summary.replans};
     for (const StepRecord& record : workers) {
       metrics.workers.push_back({.peak = Bytes(record.peak_bytes),
                                  .busy = Nanos(record.busy_ns),
@@ -103,6 +104,17 @@ struct RunRecorder::Impl {
     predicted = step;
     deviation.emplace(step, PlanDeviation::Known{.times = !prepared.job.pipeline.profile.empty(),
                                                  .memory = KnowsMemory(prepared.model.spec)});
+  }
+
+  // Of a plan that the run follows from now on.
+  void ExpectPlan(const PlanText& plan) {
+    const auto step = PredictStep(plan);
+    if (step.ok()) {
+      Expect(*step);
+    } else {
+      predicted.reset();
+      deviation.reset();
+    }
   }
 
   // What goes wrong with a prediction is no reason not to train.
@@ -124,8 +136,10 @@ struct RunRecorder::Impl {
 
   absl::Status WriteReport(const std::vector<WorkerTimeline>& workers, int64_t step) const {
     if (!prepared.job.output.report || !predicted.has_value()) return absl::OkStatus();
-    return WriteTextFile(directory + "/report.html",
-                         TimelineHtml(RunReport(prepared.plan_text, *predicted, workers, step)));
+    const PlanText& plan = replanned.has_value() ? *replanned : prepared.plan_text;
+    TimelinePage page = RunReport(plan, *predicted, workers, step);
+    if (!replan.empty()) page.facts.emplace_back("plan", replan);
+    return WriteTextFile(directory + "/report.html", TimelineHtml(page));
   }
 
   const PreparedJob& prepared;
@@ -140,6 +154,8 @@ struct RunRecorder::Impl {
   std::string trace_path;
   std::optional<SimulatedStep> predicted;
   std::optional<PlanDeviation> deviation;
+  std::optional<PlanText> replanned;  // the plan in force, where it is not the job's
+  std::string replan;                 // what was said of it
   std::vector<std::string> warnings;
 };
 
@@ -213,18 +229,23 @@ void RunRecorder::ShowWarning(const std::string& warning) {
   impl_->progress.Say(absl::StrCat("warning: ", warning));
 }
 
+void RunRecorder::RecordReplan(const std::string& what, const PlanText& plan) {
+  Say(what);
+  impl_->replan = what;
+  impl_->replanned = plan;
+  impl_->ExpectPlan(plan);
+  const absl::Status written = WriteTextFile(impl_->directory + "/replanned.txt", ToString(plan));
+  if (!written.ok()) KeepWarning(absl::StrCat("no replanned.txt: ", written.message()));
+}
+
+void RunRecorder::Say(const std::string& line) { impl_->progress.Say(line); }
+
 void RunRecorder::RecordFallBack(const std::string& what, const FollowedPlan& plan) {
   KeepWarning(what);
-  PlanText followed = impl_->prepared.plan_text;
+  PlanText followed = impl_->replanned.has_value() ? *impl_->replanned : impl_->prepared.plan_text;
   followed.memory = plan.memory;
   followed.training = plan.schedule;
-  const auto step = PredictStep(followed);
-  if (step.ok()) {
-    impl_->Expect(*step);
-  } else {
-    impl_->predicted.reset();
-    impl_->deviation.reset();
-  }
+  impl_->ExpectPlan(followed);
 }
 
 void RunRecorder::KeepWarning(const std::string& warning) {

@@ -24,6 +24,7 @@ struct StepSummary {
   double gradient_norm = 0;
   Nanos duration;
   std::optional<double> validation_loss;
+  int64_t replans = 0;  // of this run, before the step
 };
 
 // What worker 0 leaves in the output directory and shows on standard error.
@@ -44,7 +45,11 @@ class RunRecorder {
   // From the next step on the run follows `plan`, for the reason that `what` says; steps are held
   // against what that takes.
   void RecordFallBack(const std::string& what, const FollowedPlan& plan);
-  // Says it now, above the progress bar.
+  // From the next step on the run follows `plan`, made by what it was found to take, as `what`
+  // says. That plan goes to replanned.txt, and to the report of the step that is traced next.
+  void RecordReplan(const std::string& what, const PlanText& plan);
+  // Say it now, above the progress bar.
+  void Say(const std::string& line);
   void ShowWarning(const std::string& warning);
   // The closing summary, with all warnings of `outcome` and those of the files written here.
   void Close(const RunOutcome& outcome);

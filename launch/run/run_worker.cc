@@ -12,9 +12,11 @@
 #include "launch/run/coordinate.h"
 #include "launch/run/optimizer_of.h"
 #include "launch/run/plan_follower.h"
+#include "launch/run/replanner.h"
 #include "launch/run/run_recorder.h"
 #include "launch/run/step_record.h"
 #include "launch/run/training_state.h"
+#include "pipeline/carried_state.h"
 #include "pipeline/stage_worker.h"
 #include "pipeline/torch/counting_allocator.h"
 #include "pipeline/torch/torch_stage.h"
@@ -36,6 +38,10 @@ Bytes CapacityOf(const JobConfig& job, WorkerId worker) {
   return (capacity.size() == 1 ? capacity[0] : capacity[worker.value]) - job.memory.reserve;
 }
 
+std::vector<ParkedState> StateOf(const FollowedPlan& plan) {
+  return StateAway(plan.memory, plan.schedule);
+}
+
 // One worker's run. Members are in the order in which they are made; the ledger outlives every
 // tensor.
 class WorkerRun {
@@ -45,19 +51,24 @@ class WorkerRun {
         seat_(seat),
         ledger_(std::make_shared<MemoryLedger>(CapacityOf(prepared.job, seat.me))),
         coordinator_(seat.transport, seat.me, WorkerCount(prepared.plan.training)),
-        follower_(prepared, seat, *ledger_, coordinator_) {}
+        follower_(prepared, seat, *ledger_, coordinator_),
+        replanner_(prepared, coordinator_) {}
 
   absl::StatusOr<RunOutcome> Run();
 
  private:
   absl::Status TakeCommunication();
   absl::Status MakeStages();
+  void MakeWorker();
+  std::map<StageId, StageCompute*> Computes() const;
   bool Holds(StageId stage) const { return stages_.contains(stage); }
   bool NeedsData() const;
   absl::StatusOr<StepReport> RunBatch(const Schedule& schedule, const Batch& batch, StepMode mode,
                                       const StepEnd& end);
   absl::Status TrainOneStep();
   absl::Status FollowPlan(const std::vector<StepRecord>& records);
+  absl::Status PlanAgain();
+  absl::Status MoveTo(const PlanText& plan);
   absl::StatusOr<double> Validate();
   bool ValidationIsDue() const;
   absl::Status SaveCheckpoint();
@@ -71,6 +82,7 @@ class WorkerRun {
   std::shared_ptr<MemoryLedger> ledger_;
   Coordinator coordinator_;
   PlanFollower follower_;
+  Replanner replanner_;
   StageMap stages_;
   std::unique_ptr<StageWorker> worker_;
   std::unique_ptr<RunRecorder> recorder_;  // on worker 0
@@ -93,30 +105,41 @@ absl::Status WorkerRun::TakeCommunication() {
 
 absl::Status WorkerRun::MakeStages() {
   const TrainingPlan& plan = prepared_.plan;
-  std::map<StageId, StageCompute*> computes;
-  WorkerLayout layout{.worker_of_stage = plan.training.worker_of_stage,
-                      .shared_parameters = plan.shared_parameters,
-                      .memory = follower_.plan().memory,
-                      .home = HomeGroupsOf(plan.training, plan.memory)};
-  layout.owned_parameters.resize(plan.partition.stages.size());
-  for (const Parameter& parameter : CanonicalParameters(prepared_.model.spec)) {
-    const StageId owner = StageOfLayer(plan.partition, parameter.uses[0].layer);
-    ++layout.owned_parameters[owner.value];
-  }
+  const HomeGroups home = HomeGroupsOf(plan.training, plan.memory);
   for (const StageId stage : StagesOf(plan.training, seat_.me)) {
     SIPHON_ASSIGN_OR_RETURN(stages_[stage],
                             MakeTorchStage(prepared_.model, plan.partition, stage,
                                            static_cast<uint64_t>(prepared_.job.train.seed),
                                            OptimizerOf(prepared_.job.train),
-                                           StateGroupsAway(plan.memory, layout.home, stage)));
-    computes[stage] = stages_[stage].get();
+                                           StateGroupsAway(plan.memory, home, stage)));
   }
-  worker_ = std::make_unique<StageWorker>(seat_.me, std::move(layout), std::move(computes),
-                                          seat_.transport, follower_.engine(), seat_.at_action);
+  MakeWorker();
   SIPHON_RETURN_IF_ERROR(worker_->state().SendAway());
   SIPHON_ASSIGN_OR_RETURN(const absl::Span<std::byte> memory,
                           follower_.TakeHostMemory(worker_->host_steps().MemoryNeeded()));
   return worker_->host_steps().Begin(memory);
+}
+
+// Follows the plan in force.
+void WorkerRun::MakeWorker() {
+  const TrainingPlan& plan = prepared_.plan;
+  WorkerLayout layout{.worker_of_stage = plan.training.worker_of_stage,
+                      .shared_parameters = plan.shared_parameters,
+                      .memory = follower_.plan().memory,
+                      .home = HomeGroupsOf(follower_.plan().schedule, follower_.plan().memory)};
+  layout.owned_parameters.resize(plan.partition.stages.size());
+  for (const Parameter& parameter : CanonicalParameters(prepared_.model.spec)) {
+    const StageId owner = StageOfLayer(plan.partition, parameter.uses[0].layer);
+    ++layout.owned_parameters[owner.value];
+  }
+  worker_ = std::make_unique<StageWorker>(seat_.me, std::move(layout), Computes(), seat_.transport,
+                                          follower_.engine(), seat_.at_action);
+}
+
+std::map<StageId, StageCompute*> WorkerRun::Computes() const {
+  std::map<StageId, StageCompute*> computes;
+  for (const auto& [stage, compute] : stages_) computes[stage] = compute.get();
+  return computes;
 }
 
 bool WorkerRun::NeedsData() const {
@@ -164,6 +187,7 @@ absl::Status WorkerRun::TrainOneStep() {
   mine.peak_bytes = ledger_->peak().value;
   SetBytesOut(report.swapped_out, mine);
   SIPHON_RETURN_IF_ERROR(follower_.Report(Since(begin), mine));
+  replanner_.Note(report.timeline, Since(begin), follower_.link_use());
   mine.stop_requested = seat_.stop_requested && seat_.stop_requested();
   SIPHON_ASSIGN_OR_RETURN(const std::vector<StepRecord> records, coordinator_.Gather(mine));
   for (const StepRecord& record : records) stop_agreed_ = stop_agreed_ || record.stop_requested;
@@ -190,7 +214,8 @@ absl::Status WorkerRun::TrainOneStep() {
                        .learning_rate = end.learning_rate,
                        .gradient_norm = report.gradient_norm,
                        .duration = duration,
-                       .validation_loss = validation},
+                       .validation_loss = validation,
+                       .replans = replanner_.replans()},
                       records);
   }
   return FollowPlan(records);
@@ -202,6 +227,45 @@ absl::Status WorkerRun::FollowPlan(const std::vector<StepRecord>& records) {
   for (const std::string& note : follower_.TakeNotes()) {
     if (recorder_ != nullptr) recorder_->RecordFallBack(note, follower_.plan());
   }
+  return PlanAgain();
+}
+
+absl::Status WorkerRun::PlanAgain() {
+  SIPHON_ASSIGN_OR_RETURN(const std::optional<PlanText> plan,
+                          replanner_.Decide(follower_, progress_.step));
+  if (plan.has_value()) SIPHON_RETURN_IF_ERROR(MoveTo(*plan));
+  for (const std::string& note : replanner_.TakeNotes()) {
+    if (recorder_ != nullptr) recorder_->Say(note);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WorkerRun::MoveTo(const PlanText& plan) {
+  SIPHON_RETURN_IF_ERROR(Phase(kMovingPhase));
+  const Clock::time_point begin = Clock::now();
+  absl::StatusOr<PlanFollower::NextPlan> next = follower_.Prepare(plan);
+  if (!next.ok()) {  // on all workers
+    if (recorder_ != nullptr) {
+      recorder_->ShowWarning(absl::StrCat("the plan stays: ", next.status().message()));
+    }
+    return absl::IsUnavailable(next.status()) ? next.status() : absl::OkStatus();
+  }
+  CarriedState carried;
+  SIPHON_RETURN_IF_ERROR(coordinator_.Agree(carried.TakeOut(
+      Computes(), StateOf(follower_.plan()), follower_.engine(), StateOf(next->plan.plan))));
+  worker_.reset();
+  SIPHON_ASSIGN_OR_RETURN(const PlanInForceIs in_force,
+                          follower_.MoveTo(*std::move(next), progress_.step + 1));
+  MakeWorker();
+  SIPHON_RETURN_IF_ERROR(coordinator_.Agree(
+      carried.PutBack(Computes(), StateOf(follower_.plan()), follower_.engine())));
+  if (in_force == PlanInForceIs::kBefore) return absl::OkStatus();
+  replanner_.Moved(Since(begin));
+  traced_step_ = std::min(progress_.step + 2, prepared_.job.train.steps);
+  PlanText followed = plan;
+  followed.memory = follower_.plan().memory;
+  followed.training = follower_.plan().schedule;
+  for (const std::string& note : replanner_.TakeNotes()) recorder_->RecordReplan(note, followed);
   return absl::OkStatus();
 }
 
@@ -216,7 +280,7 @@ bool WorkerRun::ValidationIsDue() const {
 absl::StatusOr<double> WorkerRun::Validate() {
   SIPHON_RETURN_IF_ERROR(Phase("validation"));
   const JobConfig& job = prepared_.job;
-  const Schedule& schedule = prepared_.plan.evaluation;
+  const Schedule& schedule = follower_.evaluation();
   const BatchShape shape{.global_batch = schedule.microbatches * job.train.microbatch,
                          .microbatch = job.train.microbatch};
   int64_t batches = ValidationBatchCount(prepared_.data, shape);

@@ -15,6 +15,7 @@
 #include "launch/run/parking_room.h"
 #include "launch/run/prepare_job.h"
 #include "launch/run/run_worker.h"
+#include "launch/run/shared_by_threads.h"
 #include "launch/run/throttle_messages.h"
 #include "launch/run/train_command.h"
 #include "pipeline/torch/counting_allocator.h"
@@ -65,13 +66,17 @@ absl::StatusOr<RunOutcome> Trainer::Train() {
   for (std::unique_ptr<Transport>& transport : transports) {
     transport = ThrottleMessages(prepared, std::move(transport), lent.bytes());
   }
+  SharedByThreads shared(workers);
   std::vector<absl::StatusOr<RunOutcome>> outcomes(workers);
   std::vector<std::thread> threads;
   for (int worker = 0; worker < workers; ++worker) {
     threads.emplace_back([&, worker] {
-      outcomes[worker] = RunWorker(
-          prepared,
-          {.me = WorkerId(worker), .transport = transports[worker].get(), .lent = lent.bytes()});
+      WorkerSeat seat{
+          .me = WorkerId(worker), .transport = transports[worker].get(), .lent = lent.bytes()};
+      seat.more_shared = [&shared, worker](Bytes bytes) {
+        return shared.More(WorkerId(worker), bytes);
+      };
+      outcomes[worker] = RunWorker(prepared, seat);
       failure.Record(outcomes[worker].status());
     });
   }

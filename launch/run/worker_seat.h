@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "launch/run/training_state.h"
 #include "pipeline/stage_worker.h"
@@ -28,10 +29,14 @@ struct WorkerSeat {
   PhaseObserver at_phase;
   std::function<void(int64_t step, const std::string& checkpoint)>
       at_progress;  // after each step and checkpoint
+  // Collective: more memory that all workers share, zero-filled, until the run ends; null: there is
+  // none to be had. Errors: on all workers alike.
+  std::function<absl::StatusOr<absl::Span<std::byte>>(Bytes bytes)> more_shared;
   // For tests: how many times slower than planned the link to a place (NameOfPlace) is to be.
   std::function<double(const std::string& place)> slowness;
 };
 
+inline constexpr char kMovingPhase[] = "moving to another plan";
 inline constexpr char kLendingPhase[] = "lending memory";
 inline constexpr char kHostMemoryPhase[] = "taking host memory";
 

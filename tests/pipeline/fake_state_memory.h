@@ -1,6 +1,7 @@
 #ifndef SIPHON_TESTS_PIPELINE_FAKE_STATE_MEMORY_H_
 #define SIPHON_TESTS_PIPELINE_FAKE_STATE_MEMORY_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <limits>
@@ -35,6 +36,7 @@ class FakeStateMemory final : public StateMemory {
       std::vector<float>& numbers = numbers_[{group.kind, layer}];
       if (numbers.empty()) numbers.assign(4, std::numeric_limits<float>::quiet_NaN());
     }
+    most_there_ = std::max(most_there_, there());
     return Tensors(group);
   }
   absl::Status Initialise(const StateGroup& group) override {
@@ -53,11 +55,19 @@ class FakeStateMemory final : public StateMemory {
     const auto found = numbers_.find({kind, layer});
     return found != numbers_.end() && !found->second.empty();
   }
+  // Tensors that have memory, and the most that had since the last call of ResetMost.
+  int there() const {
+    return static_cast<int>(std::count_if(numbers_.begin(), numbers_.end(),
+                                          [](const auto& each) { return !each.second.empty(); }));
+  }
+  int most_there() const { return most_there_; }
+  void ResetMost() { most_there_ = there(); }
   // Those of the tensor, empty while it is freed.
   std::vector<float>& numbers(GroupKind kind, int layer) { return numbers_[{kind, layer}]; }
 
  private:
   std::map<std::pair<GroupKind, int>, std::vector<float>> numbers_;
+  int most_there_ = 0;
 };
 
 }  // namespace siphon

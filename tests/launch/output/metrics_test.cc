@@ -41,6 +41,7 @@ StepMetrics SomeStep(int64_t number) {
                    .swap_wait = Nanos(125'000'000),
                    .recompute = Nanos(125'000'000),
                    .second_choices = 3}};
+  step.replans = 1;
   return step;
 }
 
@@ -71,7 +72,7 @@ TEST(MetricsLine, HasEveryFieldOfTheContract) {
       R"("samples_per_second":64.0,"tflops":1.2,"step_seconds":0.5,"bubble_fraction":0.625,)"
       R"("peak_bytes":[1000,2000],"swapped_out_bytes":{"d2d":[0,0],"host":[7,0],"nvme":[0,0]},)"
       R"("recompute_seconds":[0.0,0.125],"exposed_wait_seconds":[0.05,0.25],)"
-      R"("swap_wait_seconds":[0.0,0.125],"second_choice_groups":[0,3]})"
+      R"("swap_wait_seconds":[0.0,0.125],"second_choice_groups":[0,3],"replans":1})"
       "\n");
 }
 

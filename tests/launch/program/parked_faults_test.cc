@@ -90,7 +90,8 @@ class ParkingThatIsLeft : public ParkedFaults, public ::testing::WithParamInterf
   std::vector<std::string> Leaving(const std::string& more) const {
     std::vector<std::string> arguments = Parking(more, GetParam().strategy, "1405KiB");
     // Copies of what is parked then take a millisecond or so.
-    for (const char* set : {"topology.name=dgx1_v100", "topology.throttle=0.001"}) {
+    for (const char* set :
+         {"topology.name=dgx1_v100", "topology.throttle=0.001", "memory.replan=false"}) {
       arguments.insert(arguments.end(), {"--set", set});
     }
     return arguments;

@@ -181,7 +181,8 @@ TEST_F(ParkingJob, FullDiskIsFoundAtTheStart) {
               testing::MatchesRegex("memory.strategy nvme_swap: the drive of .* has .* free; to "
                                     "park tensors there takes .*; free some, or name another "
                                     "drive in memory.nvme_directory"));
-  const auto made = ParkingRoom::Make(*prepared, WorkerId(0), prepared->parking[0], {});
+  const auto made =
+      ParkingRoom::Make(*prepared, WorkerId(0), prepared->parking[0], RegionOf(*prepared, {}));
   EXPECT_TRUE(absl::IsResourceExhausted(made.status())) << made.status();
   EXPECT_EQ(RefusingTier(made.status()), Placement::kNvmeSwap);
 }

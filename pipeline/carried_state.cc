@@ -1,0 +1,131 @@
+#include "pipeline/carried_state.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "pipeline/state_swaps.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+bool IsHere(const CarriedState::StageComputes& stages, const ParkedState& state) {
+  return stages.contains(state.parked.stage);
+}
+
+StateMemory& MemoryOf(const CarriedState::StageComputes& stages, StageId stage) {
+  return stages.at(stage)->state_memory();
+}
+
+StateGroup OneLayer(GroupKind kind, int layer) { return {kind, {layer, layer + 1}}; }
+
+}  // namespace
+
+std::vector<ParkedState> StateAway(const MemoryPlan& plan, const Schedule& training) {
+  const HomeGroups home = HomeGroupsOf(training, plan);
+  std::vector<ParkedState> away;
+  for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
+    const StageId id(static_cast<int>(stage));
+    const std::vector<StateGroup> groups = StateGroupsAway(plan, home, id);
+    const std::vector<PlannedGroup>& planned = plan.stages[stage].groups;
+    for (size_t index = 0; index < planned.size(); ++index) {
+      const StateGroup group{planned[index].group.kind, planned[index].group.layers};
+      const GroupId group_id(static_cast<int>(index));
+      if (home.contains({id, group_id}) || !absl::c_linear_search(groups, group)) continue;
+      away.push_back({{id, group_id, kNoMicrobatch}, group, planned[index].group.bytes});
+    }
+  }
+  return away;
+}
+
+Bytes CarriedAtMost(const std::vector<ParkedState>& from, const std::vector<ParkedState>& to) {
+  Bytes bytes;
+  for (const ParkedState& state : from) bytes += state.bytes;
+  for (const ParkedState& state : to) {
+    const bool same = absl::c_any_of(from, [&](const ParkedState& other) {
+      return other.parked.stage == state.parked.stage && other.group == state.group;
+    });
+    if (!same) bytes += state.bytes;
+  }
+  return bytes;
+}
+
+absl::Status CarriedState::Keep(StateMemory& memory, const LayerKey& layer) {
+  if (layers_.contains(layer)) return absl::OkStatus();
+  const StateGroup group = OneLayer(std::get<GroupKind>(layer), std::get<int>(layer));
+  SIPHON_ASSIGN_OR_RETURN(const TensorSpans tensors, memory.Tensors(group));
+  std::vector<std::vector<std::byte>>& kept = layers_[layer];
+  for (const absl::Span<std::byte> tensor : tensors) {
+    kept.emplace_back(tensor.begin(), tensor.end());
+    bytes_ += Bytes(static_cast<int64_t>(tensor.size()));
+  }
+  return memory.Free(group);
+}
+
+absl::Status CarriedState::Restore(StateMemory& memory, const LayerKey& layer) {
+  const auto found = layers_.find(layer);
+  if (found == layers_.end()) return absl::OkStatus();
+  const StateGroup group = OneLayer(std::get<GroupKind>(layer), std::get<int>(layer));
+  SIPHON_ASSIGN_OR_RETURN(const TensorSpans tensors, memory.Refill(group));
+  SIPHON_CHECK(tensors.size() == found->second.size(), "a layer has the tensors that it had");
+  for (size_t index = 0; index < tensors.size(); ++index) {
+    const std::vector<std::byte>& kept = found->second[index];
+    SIPHON_CHECK(tensors[index].size() == kept.size(), "a tensor has the size that it had");
+    std::copy(kept.begin(), kept.end(), tensors[index].begin());
+    bytes_ -= Bytes(static_cast<int64_t>(kept.size()));
+  }
+  layers_.erase(found);
+  return absl::OkStatus();
+}
+
+absl::Status CarriedState::TakeOut(const StageComputes& stages,
+                                   const std::vector<ParkedState>& from, SwapEngine* engine,
+                                   const std::vector<ParkedState>& to) {
+  const auto keep_layers = [&](const ParkedState& state) {
+    StateMemory& memory = MemoryOf(stages, state.parked.stage);
+    for (int layer = state.group.layers.begin; layer < state.group.layers.end; ++layer) {
+      SIPHON_RETURN_IF_ERROR(Keep(memory, {state.parked.stage, state.group.kind, layer}));
+    }
+    return absl::OkStatus();
+  };
+  for (const ParkedState& state : from) {
+    if (!IsHere(stages, state)) continue;
+    SIPHON_CHECK(engine != nullptr, "what is away was parked by an engine");
+    SIPHON_ASSIGN_OR_RETURN(TensorSpans tensors,
+                            MemoryOf(stages, state.parked.stage).Refill(state.group));
+    SIPHON_RETURN_IF_ERROR(engine->StartIn(state.parked, std::move(tensors)));
+    SIPHON_RETURN_IF_ERROR(engine->WaitIn(state.parked));
+    SIPHON_RETURN_IF_ERROR(keep_layers(state));
+  }
+  for (const ParkedState& state : to) {
+    if (IsHere(stages, state)) SIPHON_RETURN_IF_ERROR(keep_layers(state));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CarriedState::PutBack(const StageComputes& stages, const std::vector<ParkedState>& to,
+                                   SwapEngine* engine) {
+  for (const ParkedState& state : to) {
+    if (!IsHere(stages, state)) continue;
+    SIPHON_CHECK(engine != nullptr, "a plan that parks has an engine");
+    StateMemory& memory = MemoryOf(stages, state.parked.stage);
+    for (int layer = state.group.layers.begin; layer < state.group.layers.end; ++layer) {
+      SIPHON_RETURN_IF_ERROR(Restore(memory, {state.parked.stage, state.group.kind, layer}));
+    }
+    SIPHON_ASSIGN_OR_RETURN(const TensorSpans tensors, memory.Tensors(state.group));
+    SIPHON_RETURN_IF_ERROR(engine->StartOut(state.parked, {tensors.begin(), tensors.end()}));
+    SIPHON_RETURN_IF_ERROR(engine->WaitOut(state.parked));
+    SIPHON_RETURN_IF_ERROR(memory.Free(state.group));
+  }
+  if (engine != nullptr) engine->TakeBytesOut();  // are of no step
+  while (!layers_.empty()) {
+    const LayerKey layer = layers_.begin()->first;
+    SIPHON_RETURN_IF_ERROR(Restore(MemoryOf(stages, std::get<StageId>(layer)), layer));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace siphon
