@@ -237,16 +237,18 @@ Placement RefusingTier(const absl::Status& status) {
   return status.GetPayload(kDriveRefuses).has_value() ? Placement::kNvmeSwap : Placement::kHostSwap;
 }
 
-absl::StatusOr<std::unique_ptr<ParkingRoom>> ParkingRoom::Make(const PreparedJob& prepared,
-                                                               WorkerId me,
-                                                               const WorkerParking& parking,
-                                                               absl::Span<std::byte> lent) {
+absl::StatusOr<std::unique_ptr<ParkingRoom>> ParkingRoom::Make(
+    const PreparedJob& prepared, WorkerId me, const WorkerParking& parking,
+    absl::Span<std::byte> lent, const std::function<absl::Status()>& at_chunk) {
   // Of the plan, so that there is a link to each place that any second choice may be at.
   const WorkerParking& planned = prepared.parking[me.value];
   const SharedRegion region = LayOutShared(prepared);
   const absl::Span<std::byte> ways =
       lent.empty() ? lent : lent.subspan(region.ways.value, region.ways_bytes.value);
   OwnLinks own = LinksOf(prepared, DeviceOf(prepared, me), planned, ways);
+  if (at_chunk != nullptr) {
+    own.options.before_chunk = [at_chunk](const CopyChunk&) { return at_chunk(); };
+  }
   std::map<ParkingPlace, ParkingMemory> memory;
   HostMapping host;
   if (const auto on_host = parking.bytes.find(kHost); on_host != parking.bytes.end()) {

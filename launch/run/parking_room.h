@@ -2,6 +2,7 @@
 #define SIPHON_LAUNCH_RUN_PARKING_ROOM_H_
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -72,10 +73,10 @@ class ParkingRoom {
   // `lent` is the region of the job, which outlives this (where nobody lends it may be empty: then
   // links share nothing); `parking` is the worker's in the
   // prepared plan, or what is left of that. Requires: the region is as large as ParkingRegionBytes
-  // says. Errors: as HostMapping::Make and NvmeParking::Make.
-  static absl::StatusOr<std::unique_ptr<ParkingRoom>> Make(const PreparedJob& prepared, WorkerId me,
-                                                           const WorkerParking& parking,
-                                                           absl::Span<std::byte> lent);
+  // says. `at_chunk`: see WorkerSeat. Errors: as HostMapping::Make and NvmeParking::Make.
+  static absl::StatusOr<std::unique_ptr<ParkingRoom>> Make(
+      const PreparedJob& prepared, WorkerId me, const WorkerParking& parking,
+      absl::Span<std::byte> lent, const std::function<absl::Status()>& at_chunk = nullptr);
   SwapEngine& engine() { return engine_; }
   // Where it parks on a drive; else null.
   const NvmeParking* drive() const { return drive_.get(); }

@@ -64,6 +64,7 @@ class Rank {
       if (!checkpoint.empty()) board_.SetNote(Board::Note::kCheckpoint, checkpoint);
     };
     seat.slowness = [this](const std::string& link) { return faults_.SlownessOf(link); };
+    seat.at_chunk = [this] { return faults_.AtChunk(); };
     return RunWorker(prepared_, seat);
   }
 
