@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Sets up what is missing and runs every test that this machine can run.
 #
-#   tests/run.sh           release build with all tests, then what needs no LibTorch under address, undefined-behaviour and
-#                          thread sanitizers, with a bounded run of the fuzzers; stages in LibTorch under the first two of them
+#   tests/run.sh           release build with all tests, then what needs no LibTorch, and stages in LibTorch, under address and
+#                          undefined-behaviour sanitizers with a bounded run of the fuzzers, and what starts threads under the
+#                          thread sanitizer
 #   tests/run.sh --quick   the release build only
 #   tests/run.sh --all     full products where the tests run a covering selection by default
 #

@@ -10,6 +10,11 @@ option(SIPHON_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(SIPHON_WERROR "Treat warnings in our own code as errors" OFF)
 option(SIPHON_FUZZ "Give the fuzz targets libFuzzer (needs clang++)" OFF)
 set(SIPHON_SANITIZE "" CACHE STRING "Value for -fsanitize=, for example address,undefined or thread")
+# The thread sanitizer sees nothing in what has one thread: it gets the tests that start some, and what these need.
+set(SIPHON_THREADS_ONLY OFF)
+if(SIPHON_SANITIZE MATCHES thread)
+  set(SIPHON_THREADS_ONLY ON)
+endif()
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -53,12 +58,18 @@ function(siphon_settings target)
   endif()
 endfunction()
 
+# The target whose precompiled headers libraries share, unless their folder sets another.
+set(SIPHON_COMMON_HEADERS siphon_common_headers)
+
 # siphon_library(NAME SOURCES a.cc ... LINKS targets ... [LOCAL] [OWN_HEADERS]): one static library for one folder or named
 # sub-folder. Includes are rooted at the project ("planner/action.h"), and at include/siphon once installed. LOCAL: is not
 # installed. OWN_HEADERS: precompiles other headers than planner/common_headers.h, or none.
 function(siphon_library name)
   cmake_parse_arguments(ARG "LOCAL;OWN_HEADERS" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
+  if(SIPHON_THREADS_ONLY)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
   string(REGEX REPLACE "^siphon_" "" short ${name})
   set_target_properties(${name} PROPERTIES EXPORT_NAME ${short})
   add_library(Siphon::${short} ALIAS ${name})
@@ -68,7 +79,7 @@ function(siphon_library name)
   target_compile_features(${name} PUBLIC cxx_std_20)
   siphon_settings(${name})
   if(NOT ARG_OWN_HEADERS)
-    siphon_precompiled(${name} REUSE_FROM siphon_common_headers)
+    siphon_precompiled(${name} REUSE_FROM ${SIPHON_COMMON_HEADERS})
   endif()
   if(NOT ARG_LOCAL)
     set_property(GLOBAL APPEND PROPERTY SIPHON_LIBRARIES ${name})
@@ -91,11 +102,15 @@ function(siphon_precompiled target)
   endif()
 endfunction()
 
-# siphon_test(NAME SOURCES a_test.cc ... LINKS targets ... [LABEL unit] [TIMEOUT 60] [MAIN] [SERIAL] [TORCH]):
+# siphon_test(NAME SOURCES a_test.cc ... LINKS targets ... [LABEL unit] [TIMEOUT 60] [MAIN] [SERIAL] [TORCH] [THREADS]):
 # a GoogleTest program, one CTest test for each TEST. MAIN: the sources bring their own main(). SERIAL: runs beside no other
-# test. TORCH: most sources include LibTorch's headers, which are then the ones that are precompiled.
+# test. TORCH: most sources include LibTorch's headers, which are then the ones that are precompiled. THREADS: the tests, or
+# what they call, start threads; builds with the thread sanitizer make no others.
 function(siphon_test name)
-  cmake_parse_arguments(ARG "MAIN;SERIAL;TORCH" "LABEL;TIMEOUT" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "MAIN;SERIAL;TORCH;THREADS" "LABEL;TIMEOUT" "SOURCES;LINKS" ${ARGN})
+  if(SIPHON_THREADS_ONLY AND NOT ARG_THREADS)
+    return()
+  endif()
   if(NOT ARG_LABEL)
     set(ARG_LABEL unit)
   endif()

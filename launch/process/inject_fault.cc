@@ -9,12 +9,14 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 
 namespace siphon {
 namespace {
 
 constexpr char kVariable[] = "SIPHON_INJECT_FAULT";
 constexpr char kSlow[] = "slow";
+constexpr char kChunk[] = "chunk ";
 constexpr double kSlowness = 100;
 
 const std::map<std::string, int>& SignalOfKind() {
@@ -41,6 +43,11 @@ FaultInjector::FaultInjector(int rank) {
   if (struck != rank) return;
   fault.place = parts[2];
   fault.kind = parts[3];
+  absl::string_view place = fault.place;
+  int64_t chunk = 0;
+  if (absl::ConsumePrefix(&place, kChunk) && absl::SimpleAtoi(place, &chunk)) {
+    failing_chunk_ = chunk;
+  }
   fault_ = fault;
 }
 
@@ -57,6 +64,12 @@ absl::Status FaultInjector::At(absl::string_view place) {
   }
   std::raise(SignalOfKind().at(kind));
   return absl::OkStatus();
+}
+
+absl::Status FaultInjector::AtChunk() {
+  const int64_t chunk = chunks_++;
+  if (failing_chunk_ != chunk) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("injected fault at ", kChunk, chunk));
 }
 
 double FaultInjector::SlownessOf(absl::string_view link) const {

@@ -1,6 +1,7 @@
 #ifndef SIPHON_LAUNCH_PROCESS_INJECT_FAULT_H_
 #define SIPHON_LAUNCH_PROCESS_INJECT_FAULT_H_
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,9 +16,10 @@ namespace siphon {
 // before, PLACE is an action ("2F5") or a phase
 // ("writing a checkpoint"), KIND is kill (SIGKILL), stop (SIGSTOP), fail (an error), refuse (memory
 // that is not given: ResourceExhausted), or stop_request (SIGUSR1 to itself). With slow, PLACE is a
-// link of the rank ("worker 3", "the host"), a hundred times slower from STEP on.
+// link of the rank ("worker 3", "the host"), a hundred times slower from STEP on. "chunk 17" with
+// fail is the chunk of that number, from 0, of all that the rank copies from STEP 0 on.
 //
-// Thread-safety: one thread.
+// Thread-safety: one thread, but for AtChunk.
 class FaultInjector {
  public:
   // Does nothing unless the variable names this rank. A text that cannot be read is ignored with a
@@ -27,6 +29,8 @@ class FaultInjector {
   void set_step(int64_t step) { step_ = step; }
   // Strikes if this is the place; returns the injected error or OK.
   absl::Status At(absl::string_view place);
+  // Before a chunk is copied, by any thread; the injected error or OK.
+  absl::Status AtChunk();
   // How many times slower than planned the link is to be.
   double SlownessOf(absl::string_view link) const;
 
@@ -38,6 +42,8 @@ class FaultInjector {
   };
   std::optional<Fault> fault_;
   int64_t step_ = 0;
+  std::optional<int64_t> failing_chunk_;
+  std::atomic<int64_t> chunks_ = 0;
 };
 
 }  // namespace siphon

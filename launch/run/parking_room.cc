@@ -210,13 +210,15 @@ RoomRegion RegionOf(const PreparedJob& prepared, absl::Span<std::byte> shared) {
   return region;
 }
 
-absl::StatusOr<std::unique_ptr<ParkingRoom>> ParkingRoom::Make(const PreparedJob& prepared,
-                                                               WorkerId me,
-                                                               const WorkerParking& parking,
-                                                               const RoomRegion& region) {
+absl::StatusOr<std::unique_ptr<ParkingRoom>> ParkingRoom::Make(
+    const PreparedJob& prepared, WorkerId me, const WorkerParking& parking,
+    const RoomRegion& region, const std::function<absl::Status()>& at_chunk) {
   // Of the plan, so that there is a link to each place that any second choice may be at.
   const WorkerParking& planned = region.parking[me.value];
   OwnLinks own = LinksOf(prepared, DeviceOf(prepared, me), planned, region.ways);
+  if (at_chunk != nullptr) {
+    own.options.before_chunk = [at_chunk](const CopyChunk&) { return at_chunk(); };
+  }
   std::map<ParkingPlace, ParkingMemory> memory;
   HostMapping host;
   if (const auto on_host = parking.bytes.find(kHost); on_host != parking.bytes.end()) {

@@ -2,6 +2,7 @@
 #define SIPHON_LAUNCH_RUN_PARKING_ROOM_H_
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -78,11 +79,11 @@ Placement RefusingTier(const absl::Status& status);
 // Thread-safety: one thread, the worker's; the engine's copies run on others, which end with this.
 class ParkingRoom {
  public:
-  // `parking` is the worker's in the region's plan, or what is left of that. Errors: as
-  // HostMapping::Make and NvmeParking::Make.
-  static absl::StatusOr<std::unique_ptr<ParkingRoom>> Make(const PreparedJob& prepared, WorkerId me,
-                                                           const WorkerParking& parking,
-                                                           const RoomRegion& region);
+  // `parking` is the worker's in the region's plan, or what is left of that. `at_chunk`: see
+  // WorkerSeat. Errors: as HostMapping::Make and NvmeParking::Make.
+  static absl::StatusOr<std::unique_ptr<ParkingRoom>> Make(
+      const PreparedJob& prepared, WorkerId me, const WorkerParking& parking,
+      const RoomRegion& region, const std::function<absl::Status()>& at_chunk = nullptr);
   SwapEngine& engine() { return engine_; }
   // Where it parks on a drive; else null.
   const NvmeParking* drive() const { return drive_.get(); }

@@ -87,7 +87,8 @@ absl::Status PlanFollower::MakeRoom() {
   if (parking.bytes.contains(kHost) && seat_.at_phase) {
     SIPHON_RETURN_IF_ERROR(seat_.at_phase(kHostMemoryPhase));
   }
-  SIPHON_ASSIGN_OR_RETURN(room_, ParkingRoom::Make(prepared_, seat_.me, parking, region_));
+  SIPHON_ASSIGN_OR_RETURN(
+      room_, ParkingRoom::Make(prepared_, seat_.me, parking, region_, seat_.at_chunk));
   return absl::OkStatus();
 }
 

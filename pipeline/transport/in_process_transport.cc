@@ -62,6 +62,16 @@ class Hub {
     return {transfer.done, transfer.status};
   }
 
+  // Takes back what `worker` has posted, so that nobody touches its memory any more; the others go
+  // on waiting.
+  void TakeBack(WorkerId worker) {
+    const std::lock_guard lock(mutex_);
+    for (auto& [channel, line] : lines_) {
+      if (channel.from == worker) line.sends.clear();
+      if (channel.to == worker) line.receives.clear();
+    }
+  }
+
   // Takes back what `worker` has posted and ends what others wait for from it.
   void Leave(WorkerId worker) {
     const std::lock_guard lock(mutex_);
@@ -159,7 +169,10 @@ class InProcessTransport final : public Transport {
         transfers_.erase(found);
         return status;
       }
-      if (absl::Status alive = check_.CheckIfDue(); !alive.ok()) return alive;
+      if (absl::Status alive = check_.CheckIfDue(); !alive.ok()) {
+        hub_->TakeBack(me_);
+        return alive;
+      }
     }
   }
 

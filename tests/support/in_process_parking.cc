@@ -19,12 +19,13 @@ std::unique_ptr<NvmeParking> MakeDrive(Bytes bytes) {
 
 }  // namespace
 
-InProcessParking::InProcessParking(const WorkerParking& parking, const RateOf& rate_of) {
+InProcessParking::InProcessParking(const WorkerParking& parking,
+                                   const InProcessParkingOptions& test) {
   CpuBackendOptions options;
   // So that copies of tiny models are of several chunks.
-  if (rate_of == nullptr) options.chunk = Bytes(4096);
+  if (test.rate_of == nullptr) options.chunk = Bytes(4096);
   const auto rate = [&](const ParkingPlace& place) {
-    return rate_of == nullptr ? CopyLinkRate() : rate_of(place);
+    return test.rate_of == nullptr ? CopyLinkRate() : test.rate_of(place);
   };
   constexpr ParkingPlace kHost{Placement::kHostSwap, DeviceId(0)};
   options.links.push_back(rate(kHost));
@@ -43,10 +44,15 @@ InProcessParking::InProcessParking(const WorkerParking& parking, const RateOf& r
                                 }};
       continue;
     }
+    if (place.tier == Placement::kPeerSwap && test.lent != nullptr) {
+      memory[place] = {test.lent(place), link};
+      continue;
+    }
     std::vector<std::byte>& made = memory_[place];
     made.resize(static_cast<size_t>(bytes.value));
     memory[place] = {absl::MakeSpan(made), link};
   }
+  if (test.adjust != nullptr) test.adjust(options);
   backend_ = std::make_unique<CpuBackend>(std::move(options));
   engine_ =
       std::make_unique<SwapEngine>(backend_.get(), parking, std::move(memory), SwapCheck::kFull);

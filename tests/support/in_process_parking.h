@@ -7,7 +7,9 @@
 #include <memory>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "planner/ids.h"
+#include "swap/device/cpu_backend.h"
 #include "swap/device/device_backend.h"
 #include "swap/device/link_queues.h"
 #include "swap/device/nvme_parking.h"
@@ -16,14 +18,23 @@
 
 namespace siphon {
 
+struct InProcessParkingOptions {
+  // How fast the link to a place is; null: as fast as memory.
+  std::function<CopyLinkRate(const ParkingPlace&)> rate_of;
+  // Memory of a lender that the test has, as large as the layout says; null: the worker has some of
+  // its own.
+  std::function<absl::Span<std::byte>(const ParkingPlace&)> lent;
+  // Last, of what copies: of the link to the host first, which is there in any case, then of those
+  // to the other places of the layout.
+  std::function<void(CpuBackendOptions&)> adjust;
+};
+
 // What one worker of a test needs to move tensors: memory at every place of its layout, a file
 // for one on a drive, threads that copy, and an engine that checks all that it moves.
 class InProcessParking {
  public:
-  // How fast the link to a place is; null: as fast as memory.
-  using RateOf = std::function<CopyLinkRate(const ParkingPlace&)>;
-
-  explicit InProcessParking(const WorkerParking& parking, const RateOf& rate_of = nullptr);
+  explicit InProcessParking(const WorkerParking& parking,
+                            const InProcessParkingOptions& options = {});
   SwapEngine* engine() { return engine_.get(); }
   // Of the host, for optimizer steps there; until the next call.
   absl::Span<std::byte> HostMemory(Bytes bytes);

@@ -77,6 +77,30 @@ INSTANTIATE_TEST_SUITE_P(
                       ParkedFault{"OwnerFailsWhileItSends", "fail", 0, "0SWAP_OUT_END2.0", 1}),
     [](const auto& info) { return info.param.name; });
 
+// A copy of worker 0 that fails, early and late in the run. (tests/pipeline/synthetic lets each
+// copy of a smaller run fail.)
+class CopyFaults : public ParkedFaults, public ::testing::WithParamInterface<int> {};
+
+TEST_P(CopyFaults, EndTheJobWithAReportAndItGoesOnFromTheLastCheckpoint) {
+  const ProgramEnd end = Siphon(
+      Parking("checkpoint.resume=none"),
+      {.environment = {absl::StrCat("SIPHON_INJECT_FAULT=0:0:chunk ", GetParam(), ":fail")}});
+  EXPECT_EQ(end.exit_code, 1) << end.errors;
+  EXPECT_THAT(end.errors, ::testing::ContainsRegex(absl::StrCat(
+                              "siphon: worker 0 (.|\n)*copy (out|in), link [0-9], chunk [0-9]+ "
+                              "\\([0-9]+ bytes\\): injected fault at chunk ",
+                              GetParam(), "\n")));
+  EXPECT_LT(end.seconds_since_last_step, kLimitSeconds);
+  ExpectNothingLeft();
+
+  const ProgramEnd next = Siphon(Parking("checkpoint.resume=auto"));
+  EXPECT_EQ(next.exit_code, 0) << next.errors;
+  EXPECT_EQ(RunCheckpoint("run", 12), ExpectedCheckpoint(12));
+  ExpectNothingLeft();
+}
+
+INSTANTIATE_TEST_SUITE_P(Chunks, CopyFaults, ::testing::Values(0, 7, 50));
+
 struct LeftParking {
   const char* name;
   const char* strategy;
@@ -149,6 +173,31 @@ TEST_F(ParkedFaults, ALenderThatStandsStillForAWhileIsWaitedFor) {
          kill(lender->pid, SIGCONT);
        }});
   EXPECT_EQ(end.exit_code, 0) << end.errors;
+  EXPECT_EQ(RunCheckpoint("run", 12), ExpectedCheckpoint(12));
+  ExpectNothingLeft();
+}
+
+// Runs one hundredth of the time while three seconds pass, its heart as slow as all else.
+TEST_F(ParkedFaults, ALenderThatIsAHundredTimesSlowerForAWhileIsWaitedFor) {
+  constexpr std::chrono::milliseconds kRuns(1), kStands(99);
+  int turns = 0;
+  const ProgramEnd end =
+      Siphon(Parking("checkpoint.resume=none"),
+             {.environment = {"SIPHON_INJECT_FAULT=3:5:3B0:stop"}, .meanwhile = [&](pid_t program) {
+                const auto lender = WaitForStopped(program);
+                ASSERT_TRUE(lender.has_value());
+                const auto begin = std::chrono::steady_clock::now();
+                while (std::chrono::steady_clock::now() - begin < std::chrono::seconds(3) &&
+                       kill(lender->pid, SIGCONT) == 0) {
+                  std::this_thread::sleep_for(kRuns);
+                  if (kill(lender->pid, SIGSTOP) != 0) break;
+                  ++turns;
+                  std::this_thread::sleep_for(kStands);
+                }
+                kill(lender->pid, SIGCONT);
+              }});
+  EXPECT_EQ(end.exit_code, 0) << end.errors;
+  EXPECT_GT(turns, 1);
   EXPECT_EQ(RunCheckpoint("run", 12), ExpectedCheckpoint(12));
   ExpectNothingLeft();
 }

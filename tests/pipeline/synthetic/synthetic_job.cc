@@ -32,14 +32,15 @@ SyntheticJob::~SyntheticJob() = default;
 absl::Status SyntheticJob::MakeParkings() {
   SIPHON_ASSIGN_OR_RETURN(layouts_, LayOutParking(parts_.memory, parts_.schedule));
   for (int worker = 0; worker < static_cast<int>(layouts_.size()); ++worker) {
-    InProcessParking::RateOf rate_of;
+    InProcessParkingOptions options;
     if (parts_.rate_of != nullptr) {
-      rate_of = [this, worker](const ParkingPlace& place) {
+      options.rate_of = [this, worker](const ParkingPlace& place) {
         return parts_.rate_of(WorkerId(worker), place);
       };
     }
+    if (parts_.adjust_parking != nullptr) parts_.adjust_parking(WorkerId(worker), options);
     parkings_.push_back(
-        std::make_unique<InProcessParking>(layouts_[static_cast<size_t>(worker)], rate_of));
+        std::make_unique<InProcessParking>(layouts_[static_cast<size_t>(worker)], options));
   }
   return absl::OkStatus();
 }
@@ -54,9 +55,11 @@ absl::Status SyntheticJob::MakeWorkers() {
     layout.owned_parameters.push_back(range.end - range.begin);
   }
   stages_.resize(layout.worker_of_stage.size());
-  job_ = MakeInProcessJob(workers, [shared = shared_.get()] {
+  const LivenessCheck check = [shared = shared_.get()] {
     return shared->failed ? absl::UnavailableError("another worker failed") : absl::OkStatus();
-  });
+  };
+  job_ =
+      parts_.connect == nullptr ? MakeInProcessJob(workers, check) : parts_.connect(layout, check);
   if (parts_.message_rate_of != nullptr) {
     job_.transports =
         PaceTransports(std::move(job_.transports), parts_.message_rate_of, MonotonicClock());
@@ -80,7 +83,7 @@ absl::Status SyntheticJob::MakeWorkers() {
     workers_.push_back(std::make_unique<StageWorker>(
         WorkerId(worker), layout, std::move(held),
         job_.transports[static_cast<size_t>(worker)].get(),
-        parkings_[static_cast<size_t>(worker)]->engine(), StageWorker::ActionObserver()));
+        parkings_[static_cast<size_t>(worker)]->engine(), parts_.observer));
     SIPHON_RETURN_IF_ERROR(workers_.back()->state().SendAway());
     HostSteps& host_steps = workers_.back()->host_steps();
     SIPHON_RETURN_IF_ERROR(host_steps.Begin(

@@ -32,6 +32,11 @@ struct SyntheticJobParts {
   std::function<WorkClock()> make_clock = MonotonicClock;  // called once a worker
   // Of a worker's link to where it parks; null: as fast as memory.
   std::function<CopyLinkRate(WorkerId, const ParkingPlace&)> rate_of;
+  // What else is special about a worker's parking; null: nothing.
+  std::function<void(WorkerId, InProcessParkingOptions&)> adjust_parking;
+  // The transports; null: in process. They are gone before the parts.
+  std::function<ThreadJob(const WorkerLayout&, const LivenessCheck&)> connect;
+  StageWorker::ActionObserver observer;  // of all workers, each in its thread; may be null
   std::vector<Nanos> host_step;   // [stage] of optimizer steps on the host; empty: they take none
   MessageRateOf message_rate_of;  // of the machine's time; null: messages take none
 };

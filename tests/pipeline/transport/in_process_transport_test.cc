@@ -47,6 +47,31 @@ TEST(InProcessTransport, APeerThatLeavesEndsWhatWaitsForIt) {
   EXPECT_EQ(transports[1]->Wait(*late), absl::UnavailableError("worker 0 has gone away"));
 }
 
+// A worker whose wait the liveness check has ended unwinds, and the buffers on its stack go.
+TEST(InProcessTransport, NothingIsCopiedFromAWorkerWhoseWaitWasEnded) {
+  bool alive = true;
+  auto transports = MakeInProcessTransports(2, [&alive] {
+    return alive ? absl::OkStatus() : absl::UnavailableError("another worker failed");
+  });
+  constexpr Channel kBack{WorkerId(1), WorkerId(0), Lane::kBackward};
+  auto own = std::make_unique<std::vector<std::byte>>(64, std::byte{7});
+  auto room = std::make_unique<std::vector<std::byte>>(64);
+  const auto send = transports[0]->StartSend(kForward, {ConstPart(*own)});
+  ASSERT_TRUE(send.ok()) << send.status();
+  ASSERT_TRUE(transports[0]->StartReceive(kBack, {MutablePart(*room)}).ok());
+  alive = false;
+  EXPECT_EQ(transports[0]->Wait(*send), absl::UnavailableError("another worker failed"));
+  own.reset();
+  room.reset();
+  std::vector<std::byte> received(64);
+  const auto receive = transports[1]->StartReceive(kForward, {MutablePart(received)});
+  const auto sent = transports[1]->StartSend(kBack, {ConstPart(received)});
+  ASSERT_TRUE(receive.ok() && sent.ok());
+  EXPECT_EQ(transports[1]->Test(*receive).value(), false);
+  EXPECT_EQ(transports[1]->Test(*sent).value(), false);
+  EXPECT_TRUE(received == std::vector<std::byte>(64));
+}
+
 TEST(InProcessTransport, NothingIsCopiedFromAWorkerThatHasLeft) {
   auto transports = MakeInProcessTransports(2, nullptr);
   auto sent = std::make_unique<std::vector<std::byte>>(64, std::byte{7});
