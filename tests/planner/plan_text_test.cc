@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "planner/home_groups.h"
 #include "tests/planner/schedule_testing.h"
 
 namespace siphon {
@@ -208,6 +209,21 @@ TEST(PlanText, KeepsMemoryPlanMappingAndTopology) {
             std::string::npos)
       << text;
   EXPECT_EQ(Parsed(text), PlanWithMemory());
+}
+
+// Where optimizer state is between steps only the programs say.
+TEST(PlanText, KeepsStateThatIsHomeBetweenSteps) {
+  PlanText plan = PlanWithMemory();
+  plan.memory.stages[1].update = UpdatePlace::kDevice;
+  for (const char* program : {"1SWAP_OUT.0 1F0 1SWAP_OUT_END.0 1B0 1F1 1B1 1SWAP_IN.0 1STEP.0",
+                              "1F0 1B0 1F1 1B1 1SWAP_IN.0 1STEP.0 1SWAP_OUT.0 1SWAP_OUT_END.0"}) {
+    plan.training = ParsedSchedule(absl::StrCat("0F0 0F1 0B0 0B1\n", program, "\n"));
+    const auto read = ParsePlanText(ToString(plan));
+    ASSERT_TRUE(read.ok()) << read.status();
+    const HomeGroups home = HomeGroupsOf(read->training, read->memory);
+    EXPECT_EQ(home, HomeGroupsOf(plan.training, plan.memory));
+    EXPECT_EQ(home.contains({StageId(1), GroupId(0)}), program[1] == 'S');
+  }
 }
 
 TEST(PlanText, PutsLayersThatAreAlikeOnOneLine) {
