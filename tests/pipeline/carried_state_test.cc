@@ -159,6 +159,20 @@ TEST_F(CarriedStateTest, IsAtMostWhatEitherPlanHasElsewhere) {
             kTensor * (5 + 1 + 2 + 1 + 1));
 }
 
+// Optimizer state that only leaves within steps is with its worker when another plan comes.
+TEST(StateAway, IsNotWhatIsHomeBetweenSteps) {
+  const MemoryPlan plan = PlanOf({Group(GroupKind::kOptimizerState, 0, 1, Placement::kHostSwap),
+                                  Group(GroupKind::kOptimizerState, 1, 3, Placement::kHostSwap)});
+  const auto training =
+      ParseSchedule("0SWAP_OUT.0 0SWAP_OUT_END.0 0SWAP_IN.1 0F0 0SWAP_IN.0 0SWAP_IN_END.0\n");
+  ASSERT_TRUE(training.ok()) << training.status();
+  const std::vector<ParkedState> away = StateAway(plan, *training);
+  ASSERT_EQ(away.size(), 1u);
+  EXPECT_EQ(away[0].parked, (ParkedGroup{StageId(0), GroupId(1), kNoMicrobatch}));
+  EXPECT_EQ(away[0].group, (StateGroup{GroupKind::kOptimizerState, {1, 3}}));
+  EXPECT_EQ(away[0].bytes, kTensor * 2);
+}
+
 TEST_F(CarriedStateTest, LeavesWhatNoPlanMovesWhereItIs) {
   const std::byte* const before =
       reinterpret_cast<std::byte*>(memory().numbers(GroupKind::kGradients, 2).data());
