@@ -38,7 +38,7 @@ class ParkedFaults : public TinyJobTest {
   // Worker 0 parks with all others what it has no room for: all kept, it needs 1.40 MiB.
   std::vector<std::string> Parking(const std::string& more,
                                    const std::string& strategy = "d2d_swap",
-                                   const std::string& capacity = "1390KiB") const {
+                                   const std::string& capacity = "1370KiB") const {
     return {"train", job(),
             "--set", "memory.strategy=" + strategy,
             "--set", "memory.capacity=" + capacity,
