@@ -66,9 +66,10 @@ void HoldForSingleLayers(const ModelSpec& model, JobProblem& made) {
   }
 }
 
-// Scalars, as losses and norms of gradients, that no figure of a layer has; up to 192 bytes of them
-// were found at once.
-constexpr Bytes kScalars{256};
+// Scalars, as losses and norms of gradients, that no figure of a layer has; where the backward is
+// split, up to 192 bytes of them were found at once.
+constexpr Bytes kScalars{64};
+constexpr Bytes kScalarsOfHalves{256};
 
 // Where no ring takes what is sent, it stays with the sender until its receiver has it, however
 // late that is.
@@ -87,11 +88,12 @@ void HoldBoundary(JobProblem& made) {
   for (size_t stage = 0; stage < made.plan.stages.size(); ++stage) {
     const StageCost& cost = made.plan.stages[stage].cost;
     // Where the backward is split, more of it is under way at once.
-    const Bytes ends = SplitsBackward(problem.schedule) ? (cost.input + cost.output) * 4
-                                                        : std::max(cost.input, cost.output);
+    const Bytes sent_on = SplitsBackward(problem.schedule)
+                              ? (cost.input + cost.output) * 4 + kScalarsOfHalves
+                              : std::max(cost.input, cost.output) + kScalars;
     Bytes& held =
         problem.held[problem.schedule.worker_of_stage[stage].value][MemoryKind::kWorkspace];
-    held = std::max(held, ends + kScalars);
+    held = std::max(held, sent_on);
   }
 }
 
@@ -221,9 +223,8 @@ absl::StatusOr<FittingStep> PlanFittingStep(const PlannedJob& planned, const std
                                             const MeasuredCosts* measured) {
   absl::StatusOr<FittingStep> best = PlanByStrategy(planned, strategy, measured);
   if (strategy != "auto" || !absl::IsResourceExhausted(best.status())) return best;
-  for (const char* other :
-       {"d2d_swap", kRecompute, "host_swap", "optimizer_offload", "mpress", "weight_offload",
-        "l2l"}) {
+  for (const char* other : {"d2d_swap", kRecompute, "host_swap", "optimizer_offload", "mpress",
+                            "weight_offload", "l2l"}) {
     absl::StatusOr<FittingStep> found = PlanByStrategy(planned, other, measured);
     if (!found.ok()) continue;
     const auto step_time = [](const FittingStep& step) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "launch/config/load_job_config.h"
 #include "launch/plan_job/parking_region.h"
 #include "launch/profile/predict_step.h"
 #include "launch/run/memory_line.h"
@@ -44,6 +45,18 @@ TEST(HostMapping, ThatTheMachineDoesNotGiveIsRefused) {
   const auto made = HostMapping::Make(Bytes(int64_t{1} << 60));
   EXPECT_TRUE(absl::IsResourceExhausted(made.status())) << made.status();
   EXPECT_THAT(std::string(made.status().message()), HasSubstr("are not to be had"));
+}
+
+// The first job that anybody starts, on data that need no download.
+TEST(Quickstart, FitsByParkingWithTheOtherWorkers) {
+  auto job = LoadJobConfig("configs/jobs/quickstart.yaml", {});
+  ASSERT_TRUE(job.ok()) << job.status();
+  job->data = {.kind = "synthetic", .sequence_length = 64, .samples = 4096};
+  job->model.vocabulary = 256;  // bytes, as of its text
+  const auto prepared = PrepareJob(*job, {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  EXPECT_TRUE(prepared->kept_whole.has_value()) << "it would fit anyway";
+  EXPECT_THAT(MemoryLine(*prepared), HasSubstr("worker 0 parks up to "));
 }
 
 TEST_F(ParkingJob, SaysWhatItParksWhere) {
