@@ -170,8 +170,8 @@ std::string ReplanText(const ReplanStudy& study, Nanos measured, Nanos planning)
                         FormatNanos(study.best), instead);
   }
   if (study.best == Nanos(0)) {
-    return absl::StrCat("the plan stays: with everything kept, predicted ", FormatNanos(study.kept),
-                        instead);
+    return absl::StrCat("the plan stays: even with everything kept, predicted ",
+                        FormatNanos(study.kept), instead);
   }
   return absl::StrCat("the plan stays: planned again in ", FormatNanos(planning), ", predicted ",
                       FormatNanos(study.best), instead);

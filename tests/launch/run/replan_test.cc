@@ -327,7 +327,7 @@ TEST(GainsEnough, IsMoreThanThePredictionIsOff) {
 TEST(ReplanText, SaysWhatWasDecidedAndWhy) {
   ReplanStudy study{.now = Nanos(1'450'000'000), .kept = Nanos(1'400'000'000)};
   EXPECT_EQ(ReplanText(study, Nanos(1'440'000'000), Nanos(300'000'000)),
-            "the plan stays: with everything kept, predicted 1.40 s instead of 1.45 s a step "
+            "the plan stays: even with everything kept, predicted 1.40 s instead of 1.45 s a step "
             "(measured 1.44 s)");
   study.best = Nanos(1'430'000'000);
   EXPECT_EQ(ReplanText(study, Nanos(1'440'000'000), Nanos(300'000'000)),
