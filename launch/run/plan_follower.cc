@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -75,6 +76,14 @@ absl::Status PlanFollower::Lend() {
                      ", memory.capacity is ", FormatBytes(ledger_.capacity())));
   }
   lent_ = bytes;
+  // Touched first by its lender, on whose node of the machine it then is; and there, rather than
+  // found missing when somebody parks.
+  for (const ParkingRegion::Part& part : LayOutRegion(region_.parking).parts) {
+    if (part.lender != DeviceOf(seat_.me) || region_.lent.empty()) continue;
+    const absl::Span<std::byte> memory = region_.lent.subspan(
+        static_cast<size_t>(part.offset.value), static_cast<size_t>(part.bytes.value));
+    std::memset(memory.data(), 0, memory.size());
+  }
   return absl::OkStatus();
 }
 
@@ -87,8 +96,8 @@ absl::Status PlanFollower::MakeRoom() {
   if (parking.bytes.contains(kHost) && seat_.at_phase) {
     SIPHON_RETURN_IF_ERROR(seat_.at_phase(kHostMemoryPhase));
   }
-  SIPHON_ASSIGN_OR_RETURN(
-      room_, ParkingRoom::Make(prepared_, seat_.me, parking, region_, seat_.at_chunk));
+  SIPHON_ASSIGN_OR_RETURN(room_,
+                          ParkingRoom::Make(prepared_, seat_.me, parking, region_, seat_.at_chunk));
   return absl::OkStatus();
 }
 

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <functional>
+#include <latch>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -20,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "launch/config/read_text_file.h"
+#include "launch/plan_job/parking_region.h"
 #include "launch/run/name_of_place.h"
 #include "launch/run/run_worker.h"
 #include "pipeline/state_swaps.h"
@@ -330,6 +333,33 @@ TEST_F(SecondChoices, AreNotForALenderThatHasLessThanItIsToLend) {
               HasSubstr(absl::StrCat("worker ", lender,
                                      ": tensors of other workers, which are parked here, need ",
                                      FormatBytes(lent))));
+}
+
+// Before anybody parks: so that it lies where its lender is, and is there at all.
+TEST_F(SecondChoices, AreForMemoryThatItsLenderHasTouchedFirst) {
+  const PreparedJob prepared = Prepared(TightJob("d2d_swap", 92));
+  int looked = 0;
+  std::latch filled(1);
+  const TestRun run = Train(prepared, [&](WorkerSeat& seat) {
+    const absl::Span<std::byte> lent =
+        seat.lent.first(static_cast<size_t>(LayOutShared(prepared).lent.value));
+    if (seat.me != WorkerId(0)) return filled.wait();
+    std::memset(lent.data(), 0xab, lent.size());
+    filled.count_down();
+    seat.at_phase = [&looked, &prepared, lent](const std::string& phase) {
+      if (phase != "reading the checkpoint") return absl::OkStatus();
+      for (const ParkingRegion::Part& part : LayOutRegion(prepared.parking).parts) {
+        const absl::Span<std::byte> memory = lent.subspan(static_cast<size_t>(part.offset.value),
+                                                          static_cast<size_t>(part.bytes.value));
+        EXPECT_TRUE(std::all_of(memory.begin(), memory.end(),
+                                [](std::byte byte) { return byte == std::byte{0}; }));
+        ++looked;
+      }
+      return absl::OkStatus();
+    };
+  });
+  EXPECT_TRUE(run.status.ok()) << run.status;
+  EXPECT_GT(looked, 0);
 }
 
 // Optimizer steps on the host have no other way, and say so before the first step.
