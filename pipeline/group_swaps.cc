@@ -32,7 +32,7 @@ absl::Status GroupSwaps::Begin(const std::vector<Action>& program) {
 }
 
 absl::Status GroupSwaps::Collect(const Action& action) {
-  SIPHON_ASSIGN_OR_RETURN(const StageRange layers, ActivationLayers(layout_, action));
+  SIPHON_ASSIGN_OR_RETURN(const LayerTensors tensors, ActivationsOf(layout_, action));
   if (engine_ == nullptr) {
     return absl::FailedPreconditionError(
         "the program moves tensors, and this worker was given no place to park them");
@@ -42,8 +42,8 @@ absl::Status GroupSwaps::Collect(const Action& action) {
     return absl::FailedPreconditionError(
         absl::StrCat("stage ", action.stage.value, " is not on this worker"));
   }
-  groups_[GroupOf(action)].layers = layers;
-  return found->second->Collect(action.microbatch, layers);
+  groups_[GroupOf(action)].layers = tensors.layers;
+  return found->second->Collect(action.microbatch, tensors);
 }
 
 absl::Status GroupSwaps::Run(const Action& action) {

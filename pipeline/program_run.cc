@@ -136,10 +136,10 @@ absl::Status ProgramRun::Forward(StageCompute& compute, const Action& action) {
 
 absl::Status ProgramRun::DropOrRecompute(const Action& action) {
   SIPHON_ASSIGN_OR_RETURN(StageCompute * compute, Find(action.stage));
-  SIPHON_ASSIGN_OR_RETURN(const StageRange layers, ActivationLayers(layout_, action));
-  if (action.kind == ActionKind::kDrop) return compute->Drop(action.microbatch, layers);
-  SIPHON_RETURN_IF_ERROR(state_.NeedParameters(action.stage, layers));
-  return compute->Recompute(action.microbatch, layers);
+  SIPHON_ASSIGN_OR_RETURN(const LayerTensors tensors, ActivationsOf(layout_, action));
+  if (action.kind == ActionKind::kDrop) return compute->Drop(action.microbatch, tensors);
+  SIPHON_RETURN_IF_ERROR(state_.NeedParameters(action.stage, tensors.layers));
+  return compute->Recompute(action.microbatch, tensors.layers);
 }
 
 absl::Status ProgramRun::BackwardToInput(StageCompute& compute, const Action& action) {

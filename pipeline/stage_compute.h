@@ -106,6 +106,13 @@ struct StateTensor {
   absl::Span<std::byte> bytes;
 };
 
+// What layers save for their backward, and what of it is dropped, or can be away.
+struct LayerTensors {
+  StageRange layers;  // of the model; consecutive, of one stage
+  // Of one layer: only what it saves first, so many bytes together. 0: all of it.
+  Bytes first = Bytes(0);
+};
+
 // Is told what happens in the middle of a pass.
 class PassWatch {
  public:
@@ -149,17 +156,17 @@ class StageCompute {
   virtual absl::Status Release(Boundary boundary, MicrobatchId microbatch) = 0;
 
   virtual absl::Status Forward(MicrobatchId microbatch) = 0;
-  // Before Forward of the microbatch: of these layers (of the model; consecutive, of this stage) it
-  // keeps only the input of the first. Backward and BackwardInput compute them again, with the same
-  // bits, when they come to the last of them; Recompute does so at once. Each layer can be dropped
-  // once a step and microbatch.
-  virtual absl::Status Drop(MicrobatchId microbatch, StageRange layers) = 0;
+  // Before Forward of the microbatch: of these tensors it keeps only the input of the first layer.
+  // Backward and BackwardInput compute them again, with the same bits, when they come to the last
+  // layer; Recompute does so at once. Each layer can be dropped once a step and microbatch. Forward
+  // and Recompute fail with InvalidArgument where the layer does not save first what it should.
+  virtual absl::Status Drop(MicrobatchId microbatch, const LayerTensors& tensors) = 0;
   virtual absl::Status Recompute(MicrobatchId microbatch, StageRange layers) = 0;
 
-  // Before Forward of the microbatch: what these layers (as for Drop, and none of them dropped)
-  // save for their backward can be away until then.
-  virtual absl::Status Collect(MicrobatchId microbatch, StageRange layers) = 0;
-  // From PassWatch::Saved on: memory of all that collected layers have saved, each tensor's once,
+  // Before Forward of the microbatch: these tensors (as for Drop, of layers that are not dropped)
+  // can be away until the backward. Forward fails as for Drop.
+  virtual absl::Status Collect(MicrobatchId microbatch, const LayerTensors& tensors) = 0;
+  // From PassWatch::Saved on: memory of what was collected of these layers, each tensor's once,
   // in the order of saving. A tensor that layers behind them save too goes with those.
   virtual absl::StatusOr<TensorSpans> SavedTensors(MicrobatchId microbatch, StageRange layers) = 0;
   // Frees that memory; who has its contents brings it back before PassWatch::Need returns. What a

@@ -5,12 +5,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "pipeline/transport/all_gather.h"
+#include "planner/status.h"
 
 namespace siphon {
 namespace {
 
-absl::StatusOr<StageRange> LayersOf(const WorkerLayout& layout, const Action& action,
-                                    GroupKind kind) {
+absl::StatusOr<const TensorGroup*> FindGroup(const WorkerLayout& layout, const Action& action,
+                                             GroupKind kind) {
   const auto stage = static_cast<size_t>(action.stage.value);
   const auto group = static_cast<size_t>(action.group.value);
   if (stage >= layout.memory.stages.size() || group >= layout.memory.stages[stage].groups.size()) {
@@ -18,7 +19,7 @@ absl::StatusOr<StageRange> LayersOf(const WorkerLayout& layout, const Action& ac
         "the memory plan has no group ", action.group.value, " of stage ", action.stage.value));
   }
   const TensorGroup& found = layout.memory.stages[stage].groups[group].group;
-  if (found.kind == kind) return found.layers;
+  if (found.kind == kind) return &found;
   return absl::FailedPreconditionError(
       absl::StrCat("group ", action.group.value, " of stage ", action.stage.value, " holds ",
                    GroupKindName(found.kind), ", the action is for ", GroupKindName(kind)));
@@ -51,17 +52,22 @@ std::set<WorkerId> WorkersSharing(const WorkerLayout& layout, const SharedParame
   return workers;
 }
 
-absl::StatusOr<StageRange> ActivationLayers(const WorkerLayout& layout, const Action& action) {
+absl::StatusOr<LayerTensors> ActivationsOf(const WorkerLayout& layout, const Action& action) {
   if (action.group == kWholeStage) {
     return absl::FailedPreconditionError(
         "workers move, drop and compute again the activations of a group, not of a whole stage");
   }
-  return LayersOf(layout, action, GroupKind::kActivations);
+  SIPHON_ASSIGN_OR_RETURN(const TensorGroup* group,
+                          FindGroup(layout, action, GroupKind::kActivations));
+  return LayerTensors{.layers = group->layers,
+                      .first = group->first_tensors > 0 ? group->bytes : Bytes(0)};
 }
 
 absl::StatusOr<StageRange> StateLayers(const WorkerLayout& layout, const Action& action) {
   if (action.group == kWholeStage) return StageRange{0, std::numeric_limits<int>::max()};
-  return LayersOf(layout, action, GroupKind::kOptimizerState);
+  SIPHON_ASSIGN_OR_RETURN(const TensorGroup* group,
+                          FindGroup(layout, action, GroupKind::kOptimizerState));
+  return group->layers;
 }
 
 GroupId ActivationGroupOf(const WorkerLayout& layout, StageId stage, StageRange layers) {

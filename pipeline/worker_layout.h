@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "pipeline/stage_compute.h"
 #include "pipeline/transport/transport.h"
 #include "planner/action.h"
 #include "planner/home_groups.h"
@@ -31,10 +32,9 @@ std::set<StageId> SharingStages(const WorkerLayout& layout);
 // The workers that hold a stage with a use of the parameter, ascending.
 std::set<WorkerId> WorkersSharing(const WorkerLayout& layout, const SharedParameter& parameter);
 
-// The layers whose activations a memory action means: those of its group, or of its whole stage.
-// Errors: FailedPrecondition for a group that the stage does not have, or that holds something
-// else.
-absl::StatusOr<StageRange> ActivationLayers(const WorkerLayout& layout, const Action& action);
+// The activations that a memory action means. Errors: FailedPrecondition for a whole stage, and for
+// a group that the stage does not have, or that holds something else.
+absl::StatusOr<LayerTensors> ActivationsOf(const WorkerLayout& layout, const Action& action);
 
 // The layers that a STEP means: those of its group of optimizer state, or all that there can be.
 // Errors: as above.

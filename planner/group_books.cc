@@ -77,6 +77,9 @@ std::string GroupBooks::Name(int place, int group) const {
                                   GroupKindName(tensors.kind), " of layer");
   absl::StrAppend(&name, last > tensors.layers.begin ? "s " : " ", tensors.layers.begin);
   if (last > tensors.layers.begin) absl::StrAppend(&name, " to ", last);
+  if (tensors.first_tensors > 0) {
+    absl::StrAppend(&name, ", its first ", tensors.first_tensors, " tensors");
+  }
   absl::StrAppend(&name, ")");
   if (!IsPassing(tensors.kind) || !HasMicrobatch(action)) return name;
   if (tensors.kind == GroupKind::kActivations) {

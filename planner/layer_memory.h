@@ -32,6 +32,8 @@ struct SavedTensorSpec {
   SavedPrecision precision = SavedPrecision::kAsComputed;
   // A weight gradient is made of it: where the backward is split it stays until W.
   bool kept_for_weights = false;
+  // Of one sample: operations (as LayerSpec::forward_flops) before it is saved.
+  int64_t flops_before = 0;
   friend bool operator==(const SavedTensorSpec&, const SavedTensorSpec&) = default;
 };
 
@@ -46,7 +48,7 @@ struct WorkspaceMoment {
 
 // What one layer takes beyond its parameters, in a float32 run.
 struct LayerMemory {
-  std::vector<SavedTensorSpec> saved;  // in the order of the forward pass
+  std::vector<SavedTensorSpec> saved;  // in the order of saving
   // Gradients that a split backward queues from I until W, one for each operation with weights.
   std::vector<SavedTensorSpec> queued;
   // Moments of the forward, beyond the inputs, the outputs and all that is saved; moments of the

@@ -57,6 +57,9 @@ struct TensorGroup {
   // long the layers take to compute them again.
   Bytes input;
   Nanos recompute;
+  // kActivations of one layer only: what the layer saves first, so many of LayerProfile::saved; the
+  // others are kept. 0: all that the layers save.
+  int first_tensors = 0;
   friend bool operator==(const TensorGroup&, const TensorGroup&) = default;
 };
 
@@ -93,7 +96,7 @@ struct StagePlan {
 // How a schedule's actions and this plan mean one thing together:
 //
 // Activations, group g of (stage s, microbatch m):
-// - sDROPm.g stands before sFm: F keeps only the group's input. A B or I that finds the group
+// - sDROPm.g stands before sFm: of the group's tensors F keeps only its input. A B or I that finds the group
 //   dropped computes it again when it reaches the group's last layer; sRECOMPUTEm.g before it does
 //   so at once.
 // - sSWAP_OUTm.g before sFm starts the copy as soon as F is through the group's last layer, behind

@@ -13,6 +13,9 @@ namespace siphon {
 struct SavedTensor {
   std::string name;  // e.g. "attn.softmax"; unique in its layer
   Bytes bytes;       // of one microbatch
+  // Parts of LayerProfile::recompute, in a million, after which it is there again; not less than of
+  // those before it. 0 for all: not known.
+  int made_ppm = 0;
   friend bool operator==(const SavedTensor&, const SavedTensor&) = default;
 };
 
@@ -35,7 +38,7 @@ struct LayerProfile {
   Bytes backward_workspace;
   Bytes input_backward_workspace;   // of I alone
   Bytes weight_backward_workspace;  // of W alone, beside `kept_for_weights`; 0: not known
-  std::vector<SavedTensor> saved;
+  std::vector<SavedTensor> saved;  // in the order of saving
   // Parts of `saved` that are the layer's input and output themselves, which the layers before and
   // behind may have saved too; 0: none, or not known. Neither is larger than `saved`.
   Bytes saved_input;
@@ -63,6 +66,12 @@ Bytes SavedByBoth(const LayerProfile& before, const LayerProfile& layer);
 Nanos WholeBackward(const LayerProfile& layer);
 // What it takes to compute again all that the layer saves, never more than a forward.
 Nanos RecomputeTime(const LayerProfile& layer);
+// The same of the first so many of LayerProfile::saved, 1 ns at least. Requires: there are so many.
+Nanos RecomputeTime(const LayerProfile& layer, int first_tensors);
+
+// How many of its saved tensors, counted from the first, can be dropped or be away without the
+// others, ascending: those that are made before the next one is. All of them is not listed.
+std::vector<int> FirstTensorsOf(const LayerProfile& layer);
 
 }  // namespace siphon
 

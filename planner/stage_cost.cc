@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/numeric/int128.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -23,6 +24,25 @@ Nanos WholeBackward(const LayerProfile& layer) {
 
 Nanos RecomputeTime(const LayerProfile& layer) {
   return layer.recompute > Nanos(0) ? std::min(layer.recompute, layer.forward) : layer.forward;
+}
+
+Nanos RecomputeTime(const LayerProfile& layer, int first_tensors) {
+  SIPHON_CHECK(0 < first_tensors && first_tensors <= static_cast<int>(layer.saved.size()),
+               "the layer saves so many tensors");
+  constexpr int kMillion = 1'000'000;
+  const absl::int128 parts = absl::int128(RecomputeTime(layer).value) *
+                             layer.saved[static_cast<size_t>(first_tensors) - 1].made_ppm;
+  return Nanos(std::max<int64_t>(1, static_cast<int64_t>((parts + kMillion - 1) / kMillion)));
+}
+
+std::vector<int> FirstTensorsOf(const LayerProfile& layer) {
+  std::vector<int> counts;
+  for (size_t index = 1; index < layer.saved.size(); ++index) {
+    if (layer.saved[index].made_ppm > layer.saved[index - 1].made_ppm) {
+      counts.push_back(static_cast<int>(index));
+    }
+  }
+  return counts;
 }
 
 Nanos WholeBackward(const StageCost& cost) {

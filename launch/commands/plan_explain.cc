@@ -254,10 +254,12 @@ class StageExplainer {
 
 std::string TensorsText(const TensorGroup& group) {
   const StageRange& layers = group.layers;
-  return absl::StrCat(GroupKindName(group.kind), " of ",
-                      layers.end - layers.begin == 1
-                          ? absl::StrCat("layer ", layers.begin)
-                          : absl::StrCat("layers ", layers.begin, " to ", layers.end - 1));
+  return absl::StrCat(
+      GroupKindName(group.kind), " of ",
+      layers.end - layers.begin == 1
+          ? absl::StrCat("layer ", layers.begin)
+          : absl::StrCat("layers ", layers.begin, " to ", layers.end - 1),
+      group.first_tensors == 0 ? "" : absl::StrCat(", first ", group.first_tensors, " tensors"));
 }
 
 std::string ChoiceText(const GroupChoice& choice) {

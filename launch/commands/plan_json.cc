@@ -103,6 +103,7 @@ Json GroupJson(const ExplainedGroup& group) {
   Json json = {{"kind", GroupKindName(tensors.kind)},
                {"first_layer", tensors.layers.begin},
                {"last_layer", tensors.layers.end - 1},
+               {"first_tensors", tensors.first_tensors},
                {"bytes", tensors.bytes.value},
                {"live", group.live},
                {"shortest_gap_seconds", Seconds(group.shortest_gap)},

@@ -43,9 +43,18 @@ MapKey ListKey(absl::string_view file, absl::string_view name, std::vector<Item>
 }
 
 absl::Status ReadSaved(absl::string_view file, const ConfigNode& node, SavedTensor& tensor) {
-  return ReadConfigMap(file, node, "a saved tensor",
-                       {Required(ValueKey(file, "name", tensor.name)),
-                        Required(ValueKey(file, "bytes", tensor.bytes))});
+  constexpr int64_t kMillion = 1'000'000;
+  int64_t made_ppm = 0;
+  SIPHON_RETURN_IF_ERROR(ReadConfigMap(
+      file, node, "a saved tensor",
+      {Required(ValueKey(file, "name", tensor.name)),
+       Required(ValueKey(file, "bytes", tensor.bytes)), ValueKey(file, "made_ppm", made_ppm)}));
+  if (made_ppm < 0 || made_ppm > kMillion) {
+    return ConfigErrorAt(file, node,
+                         absl::StrCat("made_ppm: is ", made_ppm, "; must be from 0 to ", kMillion));
+  }
+  tensor.made_ppm = static_cast<int>(made_ppm);
+  return absl::OkStatus();
 }
 
 absl::Status ReadLayer(absl::string_view file, const ConfigNode& node, LayerProfile& layer) {
@@ -56,6 +65,16 @@ absl::Status ReadLayer(absl::string_view file, const ConfigNode& node, LayerProf
   }
   keys.push_back(ListKey(file, "saved", layer.saved, ReadSaved));
   SIPHON_RETURN_IF_ERROR(ReadConfigMap(file, node, "a layer", keys));
+  int made = 0;
+  for (const SavedTensor& tensor : layer.saved) {
+    if (tensor.made_ppm < made) {
+      return ConfigErrorAt(
+          file, node,
+          absl::StrCat("made_ppm: saved tensor '", tensor.name, "' has ", tensor.made_ppm,
+                       ", the one before ", made, "; they are in the order of saving"));
+    }
+    made = tensor.made_ppm;
+  }
   const Bytes saved = SavedBytes(layer);
   for (const auto& [key, part] : {std::pair("saved_input", layer.saved_input),
                                   std::pair("saved_output", layer.saved_output)}) {

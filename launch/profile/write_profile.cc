@@ -24,7 +24,9 @@ void AppendLayer(std::string& text, const LayerProfile& layer) {
   absl::StrAppend(&text, "    saved:\n");
   for (const SavedTensor& tensor : layer.saved) {
     absl::StrAppend(&text, "      - {name: ", WriteValue(tensor.name),
-                    ", bytes: ", WriteValue(tensor.bytes), "}\n");
+                    ", bytes: ", WriteValue(tensor.bytes));
+    if (tensor.made_ppm > 0) absl::StrAppend(&text, ", made_ppm: ", tensor.made_ppm);
+    absl::StrAppend(&text, "}\n");
   }
 }
 

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "launch/run/optimizer_of.h"
 #include "pipeline/torch/counting_allocator.h"
 #include "pipeline/torch/step_clock.h"
+#include "planner/memory/layer_uses.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -102,6 +104,13 @@ absl::StatusOr<Bytes> LayerRig::OutputBytes(MicrobatchId microbatch) {
 void LayerRig::NoteForwardBytes(Bytes stash, Bytes saved_input) {
   const Bytes output_alone = forward_bytes_.end - stash;
   sizes_.saved = {{"all", stash}};
+  if (const std::optional<LayerMemory>& memory = Spec().memory; memory.has_value()) {
+    std::vector<SavedTensor> listed =
+        SavedOf(*memory, job_.job.train.microbatch, Precision::kFloat32);
+    Bytes sum;
+    for (const SavedTensor& tensor : listed) sum += tensor.bytes;
+    if (sum == stash) sizes_.saved = std::move(listed);
+  }
   sizes_.saved_input = saved_input;
   sizes_.saved_output = AtLeastZero(forward_bytes_.output - output_alone);
   sizes_.boundary = forward_bytes_.output;

@@ -72,9 +72,11 @@ MemoryPlan AtTimesOf(const PlanningProblem& problem, MemoryPlan plan) {
     for (PlannedGroup& planned : plan.stages[stage].groups) {
       TensorGroup& group = planned.group;
       if (group.kind != GroupKind::kActivations) continue;
-      group.recompute =
-          GroupOf(problem.profile, problem.partition.stages[stage], group.kind, group.layers)
-              .recompute;
+      const TensorGroup again =
+          group.first_tensors > 0
+              ? FirstTensorsGroup(problem.profile, group.layers.begin, group.first_tensors)
+              : GroupOf(problem.profile, problem.partition.stages[stage], group.kind, group.layers);
+      group.recompute = again.recompute;
     }
   }
   return plan;

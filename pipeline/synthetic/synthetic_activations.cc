@@ -51,11 +51,35 @@ absl::Status SyntheticActivations::Take(int layer, Bytes size, BookedBlock& bloc
   return absl::OkStatus();
 }
 
-absl::Status SyntheticActivations::TakeAndFill(int layer) {
+absl::Status SyntheticActivations::TakeAndFill(int layer, Bytes size, BookedBlock& block) const {
+  SIPHON_RETURN_IF_ERROR(Take(layer, size, block));
+  FillKeyed(block.bytes(), KeyOf(layer));
+  return absl::OkStatus();
+}
+
+absl::Status SyntheticActivations::SaveWhole(int layer) {
   SavedLayer& saved = saved_[Index(layer)];
-  SIPHON_RETURN_IF_ERROR(Take(layer, CostOf(layer).stash, saved.block));
-  FillKeyed(saved.block.bytes(), KeyOf(layer));
   saved.place = Place::kHere;
+  return TakeAndFill(layer, CostOf(layer).stash, saved.block);
+}
+
+// What the layer saves behind its first bytes.
+absl::Status SyntheticActivations::SaveRest(int layer, Bytes first) {
+  const Bytes rest = CostOf(layer).stash - first;
+  if (rest > Bytes(0)) return TakeAndFill(layer, rest, saved_[Index(layer)].rest);
+  return absl::InvalidArgumentError(
+      absl::StrCat("layer ", layer, " saves ", CostOf(layer).stash.value, " bytes, and the first ",
+                   first.value, " of them are to leave alone"));
+}
+
+// Both blocks of a layer become one, which takes no more at any time.
+absl::Status SyntheticActivations::Join(int layer) {
+  SavedLayer& saved = saved_[Index(layer)];
+  if (saved.rest.size() == Bytes(0)) return absl::OkStatus();
+  SIPHON_RETURN_IF_ERROR(Check(layer, saved.rest));
+  saved.rest = BookedBlock();
+  SIPHON_RETURN_IF_ERROR(saved.block.Resize(CostOf(layer).stash));
+  FillKeyed(saved.block.bytes(), KeyOf(layer));
   return absl::OkStatus();
 }
 
@@ -85,41 +109,58 @@ absl::Status SyntheticActivations::CheckNotDropped(StageRange layers) const {
 }
 
 absl::Status SyntheticActivations::CheckNotCollected(StageRange layers) const {
-  for (const StageRange& collected : collected_) {
-    if (!Overlap(collected, layers)) continue;
+  for (const LayerTensors& collected : collected_) {
+    if (!Overlap(collected.layers, layers)) continue;
     return absl::FailedPreconditionError(
-        absl::StrCat(TextOf(layers), " are collected already, as ", TextOf(collected)));
+        absl::StrCat(TextOf(layers), " are collected already, as ", TextOf(collected.layers)));
   }
   return absl::OkStatus();
 }
 
-absl::Status SyntheticActivations::Drop(StageRange layers) {
+absl::StatusOr<TensorGroup> SyntheticActivations::GroupFor(const LayerTensors& tensors) const {
+  const StageRange& layers = tensors.layers;
+  if (tensors.first == Bytes(0)) {
+    return GroupOf(*sizes_->profile, sizes_->stage, GroupKind::kActivations, layers);
+  }
+  for (const int count : FirstTensorsOf(sizes_->profile->layers[layers.begin])) {
+    TensorGroup group = FirstTensorsGroup(*sizes_->profile, layers.begin, count);
+    if (group.bytes == tensors.first) return group;
+  }
+  return absl::InvalidArgumentError(absl::StrCat("layer ", layers.begin,
+                                                 " saves no tensors first that have ",
+                                                 tensors.first.value, " bytes together"));
+}
+
+absl::Status SyntheticActivations::Drop(const LayerTensors& tensors) {
+  const StageRange& layers = tensors.layers;
   SIPHON_RETURN_IF_ERROR(CheckInStage(layers));
   SIPHON_RETURN_IF_ERROR(CheckNotCollected(layers));
   SIPHON_RETURN_IF_ERROR(CheckNotDropped(layers));
-  dropped_.push_back(
-      {.group = GroupOf(*sizes_->profile, sizes_->stage, GroupKind::kActivations, layers)});
+  SIPHON_ASSIGN_OR_RETURN(TensorGroup group, GroupFor(tensors));
+  dropped_.push_back({.group = std::move(group)});
   return absl::OkStatus();
 }
 
-absl::Status SyntheticActivations::Collect(StageRange layers) {
-  SIPHON_RETURN_IF_ERROR(CheckInStage(layers));
-  SIPHON_RETURN_IF_ERROR(CheckNotDropped(layers));
-  SIPHON_RETURN_IF_ERROR(CheckNotCollected(layers));
-  collected_.push_back(layers);
+absl::Status SyntheticActivations::Collect(const LayerTensors& tensors) {
+  SIPHON_RETURN_IF_ERROR(CheckInStage(tensors.layers));
+  SIPHON_RETURN_IF_ERROR(CheckNotDropped(tensors.layers));
+  SIPHON_RETURN_IF_ERROR(CheckNotCollected(tensors.layers));
+  SIPHON_RETURN_IF_ERROR(GroupFor(tensors).status());
+  collected_.push_back(tensors);
   return absl::OkStatus();
 }
 
 std::optional<StageRange> SyntheticActivations::FindCollected(int layer) const {
-  for (const StageRange& collected : collected_) {
-    if (collected.end == layer + 1) return collected;
+  for (const LayerTensors& collected : collected_) {
+    if (collected.layers.end == layer + 1) return collected.layers;
   }
   return std::nullopt;
 }
 
 absl::Status SyntheticActivations::CheckCollectedAndSaved(StageRange layers) const {
   const bool collected =
-      std::find(collected_.begin(), collected_.end(), layers) != collected_.end();
+      std::any_of(collected_.begin(), collected_.end(),
+                  [&](const LayerTensors& tensors) { return tensors.layers == layers; });
   if (collected && saved_[Index(layers.end - 1)].place != Place::kNowhere) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(TextOf(layers), " were not collected by a forward pass"));
@@ -137,7 +178,8 @@ absl::StatusOr<TensorSpans> SyntheticActivations::CollectedTensors(StageRange la
 absl::Status SyntheticActivations::FreeCollected(StageRange layers) {
   SIPHON_RETURN_IF_ERROR(CheckCollectedAndSaved(layers));
   for (int layer = layers.begin; layer < layers.end; ++layer) {
-    saved_[Index(layer)] = {.place = Place::kAway};
+    saved_[Index(layer)].place = Place::kAway;
+    saved_[Index(layer)].block = BookedBlock();
   }
   return absl::OkStatus();
 }
@@ -151,7 +193,8 @@ absl::StatusOr<TensorSpans> SyntheticActivations::RefillCollected(StageRange lay
       spans.emplace_back();
       continue;
     }
-    SIPHON_RETURN_IF_ERROR(Take(layer, CostOf(layer).stash, saved.block));
+    const Bytes away = CostOf(layer).stash - saved.rest.size();
+    SIPHON_RETURN_IF_ERROR(Take(layer, away, saved.block));
     saved.place = Place::kHere;
     spans.push_back(saved.block.bytes());
   }
@@ -164,9 +207,16 @@ absl::Status SyntheticActivations::Save(int layer) {
     if (layer != dropped.group.layers.begin) return absl::OkStatus();
     SIPHON_RETURN_IF_ERROR(Take(layer, dropped.group.input, dropped.stays));
     FillKeyed(dropped.stays.bytes(), KeyOf(layer));
-    return absl::OkStatus();
+    const bool whole = dropped.group.first_tensors == 0;
+    return whole ? absl::OkStatus() : SaveRest(layer, dropped.group.bytes);
   }
-  return TakeAndFill(layer);
+  for (const LayerTensors& collected : collected_) {
+    if (!Holds(collected.layers, layer) || collected.first == Bytes(0)) continue;
+    SIPHON_RETURN_IF_ERROR(SaveRest(layer, collected.first));
+    saved_[Index(layer)].place = Place::kHere;
+    return TakeAndFill(layer, collected.first, saved_[Index(layer)].block);
+  }
+  return SaveWhole(layer);
 }
 
 std::optional<StageRange> SyntheticActivations::FindDropped(int layer) const {
@@ -176,7 +226,7 @@ std::optional<StageRange> SyntheticActivations::FindDropped(int layer) const {
   return std::nullopt;
 }
 
-absl::Status SyntheticActivations::SaveAgain(StageRange layers) {
+absl::StatusOr<Nanos> SyntheticActivations::SaveAgain(StageRange layers) {
   const auto found =
       std::find_if(dropped_.begin(), dropped_.end(),
                    [&](const DroppedRange& dropped) { return dropped.group.layers == layers; });
@@ -185,16 +235,23 @@ absl::Status SyntheticActivations::SaveAgain(StageRange layers) {
         absl::StrCat(TextOf(layers), " of microbatch ", microbatch_.value, " were not dropped"));
   }
   SIPHON_RETURN_IF_ERROR(Check(layers.begin, found->stays));
+  const Nanos time = found->group.recompute;
   dropped_.erase(found);  // what stayed becomes part of what is saved now
   for (int layer = layers.begin; layer < layers.end; ++layer) {
-    SIPHON_RETURN_IF_ERROR(TakeAndFill(layer));
+    SavedLayer& saved = saved_[Index(layer)];
+    const Bytes again = CostOf(layer).stash - saved.rest.size();
+    saved.place = Place::kHere;
+    SIPHON_RETURN_IF_ERROR(TakeAndFill(layer, again, saved.block));
   }
-  return absl::OkStatus();
+  return time;
 }
 
-absl::Status SyntheticActivations::Use(int layer) const {
+absl::Status SyntheticActivations::Use(int layer) {
   const SavedLayer& saved = saved_[Index(layer)];
-  if (saved.place == Place::kHere) return Check(layer, saved.block);
+  if (saved.place == Place::kHere) {
+    SIPHON_RETURN_IF_ERROR(Check(layer, saved.block));
+    return Join(layer);
+  }
   return absl::FailedPreconditionError(absl::StrCat("activations of layer ", layer, ", microbatch ",
                                                     microbatch_.value,
                                                     " are away, and needed now"));

@@ -26,8 +26,9 @@ struct SyntheticSizes {
 
 // What a stage keeps of one microbatch from its forward pass to its backward pass: for each layer
 // the bytes that the profile has for it, what two layers save once (planner/layer_cost.h); for
-// layers that were dropped, what stays of them as a group (planner/strategies/make_groups.h). All
-// of it is filled with bytes that nobody else has, and looked at before it goes.
+// layers that were dropped, what stays of them as a group (planner/strategies/make_groups.h). Where
+// only what a layer saves first leaves, that is a block of its own until the backward. All of it is
+// filled with bytes that nobody else has, and looked at before it goes.
 //
 // Layers are numbered as in the model. Thread-safety: one thread. Errors: ResourceExhausted when
 // the books are full, DataLoss when something else is found than was kept, each with the layer and
@@ -40,17 +41,19 @@ class SyntheticActivations {
 
   // From now on Save takes of `layers` only what stays of them. Errors: InvalidArgument for layers
   // outside the stage, FailedPrecondition where one of them is dropped already.
-  absl::Status Drop(StageRange layers);
-  // What these layers save can be away from their forward pass to their backward pass. Errors: as
-  // for Drop; FailedPrecondition where one of them is collected already.
-  absl::Status Collect(StageRange layers);
+  absl::Status Drop(const LayerTensors& tensors);
+  // What these layers save, or what one of them saves first, can be away from their forward pass to
+  // their backward pass. Errors: as for Drop; FailedPrecondition where one of them is collected
+  // already.
+  absl::Status Collect(const LayerTensors& tensors);
   // The forward pass comes to the layer.
   absl::Status Save(int layer);
 
   // The layers that were dropped together with this one, and are not there since.
   std::optional<StageRange> FindDropped(int layer) const;
-  // They are computed again. Errors: FailedPrecondition when exactly these were not dropped.
-  absl::Status SaveAgain(StageRange layers);
+  // They are computed again; how long that takes. Errors: FailedPrecondition when exactly these
+  // were not dropped.
+  absl::StatusOr<Nanos> SaveAgain(StageRange layers);
 
   // The collected layers of which it is the last.
   std::optional<StageRange> FindCollected(int layer) const;
@@ -63,7 +66,7 @@ class SyntheticActivations {
   // The backward pass uses what is there. What it is the last one to use goes when it is through: a
   // tensor that the layer before saves too stays for that one's backward. Errors also:
   // FailedPrecondition when it is away.
-  absl::Status Use(int layer) const;
+  absl::Status Use(int layer);
   void FreeUsed(int layer);
   // The same for the input half: what the weight half needs takes its place, when the half begins
   // where that is more, and when it ends where it is less.
@@ -76,7 +79,8 @@ class SyntheticActivations {
   enum class Place { kNowhere, kHere, kAway };  // kNowhere: before Save and after Free
   struct SavedLayer {
     Place place = Place::kNowhere;
-    BookedBlock block;
+    BookedBlock block;  // of what leaves, or all
+    BookedBlock rest;   // what stays while that is away
   };
   struct DroppedRange {
     TensorGroup group;
@@ -89,7 +93,12 @@ class SyntheticActivations {
   bool NeedsMoreForWeights(int layer) const;
   absl::Status ReplaceByKept(int layer);
   SavedLayer* LayerBehind(int layer);
-  absl::Status TakeAndFill(int layer);
+  // Errors: InvalidArgument where the layer has no such first tensors.
+  absl::StatusOr<TensorGroup> GroupFor(const LayerTensors& tensors) const;
+  absl::Status TakeAndFill(int layer, Bytes size, BookedBlock& block) const;
+  absl::Status SaveWhole(int layer);
+  absl::Status SaveRest(int layer, Bytes first);
+  absl::Status Join(int layer);
   absl::Status Check(int layer, const BookedBlock& block) const;
   absl::Status CheckInStage(StageRange layers) const;
   absl::Status CheckNotDropped(StageRange layers) const;
@@ -102,7 +111,7 @@ class SyntheticActivations {
   const int64_t step_;
   const MicrobatchId microbatch_;
   std::vector<SavedLayer> saved_;  // [layer of the stage]
-  std::vector<StageRange> collected_;
+  std::vector<LayerTensors> collected_;
   std::vector<DroppedRange> dropped_;
 };
 

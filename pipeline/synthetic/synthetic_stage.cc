@@ -40,9 +40,9 @@ class SyntheticStage final : public StageCompute {
   absl::StatusOr<TensorSpans> Buffers(Boundary boundary, MicrobatchId microbatch) override;
   absl::Status Release(Boundary boundary, MicrobatchId microbatch) override;
   absl::Status Forward(MicrobatchId microbatch) override;
-  absl::Status Drop(MicrobatchId microbatch, StageRange layers) override;
+  absl::Status Drop(MicrobatchId microbatch, const LayerTensors& tensors) override;
   absl::Status Recompute(MicrobatchId microbatch, StageRange layers) override;
-  absl::Status Collect(MicrobatchId microbatch, StageRange layers) override;
+  absl::Status Collect(MicrobatchId microbatch, const LayerTensors& tensors) override;
   absl::StatusOr<TensorSpans> SavedTensors(MicrobatchId microbatch, StageRange layers) override;
   absl::Status FreeSaved(MicrobatchId microbatch, StageRange layers) override;
   absl::StatusOr<TensorSpans> RefillSaved(MicrobatchId microbatch, StageRange layers) override;
@@ -162,9 +162,9 @@ absl::Status SyntheticStage::Enter(int layer, bool gradients, PacedWork& work) {
   return state_.CheckThere(layer, gradients);
 }
 
-absl::Status SyntheticStage::Drop(MicrobatchId microbatch, StageRange layers) {
+absl::Status SyntheticStage::Drop(MicrobatchId microbatch, const LayerTensors& tensors) {
   SIPHON_RETURN_IF_ERROR(order_.CheckWaiting(microbatch, "dropped"));
-  return Kept(microbatch).Drop(layers);
+  return Kept(microbatch).Drop(tensors);
 }
 
 absl::Status SyntheticStage::Recompute(MicrobatchId microbatch, StageRange layers) {
@@ -173,9 +173,9 @@ absl::Status SyntheticStage::Recompute(MicrobatchId microbatch, StageRange layer
   return ComputeAgain(microbatch, layers, cost_.forward_workspace, work);
 }
 
-absl::Status SyntheticStage::Collect(MicrobatchId microbatch, StageRange layers) {
+absl::Status SyntheticStage::Collect(MicrobatchId microbatch, const LayerTensors& tensors) {
   SIPHON_RETURN_IF_ERROR(order_.CheckWaiting(microbatch, "collected"));
-  return Kept(microbatch).Collect(layers);
+  return Kept(microbatch).Collect(tensors);
 }
 
 absl::StatusOr<TensorSpans> SyntheticStage::SavedTensors(MicrobatchId microbatch,
@@ -198,12 +198,11 @@ absl::StatusOr<TensorSpans> SyntheticStage::RefillSaved(MicrobatchId microbatch,
 absl::Status SyntheticStage::ComputeAgain(MicrobatchId microbatch, StageRange layers,
                                           Bytes workspace, PacedWork& work) {
   SIPHON_ASSIGN_OR_RETURN(const BookedBlock taken, Workspace(workspace));
-  SIPHON_RETURN_IF_ERROR(Kept(microbatch).SaveAgain(layers));
+  SIPHON_ASSIGN_OR_RETURN(const Nanos time, Kept(microbatch).SaveAgain(layers));
   for (int layer = layers.begin; layer < layers.end; ++layer) {
     SIPHON_RETURN_IF_ERROR(state_.CheckThere(layer, /*gradients=*/false));
-    const bool is_last = layer + 1 == layers.end;  // what it puts out is there
-    work.Take(is_last ? RecomputeTime(CostOf(layer)) : CostOf(layer).forward);
   }
+  work.Take(time);
   return absl::OkStatus();
 }
 

@@ -64,6 +64,7 @@ bool IsHeldByGraphsOnly(const SavedMemory& memory) {
 
 struct CollectedLayers::Group {
   StageRange layers;
+  FirstTensors first;
   std::vector<std::shared_ptr<SavedMemory>> memory;  // in the order of saving
   bool complete = false;
   bool wants_free = false;  // some of it waits for others to release it
@@ -89,9 +90,12 @@ class CollectedLayers::Sink final : public SavedTensorSink {
   std::unique_ptr<HeldTensor> Save(at::Tensor tensor) override {
     const c10::Storage& storage = tensor.storage();
     const c10::StorageImpl* key = storage.unsafeGetStorageImpl();
+    const bool is_parameter =
+        std::find(parameters_.begin(), parameters_.end(), key) != parameters_.end();
+    Group* const group =
+        group_ != nullptr && !is_parameter && group_->first.Take(tensor) ? group_ : nullptr;
     // What has no allocator is memory of somebody else: the data. Single numbers are not worth it.
-    if (storage.allocator() == nullptr || storage.nbytes() < kTensorAlignment ||
-        std::find(parameters_.begin(), parameters_.end(), key) != parameters_.end()) {
+    if (is_parameter || storage.allocator() == nullptr || storage.nbytes() < kTensorAlignment) {
       return std::make_unique<SavedView>(std::move(tensor), nullptr);
     }
     std::shared_ptr<SavedMemory>& memory = books_->memory_[key];
@@ -99,9 +103,9 @@ class CollectedLayers::Sink final : public SavedTensorSink {
       memory = std::make_shared<SavedMemory>();
       memory->storage = storage;
     }
-    if (memory->group != group_) {
-      memory->group = group_;
-      if (group_ != nullptr) group_->memory.push_back(memory);
+    if (memory->group != group) {
+      memory->group = group;
+      if (group != nullptr) group->memory.push_back(memory);
     }
     return std::make_unique<SavedView>(std::move(tensor), memory);
   }
@@ -126,19 +130,29 @@ absl::Status CollectedLayers::CheckNotCollected(StageRange layers) const {
   return absl::OkStatus();
 }
 
-absl::Status CollectedLayers::Add(StageRange layers) {
-  SIPHON_RETURN_IF_ERROR(CheckNotCollected(layers));
-  groups_.push_back(std::make_unique<Group>(Group{.layers = layers}));
+absl::Status CollectedLayers::Add(const LayerTensors& tensors) {
+  SIPHON_RETURN_IF_ERROR(CheckNotCollected(tensors.layers));
+  groups_.push_back(std::make_unique<Group>(
+      Group{.layers = tensors.layers, .first = FirstTensors(tensors.first)}));
   return absl::OkStatus();
+}
+
+CollectedLayers::Group* CollectedLayers::FindGroup(int layer) const {
+  const auto found = std::find_if(groups_.begin(), groups_.end(), [layer](const auto& group) {
+    return group->layers.begin <= layer && layer < group->layers.end;
+  });
+  return found == groups_.end() ? nullptr : found->get();
+}
+
+const FirstTensors* CollectedLayers::FirstOf(int layer) const {
+  const Group* const group = FindGroup(layer);
+  return group == nullptr ? nullptr : &group->first;
 }
 
 SavedTensorSink* CollectedLayers::SinkOf(int layer, const std::vector<at::Tensor>& parameters) {
   if (groups_.empty()) return nullptr;
-  const auto found = std::find_if(groups_.begin(), groups_.end(), [layer](const auto& group) {
-    return group->layers.begin <= layer && layer < group->layers.end;
-  });
   if (sink_ == nullptr) sink_ = std::make_unique<Sink>();
-  sink_->Begin(this, found == groups_.end() ? nullptr : found->get(), parameters);
+  sink_->Begin(this, FindGroup(layer), parameters);
   return sink_.get();
 }
 

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "pipeline/stage_compute.h"
 #include "pipeline/torch/aten.h"
+#include "pipeline/torch/first_tensors.h"
 #include "pipeline/torch/saved_tensors.h"
 #include "planner/stage_partition.h"
 
@@ -18,10 +19,11 @@ namespace siphon {
 // Memory that operators have saved tensors on; see collected_layers.cc.
 struct SavedMemory;
 
-// What groups of consecutive layers of one stage save of one microbatch, as memory that can be
-// freed and taken again while the graphs stay as they are: the storages of the saved tensors are
-// emptied and filled in place, so that each tensor comes back as the view that it was, and what
-// several operators save is there once. Parameters and data, which are not the layers' own, stay.
+// What groups of consecutive layers of one stage save of one microbatch, all of it or what one
+// layer saves first, as memory that can be freed and taken again while the graphs stay as they are:
+// the storages of the saved tensors are emptied and filled in place, so that each tensor comes back
+// as the view that it was, and what several operators save is there once. Parameters and data,
+// which are not the layers' own, stay.
 //
 // A storage on which several layers have saved tensors goes with the group of the last of them,
 // whose backward comes first, or stays where that is in none. One that somebody else holds too
@@ -40,7 +42,9 @@ class CollectedLayers {
   // FailedPrecondition where one of them is in a group.
   absl::Status CheckNotCollected(StageRange layers) const;
   // A group from now on. Errors: as CheckNotCollected.
-  absl::Status Add(StageRange layers);
+  absl::Status Add(const LayerTensors& tensors);
+  // Of the group that has tensors of the layer, which of them; null for none.
+  const FirstTensors* FirstOf(int layer) const;
 
   // For the forward pass of a layer, in a group or not: where its saved tensors go; null while
   // there are no groups. `parameters` are the layer's; the sink holds until the next call.
@@ -65,6 +69,7 @@ class CollectedLayers {
   struct Group;
   class Sink;
 
+  Group* FindGroup(int layer) const;  // null for none
   absl::StatusOr<Group*> FindComplete(StageRange layers) const;
 
   std::vector<std::unique_ptr<Group>> groups_;

@@ -31,10 +31,12 @@ absl::Status KeptLayers::CheckNotDropped(StageRange layers) const {
   return absl::OkStatus();
 }
 
-absl::Status KeptLayers::Drop(StageRange layers) {
+absl::Status KeptLayers::Drop(const LayerTensors& tensors) {
+  const StageRange& layers = tensors.layers;
   SIPHON_RETURN_IF_ERROR(CheckNotDropped(layers));
   DroppedLayers& dropped = dropped_.emplace_back();
   dropped.layers = layers;
+  dropped.first = tensors.first;
   dropped.saved.resize(layers.end - layers.begin);
   return absl::OkStatus();
 }

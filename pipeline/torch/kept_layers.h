@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "pipeline/stage_compute.h"
 #include "pipeline/torch/aten.h"
 #include "pipeline/torch/layer_graph.h"
 #include "pipeline/torch/remade_tensors.h"
@@ -15,7 +16,9 @@ namespace siphon {
 // Consecutive layers whose saved tensors are not there, and what they are made from again.
 struct DroppedLayers {
   StageRange layers;
-  std::vector<at::Tensor> input;     // of the first of them
+  std::vector<at::Tensor> input;  // of the first of them
+  // Only the tensors that the one layer saves first are not there, so many bytes; 0: all.
+  Bytes first;
   std::vector<RemadeTensors> saved;  // [layer]
 };
 
@@ -31,8 +34,8 @@ class KeptLayers {
   // Errors: InvalidArgument for layers outside the stage, FailedPrecondition where one of them is
   // dropped.
   absl::Status CheckNotDropped(StageRange layers) const;
-  // From now on Keep takes the input of the first of `layers` too. Errors: as CheckNotDropped.
-  absl::Status Drop(StageRange layers);
+  // From now on Keep takes the input of the first of these layers too. Errors: as CheckNotDropped.
+  absl::Status Drop(const LayerTensors& tensors);
 
   // What the forward pass of a layer took in and left behind.
   void Keep(int layer, const std::vector<at::Tensor>& inputs, LayerGraph graph);

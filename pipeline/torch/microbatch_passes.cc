@@ -27,14 +27,14 @@ absl::Status MicrobatchPasses::AtLayer(int layer, Fn&& fn) const {
   return status.ok() ? status : Annotate(status, LayerPlace(layer));
 }
 
-absl::Status MicrobatchPasses::Drop(StageRange layers) {
-  SIPHON_RETURN_IF_ERROR(collected_.CheckNotCollected(layers));
-  return kept_.Drop(layers);
+absl::Status MicrobatchPasses::Drop(const LayerTensors& tensors) {
+  SIPHON_RETURN_IF_ERROR(collected_.CheckNotCollected(tensors.layers));
+  return kept_.Drop(tensors);
 }
 
-absl::Status MicrobatchPasses::Collect(StageRange layers) {
-  SIPHON_RETURN_IF_ERROR(kept_.CheckNotDropped(layers));
-  return collected_.Add(layers);
+absl::Status MicrobatchPasses::Collect(const LayerTensors& tensors) {
+  SIPHON_RETURN_IF_ERROR(kept_.CheckNotDropped(tensors.layers));
+  return collected_.Add(tensors);
 }
 
 absl::StatusOr<std::vector<at::Tensor>> MicrobatchPasses::ForwardLayer(
@@ -58,9 +58,19 @@ absl::StatusOr<std::vector<at::Tensor>> MicrobatchPasses::ForwardLayer(
 SavedTensorSink* MicrobatchPasses::SinkOf(int layer) {
   const std::vector<at::Tensor>& parameters = parameters_->OfLayer(layer);
   if (DroppedLayers* dropped = kept_.FindDropped(layer)) {
-    return dropped->saved[layer - dropped->layers.begin].FirstPass(parameters);
+    RemadeTensors& saved = dropped->saved[layer - dropped->layers.begin];
+    return saved.FirstPass(parameters, dropped->first);
   }
   return collected_.SinkOf(layer, parameters);
+}
+
+absl::Status MicrobatchPasses::CheckFirstTensors(int layer) {
+  const DroppedLayers* const dropped = kept_.FindDropped(layer);
+  const FirstTensors* const first = dropped != nullptr
+                                        ? &dropped->saved[layer - dropped->layers.begin].first()
+                                        : collected_.FirstOf(layer);
+  if (first == nullptr) return absl::OkStatus();
+  return Annotate(first->Check(), LayerPlace(layer));
 }
 
 absl::StatusOr<std::vector<at::Tensor>> MicrobatchPasses::Forward(
@@ -72,6 +82,7 @@ absl::StatusOr<std::vector<at::Tensor>> MicrobatchPasses::Forward(
       if (SavedTensorSink* sink = SinkOf(layer)) collect.emplace(sink);
       SIPHON_ASSIGN_OR_RETURN(activations, ForwardLayer(layer, std::move(activations)));
     }
+    SIPHON_RETURN_IF_ERROR(CheckFirstTensors(layer));
     for (const StageRange& done :
          collected_.Complete(layer, activations, layer + 1 == layers_->end())) {
       if (watch != nullptr) SIPHON_RETURN_IF_ERROR(watch->Saved(microbatch_, done));

@@ -33,8 +33,8 @@ class MicrobatchPasses {
   MicrobatchPasses(MicrobatchId microbatch, const StageLayers* layers, StageParameters* parameters);
 
   // Before Forward, as StageCompute says.
-  absl::Status Drop(StageRange layers);
-  absl::Status Collect(StageRange layers);
+  absl::Status Drop(const LayerTensors& tensors);
+  absl::Status Collect(const LayerTensors& tensors);
   CollectedLayers& collected() { return collected_; }
 
   // From the stage's input to its output (the loss, on the last stage). `watch` may be null.
@@ -56,6 +56,8 @@ class MicrobatchPasses {
   static absl::Status Leave(int layer, PassWatch* watch);
   // Where a layer's forward pass leaves what its operators save; null: with LibTorch.
   SavedTensorSink* SinkOf(int layer);
+  // That the forward pass of the layer has saved what was to be dropped or collected of it.
+  absl::Status CheckFirstTensors(int layer);
   // A dropped layer once more; no outputs unless it is computed whole.
   absl::StatusOr<std::vector<at::Tensor>> ForwardAgain(int layer, std::vector<at::Tensor> inputs,
                                                        RemadeTensors& saved,

@@ -31,11 +31,11 @@ class NotHeld final : public HeldTensor {
 struct RemadeTensors::Place {
   at::ScalarType type = at::kFloat;
   std::vector<int64_t> shape;
-  bool is_parameter = false;
+  bool stays = false;   // a parameter, or not to be dropped
   bool is_read = true;  // by an operator that is still to run
   at::Tensor tensor;    // from the second pass until its operator has run
 
-  bool Waits() const { return !is_parameter && is_read && !tensor.defined(); }
+  bool Waits() const { return !stays && is_read && !tensor.defined(); }
 };
 
 // A saved tensor of the first pass, as its operator holds it.
@@ -60,8 +60,9 @@ class RemadeTensors::Kept final : public HeldTensor {
 
 class RemadeTensors::First final : public SavedTensorSink {
  public:
-  First(std::vector<std::shared_ptr<Place>>* places, const std::vector<at::Tensor>& parameters)
-      : places_(places) {
+  First(std::vector<std::shared_ptr<Place>>* places, FirstTensors* dropped,
+        const std::vector<at::Tensor>& parameters)
+      : places_(places), dropped_(dropped) {
     for (const at::Tensor& parameter : parameters) {
       parameters_.insert(parameter.storage().unsafeGetStorageImpl());
     }
@@ -71,14 +72,16 @@ class RemadeTensors::First final : public SavedTensorSink {
     auto place = std::make_shared<Place>();
     place->type = tensor.scalar_type();
     place->shape = tensor.sizes().vec();
-    place->is_parameter = parameters_.contains(tensor.storage().unsafeGetStorageImpl());
-    if (place->is_parameter) place->tensor = std::move(tensor);
+    place->stays =
+        parameters_.contains(tensor.storage().unsafeGetStorageImpl()) || !dropped_->Take(tensor);
+    if (place->stays) place->tensor = std::move(tensor);
     places_->push_back(place);
     return std::make_unique<Kept>(std::move(place));
   }
 
  private:
   std::vector<std::shared_ptr<Place>>* const places_;
+  FirstTensors* const dropped_;
   std::set<const c10::StorageImpl*> parameters_;
 };
 
@@ -129,9 +132,10 @@ RemadeTensors::~RemadeTensors() = default;
 RemadeTensors::RemadeTensors(RemadeTensors&&) noexcept = default;
 RemadeTensors& RemadeTensors::operator=(RemadeTensors&&) noexcept = default;
 
-SavedTensorSink* RemadeTensors::FirstPass(const std::vector<at::Tensor>& parameters) {
+SavedTensorSink* RemadeTensors::FirstPass(const std::vector<at::Tensor>& parameters, Bytes bytes) {
   places_.clear();
-  first_ = std::make_unique<First>(&places_, parameters);
+  dropped_ = FirstTensors(bytes);
+  first_ = std::make_unique<First>(&places_, &dropped_, parameters);
   return first_.get();
 }
 

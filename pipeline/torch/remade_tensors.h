@@ -6,14 +6,17 @@
 
 #include "absl/status/status.h"
 #include "pipeline/torch/aten.h"
+#include "pipeline/torch/first_tensors.h"
 #include "pipeline/torch/saved_tensors.h"
+#include "planner/units.h"
 
 namespace siphon {
 
 // What the operators of one layer save of one microbatch, not there until the layer is computed
 // again: the first forward pass leaves a graph whose operators hold empty places, in the order of
 // saving, and the second one puts into each place what it saves at that place. The graph of the
-// first is the one that the backward runs. Parameters, which stay anyway, are kept as they are.
+// first is the one that the backward runs. Parameters, which stay anyway, are kept as they are, and
+// so is what is not to be dropped.
 //
 // Thread-safety: one thread.
 class RemadeTensors {
@@ -30,8 +33,10 @@ class RemadeTensors {
   RemadeTensors& operator=(RemadeTensors&&) noexcept;
 
   // Where tensors go that the first pass saves; holds until the pass is done. `parameters` are the
-  // layer's.
-  SavedTensorSink* FirstPass(const std::vector<at::Tensor>& parameters);
+  // layer's; `bytes`: only what it saves first is dropped, so many together; 0: all.
+  SavedTensorSink* FirstPass(const std::vector<at::Tensor>& parameters, Bytes bytes);
+  // What is dropped.
+  const FirstTensors& first() const { return dropped_; }
 
   // The same for the pass that computes the layer again.
   SavedTensorSink* SecondPass(Extent extent);
@@ -48,6 +53,7 @@ class RemadeTensors {
   class First;
   class Second;
 
+  FirstTensors dropped_;
   std::vector<std::shared_ptr<Place>> places_;  // in the order of saving; the graph has them too
   std::unique_ptr<First> first_;
   std::unique_ptr<Second> second_;

@@ -44,9 +44,9 @@ class TorchStage final : public StageCompute {
   absl::StatusOr<TensorSpans> Buffers(Boundary boundary, MicrobatchId microbatch) override;
   absl::Status Release(Boundary boundary, MicrobatchId microbatch) override;
   absl::Status Forward(MicrobatchId microbatch) override;
-  absl::Status Drop(MicrobatchId microbatch, StageRange layers) override;
+  absl::Status Drop(MicrobatchId microbatch, const LayerTensors& tensors) override;
   absl::Status Recompute(MicrobatchId microbatch, StageRange layers) override;
-  absl::Status Collect(MicrobatchId microbatch, StageRange layers) override;
+  absl::Status Collect(MicrobatchId microbatch, const LayerTensors& tensors) override;
   absl::StatusOr<TensorSpans> SavedTensors(MicrobatchId microbatch, StageRange layers) override;
   absl::Status FreeSaved(MicrobatchId microbatch, StageRange layers) override;
   absl::StatusOr<TensorSpans> RefillSaved(MicrobatchId microbatch, StageRange layers) override;
@@ -156,9 +156,9 @@ absl::Status TorchStage::Forward(MicrobatchId microbatch) {
   return absl::OkStatus();
 }
 
-absl::Status TorchStage::Drop(MicrobatchId microbatch, StageRange layers) {
+absl::Status TorchStage::Drop(MicrobatchId microbatch, const LayerTensors& tensors) {
   SIPHON_RETURN_IF_ERROR(order_.CheckWaiting(microbatch, "dropped"));
-  return At(microbatch).passes.Drop(layers);
+  return At(microbatch).passes.Drop(tensors);
 }
 
 absl::Status TorchStage::Recompute(MicrobatchId microbatch, StageRange layers) {
@@ -166,9 +166,9 @@ absl::Status TorchStage::Recompute(MicrobatchId microbatch, StageRange layers) {
   return At(microbatch).passes.Recompute(layers);
 }
 
-absl::Status TorchStage::Collect(MicrobatchId microbatch, StageRange layers) {
+absl::Status TorchStage::Collect(MicrobatchId microbatch, const LayerTensors& tensors) {
   SIPHON_RETURN_IF_ERROR(order_.CheckWaiting(microbatch, "collected"));
-  return At(microbatch).passes.Collect(layers);
+  return At(microbatch).passes.Collect(tensors);
 }
 
 // In the middle of a pass too, so whatever its phase.

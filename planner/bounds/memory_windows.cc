@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "planner/bounds/swap_limits.h"
+#include "planner/cheapest_drops.h"
 #include "planner/layer_cost.h"
 #include "planner/stage_cost.h"
 
@@ -27,20 +28,39 @@ struct Candidate {
   double weight = 0;
 };
 
-std::vector<LayerKind> KindsOf(const std::vector<StageId>& stages,
+// What can be dropped of a layer for the least time, in parts that each cost more a byte than those
+// before: any choice of its tensors takes at least as long as the cheapest parts of as many bytes.
+std::vector<LayerKind> PartsOf(StageId stage, const LayerProfile& layer, Bytes stash) {
+  const bool is_whole = FirstTensorsOf(layer).empty();
+  std::vector<LayerKind> parts;
+  DropStep before;
+  for (const DropStep& step : CheapestDrops(layer, stash)) {
+    parts.push_back({.stage = stage,
+                     .stash = step.bytes - before.bytes,
+                     .recompute = step.recompute - before.recompute,
+                     .is_whole = is_whole});
+    before = step;
+  }
+  return parts;
+}
+
+std::vector<LayerKind> KindsOf(const std::vector<StageId>& stages, const PlanningProblem& problem,
                                const std::vector<std::vector<LayerCost>>& layers) {
   std::vector<LayerKind> kinds;
   for (const StageId stage : stages) {
-    for (const LayerCost& layer : layers[stage.value]) {
-      if (layer.stash == Bytes(0)) continue;
-      const Nanos again = RecomputeTime(layer);  // the least that a plan takes
-      const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const LayerKind& kind) {
-        return kind.stage == stage && kind.stash == layer.stash && kind.recompute == again;
-      });
-      if (same != kinds.end()) {
-        ++same->layers;
-      } else {
-        kinds.push_back({.stage = stage, .stash = layer.stash, .recompute = again});
+    const int first = problem.partition.stages[stage.value].begin;
+    for (size_t layer = 0; layer < layers[stage.value].size(); ++layer) {
+      const LayerProfile& profile = problem.profile.layers[static_cast<size_t>(first) + layer];
+      for (const LayerKind& part : PartsOf(stage, profile, layers[stage.value][layer].stash)) {
+        const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const LayerKind& kind) {
+          return kind.stage == stage && kind.stash == part.stash &&
+                 kind.recompute == part.recompute && kind.is_whole == part.is_whole;
+        });
+        if (same != kinds.end()) {
+          ++same->layers;
+        } else {
+          kinds.push_back(part);
+        }
       }
     }
   }
@@ -215,7 +235,7 @@ std::vector<WorkerMemory> MemoryOfWorkers(const PlanningProblem& problem) {
   for (int index = 0; index < WorkerCount(problem.schedule); ++index) {
     WorkerMemory& worker = workers.emplace_back();
     worker.stages = StagesOf(problem.schedule, WorkerId(index));
-    worker.layers = KindsOf(worker.stages, layers);
+    worker.layers = KindsOf(worker.stages, problem, layers);
     for (const StageId stage : worker.stages) {
       worker.kept.push_back(costs[stage.value].kept_for_weights);
       worker.parameters += costs[stage.value].parameters;

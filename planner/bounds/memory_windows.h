@@ -8,11 +8,13 @@
 
 namespace siphon {
 
-// Equal layers of one stage: what each of them saves of one microbatch, and takes to save it again.
+// Equal layers of one stage, or equal parts of them (CheapestDrops): what each of them saves of one
+// microbatch, and takes to save it again.
 struct LayerKind {
   StageId stage;
   Bytes stash;
   Nanos recompute;
+  bool is_whole = true;  // goes as a whole or not at all; false: a part of what a layer saves
   int layers = 1;
   friend bool operator==(const LayerKind&, const LayerKind&) = default;
 };

@@ -287,7 +287,7 @@ class Builder {
       Terms all;
       for (const bool open : {true, ways.links, ways.host}) {
         columns.push_back(Program().AddColumn(0, open ? kind.layers : 0));
-        Program().columns.back().kind = ColumnKind::kInteger;
+        if (kind.is_whole) Program().columns.back().kind = ColumnKind::kInteger;
         all.push_back({columns.back(), 1});
       }
       rows_.AddAtMost(all, kind.layers);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "planner/memory/published_formula.h"
 #include "planner/status.h"
@@ -105,9 +106,15 @@ Bytes SavedSampleBytes(const SavedTensorSpec& tensor, Precision precision) {
 
 std::vector<SavedTensor> SavedOf(const LayerMemory& memory, int64_t microbatch,
                                  Precision precision) {
+  constexpr int kMillion = 1'000'000;
   std::vector<SavedTensor> saved;
   for (const SavedTensorSpec& tensor : memory.saved) {
-    saved.push_back({tensor.name, SavedSampleBytes(tensor, precision) * microbatch});
+    const int64_t all = memory.saved.back().flops_before;
+    const auto made =
+        all == 0 ? 0 : static_cast<int>(absl::int128(tensor.flops_before) * kMillion / all);
+    saved.push_back({.name = tensor.name,
+                     .bytes = SavedSampleBytes(tensor, precision) * microbatch,
+                     .made_ppm = made});
   }
   return saved;
 }

@@ -21,7 +21,9 @@ std::vector<int64_t> OwnedElements(const ModelSpec& model);
 
 // Bytes of a tensor that was saved, of one sample.
 Bytes SavedSampleBytes(const SavedTensorSpec& tensor, Precision precision);
-// All saved tensors with their bytes for a microbatch of so many samples.
+// All saved tensors with their bytes for a microbatch of so many samples,
+// in the order of saving; made when so many of the layer's operations before its last saved tensor
+// are done.
 std::vector<SavedTensor> SavedOf(const LayerMemory& memory, int64_t microbatch,
                                  Precision precision);
 

@@ -22,6 +22,11 @@ std::vector<int64_t> WithoutLast(std::vector<int64_t> shape) {
   return shape;
 }
 
+// Of each row of x, as long as its last dimension, with so many columns.
+int64_t ProductFlops(const std::vector<int64_t>& x, int64_t columns) {
+  return 2 * ElementCount({DType::kFloat32, x}) * columns;
+}
+
 // Tiles of LibTorch's fused attention on the CPU (ATen/native/cpu/FlashAttentionKernel.cpp).
 struct AttentionTile {
   explicit AttentionTile(int64_t sequence)
@@ -75,6 +80,12 @@ void LayerTape::Save(int block, const std::string& name, Reader reader) {
   saved.saved = true;
   if (saved.name.empty()) saved.name = name;
   saved.first_saver = static_cast<int>(operations_.size());
+  saved.flops_before = flops_;
+}
+
+void LayerTape::SaveResult(int block, const std::string& name, Reader reader) {
+  Save(block, name, reader);
+  blocks_[block].first_saver = static_cast<int>(operations_.size()) - 1;
 }
 
 void LayerTape::SaveNew(const std::string& name, std::vector<int64_t> shape, Reader reader,
@@ -87,6 +98,7 @@ void LayerTape::SaveNew(const std::string& name, std::vector<int64_t> shape, Rea
 
 void LayerTape::Append(Operation operation) {
   forward_.push_back({now_, operation.forward_tile});
+  flops_ += operation.flops;
   operations_.push_back(std::move(operation));
 }
 
@@ -110,9 +122,12 @@ LayerTape::Value LayerTape::Embedding(const std::string& name, Value ids, int64_
                                       int64_t width) {
   std::vector<int64_t> shape = ShapeOf(ids);
   shape.push_back(width);
-  return AppendUnary(
-      {.name = name, .inputs = {{ids, Gradient::kNone}}, .parameters = entries * width},
-      std::move(shape));
+  const int64_t copies = ElementCount({DType::kFloat32, shape});
+  return AppendUnary({.name = name,
+                      .inputs = {{ids, Gradient::kNone}},
+                      .parameters = entries * width,
+                      .flops = copies},
+                     std::move(shape));
 }
 
 LayerTape::Value LayerTape::AddParameter(const std::string& name, Value x, int64_t elements) {
@@ -125,7 +140,8 @@ LayerTape::Value LayerTape::Linear(const std::string& name, Value x, int64_t col
   Save(BlockOf(x), absl::StrCat(name, ".input"), Reader::kWeightGradient);
   return AppendUnary({.name = name,
                       .inputs = {{x, Gradient::kNew}},
-                      .parameters = ShapeOf(x).back() * columns + bias_elements},
+                      .parameters = ShapeOf(x).back() * columns + bias_elements,
+                      .flops = ProductFlops(ShapeOf(x), columns)},
                      WithLast(ShapeOf(x), columns));
 }
 
@@ -146,8 +162,7 @@ LayerTape::Value LayerTape::Activation(const std::string& name, Value x,
   if (!saves_result) Save(BlockOf(x), absl::StrCat(name, ".input"), Reader::kInputGradient);
   const Value result = AppendUnary({.name = name, .inputs = {{x, Gradient::kNew}}}, ShapeOf(x));
   if (saves_result) {
-    Save(BlockOf(result), absl::StrCat(name, ".output"), Reader::kInputGradient);
-    blocks_[BlockOf(result)].first_saver = static_cast<int>(operations_.size()) - 1;
+    SaveResult(BlockOf(result), absl::StrCat(name, ".output"), Reader::kInputGradient);
   }
   return result;
 }
@@ -179,8 +194,10 @@ LayerTape::Value LayerTape::MultiplyBatched(const std::string& name, Value a, Va
                                             std::vector<int64_t> shape) {
   Save(BlockOf(a), absl::StrCat(name, ".left"), Reader::kInputGradient);
   Save(BlockOf(b), absl::StrCat(name, ".right"), Reader::kInputGradient);
-  return AppendUnary({.name = name, .inputs = {{a, Gradient::kNew}, {b, Gradient::kNew}}},
-                     std::move(shape));
+  const int64_t flops = ProductFlops(ShapeOf(a), shape.back());
+  return AppendUnary(
+      {.name = name, .inputs = {{a, Gradient::kNew}, {b, Gradient::kNew}}, .flops = flops},
+      std::move(shape));
 }
 
 LayerTape::Value LayerTape::Scale(Value x) {
@@ -196,8 +213,7 @@ LayerTape::Value LayerTape::AddConstant(Value x, int64_t elements) {
 
 LayerTape::Value LayerTape::Softmax(const std::string& name, Value x) {
   const Value result = AppendUnary({.name = name, .inputs = {{x, Gradient::kNew}}}, ShapeOf(x));
-  Save(BlockOf(result), absl::StrCat(name, ".output"), Reader::kInputGradient);
-  blocks_[BlockOf(result)].first_saver = static_cast<int>(operations_.size()) - 1;
+  SaveResult(BlockOf(result), absl::StrCat(name, ".output"), Reader::kInputGradient);
   return result;
 }
 
@@ -214,14 +230,16 @@ LayerTape::Value LayerTape::FusedAttention(const std::string& name, Value query,
   Save(BlockOf(value), absl::StrCat(name, ".value"), Reader::kInputGradient);
   SaveNew(absl::StrCat(name, ".log_sum"), {heads, sequence}, Reader::kInputGradient,
           SavedPrecision::kFloat32);
+  const int log_sum = static_cast<int>(blocks_.size()) - 1;
   const Value result = AppendUnary(
       {.name = name,
        .inputs = {{query, Gradient::kNew}, {key, Gradient::kNew}, {value, Gradient::kNew}},
        .forward_tile = tile.Forward(ShapeOf(query).back() / heads),
-       .backward_tile = tile.Backward()},
+       .backward_tile = tile.Backward(),
+       .flops = 2 * ProductFlops(ShapeOf(query), sequence)},
       ShapeOf(query));
-  Save(BlockOf(result), absl::StrCat(name, ".output"), Reader::kInputGradient);
-  blocks_[BlockOf(result)].first_saver = static_cast<int>(operations_.size()) - 1;
+  blocks_[log_sum].flops_before = flops_;  // made together with the result
+  SaveResult(BlockOf(result), absl::StrCat(name, ".output"), Reader::kInputGradient);
   return result;
 }
 
@@ -253,8 +271,13 @@ LayerMemory LayerTape::Finish(Value output) {
                             .sample = block.sample,
                             .storage = storage,
                             .precision = block.precision,
-                            .kept_for_weights = block.kept_for_weights});
+                            .kept_for_weights = block.kept_for_weights,
+                            .flops_before = block.flops_before});
   }
+  std::stable_sort(memory.saved.begin(), memory.saved.end(),
+                   [](const SavedTensorSpec& a, const SavedTensorSpec& b) {
+                     return a.flops_before < b.flops_before;
+                   });
   for (WorkspaceMoment& moment : forward_) moment.per_sample -= end;
   memory.forward = FullestMoments(std::move(forward_));
   BackwardWalk whole(*this, output, BackwardKind::kWhole);

@@ -75,7 +75,8 @@ class LayerTape {
     SavedPrecision precision = SavedPrecision::kAsComputed;
     std::string name;
     int holders = 0;
-    int first_saver = -1;  // operation
+    int first_saver = -1;      // operation
+    int64_t flops_before = 0;  // when it is saved
   };
   struct View {
     int block = -1;
@@ -93,6 +94,7 @@ class LayerTape {
     Bytes forward_tile;      // whatever the microbatch, while it runs
     Bytes backward_tile;
     Bytes backward_temporary;  // per sample, beside its inputs' gradients
+    int64_t flops = 0;         // as LayerSpec::forward_flops
   };
 
   int NewBlock(std::vector<int64_t> shape);
@@ -101,6 +103,8 @@ class LayerTape {
   int BlockOf(Value value) const { return values_[value].block; }
   // The next operation reads it in its backward.
   void Save(int block, const std::string& name, Reader reader);
+  // The newest operation reads what it has made itself.
+  void SaveResult(int block, const std::string& name, Reader reader);
   // The same of something that nobody else holds.
   void SaveNew(const std::string& name, std::vector<int64_t> shape, Reader reader,
                SavedPrecision precision);
@@ -111,7 +115,8 @@ class LayerTape {
   std::vector<Block> blocks_;
   std::vector<View> values_;
   std::vector<Operation> operations_;
-  Bytes now_;  // of counted blocks that are held or saved
+  Bytes now_;         // of counted blocks that are held or saved
+  int64_t flops_ = 0;  // of all operations so far
   std::vector<WorkspaceMoment> forward_;
 };
 

@@ -70,6 +70,10 @@ absl::Status CheckGroup(const PlanText& plan, size_t stage, const PlannedGroup& 
                    absl::StrCat("the group has layers ", range.begin, " to ", range.end - 1,
                                 ", but stage ", stage, " has ", all.begin, " to ", all.end - 1));
   }
+  const bool some = planned.group.first_tensors > 0;
+  if (some && (planned.group.kind != GroupKind::kActivations || range.end - range.begin != 1)) {
+    return ErrorAt(where, "first_tensors is for the activations of one layer");
+  }
   SIPHON_RETURN_IF_ERROR(CheckChoice(planned, where));
   return CheckStripes(plan, planned, where);
 }

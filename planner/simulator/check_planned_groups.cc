@@ -61,14 +61,33 @@ class GroupChecker {
     for (const int64_t figure : {group.bytes.value, group.input.value, group.recompute.value}) {
       if (figure < 0) return Bad(absl::StrCat("has a figure of ", figure, "; 0 is the least"));
     }
-    if (group.kind != GroupKind::kActivations) return CheckSum();
+    if (group.kind != GroupKind::kActivations) {
+      if (group.first_tensors != 0) {
+        return Bad("has the first tensors of a layer, but only activations have an order");
+      }
+      return CheckSum();
+    }
     Bytes saved;
     for (int layer = group.layers.begin; layer < group.layers.end; ++layer) {
       saved += input_.layers[stage_][layer - first_layer_].stash;
     }
+    if (group.first_tensors != 0) return CheckFirstTensors(saved);
     if (saved == group.bytes) return absl::OkStatus();
     return Bad(absl::StrCat("has ", group.bytes.value,
                             " bytes of activations, but its layers save ", saved.value));
+  }
+
+  // `saved`: all that its layers save.
+  absl::Status CheckFirstTensors(Bytes saved) {
+    const TensorGroup& group = Planned().group;
+    if (group.first_tensors < 0 || group.layers.end - group.layers.begin != 1) {
+      return Bad(absl::StrCat("has the first ", group.first_tensors, " tensors of ",
+                              group.layers.end - group.layers.begin,
+                              " layers; only of one layer can some be in a group"));
+    }
+    if (group.bytes < saved) return absl::OkStatus();
+    return Bad(absl::StrCat("has ", group.bytes.value, " bytes in its layer's first ",
+                            group.first_tensors, " tensors, but all of them have ", saved.value));
   }
 
   // Groups of a kind may leave some of its tensors out, but not have more.

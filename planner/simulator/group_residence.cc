@@ -318,7 +318,8 @@ absl::Status GroupResidence::Forward(int layer, int task, Bytes stash) {
   const StageGroup& group = Groups()[id];
   Book& book = BookOf(id);
   if (book.where == Where::kToDrop) {
-    const Bytes kept = layer == group.first ? group.group->input : Bytes(0);
+    Bytes kept = layer == group.first ? group.group->input : Bytes(0);
+    if (group.group->first_tensors > 0) kept += stash - group.group->bytes;
     writer_.Change(task, TaskMoment::kBegin, MemoryKind::kActivations, kept);
     if (layer == group.last) book.where = Where::kDropped;
     return absl::OkStatus();

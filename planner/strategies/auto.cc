@@ -6,6 +6,7 @@
 #include "absl/strings/string_view.h"
 #include "planner/status.h"
 #include "planner/strategies/anneal_draft.h"
+#include "planner/strategies/first_tensors_search.h"
 #include "planner/strategies/fit_moves.h"
 #include "planner/strategies/improve_draft.h"
 #include "planner/strategies/map_draft.h"
@@ -40,6 +41,8 @@ constexpr int kMostFromUniform = 900;
 // So many at most once more with optimizer state at home between steps; of large problems a
 // quarter.
 constexpr int kMostWithStateHome = 900;
+// So many at most for tensors within layers; of large problems a half.
+constexpr int kMostForTensors = 600;
 constexpr std::pair<int64_t, int64_t> kNearUniform = {20, 23};
 
 int ImprovementsOf(const PlanningProblem& problem) {
@@ -203,6 +206,16 @@ absl::StatusOr<SimulatedDraft> SearchWithStateHome(DraftSimulator& simulator, Si
                            simulator, *std::move(start), kept));
 }
 
+// What goes, tensor by tensor, where all searches until then have moved whole layers.
+absl::StatusOr<SimulatedDraft> SearchTensors(DraftSimulator& simulator, SimulatedDraft draft,
+                                             const SimulatedDraft& kept) {
+  if (Fits(kept) || IsGood(draft, kept)) return draft;
+  const int simulations = ImprovementsOf(simulator.problem());
+  const bool is_large = simulations < 2 * kFewestImprovements;
+  return SearchFirstTensors(simulator, std::move(draft),
+                            is_large ? simulations / 2 : std::min(simulations, kMostForTensors));
+}
+
 // Strategies that make no drafts, and so cannot be improved here.
 bool MakesDrafts(absl::string_view strategy) {
   constexpr absl::string_view kNames[] = {
@@ -226,6 +239,7 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   SIPHON_ASSIGN_OR_RETURN(improved, SearchFromUniform(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchFromBlocks(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchWithStateHome(simulator, std::move(improved), kept));
+  SIPHON_ASSIGN_OR_RETURN(improved, SearchTensors(simulator, std::move(improved), kept));
   SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, improved));
   absl::StatusOr<PlannedStep> best = PlannedOf(problem, std::move(improved), "auto");
   if (best.ok() && mapped.found) best->map = ProofOf(problem.score, *mapped.found);

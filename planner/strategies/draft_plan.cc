@@ -76,6 +76,7 @@ class StagePlanWriter {
     const auto within = [&](int run) { return run == 0 || next - first < run; };
     switch (kind) {
       case GroupKind::kActivations:
+        if (FirstTensors(first) > 0 || FirstTensors(next) > 0) return false;
         if (placement != Placement::kRecompute)
           return !IsSwap(placement) || within(draft_.swap_run);
         return within(draft_.recompute_run) && ParametersOf(first) == ParametersOf(next);
@@ -92,6 +93,19 @@ class StagePlanWriter {
     return false;
   }
 
+  // Of the layer's activations how many, as StageDraft says.
+  int FirstTensors(int layer) const {
+    if (PlacementOf(GroupKind::kActivations, layer) == Placement::kKeep) return 0;
+    return draft_.first_tensors[layer];
+  }
+
+  TensorGroup TensorsOf(GroupKind kind, const StageRange& layers) const {
+    const int first =
+        kind == GroupKind::kActivations ? FirstTensors(layers.begin - stage_.begin) : 0;
+    return first > 0 ? FirstTensorsGroup(problem_.profile, layers.begin, first)
+                     : GroupOf(problem_.profile, stage_, kind, layers);
+  }
+
   void AddRuns(GroupKind kind) {
     const auto layers = static_cast<int>(PlacementsOf(draft_, kind).size());
     for (int begin = 0; begin < layers;) {
@@ -105,8 +119,7 @@ class StagePlanWriter {
 
   // `steps`: by itself, so that even without bytes it needs a group.
   void Add(GroupKind kind, const StageRange& layers, Placement placement, bool steps) {
-    PlannedGroup planned{.group = GroupOf(problem_.profile, stage_, kind, layers),
-                         .choice = {.placement = placement}};
+    PlannedGroup planned{.group = TensorsOf(kind, layers), .choice = {.placement = placement}};
     const bool empty = planned.group.bytes == Bytes(0);
     if (empty && !steps) return;
     if (empty) planned.choice.placement = Placement::kKeep;
@@ -135,6 +148,7 @@ DraftPlan KeepingDraft(const PlanningProblem& problem) {
     const std::vector<Placement> kept(layers, Placement::kKeep);
     const bool stashes = versions[draft.stages.size()] > 1;
     draft.stages.push_back({.activations = kept,
+                            .first_tensors = std::vector<int>(layers, 0),
                             .parameters = kept,
                             .gradients = kept,
                             .optimizer_state = kept,

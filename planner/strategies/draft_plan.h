@@ -13,6 +13,9 @@ namespace siphon {
 struct StageDraft {
   // [layer of the stage], while nobody needs them; all but activations never kRecompute.
   std::vector<Placement> activations;
+  // [layer]: of activations that are not kept only so many, those that the layer saves first
+  // (FirstTensorsOf), go where they are placed, in a group of their own; 0: all.
+  std::vector<int> first_tensors;
   std::vector<Placement> parameters;  // swapped only where CanStream says so, as are gradients
   std::vector<Placement> gradients;
   // Means nothing with an update on the host, which holds it then.

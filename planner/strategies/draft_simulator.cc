@@ -277,7 +277,11 @@ Bytes DraftSimulator::ParkedBy(const DraftPlan& draft, int worker) const {
       for (size_t place = 0; place < placements.size(); ++place) {
         if (placements[place] != Placement::kPeerSwap) continue;
         const int layer = layers.begin + static_cast<int>(place);
-        parked += GroupOf(problem_.profile, layers, kind, {layer, layer + 1}).bytes * times;
+        const int first = kind == GroupKind::kActivations ? decided.first_tensors[place] : 0;
+        const TensorGroup group =
+            first > 0 ? FirstTensorsGroup(problem_.profile, layer, first)
+                      : GroupOf(problem_.profile, layers, kind, {layer, layer + 1});
+        parked += group.bytes * times;
       }
     }
   }

@@ -45,6 +45,21 @@ TensorGroup GroupOf(const ModelProfile& profile, const StageRange& stage, GroupK
   return group;
 }
 
+TensorGroup FirstTensorsGroup(const ModelProfile& profile, int layer, int first_tensors) {
+  SIPHON_CHECK(0 <= layer && layer < static_cast<int>(profile.layers.size()),
+               "the profile has the layer");
+  const LayerProfile& costs = profile.layers[layer];
+  SIPHON_CHECK(0 < first_tensors && first_tensors < static_cast<int>(costs.saved.size()),
+               "the group has some of the layer's tensors, not all");
+  TensorGroup group{.kind = GroupKind::kActivations,
+                    .layers = {layer, layer + 1},
+                    .recompute = RecomputeTime(costs, first_tensors),
+                    .first_tensors = first_tensors};
+  for (int tensor = 0; tensor < first_tensors; ++tensor) group.bytes += costs.saved[tensor].bytes;
+  if (layer > 0) group.input = std::min(profile.layers[layer - 1].boundary, group.bytes);
+  return group;
+}
+
 MemoryPlan KeepEverything(const ModelProfile& profile, const StagePartition& partition) {
   MemoryPlan plan;
   for (const StageRange& stage : partition.stages) {

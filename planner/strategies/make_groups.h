@@ -20,6 +20,10 @@ namespace siphon {
 TensorGroup GroupOf(const ModelProfile& profile, const StageRange& stage, GroupKind kind,
                     const StageRange& layers);
 
+// Of the activations of one layer the tensors that it saves first, so many (TensorGroup).
+// Requires: the same; `first_tensors` is one of FirstTensorsOf.
+TensorGroup FirstTensorsGroup(const ModelProfile& profile, int layer, int first_tensors);
+
 // Everything kept, in a group a layer and kind (GroupKind's order, then layers), without weight
 // versions, which not every schedule has. Layers that have nothing of a kind have no group of it.
 MemoryPlan KeepEverything(const ModelProfile& profile, const StagePartition& partition);

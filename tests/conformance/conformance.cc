@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "planner/memory/layer_uses.h"
 #include "planner/status.h"
 #include "tests/support/same_bits.h"
 
@@ -41,19 +42,20 @@ void Train(const Job& job, const reference::AccumulationOrders& accumulation, Ex
 // More than any group of the tiny models saves.
 constexpr Bytes kGroupBytes{1 << 20};
 
-std::vector<Stripe> StripesFor(WorkerId owner, int workers) {
+std::vector<Stripe> StripesFor(WorkerId owner, int workers, Bytes bytes) {
   std::vector<LenderWeight> lenders;
   for (int device = 0; device < std::max(workers, 3); ++device) {
     if (device != owner.value) lenders.push_back({DeviceId(device), device + 1});
   }
-  return CutStripes(kGroupBytes, lenders, Bytes(64));
+  return CutStripes(bytes, lenders, Bytes(64));
 }
 
 // Groups of the kind in runs of at most so many layers of the stage, at `placements` in turn.
 class RunWriter {
  public:
-  RunWriter(const StagePartition& partition, const Schedule& schedule)
-      : partition_(partition), schedule_(schedule) {}
+  RunWriter(const Job& job, const ModelSpec& spec, const StagePartition& partition,
+            const Schedule& schedule)
+      : job_(job), spec_(spec), partition_(partition), schedule_(schedule) {}
 
   void Write(size_t stage, GroupKind kind, int run, const std::vector<Placement>& placements,
              StagePlan& plan) {
@@ -65,22 +67,41 @@ class RunWriter {
       if (kind == GroupKind::kActivations) {
         planned.group.input = Bytes(1);
         planned.group.recompute = Nanos(1);
+        if (job_.first_tensors) TakeFirstTensors(planned.group);
       }
       planned.choice.placement = placements[turn_++ % placements.size()];
       if (planned.choice.placement != Placement::kPeerSwap) continue;
-      planned.choice.stripes = StripesFor(schedule_.worker_of_stage[stage], WorkerCount(schedule_));
+      planned.choice.stripes =
+          StripesFor(schedule_.worker_of_stage[stage], WorkerCount(schedule_), planned.group.bytes);
     }
   }
 
  private:
+  void TakeFirstTensors(TensorGroup& group) {
+    const LayerSpec& layer = spec_.layers[group.layers.begin];
+    const LayerProfile saves = {.saved =
+                                    SavedOf(*layer.memory, job_.microbatch, Precision::kFloat32)};
+    const std::vector<int> counts = FirstTensorsOf(saves);
+    if (counts.empty()) return;
+    group.first_tensors = counts[first_turn_++ % counts.size()];
+    group.bytes = Bytes(0);
+    for (int tensor = 0; tensor < group.first_tensors; ++tensor) {
+      group.bytes += saves.saved[tensor].bytes;
+    }
+  }
+
+  const Job& job_;
+  const ModelSpec& spec_;
   const StagePartition& partition_;
   const Schedule& schedule_;
   size_t turn_ = 0;
+  size_t first_turn_ = 0;
 };
 
-MemoryPlan LeaveInRuns(const Job& job, const StagePartition& partition, const Schedule& schedule) {
+MemoryPlan LeaveInRuns(const Job& job, const ModelSpec& spec, const StagePartition& partition,
+                       const Schedule& schedule) {
   MemoryPlan memory;
-  RunWriter writer(partition, schedule);
+  RunWriter writer(job, spec, partition, schedule);
   for (size_t stage = 0; stage < partition.stages.size(); ++stage) {
     StagePlan& plan = memory.stages.emplace_back();
     plan.update = job.updates[stage % job.updates.size()];
@@ -103,7 +124,7 @@ absl::StatusOr<TrainingPlan> PlanOf(const Job& job, const ModelSpec& spec,
   SIPHON_ASSIGN_OR_RETURN(TrainingPlan plan, PlanAround(spec, partition, compute_only));
   const bool stays = job.leaving_run == 0 && job.state.empty();
   if (stays && job.updates == std::vector{UpdatePlace::kDevice}) return plan;
-  plan.memory = LeaveInRuns(job, partition, plan.training);
+  plan.memory = LeaveInRuns(job, spec, partition, plan.training);
   const std::vector<DirectBackward> direct(partition.stages.size(), DirectBackward::kDrop);
   const std::vector<WeightResidence> weights(partition.stages.size(), job.residence);
   const std::vector<SwapTiming> timing(partition.stages.size(), job.timing);

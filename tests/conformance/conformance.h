@@ -28,6 +28,9 @@ struct Job {
   int threads = 1;
   // Layers of a stage whose activations leave together; 0: all are kept.
   int leaving_run = 0;
+  // Of layers whose saved tensors the model names only the first of these leave, each number of
+  // them that can in turn. Runs are then of one layer.
+  bool first_tensors = false;
   // Where those groups go, in turn; kPeerSwap striped over the devices of all other workers (a
   // worker that is alone has two lenders).
   std::vector<Placement> leaving = {Placement::kRecompute};

@@ -30,6 +30,32 @@ void ExpectSameBitsWhereActivationsLeave(const std::string& schedule_name) {
   }
 }
 
+// Of each layer only what it saves first, up to different tensors.
+void ExpectSameBitsWhereFirstTensorsLeave(const ModelOptions& model, const std::string& schedule) {
+  const auto built = BuildSchedule(schedule, {.workers = 2, .microbatches = 4});
+  ASSERT_TRUE(built.ok()) << built.status();
+  Job job{.model = model, .steps = 2, .clip_norm = 0.05};
+  const Expected expected = RunReference(job, OrdersOf(*built, kTwoStages));
+  job.leaving_run = 1;
+  job.first_tensors = true;
+  for (const std::vector<Placement>& leaving :
+       {std::vector{Placement::kRecompute},
+        {Placement::kPeerSwap},
+        {Placement::kHostSwap, Placement::kRecompute, Placement::kPeerSwap}}) {
+    SCOPED_TRACE(testing::Message() << "first to " << PlacementName(leaving.front()));
+    job.leaving = leaving;
+    ExpectSameBits(job, expected, kTwoStages, *built);
+  }
+}
+
+TEST(SwappedSteps, GiveTheBitsOfOneProcessWhereFirstTensorsLeave) {
+  ExpectSameBitsWhereFirstTensorsLeave(TinyGpt(/*blocks=*/4), "1f1b");
+}
+
+TEST(SwappedSteps, GiveTheBitsOfOneProcessWhereFirstTensorsLeaveWithAttentionWrittenOut) {
+  ExpectSameBitsWhereFirstTensorsLeave(WithDropout(TinyGpt(/*blocks=*/4), 0.1), "zb_h1");
+}
+
 TEST(SwappedSteps, GiveTheBitsOfOneProcess) { ExpectSameBitsWhereActivationsLeave("1f1b"); }
 
 TEST(SwappedSteps, GiveTheBitsOfOneProcessWhereTheBackwardIsSplit) {

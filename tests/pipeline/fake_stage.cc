@@ -101,7 +101,8 @@ absl::Status FakeStage::Forward(MicrobatchId microbatch) {
   return SaveCollected(microbatch);
 }
 
-absl::Status FakeStage::Drop(MicrobatchId microbatch, StageRange layers) {
+absl::Status FakeStage::Drop(MicrobatchId microbatch, const LayerTensors& tensors) {
+  const StageRange& layers = tensors.layers;
   SIPHON_RETURN_IF_ERROR(MaybeFail());
   if (live_.contains(microbatch.value)) return absl::FailedPreconditionError("forward is done");
   memory_calls_.push_back(
@@ -124,7 +125,8 @@ absl::Status FakeStage::Recompute(MicrobatchId microbatch, StageRange layers) {
   return absl::FailedPreconditionError("nothing was dropped");
 }
 
-absl::Status FakeStage::Collect(MicrobatchId microbatch, StageRange layers) {
+absl::Status FakeStage::Collect(MicrobatchId microbatch, const LayerTensors& tensors) {
+  const StageRange& layers = tensors.layers;
   SIPHON_RETURN_IF_ERROR(MaybeFail());
   if (live_.contains(microbatch.value)) return absl::FailedPreconditionError("forward is done");
   memory_calls_.push_back(

@@ -35,9 +35,9 @@ class FakeStage : public StageCompute {
   absl::StatusOr<TensorSpans> Buffers(Boundary boundary, MicrobatchId microbatch) override;
   absl::Status Release(Boundary boundary, MicrobatchId microbatch) override;
   absl::Status Forward(MicrobatchId microbatch) override;
-  absl::Status Drop(MicrobatchId microbatch, StageRange layers) override;
+  absl::Status Drop(MicrobatchId microbatch, const LayerTensors& tensors) override;
   absl::Status Recompute(MicrobatchId microbatch, StageRange layers) override;
-  absl::Status Collect(MicrobatchId microbatch, StageRange layers) override;
+  absl::Status Collect(MicrobatchId microbatch, const LayerTensors& tensors) override;
   absl::StatusOr<TensorSpans> SavedTensors(MicrobatchId microbatch, StageRange layers) override;
   absl::Status FreeSaved(MicrobatchId microbatch, StageRange layers) override;
   absl::StatusOr<TensorSpans> RefillSaved(MicrobatchId microbatch, StageRange layers) override;

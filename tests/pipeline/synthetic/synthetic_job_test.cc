@@ -58,6 +58,13 @@ MemoryPlan DicedPlan(const ModelProfile& profile, const StagePartition& partitio
     for (int begin = stage.begin; begin < stage.end;) {
       const int end = std::min(stage.end, begin + dice.Roll(1, 2));
       PlannedGroup group{.group = GroupOf(profile, stage, GroupKind::kActivations, {begin, end})};
+      const std::vector<int> counts = FirstTensorsOf(profile.layers[begin]);
+      const bool some = profile.layers[begin].forward.value % 2 == 0;
+      if (some && end == begin + 1 && !counts.empty()) {
+        const TensorGroup first = FirstTensorsGroup(profile, begin, counts.front());
+        // Less where all others are the next layer's too.
+        if (first.bytes < group.group.bytes) group.group = first;
+      }
       group.choice = DicedChoice(dice, leaving, workers, group.group.bytes);
       planned.groups.push_back(std::move(group));
       begin = end;

@@ -44,7 +44,8 @@ inline ModelProfile DicedProfile(int layers, Bytes boundary, int seed) {
                      .boundary = boundary,
                      .forward_workspace = bytes(0, 200),
                      .backward_workspace = bytes(0, 200),
-                     .saved = {{"first", bytes(50, 400)}, {"second", bytes(50, 400)}},
+                     .saved = {{"first", bytes(50, 400), 300'000},
+                               {"second", bytes(50, 400), 1'000'000}},
                      .kept_for_weights = bytes(0, 900)};
     if (dice.Roll(0, 1) == 1) one.saved_input = one.saved[0].bytes;
     if (dice.Roll(0, 1) == 1) one.saved_output = one.saved[1].bytes;

@@ -5,11 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "pipeline/torch/call_torch.h"
 #include "pipeline/torch/collected_layers.h"
 #include "pipeline/torch/counting_allocator.h"
 #include "pipeline/torch/layers.h"
 #include "pipeline/torch/torch_stage.h"
+#include "planner/memory/layer_uses.h"
 #include "tests/pipeline/torch/stage_harness.h"
 
 namespace siphon {
@@ -70,6 +72,41 @@ Bytes ExpectedBytes(const ModelSpec& model, int layer) {
 class CollectedBytes : public ::testing::TestWithParam<std::string> {
  protected:
   static void SetUpTestSuite() { InstallCountingAllocator(); }
+
+  // So many bytes of the layer leave and come back, and a byte less are refused.
+  static void ExpectFirstBytes(const Model& model, int layer, Bytes first) {
+    const int layers = static_cast<int>(model.spec.layers.size());
+    const auto ledger = std::make_shared<MemoryLedger>(Bytes(0));
+    const LedgerScope scope(ledger);
+    const TokenBatch batch(model.spec, 2, kSamples, 5);
+    const StepInputs inputs = batch.Inputs(0, StepMode::kTrain);
+    for (const Bytes bytes : {first, first - Bytes(1)}) {
+      const auto stage = MakeTorchStage(model, testing::CutEvenly(layers, 1), StageId(0), 3, {});
+      ASSERT_TRUE(stage.ok()) << stage.status();
+      ASSERT_TRUE((*stage)->BeginStep(inputs).ok());
+      const MicrobatchId microbatch(0);
+      const StageRange range = {layer, layer + 1};
+      ASSERT_TRUE((*stage)->Collect(microbatch, {range, bytes}).ok());
+      const absl::Status forward = (*stage)->Forward(microbatch);
+      if (bytes != first) {
+        EXPECT_EQ(forward.code(), absl::StatusCode::kInvalidArgument) << forward;
+        EXPECT_NE(forward.message().find(model.spec.layers[layer].name), std::string::npos)
+            << forward;
+        continue;
+      }
+      ASSERT_TRUE(forward.ok()) << forward;
+      const auto spans = (*stage)->SavedTensors(microbatch, range);
+      ASSERT_TRUE(spans.ok()) << spans.status();
+      // Less tensors of a few numbers, which stay.
+      EXPECT_LE(Sum(*spans), first);
+      EXPECT_LT((first - Sum(*spans)).value, 3 * 64);
+      const Bytes held = ledger->used();
+      ASSERT_TRUE((*stage)->FreeSaved(microbatch, range).ok());
+      EXPECT_EQ(held - ledger->used(), Sum(*spans));
+      ASSERT_TRUE((*stage)->RefillSaved(microbatch, range).ok());
+      EXPECT_EQ(ledger->used(), held);
+    }
+  }
 };
 
 TEST_P(CollectedBytes, AreThoseThatTheModelNames) {
@@ -120,6 +157,32 @@ TEST_P(CollectedBytes, AreThoseThatTheModelNames) {
     EXPECT_EQ(ledger->used(), forwarded);
     (*stage)->Watch(nullptr);
   }
+}
+
+// Of one layer what it saves first, for every number of tensors that can leave without the others.
+TEST_P(CollectedBytes, OfTheFirstTensorsAreThoseThatTheModelNames) {
+  SetTorchThreads(1);
+  int choices = 0;
+  for (const double dropout : {0.0, 0.1}) {
+    ModelOptions options = TinyGpt();
+    options.kind = GetParam();
+    options.dropout = dropout;
+    const auto model = BuildModel(options);
+    ASSERT_TRUE(model.ok()) << model.status();
+    const int layers = static_cast<int>(model->spec.layers.size());
+    for (int layer = 0; layer < layers; ++layer) {
+      const LayerProfile saves = {
+          .saved = SavedOf(*model->spec.layers[layer].memory, kSamples, Precision::kFloat32)};
+      for (const int count : FirstTensorsOf(saves)) {
+        SCOPED_TRACE(absl::StrCat(model->spec.layers[layer].name, ", first ", count));
+        ++choices;
+        Bytes first;
+        for (int tensor = 0; tensor < count; ++tensor) first += saves.saved[tensor].bytes;
+        ExpectFirstBytes(*model, layer, first);
+      }
+    }
+  }
+  EXPECT_GT(choices, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, CollectedBytes, ::testing::Values("gpt", "bert", "mlp"),

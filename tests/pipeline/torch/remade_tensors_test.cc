@@ -13,6 +13,7 @@
 #include "pipeline/torch/counting_allocator.h"
 #include "pipeline/torch/layer_graph.h"
 #include "pipeline/torch/torch_stage.h"
+#include "planner/memory/layer_uses.h"
 #include "tests/pipeline/torch/stage_harness.h"
 
 namespace siphon {
@@ -74,7 +75,7 @@ TEST(RemadeTensors, AreThereBeforeTheLastProductOfALayer) {
   for (const Extent extent : {Extent::kLastSaved, Extent::kWhole}) {
     RemadeTensors saved;
     layer.marks.clear();
-    LayerPass pass = layer.Run(saved.FirstPass(layer.parameters()));
+    LayerPass pass = layer.Run(saved.FirstPass(layer.parameters(), Bytes(0)));
     pass.ReleaseInputs();
     EXPECT_THAT(layer.marks, ElementsAre("hidden", "output"));
     EXPECT_FALSE(saved.IsComplete());
@@ -93,7 +94,7 @@ TEST(RemadeTensors, AreThereBeforeTheLastProductOfALayer) {
 TEST(RemadeTensors, AreNeededBeforeTheBackward) {
   TwoProducts layer;
   RemadeTensors saved;
-  LayerPass pass = layer.Run(saved.FirstPass(layer.parameters()));
+  LayerPass pass = layer.Run(saved.FirstPass(layer.parameters(), Bytes(0)));
   const absl::Status run = CallTorch("backward", [&] { BackwardOfOnes(std::move(pass.graph)); });
   EXPECT_THAT(run.message(), HasSubstr("the graph of a dropped layer was run"));
 }
@@ -101,7 +102,7 @@ TEST(RemadeTensors, AreNeededBeforeTheBackward) {
 TEST(RemadeTensors, LeaveAnErrorOfTheLayerAsItIs) {
   TwoProducts layer;
   RemadeTensors saved;
-  LayerPass pass = layer.Run(saved.FirstPass(layer.parameters()));
+  LayerPass pass = layer.Run(saved.FirstPass(layer.parameters(), Bytes(0)));
   saved.SecondPass(Extent::kLastSaved);
   EXPECT_EQ(saved.CheckSecondPass(absl::ResourceExhaustedError("full")),
             absl::ResourceExhaustedError("full"));
@@ -110,7 +111,7 @@ TEST(RemadeTensors, LeaveAnErrorOfTheLayerAsItIs) {
 TEST(RemadeTensors, GoWithWhatReadsThem) {
   TwoProducts layer;
   RemadeTensors saved;
-  layer.Run(saved.FirstPass(layer.parameters()));  // and nobody keeps the graph
+  layer.Run(saved.FirstPass(layer.parameters(), Bytes(0)));  // and nobody keeps the graph
   EXPECT_TRUE(saved.IsComplete());
 }
 
@@ -193,6 +194,35 @@ TEST_F(DroppedGpt, HoldsNoMoreThanTheFirstPassDid) {
   ASSERT_TRUE(stage->Backward(only_).ok());
 }
 
+// Of a block only what it saves first: as much less is there, and computing it again ends before
+// what was kept.
+TEST_F(DroppedGpt, KeepsWhatIsSavedBehindTheFirstTensors) {
+  const auto ledger = std::make_shared<MemoryLedger>(Bytes(0));
+  const LedgerScope scope(ledger);
+  const LayerProfile saves = {
+      .saved = SavedOf(*model_.spec.layers[1].memory, /*microbatch=*/2, Precision::kFloat32)};
+  const auto forwarded = [&](const LayerTensors& dropped) {
+    auto stage = BeginStep();
+    const Bytes before = ledger->used();
+    EXPECT_TRUE(stage->Drop(only_, dropped).ok());
+    EXPECT_TRUE(stage->Forward(only_).ok());
+    const Bytes after = ledger->used();
+    EXPECT_TRUE(stage->Backward(only_).ok());
+    return after - before;
+  };
+  const Bytes all_dropped = forwarded({{1, 2}});
+  const std::vector<int> counts = FirstTensorsOf(saves);
+  ASSERT_GT(counts.size(), 2u);
+  for (const int count : counts) {
+    SCOPED_TRACE(count);
+    Bytes first;
+    for (int tensor = 0; tensor < count; ++tensor) first += saves.saved[tensor].bytes;
+    through_.assign(through_.size(), 0);
+    EXPECT_EQ(forwarded({{1, 2}, first}) - all_dropped, SavedBytes(saves) - first);
+    EXPECT_THAT(through_, ElementsAre(1, 1, 1, 1));
+  }
+}
+
 TEST_F(DroppedGpt, NamesTheLayerThatSavesSomethingElse) {
   const LayerForward block = model_.forward[1];
   struct Case {
@@ -221,7 +251,7 @@ TEST_F(DroppedGpt, NamesTheLayerThatSavesSomethingElse) {
     };
     const StageRange run = {1, extent == Extent::kWhole ? 3 : 2};
     const auto stage = BeginStep();
-    ASSERT_TRUE(stage->Drop(only_, run).ok());
+    ASSERT_TRUE(stage->Drop(only_, {run}).ok());
     ASSERT_TRUE(stage->Forward(only_).ok());
     const absl::Status status = stage->Recompute(only_, run);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;

@@ -251,8 +251,8 @@ void HandRunPipeline::ForwardAll(const StepInputs& inputs) {
         for (size_t run = 0; run < runs.size(); ++run) {
           if (WhatOf(run) == Run::kKept) continue;
           const absl::Status told = WhatOf(run) == Run::kDropped
-                                        ? stages_[stage]->Drop(microbatch, runs[run])
-                                        : stages_[stage]->Collect(microbatch, runs[run]);
+                                        ? stages_[stage]->Drop(microbatch, {runs[run]})
+                                        : stages_[stage]->Collect(microbatch, {runs[run]});
           ASSERT_TRUE(told.ok()) << told;
         }
       }

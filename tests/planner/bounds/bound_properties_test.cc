@@ -50,6 +50,16 @@ GroupChoice RandomChoice(const TensorGroup& group, Placement placement, DeviceId
 }
 
 // Most activations of a stage go one way, the others any; of other kinds some go.
+// Of some layers only what they save first, by how much that is.
+void TakeFirstTensors(const ModelProfile& profile, TensorGroup& group) {
+  const int layer = group.layers.begin;
+  const std::vector<int> counts = FirstTensorsOf(profile.layers[layer]);
+  if (group.layers.end != layer + 1 || counts.empty() || group.bytes.value % 2 == 0) return;
+  const auto place = static_cast<size_t>(group.bytes.value / 2) % counts.size();
+  const TensorGroup first = FirstTensorsGroup(profile, layer, counts[place]);
+  if (first.bytes < group.bytes) group = first;
+}
+
 MemoryPlan RandomPlan(const PlanningProblem& problem, const DeviceMapping& mapping, Dice& dice) {
   MemoryPlan plan = KeepEverything(problem.profile, problem.partition);
   const int devices = DeviceCount(problem.topology);
@@ -61,6 +71,7 @@ MemoryPlan RandomPlan(const PlanningProblem& problem, const DeviceMapping& mappi
       if (group.kind != GroupKind::kActivations && !moves_others) continue;
       const Placement placement =
           dice.Roll(0, 3) > 0 ? most : static_cast<Placement>(dice.Roll(0, 3));
+      if (group.kind == GroupKind::kActivations) TakeFirstTensors(problem.profile, group);
       choice = RandomChoice(group, placement, own, devices, dice);
     }
     if (!moves_others || problem.host_step == Nanos(0) || dice.Roll(0, 1) == 0) continue;

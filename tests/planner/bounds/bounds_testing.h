@@ -86,6 +86,16 @@ inline Topology RandomTopology(int devices, Dice& dice) {
                    .latency = Nanos(dice.Roll(0, 3))});
 }
 
+// One tensor of so many bytes, or, by that number, several that are made one after the other.
+inline std::vector<SavedTensor> SavedInParts(Bytes all) {
+  const int64_t bytes = all.value;
+  if (bytes % 3 == 0) return {{"saved", all}};
+  const int made = static_cast<int>(bytes * 100 % 900'000);
+  return {{"first", Bytes(bytes / 3), made / 4},
+          {"second", Bytes(bytes / 4), made},
+          {"third", Bytes(bytes - bytes / 3 - bytes / 4), 1'000'000}};
+}
+
 // Layers, stages, schedule and topology at random; no capacity.
 inline PlanningProblem RandomProblem(Dice& dice) {
   constexpr const char* kNames[] = {"gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "zbv"};
@@ -109,7 +119,7 @@ inline PlanningProblem RandomProblem(Dice& dice) {
                                         .optimizer_state = Bytes(dice.Roll(0, 30'000)),
                                         .boundary = Bytes(dice.Roll(0, 3'000)),
                                         .backward_workspace = Bytes(dice.Roll(0, 900)),
-                                        .saved = {{"saved", Bytes(dice.Roll(0, 9'000))}}});
+                                        .saved = SavedInParts(Bytes(dice.Roll(0, 9'000)))});
     }
   }
   problem.profile.layers.back().boundary = Bytes(0);

@@ -35,6 +35,16 @@ TEST(GroupText, SaysWhatTheGroupIsAndWhereItGoes) {
   EXPECT_EQ(*Parsed("optimizer_state  of layers 3 ,5 B,  host_swap"), state);
 }
 
+TEST(GroupText, SaysHowManyOfALayersTensorsThereAre) {
+  const PlannedGroup some = {
+      .group = {GroupKind::kActivations, {4, 5}, Bytes(96), Bytes(12), Nanos(8), 5},
+      .choice = {.placement = Placement::kRecompute}};
+  EXPECT_EQ(GroupText(some),
+            "activations of layer 4, 96B, first_tensors 5, input 12B, recompute_time 8ns, "
+            "recompute");
+  EXPECT_EQ(*Parsed(GroupText(some)), some);
+}
+
 TEST(GroupText, NamesOlderWeights) {
   const PlannedGroup versions = {.group = {GroupKind::kWeightVersions, {0, 2}, Bytes(64)},
                                  .choice = {Placement::kPeerSwap, {{DeviceId(3), Bytes(64)}}}};
@@ -52,6 +62,7 @@ TEST(GroupText, IsReadBackWhateverTheChoice) {
     planned.group.bytes = Bytes(random());
     if (random() % 2 == 0) planned.group.input = Bytes(random());
     if (random() % 2 == 0) planned.group.recompute = Nanos(random());
+    if (random() % 2 == 0) planned.group.first_tensors = static_cast<int>(random() % 9);
     planned.choice.placement = static_cast<Placement>(random() % kPlacements);
     if (planned.choice.placement == Placement::kPeerSwap) {
       for (unsigned left = 1 + random() % 3; left > 0; --left) {

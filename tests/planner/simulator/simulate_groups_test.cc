@@ -76,6 +76,43 @@ TEST(SimulatedGroups, ASwapBeforeItsForwardStartsBehindTheGroupsLastLayer) {
   EXPECT_EQ(WaitForSwaps(step, 0), Nanos(0));
 }
 
+// Of the first layer's 100 bytes the first 70 leave, or are dropped; the other 30 stay.
+std::vector<PlannedGroup> FirstTensors(const GroupChoice& choice) {
+  std::vector<PlannedGroup> groups = TwoGroups(choice);
+  groups[0].group.bytes = Bytes(70);
+  groups[0].group.recompute = Nanos(2);
+  groups[0].group.first_tensors = 1;
+  return groups;
+}
+
+TEST(SimulatedGroups, OfALayerOnlyTheFirstTensorsLeave) {
+  const SimulatedStep step = Simulated(TwoLayers(
+      "0SWAP_OUT0.0 0F0 0F1 0SWAP_OUT_END0.0 0B1 0SWAP_IN0.0 0B0\n", FirstTensors(kHost)));
+  EXPECT_EQ(CopiesText(step),
+            "0SWAP_OUT0.0 [5,12) device 0, copies to host\n"
+            "0SWAP_IN0.0 [40,47) device 0, copies from host\n");
+  EXPECT_EQ(CurveText(step.memory[0]),
+            "0: activations 100\n"
+            "5: activations 160\n"
+            "10: activations 260\n"
+            "15: activations 320\n"
+            "20: activations 250\n"
+            "30: activations 190\n"
+            "40: activations 160\n"
+            "50: activations 100\n"
+            "60:\n");
+}
+
+// Dropped, the 30 and the input's 8 bytes stay; 2 ns make the other 62 again.
+TEST(SimulatedGroups, OfALayerOnlyTheFirstTensorsAreComputedAgain) {
+  const SimulatedStep step = Simulated(TwoLayers("0DROP0.0 0F0 0B0\n", FirstTensors(kDropped)));
+  EXPECT_EQ(CurveText(step.memory[0]),
+            "0: activations 38\n"
+            "5: activations 98\n"
+            "20: activations 100\n"
+            "32:\n");
+}
+
 // 40 of the second layer's 60 bytes are what the first one saves, too.
 SimulationInput TwoLayersThatShare(absl::string_view schedule, std::vector<PlannedGroup> groups) {
   SimulationInput input = TwoLayers(schedule, std::move(groups));
