@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -30,9 +29,31 @@ Nanos Median(std::vector<int64_t> samples) {
   return Nanos(*middle);
 }
 
+constexpr int kMillion = 1'000'000;
+
+std::vector<SavedTensor> ListedOf(const LayerSpec& layer, int64_t microbatch) {
+  if (!layer.memory.has_value()) return {};
+  return SavedOf(*layer.memory, microbatch, Precision::kFloat32);
+}
+
+Bytes SumOf(const std::vector<SavedTensor>& tensors, size_t count) {
+  Bytes sum;
+  for (size_t tensor = 0; tensor < count; ++tensor) sum += tensors[tensor].bytes;
+  return sum;
+}
+
 Bytes AtLeastZero(Bytes bytes) { return std::max(bytes, Bytes(0)); }
 
 }  // namespace
+
+LayerRig::LayerRig(const PreparedJob& job, int layer)
+    : job_(job),
+      layer_(layer),
+      clock_(static_cast<int>(job.job.pipeline.threads_per_worker)),
+      listed_(ListedOf(job.model.spec.layers[layer], job.job.train.microbatch)),
+      firsts_(FirstTensorsOf({.saved = listed_})) {
+  times_.first_ns.resize(firsts_.size());
+}
 
 absl::StatusOr<std::unique_ptr<LayerRig>> LayerRig::Make(const PreparedJob& job,
                                                          const StagePartition& single_layers,
@@ -67,8 +88,11 @@ absl::Status LayerRig::Forward(MicrobatchId microbatch, LayerRig* before, SavedM
                                Noting noting) {
   const LedgerScope scope(ledger_);
   resting_ = ledger_->used();
-  if (saved == SavedMode::kRemade) {
-    SIPHON_RETURN_IF_ERROR(stage_->Drop(microbatch, {layer_, layer_ + 1}));
+  if (saved != SavedMode::kKept) {
+    dropped_ = saved == SavedMode::kRemade || firsts_.empty() ? kAll : turn_++ % firsts_.size();
+    const Bytes first =
+        dropped_ == kAll ? Bytes(0) : SumOf(listed_, static_cast<size_t>(firsts_[dropped_]));
+    SIPHON_RETURN_IF_ERROR(stage_->Drop(microbatch, {{layer_, layer_ + 1}, first}));
   }
   if (before != nullptr) {
     const LedgerScope inputs(input_ledger_);
@@ -89,7 +113,8 @@ absl::Status LayerRig::Recompute(MicrobatchId microbatch, Noting noting) {
   SIPHON_ASSIGN_OR_RETURN(const int64_t time, Timed(clock_, [&] {
                             return stage_->Recompute(microbatch, {layer_, layer_ + 1});
                           }));
-  if (noting == Noting::kOn) times_.recompute_ns.push_back(time);
+  if (noting == Noting::kOff) return absl::OkStatus();
+  (dropped_ == kAll ? times_.recompute_ns : times_.first_ns[dropped_]).push_back(time);
   return absl::OkStatus();
 }
 
@@ -103,14 +128,10 @@ absl::StatusOr<Bytes> LayerRig::OutputBytes(MicrobatchId microbatch) {
 
 void LayerRig::NoteForwardBytes(Bytes stash, Bytes saved_input) {
   const Bytes output_alone = forward_bytes_.end - stash;
-  sizes_.saved = {{"all", stash}};
-  if (const std::optional<LayerMemory>& memory = Spec().memory; memory.has_value()) {
-    std::vector<SavedTensor> listed =
-        SavedOf(*memory, job_.job.train.microbatch, Precision::kFloat32);
-    Bytes sum;
-    for (const SavedTensor& tensor : listed) sum += tensor.bytes;
-    if (sum == stash) sizes_.saved = std::move(listed);
-  }
+  const Bytes listed = SumOf(listed_, listed_.size());
+  is_listed_ = !listed_.empty() && listed <= stash;
+  sizes_.saved = is_listed_ ? listed_ : std::vector<SavedTensor>{{"all", stash}};
+  if (is_listed_ && listed < stash) sizes_.saved.push_back({"other", stash - listed, kMillion});
   sizes_.saved_input = saved_input;
   sizes_.saved_output = AtLeastZero(forward_bytes_.output - output_alone);
   sizes_.boundary = forward_bytes_.output;
@@ -176,12 +197,29 @@ absl::Status LayerRig::Step(int64_t update, Noting noting) {
   return absl::OkStatus();
 }
 
+void LayerRig::SetMade(LayerProfile& profile) const {
+  if (!is_listed_) return;
+  int64_t least = 0;
+  size_t tensor = 0;
+  for (size_t place = 0; place < firsts_.size(); ++place) {
+    for (; tensor < static_cast<size_t>(firsts_[place]); ++tensor) {
+      int64_t made = profile.saved[tensor].made_ppm;
+      if (!times_.first_ns[place].empty()) {
+        made = Median(times_.first_ns[place]).value * kMillion / profile.recompute.value;
+      }
+      least = std::clamp<int64_t>(made, least, kMillion);
+      profile.saved[tensor].made_ppm = static_cast<int>(least);
+    }
+  }
+}
+
 LayerProfile LayerRig::Profile() const {
   LayerProfile profile = sizes_;
   profile.name = Spec().name;
   profile.forward = Median(times_.forward_ns);
   if (!times_.recompute_ns.empty()) {  // 0 would say that it is not known
     profile.recompute = std::max(Median(times_.recompute_ns), Nanos(1));
+    SetMade(profile);
   }
   profile.input_backward = Median(times_.input_ns);
   profile.weight_backward = Median(times_.weight_ns);

@@ -17,8 +17,9 @@ namespace siphon {
 
 // How a backward pass is run: whole, or as I and W.
 enum class BackwardMode { kWhole, kSplit };
-// Whether what a forward saves stays until the backward, or is computed again for it.
-enum class SavedMode { kKept, kRemade };
+// Whether what a forward saves stays until the backward, or is computed again for it: all, or what
+// the layer saves first, each number of tensors that can be without the others in turn.
+enum class SavedMode { kKept, kRemade, kFirstRemade };
 // Whether times and bytes of a pass are written down.
 enum class Noting { kOff, kOn };
 
@@ -38,7 +39,7 @@ class LayerRig {
   // output this one takes; `after` the one behind (null for the last), whose gradient this one
   // takes.
   absl::Status Forward(MicrobatchId microbatch, LayerRig* before, SavedMode saved, Noting noted);
-  // Between them, where `saved` was kRemade.
+  // Between them, where `saved` was not kKept.
   absl::Status Recompute(MicrobatchId microbatch, Noting noted);
   absl::Status Backward(MicrobatchId microbatch, LayerRig* after, BackwardMode kind, Noting noted);
   // The optimizer step with the norms of the gradients before it.
@@ -57,14 +58,18 @@ class LayerRig {
   struct Times {
     std::vector<int64_t> forward_ns;
     std::vector<int64_t> recompute_ns;
+    std::vector<std::vector<int64_t>> first_ns;  // the same of each of firsts_
     std::vector<int64_t> whole_ns;
     std::vector<int64_t> input_ns;
     std::vector<int64_t> weight_ns;
     std::vector<int64_t> step_ns;
   };
 
-  LayerRig(const PreparedJob& job, int layer)
-      : job_(job), layer_(layer), clock_(static_cast<int>(job.job.pipeline.threads_per_worker)) {}
+  static constexpr size_t kAll = static_cast<size_t>(-1);
+
+  LayerRig(const PreparedJob& job, int layer);
+  // When each tensor is made again, as measured; as the model says where it was not.
+  void SetMade(LayerProfile& profile) const;
   // Bytes of a forward pass whose output was taken, with `stash` left for the backward,
   // `saved_input` of it the input.
   void NoteForwardBytes(Bytes stash, Bytes saved_input);
@@ -77,13 +82,18 @@ class LayerRig {
   const PreparedJob& job_;
   const int layer_;
   const StepClock clock_;
+  const std::vector<SavedTensor> listed_;  // what the model says that the layer saves
+  const std::vector<int> firsts_;          // FirstTensorsOf that
   std::shared_ptr<MemoryLedger> ledger_;
   std::shared_ptr<MemoryLedger> input_ledger_;  // of inputs, to see what a pass keeps of them
   std::unique_ptr<StageCompute> stage_;
   Bytes resting_;  // on the ledger before the microbatch that is under way
   ForwardBytes forward_bytes_;
   Times times_;
+  size_t turn_ = 0;        // of firsts_, to be dropped next
+  size_t dropped_ = kAll;  // of firsts_, by the latest forward
   LayerProfile sizes_;
+  bool is_listed_ = false;  // sizes_.saved begins with listed_
 };
 
 }  // namespace siphon

@@ -59,7 +59,8 @@ LayerRig* LayerRounds::Rig(size_t layer) const {
 
 absl::Status LayerRounds::RunFirst(BackwardMode kind, Noting noting) {
   const bool again = noting == Noting::kOn;
-  const SavedMode saved = again ? SavedMode::kRemade : SavedMode::kKept;
+  SavedMode saved = SavedMode::kKept;
+  if (again) saved = kind == BackwardMode::kWhole ? SavedMode::kRemade : SavedMode::kFirstRemade;
   for (size_t layer = 0; layer < rigs_.size(); ++layer) {
     SIPHON_RETURN_IF_ERROR(rigs_[layer]->Forward(kFirst, Rig(layer - 1), saved, Noting::kOff));
   }

@@ -11,20 +11,21 @@ ProfileFile TwoLayers() {
   ProfileFile file;
   file.model = {
       .model = "gpt", .device = "AMD EPYC, 1 thread", .source = "measured", .microbatch = 4};
-  file.model.layers = {{.name = "transformer.embeddings",
-                        .forward = Nanos(1'500'000),
-                        .optimizer = Nanos(123),
-                        .parameters = Bytes(1 << 20),
-                        .gradients = Bytes(1 << 20),
-                        .boundary = Bytes(4097)},
-                       {.name = "transformer.h.0",
-                        .forward = Nanos(2'000'000),
-                        .input_backward = Nanos(2'000'001),
-                        .weight_backward = Nanos(1),
-                        .whole_backward = Nanos(1'999'999),
-                        .recompute = Nanos(1'700'000),
-                        .saved = {{"attn.softmax", Bytes(640)}, {"x", Bytes(0)}},
-                        .kept_for_weights = Bytes(128)}};
+  file.model.layers = {
+      {.name = "transformer.embeddings",
+       .forward = Nanos(1'500'000),
+       .optimizer = Nanos(123),
+       .parameters = Bytes(1 << 20),
+       .gradients = Bytes(1 << 20),
+       .boundary = Bytes(4097)},
+      {.name = "transformer.h.0",
+       .forward = Nanos(2'000'000),
+       .input_backward = Nanos(2'000'001),
+       .weight_backward = Nanos(1),
+       .whole_backward = Nanos(1'999'999),
+       .recompute = Nanos(1'700'000),
+       .saved = {{"attn.softmax", Bytes(640), 250'000}, {"x", Bytes(0), 1'000'000}},
+       .kept_for_weights = Bytes(128)}};
   file.transport = {.latency = Nanos(3'200),
                     .rate = BytesPerSecond(4'700'000'000),
                     .copy_rate = BytesPerSecond(9'000'000'000)};
@@ -74,8 +75,8 @@ layers:
     backward_workspace: 0B
     kept_for_weights: 128B
     saved:
-      - {name: attn.softmax, bytes: 640B}
-      - {name: x, bytes: 0B}
+      - {name: attn.softmax, bytes: 640B, made_ppm: 250000}
+      - {name: x, bytes: 0B, made_ppm: 1000000}
 )";
 
 std::string Refusal(absl::string_view text) {
@@ -121,6 +122,12 @@ TEST(ProfileFile, NamesThePlaceOfWhatIsWrong) {
   EXPECT_EQ(Refusal("microbatch: 1\nlayers:\n  - name: a\n    saved_output: 8B\n    saved:\n"
                     "      - {name: x, bytes: 7B}\n"),
             "p.yaml:3:5: saved_output: is 8 B, but the layer saves 7 B; it is a part of 'saved'");
+  EXPECT_EQ(
+      Refusal(absl::StrReplaceAll(kTwoLayers, {{"made_ppm: 1000000", "made_ppm: 249999"}})),
+      "p.yaml:27:5: made_ppm: saved tensor 'x' has 249999, the one before 250000; they are in "
+      "the order of saving");
+  EXPECT_EQ(Refusal(absl::StrReplaceAll(kTwoLayers, {{"made_ppm: 1000000", "made_ppm: 1000001"}})),
+            "p.yaml:43:9: made_ppm: is 1000001; must be from 0 to 1000000");
   EXPECT_EQ(Refusal(absl::StrReplaceAll(kTwoLayers, {{"1850", "2001"}})),
             "p.yaml: cores_together: item 2 is 2001; 2 workers get 1 to 2000 thousandths of a core "
             "together");

@@ -53,6 +53,17 @@ TEST_P(ProfileLayersTest, MeasuresEveryLayer) {
     EXPECT_LE(RecomputeTime(layer), layer.forward) << layer.name;
     EXPECT_GT(layer.optimizer, Nanos(0)) << layer.name;
     EXPECT_EQ(layer.optimizer_state, layer.parameters * 2) << layer.name;
+    if (const auto& memory = prepared->model.spec.layers[index].memory; memory.has_value()) {
+      // Each by its name, made one after the other.
+      ASSERT_GE(layer.saved.size(), memory->saved.size()) << layer.name;
+      int made = 0;
+      for (size_t tensor = 0; tensor < memory->saved.size(); ++tensor) {
+        EXPECT_EQ(layer.saved[tensor].name, memory->saved[tensor].name);
+        EXPECT_GE(layer.saved[tensor].made_ppm, made) << layer.name;
+        made = layer.saved[tensor].made_ppm;
+      }
+      EXPECT_LE(made, 1'000'000) << layer.name;
+    }
     const bool last = index + 1 == profile->model.layers.size();
     Bytes boundary;
     for (const TensorSpec& output : prepared->model.spec.layers[index].outputs) {
