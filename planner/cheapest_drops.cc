@@ -16,22 +16,27 @@ bool IsNoCheaper(const DropStep& from, const DropStep& middle, const DropStep& t
 
 }  // namespace
 
-std::vector<DropStep> CheapestDrops(const LayerProfile& layer, Bytes all) {
-  std::vector<DropStep> hull(1);  // nothing, for no time
-  const auto add = [&](const DropStep& step) {
-    if (step.bytes <= hull.back().bytes) return;
-    while (hull.size() > 1 && IsNoCheaper(hull[hull.size() - 2], hull.back(), step)) {
-      hull.pop_back();
-    }
-    hull.push_back(step);
-  };
+std::vector<DropStep> PossibleDrops(const LayerProfile& layer, Bytes all) {
+  std::vector<DropStep> drops;
   Bytes bytes;
   int counted = 0;
   for (const int count : FirstTensorsOf(layer)) {
     for (; counted < count; ++counted) bytes += layer.saved[static_cast<size_t>(counted)].bytes;
-    if (bytes < all) add({count, bytes, RecomputeTime(layer, count)});
+    if (bytes < all) drops.push_back({count, bytes, RecomputeTime(layer, count)});
   }
-  add({0, all, RecomputeTime(layer)});
+  if (all > Bytes(0)) drops.push_back({0, all, RecomputeTime(layer)});
+  return drops;
+}
+
+std::vector<DropStep> CheapestDrops(const LayerProfile& layer, Bytes all) {
+  std::vector<DropStep> hull(1);  // nothing, for no time
+  for (const DropStep& step : PossibleDrops(layer, all)) {
+    if (step.bytes <= hull.back().bytes) continue;
+    while (hull.size() > 1 && IsNoCheaper(hull[hull.size() - 2], hull.back(), step)) {
+      hull.pop_back();
+    }
+    hull.push_back(step);
+  }
   hull.erase(hull.begin());
   return hull;
 }

@@ -16,10 +16,13 @@ struct DropStep {
   friend bool operator==(const DropStep&, const DropStep&) = default;
 };
 
-// What can be dropped of a layer that takes least time for its bytes: no other choice of first
-// tensors, and no two of these in turns, frees as much in less time. Ascending in bytes, the last
-// one is all; each step to the next costs more a byte than the one before. `all`: what the layer
-// saves as its own (LayerCost::stash). Empty where that is nothing.
+// All that can be dropped of a layer, ascending: every number of tensors that it saves first
+// (FirstTensorsOf), the last one is all. `all`: what the layer saves as its own (LayerCost::stash).
+// Empty where that is nothing.
+std::vector<DropStep> PossibleDrops(const LayerProfile& layer, Bytes all);
+
+// Those of them that take least time for their bytes: no other one, and no two of these in turns,
+// frees as much in less. Each step to the next costs more a byte than the one before.
 std::vector<DropStep> CheapestDrops(const LayerProfile& layer, Bytes all);
 
 }  // namespace siphon

@@ -41,7 +41,8 @@ class FirstTensorsSearch {
       std::vector<std::vector<DropStep>>& steps = steps_.emplace_back();
       for (size_t layer = 0; layer < costs[stage].size(); ++layer) {
         const size_t index = static_cast<size_t>(problem.partition.stages[stage].begin) + layer;
-        steps.push_back(CheapestDrops(problem.profile.layers[index], costs[stage][layer].stash));
+        // All of them: with few layers in a stage what is no cheaper a byte may be just enough.
+        steps.push_back(PossibleDrops(problem.profile.layers[index], costs[stage][layer].stash));
         levels_ = std::max(levels_, steps.back().size());
       }
     }
@@ -142,7 +143,7 @@ class FirstTensorsSearch {
   SimulatedDraft best_;
   const int most_;
   size_t levels_ = 0;
-  std::vector<std::vector<std::vector<DropStep>>> steps_;  // [stage][layer]: CheapestDrops
+  std::vector<std::vector<std::vector<DropStep>>> steps_;  // [stage][layer]: PossibleDrops
 };
 
 }  // namespace

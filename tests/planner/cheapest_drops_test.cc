@@ -48,6 +48,14 @@ TEST(CheapestDrops, LeavesOutWhatOthersInTurnsBeat) {
                           DropStep{0, Bytes(400), Nanos(1000)}));
 }
 
+TEST(PossibleDrops, AreEveryNumberOfFirstTensors) {
+  const LayerProfile layer =
+      Layer({{100, 100'000}, {100, 500'000}, {100, 500'000}, {100, 1'000'000}});
+  EXPECT_THAT(PossibleDrops(layer, Bytes(400)),
+              ElementsAre(DropStep{1, Bytes(100), Nanos(100)}, DropStep{3, Bytes(300), Nanos(500)},
+                          DropStep{0, Bytes(400), Nanos(1000)}));
+}
+
 TEST(CheapestDrops, EndsWithAllThatIsTheLayersOwn) {
   const LayerProfile layer = Layer({{100, 500'000}, {100, 1'000'000}});
   EXPECT_THAT(CheapestDrops(layer, Bytes(150)), ElementsAre(DropStep{1, Bytes(100), Nanos(500)},
