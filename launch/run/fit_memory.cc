@@ -157,7 +157,8 @@ absl::StatusOr<FittingStep> PlanByStrategy(const PlannedJob& planned, const std:
   SIPHON_ASSIGN_OR_RETURN(LiveStep live,
                           PlanLiveStep(std::move(made.problem), found,
                                        SharedGradientBytes(planned.model, planned.plan.partition,
-                                                           planned.plan.training)));
+                                                           planned.plan.training),
+                                       &planned.model));
   JobProblem recomputing{live.problem, made.plan};
   HoldForSingleLayers(planned.model, recomputing);
   SIPHON_ASSIGN_OR_RETURN(live.step.memory, BudgetSecondChoices(live, recomputing.problem.held));

@@ -25,6 +25,12 @@ struct StartRecord {
   int32_t no_room_at = 0;  // the host or the drive, by PlaceNumber; 0: there is room
 };
 
+// What its topology has, with memory.host_capacity; 0: no limit.
+Bytes HostCapacity(const PreparedJob& prepared) {
+  const Bytes planned = prepared.plan_text.topology.host_memory;
+  return planned > Bytes(0) ? planned : prepared.job.memory.host_capacity;
+}
+
 // A refusal is for second choices; anything else ends the run.
 absl::Status UnlessRefused(const absl::Status& status) {
   return absl::IsResourceExhausted(status) ? absl::OkStatus() : status;
@@ -53,11 +59,14 @@ PlanFollower::PlanFollower(const PreparedJob& prepared, const WorkerSeat& seat,
     : prepared_(prepared),
       seat_(seat),
       ledger_(ledger),
+      host_(HostCapacity(prepared), HostBooksIn(prepared, seat.lent)),
       coordinator_(coordinator),
       region_(RegionOf(prepared, seat.lent)),
       evaluation_(prepared.plan.evaluation),
       now_{{prepared.plan.memory, prepared.plan.training}, prepared.parking},
-      second_choices_(static_cast<size_t>(WorkerCount(prepared.plan.training))) {}
+      second_choices_(static_cast<size_t>(WorkerCount(prepared.plan.training))) {
+  region_.host = &host_;
+}
 
 DeviceId PlanFollower::DeviceOf(WorkerId worker) const {
   const std::vector<DeviceId>& devices = prepared_.plan_text.mapping.device_of_worker;
@@ -105,7 +114,7 @@ absl::StatusOr<absl::Span<std::byte>> PlanFollower::TakeHostMemory(Bytes bytes) 
   if (bytes == Bytes(0)) return absl::Span<std::byte>();
   if (seat_.at_phase) SIPHON_RETURN_IF_ERROR(seat_.at_phase(kHostMemoryPhase));
   SIPHON_CHECK(room_ != nullptr, "who has optimizer steps on the host has a room");
-  SIPHON_ASSIGN_OR_RETURN(host_memory_, HostMapping::Make(bytes));
+  SIPHON_ASSIGN_OR_RETURN(host_memory_, HostMapping::Make(bytes, &host_, kHostSteps));
   return host_memory_.bytes();
 }
 
@@ -114,6 +123,7 @@ absl::StatusOr<absl::Span<std::byte>> PlanFollower::TakeHostMemory(Bytes bytes) 
 absl::Status PlanFollower::TakeRoom() { return TakeRoomFor(/*next_step=*/1); }
 
 absl::Status PlanFollower::TakeRoomFor(int64_t next_step) {
+  if (seat_.host_is_full && seat_.host_is_full()) FillHost();
   refusal_ = Lend();
   room_refusal_ = MakeRoom();
   absl::Status failed = UnlessRefused(refusal_);
@@ -138,6 +148,13 @@ absl::Status PlanFollower::TakeRoomFor(int64_t next_step) {
   return Leave(all, next_step);
 }
 
+void PlanFollower::FillHost() {
+  for (Bytes part = host_.capacity(); part > Bytes(0); part = Bytes(part.value / 2)) {
+    while (host_.Take(part, kCarried)) {
+    }
+  }
+}
+
 bool PlanFollower::AsPlanned() const {
   return absl::c_all_of(second_choices_, [](int64_t groups) { return groups == 0; });
 }
@@ -147,7 +164,7 @@ absl::StatusOr<PlanFollower::NextPlan> PlanFollower::Prepare(const PlanText& pla
   absl::StatusOr<std::vector<WorkerParking>> parking = LayOutParking(plan.memory, plan.training);
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(parking.status()));
   if (ParksAnything(*parking)) next.plan.parking = *std::move(parking);
-  next.region = {next.plan.parking, region_.lent, region_.ways};
+  next.region = {next.plan.parking, region_.lent, region_.ways, &host_};
   const Bytes needed = LayOutRegion(next.plan.parking).bytes;
   if (needed <= Bytes(static_cast<int64_t>(region_.lent.size()))) return next;
   absl::StatusOr<absl::Span<std::byte>> more =
