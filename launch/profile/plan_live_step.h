@@ -35,6 +35,12 @@ absl::StatusOr<LiveStep> PlanLiveStep(PlanningProblem problem, const MemoryStrat
                                       const std::vector<Bytes>& shared_gradients = {},
                                       const ModelSpec* model = nullptr);
 
+// A step that is planned already, likewise. Errors: ResourceExhausted when there is not that room,
+// with who is how much short; as the simulator.
+absl::StatusOr<LiveStep> LiveStepOf(PlanningProblem problem, PlannedStep step,
+                                    const std::vector<Bytes>& shared_gradients = {},
+                                    const ModelSpec* model = nullptr);
+
 }  // namespace siphon
 
 #endif  // SIPHON_LAUNCH_PROFILE_PLAN_LIVE_STEP_H_
