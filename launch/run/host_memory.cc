@@ -92,8 +92,10 @@ absl::StatusOr<HostMapping> HostMapping::Make(Bytes bytes) {
   return Make(bytes, /*books=*/nullptr, kParked);
 }
 
-absl::StatusOr<HostMapping> HostMapping::Make(Bytes bytes, MemoryLedger* books, MemoryKind kind) {
+absl::StatusOr<HostMapping> HostMapping::Make(Bytes bytes, MemoryLedger* books, MemoryKind kind,
+                                              const NumaPlace* place) {
   HostMapping mapping;
+  mapping.place_ = place;
   SIPHON_ASSIGN_OR_RETURN(mapping.claim_, HostClaim::Take(Bytes(0), books, kind));
   SIPHON_RETURN_IF_ERROR(mapping.Grow(bytes));
   return mapping;
@@ -110,22 +112,26 @@ absl::Status HostMapping::Grow(Bytes bytes) {
 
 absl::Status HostMapping::MapMore(size_t size) {
   const size_t before = bytes_.size();
-  void* const begin = before == 0 ? mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0)
-                                  : mremap(bytes_.data(), before, size, MREMAP_MAYMOVE);
+  void* const begin =
+      before == 0 ? mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                  : mremap(bytes_.data(), before, size, MREMAP_MAYMOVE);
   if (begin == MAP_FAILED) return NotToBeHad(size);
   bytes_ = absl::Span<std::byte>(static_cast<std::byte*>(begin), size);
+  const absl::Span<std::byte> more = bytes_.subspan(before);
+  if (place_ != nullptr) place_->Place(more);
   // There from now on, and not only when it is first used.
-  if (before > 0) std::memset(bytes_.data() + before, 0, size - before);
+  std::memset(more.data(), 0, more.size());
   return absl::OkStatus();
 }
 
 HostMapping::HostMapping(HostMapping&& other) noexcept
     : claim_(std::move(other.claim_)),
+      place_(other.place_),
       bytes_(std::exchange(other.bytes_, absl::Span<std::byte>())) {}
 
 HostMapping& HostMapping::operator=(HostMapping&& other) noexcept {
   std::swap(claim_, other.claim_);
+  std::swap(place_, other.place_);
   std::swap(bytes_, other.bytes_);
   return *this;
 }

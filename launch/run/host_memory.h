@@ -8,6 +8,7 @@
 #include "absl/types/span.h"
 #include "planner/memory/memory_kind.h"
 #include "planner/units.h"
+#include "swap/device/numa_place.h"
 #include "swap/memory_ledger.h"
 
 namespace siphon {
@@ -47,8 +48,10 @@ class HostMapping {
  public:
   // Counted on no books. Errors: ResourceExhausted when the machine does not give it.
   static absl::StatusOr<HostMapping> Make(Bytes bytes);
-  // Errors: as the above and HostClaim::Take.
-  static absl::StatusOr<HostMapping> Make(Bytes bytes, MemoryLedger* books, MemoryKind kind);
+  // `place`: where it is to be; outlives it; null: anywhere. Errors: as the above and
+  // HostClaim::Take.
+  static absl::StatusOr<HostMapping> Make(Bytes bytes, MemoryLedger* books, MemoryKind kind,
+                                          const NumaPlace* place = nullptr);
   HostMapping() = default;
   HostMapping(HostMapping&& other) noexcept;
   HostMapping& operator=(HostMapping&& other) noexcept;
@@ -62,6 +65,7 @@ class HostMapping {
   absl::Status MapMore(size_t size);
 
   HostClaim claim_;
+  const NumaPlace* place_ = nullptr;
   absl::Span<std::byte> bytes_;  // empty: nothing is mapped
 };
 

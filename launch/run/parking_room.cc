@@ -193,7 +193,8 @@ absl::StatusOr<std::unique_ptr<ParkingRoom>> ParkingRoom::Make(
   std::map<ParkingPlace, ParkingMemory> memory;
   HostMapping host;
   if (const auto on_host = parking.bytes.find(kHost); on_host != parking.bytes.end()) {
-    SIPHON_ASSIGN_OR_RETURN(host, HostMapping::Make(on_host->second, region.host, kParked));
+    SIPHON_ASSIGN_OR_RETURN(host,
+                            HostMapping::Make(on_host->second, region.host, kParked, region.numa));
   }
   for (const ParkingRegion::Part& part : LayOutRegion(region.parking).parts) {
     if (part.owner != me) continue;

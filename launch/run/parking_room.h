@@ -47,6 +47,7 @@ struct RoomRegion {
   absl::Span<std::byte> lent;          // LayOutRegion(parking), or more
   absl::Span<std::byte> ways;          // SharedWays; empty: links share nothing
   MemoryLedger* host = nullptr;        // what is taken of the host is on it; null: on none
+  const NumaPlace* numa = nullptr;     // of the worker's memory; null: anywhere
 };
 // Of the job's plan. `shared` has ParkingRegionBytes; where nobody lends it may be empty.
 RoomRegion RegionOf(const PreparedJob& prepared, absl::Span<std::byte> shared);

@@ -102,7 +102,8 @@ class PlanFollower {
   const PreparedJob& prepared_;
   const WorkerSeat& seat_;
   MemoryLedger& ledger_;
-  MemoryLedger host_;  // of all workers together, where they share memory
+  MemoryLedger host_;     // of all workers together, where they share memory
+  const NumaPlace numa_;  // of what this worker lends, and has on the host
   Coordinator& coordinator_;
   RoomRegion region_;    // with the parking of the plan that now_ came from
   Schedule evaluation_;  // of that plan

@@ -57,6 +57,18 @@ TEST(HostMapping, IsOnTheBooksUntilItsOwnerGoes) {
   EXPECT_EQ(books.peak(), Bytes(8000));
 }
 
+// As on a machine of two nodes; where that is not this one, it is anywhere.
+TEST(HostMapping, IsZeroWhereverItIs) {
+  const NumaPlace place = NumaPlace::OnSynthetic("numa:2 core:1 pu:1", {.device_node = 1});
+  auto made = HostMapping::Make(Bytes(100'000), nullptr, kParked, &place);
+  ASSERT_TRUE(made.ok()) << made.status();
+  std::memset(made->bytes().data(), 7, made->bytes().size());
+  ASSERT_TRUE(made->Grow(Bytes(300'000)).ok());
+  EXPECT_EQ(made->bytes()[99'999], std::byte{7});
+  EXPECT_TRUE(std::all_of(made->bytes().begin() + 100'000, made->bytes().end(),
+                          [](std::byte byte) { return byte == std::byte{0}; }));
+}
+
 TEST(HostClaim, SaysWhoHasTheHostsMemory) {
   MemoryLedger books(Bytes(10'240));
   auto steps = HostClaim::Take(Bytes(4096), &books, kHostSteps);
