@@ -2,23 +2,29 @@
 #define SIPHON_SWAP_MEMORY_LEDGER_H_
 
 #include <array>
-#include <atomic>
+#include <cstddef>
 #include <cstdint>
 
+#include "absl/types/span.h"
 #include "planner/memory/memory_kind.h"
 #include "planner/units.h"
 
 namespace siphon {
 
-// The books of one worker's device memory: bytes now and peak, in all and of each kind, and a
-// capacity that is never exceeded.
+// The books of one memory, a worker's device or the host that workers share: bytes now and peak, in
+// all and of each kind, and a capacity that is never exceeded.
 //
 // Thread-safety: all methods, from any thread (blocks may be freed by another thread than the one
-// that asked).
+// that asked), and from any process that keeps the same books.
 class MemoryLedger {
  public:
   // Capacity 0 means no limit.
   explicit MemoryLedger(Bytes capacity) : capacity_(capacity) {}
+  // Books that several ledgers keep together, each with that capacity, in memory that all of them
+  // have mapped: SharedBytes of it, at a multiple of 8, zero before the first of them. It outlives
+  // this. Empty: as above.
+  MemoryLedger(Bytes capacity, absl::Span<std::byte> shared);
+  static constexpr Bytes SharedBytes() { return Bytes(sizeof(Books)); }
   MemoryLedger(const MemoryLedger&) = delete;
   MemoryLedger& operator=(const MemoryLedger&) = delete;
 
@@ -28,8 +34,8 @@ class MemoryLedger {
   // The kind is the one that they were taken as.
   void Give(Bytes bytes, MemoryKind kind = MemoryKind::kWorkspace);
 
-  Bytes used() const { return total_.Now(); }
-  Bytes peak() const { return total_.Peak(); }
+  Bytes used() const;
+  Bytes peak() const;
   Bytes capacity() const { return capacity_; }
   MemoryByKind UsedByKind() const;
   // Of each kind by itself: at different moments, so that they add up to the peak or more.
@@ -38,24 +44,21 @@ class MemoryLedger {
   void ResetPeak();
 
  private:
-  class Count {
-   public:
-    int64_t Add(int64_t bytes) { return now_.fetch_add(bytes, std::memory_order_relaxed) + bytes; }
-    void Raise(int64_t now);
-    void Reset() { peak_.store(now_.load(std::memory_order_relaxed), std::memory_order_relaxed); }
-    Bytes Now() const { return Bytes(now_.load(std::memory_order_relaxed)); }
-    Bytes Peak() const { return Bytes(peak_.load(std::memory_order_relaxed)); }
-
-   private:
-    std::atomic<int64_t> now_{0};
-    std::atomic<int64_t> peak_{0};
+  // Plain numbers, which are changed as atomics (std::atomic_ref).
+  struct Count {
+    int64_t now = 0;
+    int64_t peak = 0;
+  };
+  struct Books {
+    Count total;
+    std::array<Count, kMemoryKinds> kinds;
   };
 
-  Count& OfKind(MemoryKind kind) { return kinds_[static_cast<size_t>(kind)]; }
+  Count& OfKind(MemoryKind kind) { return books_->kinds[static_cast<size_t>(kind)]; }
 
   const Bytes capacity_;
-  Count total_;
-  std::array<Count, kMemoryKinds> kinds_;
+  Books own_;
+  Books* const books_ = &own_;
 };
 
 // Names the kind of what this thread allocates while it lives; nests. Without one it is workspace.

@@ -18,6 +18,7 @@ if(NOT TARGET yaml-cpp::yaml-cpp)
   target_link_libraries(yaml-cpp::yaml-cpp INTERFACE yaml-cpp)
 endif()
 include(SiphonCbc)  # optional: planner/bounds does with less without it
+include(SiphonHwloc)  # optional: without it memory is on the NUMA node that it comes to
 include(SiphonUring)  # optional: swap/device/nvme_* uses threads without it
 if(SIPHON_TORCH)
   include(SiphonLibTorch)

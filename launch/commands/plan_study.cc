@@ -7,7 +7,9 @@
 #include "absl/strings/str_join.h"
 #include "launch/commands/study_job.h"
 #include "launch/profile/job_problem.h"
+#include "launch/profile/moving_state.h"
 #include "launch/profile/plan_costs.h"
+#include "launch/profile/plan_in_file.h"
 #include "launch/profile/predict_step.h"
 #include "pipeline/schedules/build_schedule.h"
 #include "planner/simulator/simulate.h"
@@ -168,11 +170,44 @@ absl::StatusOr<StudiedPlan> StudyHarmony(const PlanRequest& request, const Studi
   return studied;
 }
 
+// What memory.plan says of the job.
+absl::StatusOr<StudiedPlan> StudyPlanFile(const PlanRequest& request, const StudiedJob& job) {
+  SIPHON_ASSIGN_OR_RETURN(const PlanInFile file, LoadPlanInFile(job.job));
+  SIPHON_RETURN_IF_ERROR(CheckPlanOfJob(file, {job.job, job.model, job.plan, job.schedule_csv}));
+  const bool drives = ParksOnDrives(file.plan.memory);
+  const bool devices = !file.plan.topology.devices.empty();
+  SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied, ProblemToPlan(request, job,
+                                                             drives    ? kDriveStrategy
+                                                             : devices ? kLendingStrategy
+                                                                       : kDefaultStrategy));
+  studied.strategy = file.plan.strategy;
+  SIPHON_RETURN_IF_ERROR(AddBounds(studied));
+  absl::StatusOr<PlannedStep> step = StepInFile(file, studied.problem, studied.problem.profile);
+  if (absl::IsInvalidArgument(step.status())) {
+    // The plan of a run leaves to groups what workers can move.
+    PlanningProblem of_workers = studied.problem;
+    of_workers.held.resize(WorkerCount(of_workers.schedule));
+    HoldWhatCannotMove(job.model, of_workers);
+    absl::StatusOr<PlannedStep> other = StepInFile(file, of_workers, studied.problem.profile);
+    if (!absl::IsInvalidArgument(other.status())) {
+      step = std::move(other);
+      studied.problem = std::move(of_workers);
+    }
+  }
+  SIPHON_RETURN_IF_ERROR(TakePlan(std::move(step), studied));
+  return studied;
+}
+
 }  // namespace
 
 absl::StatusOr<StudiedPlan> StudyPlan(const PlanRequest& request) {
   SIPHON_ASSIGN_OR_RETURN(const StudiedJob job, StudyJob(request.job));
   const Stopwatch watch;
+  if (request.strategy.empty() && !job.job.memory.plan.empty()) {
+    SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied, StudyPlanFile(request, job));
+    studied.planning_time = watch.Elapsed();
+    return studied;
+  }
   if (StrategyName(request, job.job) == kHarmonyStrategy) {
     SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied, StudyHarmony(request, job));
     studied.planning_time = watch.Elapsed();

@@ -51,7 +51,8 @@ inline constexpr absl::string_view kHarmonyHelp =
     "stages in packs, in Harmony's schedule, weights and optimizer state at the host between uses; "
     "searches stages, packs and microbatch groups";
 
-// Loads the job and plans its memory. That nothing fits is no error. Errors: InvalidArgument and
+// Loads the job and plans its memory; where it names a plan file (memory.plan), and `request` no
+// strategy, the plan is that one. That nothing fits is no error. Errors: InvalidArgument and
 // NotFound with the place in the job file, or with the known strategies.
 absl::StatusOr<StudiedPlan> StudyPlan(const PlanRequest& request);
 

@@ -18,6 +18,7 @@
 #include "launch/output/trace.h"
 #include "launch/process/exit_codes.h"
 #include "launch/profile/device_file.h"
+#include "launch/profile/plan_in_file.h"
 #include "launch/profile/plan_with_costs.h"
 #include "launch/profile/predict_step.h"
 #include "planner/performance/device_spec.h"
@@ -55,6 +56,15 @@ absl::StatusOr<PlanText> LoadPlan(const std::string& path) {
 absl::StatusOr<PlanText> PlanOfJob(const SimulateArguments& arguments) {
   SIPHON_ASSIGN_OR_RETURN(const StudiedJob studied, StudyJob(arguments.job));
   const PlannedJob planned{studied.job, studied.model, studied.plan, studied.schedule_csv};
+  if (!studied.job.memory.plan.empty()) {
+    if (!arguments.profile.empty() || !arguments.device.empty()) {
+      return ConfigError(studied.job, "memory.plan",
+                         "a plan file has its own costs: leave out --profile and --device");
+    }
+    SIPHON_ASSIGN_OR_RETURN(PlanInFile file, LoadPlanInFile(studied.job));
+    SIPHON_RETURN_IF_ERROR(CheckPlanOfJob(file, planned));
+    return std::move(file.plan);
+  }
   std::string path = arguments.profile;
   if (path.empty() && arguments.device.empty()) path = studied.job.pipeline.profile;
   if (!arguments.device.empty()) {

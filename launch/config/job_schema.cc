@@ -202,7 +202,9 @@ std::vector<JobKey> MachineKeys() {
                  {"harmony"}}),
           "what happens to tensors between their uses where memory.capacity is too small for all; "
           "auto chooses tensor by tensor"),
-      KEY(memory, plan, NotBuiltYet<std::string>{}, "a plan file to follow instead"),
+      KEY(memory, plan, AnyValue(),
+          "a plan file to follow instead (siphon plan --output, or a run's plan.txt): what moves "
+          "where and when; it must be of this job, and is not planned again"),
       KEY(memory, capacity, AnyValue(),
           "tensors and buffers a worker may hold: one size for all, or one each; default: no "
           "limit"),

@@ -16,13 +16,15 @@ namespace {
 
 constexpr char kVariable[] = "SIPHON_INJECT_FAULT";
 constexpr char kSlow[] = "slow";
+constexpr char kFull[] = "full";
+constexpr char kTheHost[] = "the host";
 constexpr char kChunk[] = "chunk ";
 constexpr double kSlowness = 100;
 
 const std::map<std::string, int>& SignalOfKind() {
   static const std::map<std::string, int> signals = {
-      {"kill", SIGKILL}, {"stop", SIGSTOP}, {"stop_request", SIGUSR1},
-      {"fail", 0},       {"refuse", 0},     {kSlow, 0}};
+      {"kill", SIGKILL}, {"stop", SIGSTOP}, {"stop_request", SIGUSR1}, {"fail", 0}, {"refuse", 0},
+      {kSlow, 0},        {kFull, 0}};
   return signals;
 }
 
@@ -53,7 +55,7 @@ FaultInjector::FaultInjector(int rank) {
 
 absl::Status FaultInjector::At(absl::string_view place) {
   if (!fault_.has_value() || fault_->step != step_ || fault_->place != place ||
-      fault_->kind == kSlow) {
+      fault_->kind == kSlow || fault_->kind == kFull) {
     return absl::OkStatus();
   }
   const std::string kind = fault_->kind;
@@ -76,6 +78,11 @@ double FaultInjector::SlownessOf(absl::string_view link) const {
   const bool slow =
       fault_.has_value() && fault_->kind == kSlow && fault_->place == link && step_ >= fault_->step;
   return slow ? kSlowness : 1;
+}
+
+bool FaultInjector::FillsHost() const {
+  return fault_.has_value() && fault_->kind == kFull && fault_->place == kTheHost &&
+         step_ >= fault_->step;
 }
 
 }  // namespace siphon

@@ -17,7 +17,8 @@ namespace siphon {
 // ("writing a checkpoint"), KIND is kill (SIGKILL), stop (SIGSTOP), fail (an error), refuse (memory
 // that is not given: ResourceExhausted), or stop_request (SIGUSR1 to itself). With slow, PLACE is a
 // link of the rank ("worker 3", "the host"), a hundred times slower from STEP on. "chunk 17" with
-// fail is the chunk of that number, from 0, of all that the rank copies from STEP 0 on.
+// fail is the chunk of that number, from 0, of all that the rank copies from STEP 0 on. "the host"
+// with full: somebody takes all that the host has left before the rank takes its part.
 //
 // Thread-safety: one thread, but for AtChunk.
 class FaultInjector {
@@ -33,6 +34,7 @@ class FaultInjector {
   absl::Status AtChunk();
   // How many times slower than planned the link is to be.
   double SlownessOf(absl::string_view link) const;
+  bool FillsHost() const;
 
  private:
   struct Fault {

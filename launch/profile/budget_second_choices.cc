@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "launch/profile/host_use.h"
 #include "planner/simulator/simulate_times.h"
 #include "planner/status.h"
 #include "planner/strategies/take_second_choices.h"
@@ -25,7 +26,7 @@ void ForSwapped(MemoryPlan& plan, const Change& change) {
   }
 }
 
-// Where all that may go to the host would be there.
+// Where all that may go to the host would be there, with what the host has for other things.
 absl::StatusOr<Bytes> HostBytesAtMost(const LiveStep& live, const MemoryPlan& plan) {
   SIPHON_ASSIGN_OR_RETURN(
       const FollowedPlan taken,
@@ -36,7 +37,9 @@ absl::StatusOr<Bytes> HostBytesAtMost(const LiveStep& live, const MemoryPlan& pl
   for (const WorkerParking& worker : live.parking) {
     moved.push_back(MoveParking(worker, taken.memory));
   }
-  return HostBytes(moved);
+  // Buffers of drives stay, whatever leaves these.
+  return HostBytes(moved) + HostUseOf(live.parking, live.host_steps).total() -
+         HostBytes(live.parking);
 }
 
 // [worker]: its fullest moment, without what it lends.

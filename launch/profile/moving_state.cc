@@ -37,6 +37,46 @@ Bytes StateOfParameters(Bytes optimizer_state, Bytes first_uses) {
   return first_uses * (optimizer_state.value / first_uses.value);
 }
 
+Bytes AlignedTensor(Bytes bytes) {
+  constexpr int64_t kAlignment = 64;
+  return Bytes((bytes.value + kAlignment - 1) / kAlignment * kAlignment);
+}
+
+bool IsParkedWithHost(const StagePlan& stage, GroupKind kind, int layer) {
+  for (const auto& [group, choice] : stage.groups) {
+    if (group.kind == kind && choice.placement == Placement::kHostSwap &&
+        group.layers.begin <= layer && layer < group.layers.end) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// HostStepBytes, parameter by parameter, as StageCompute::StepTensors has them.
+std::vector<Bytes> HostStepTensorBytes(const PlanningProblem& problem, const MemoryPlan& plan,
+                                       const ModelSpec& model) {
+  const std::vector<LayerState> state = StateOf(model, problem.partition);
+  std::vector<Bytes> bytes(WorkerCount(problem.schedule));
+  for (const Parameter& parameter : CanonicalParameters(model)) {
+    const Bytes tensor = AlignedTensor(SizeOf({DType::kFloat32, parameter.shape}));
+    int last_stage = -1;
+    for (const ParameterUse& use : parameter.uses) {
+      const int stage = StageOfLayer(problem.partition, use.layer).value;
+      if (std::exchange(last_stage, stage) == stage || plan.stages.empty()) continue;
+      const StagePlan& planned = plan.stages[stage];
+      if (planned.update != UpdatePlace::kHost) continue;
+      const Bytes all_state = problem.profile.layers[use.layer].optimizer_state;
+      Bytes& of_worker = bytes[problem.schedule.worker_of_stage[stage].value];
+      of_worker += tensor * (all_state.value / state[use.layer].first_uses.value);
+      const bool moves = parameter.uses.size() == 1;
+      for (const GroupKind kind : {GroupKind::kParameters, GroupKind::kGradients}) {
+        if (!moves || !IsParkedWithHost(planned, kind, use.layer)) of_worker += tensor;
+      }
+    }
+  }
+  return bytes;
+}
+
 }  // namespace
 
 void HoldWhatCannotMove(const ModelSpec& model, PlanningProblem& problem) {
@@ -75,7 +115,9 @@ std::vector<Bytes> SharedGradientBytes(const ModelSpec& model, const StagePartit
   return shared;
 }
 
-std::vector<Bytes> HostStepBytes(const PlanningProblem& problem, const MemoryPlan& plan) {
+std::vector<Bytes> HostStepBytes(const PlanningProblem& problem, const MemoryPlan& plan,
+                                 const ModelSpec* model) {
+  if (model != nullptr) return HostStepTensorBytes(problem, plan, *model);
   std::vector<Bytes> bytes(WorkerCount(problem.schedule));
   for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
     if (plan.stages[stage].update != UpdatePlace::kHost) continue;

@@ -26,9 +26,14 @@ std::vector<Bytes> SharedGradientBytes(const ModelSpec& model, const StagePartit
 
 // [worker]: what its optimizer steps on the host (UpdatePlace::kHost) take there: optimizer state,
 // and a copy each of parameters and gradients, but for those that the plan parks with the host. At
-// most, where only some of a worker's stages have theirs there and layers share parameters.
+// most, without the model, where only some of a worker's stages have theirs there and layers share
+// parameters.
 // Requires: as `problem` is after HoldWhatCannotMove.
-std::vector<Bytes> HostStepBytes(const PlanningProblem& problem, const MemoryPlan& plan);
+//
+// With the model (else null) each tensor begins at 64 bytes, as in HostSteps of
+// pipeline/host_steps, and it is exact.
+std::vector<Bytes> HostStepBytes(const PlanningProblem& problem, const MemoryPlan& plan,
+                                 const ModelSpec* model = nullptr);
 
 }  // namespace siphon
 

@@ -7,6 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "launch/profile/host_use.h"
 #include "launch/profile/moving_state.h"
 #include "planner/simulator/simulate_times.h"
 #include "planner/status.h"
@@ -20,6 +21,10 @@ namespace {
 // little more room changes nothing: twice as much of it each round, and a part of the capacity.
 constexpr int kMostRounds = 8;
 constexpr int64_t kLeastPart = 512;
+// Of what a host has room for as buffers of drives, so that something is left beside them; and what
+// is not worth its buffers.
+constexpr double kLessOnDrive = 0.75;
+constexpr Bytes kLeastOnDrive(256 << 10);
 
 // What each worker lends: [worker].
 std::vector<Bytes> LentByWorkers(const LiveStep& live) {
@@ -83,10 +88,9 @@ absl::Status NoRoomToLend(size_t worker, Bytes own, Bytes lent, Bytes capacity) 
                    FormatBytes(own + lent - capacity), " less"));
 }
 
-absl::Status NoRoomOnHost(Bytes parked, Bytes room) {
-  return absl::ResourceExhaustedError(absl::StrCat("the workers have ", FormatBytes(parked),
-                                                   " on the host, which has room for ",
-                                                   FormatBytes(room)));
+absl::Status NoRoomOnHost(const HostUse& use, Bytes room) {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the workers have ", ToString(use), " on the host, which has room for ", FormatBytes(room)));
 }
 
 absl::Status NoRoomOnDrive(Bytes parked, Bytes room) {
@@ -106,6 +110,19 @@ absl::Status CheckRoomOnDrive(const LiveStep& live, PlanningProblem& planned) {
   return NoRoomOnDrive(DriveBytes(live.parking), room);
 }
 
+// Where the buffers of drives alone are too much for the host: less goes to drives, whose buffers
+// go with that, or nothing.
+void HaveFewerBuffers(Bytes buffers, Bytes room, Bytes on_drive, PlanningProblem& planned) {
+  std::vector<NvmeDrive>& drives = planned.topology.drives;
+  const double part = static_cast<double>(room.value) / static_cast<double>(buffers.value);
+  const Bytes less(static_cast<int64_t>(static_cast<double>(on_drive.value) * part * kLessOnDrive));
+  if (less < kLeastOnDrive) {
+    drives.clear();
+  } else {
+    drives[0].capacity = less;
+  }
+}
+
 // OK where all that is parked has its room all the time. Otherwise `planned` leaves so much more,
 // `times` over, for another plan.
 absl::Status CheckRoom(const LiveStep& live, const std::vector<Bytes>& own, int64_t times,
@@ -123,12 +140,16 @@ absl::Status CheckRoom(const LiveStep& live, const std::vector<Bytes>& own, int6
   }
   status.Update(CheckRoomOnDrive(live, planned));
   const Bytes room = live.problem.topology.host_memory;
-  const Bytes used = HostBytes(live.parking) + absl::c_accumulate(live.host_steps, Bytes(0));
-  const Bytes missing = used - room;
+  const HostUse use = HostUseOf(live.parking, live.host_steps);
+  const Bytes missing = use.total() - room;
   if (room == Bytes(0) || missing <= Bytes(0)) return status;
-  planned.topology.host_memory =
-      std::max(planned.topology.host_memory - missing, Bytes(1));  // 0 would be no limit
-  return NoRoomOnHost(used, room);
+  if (use.drive_buffers >= room) {
+    HaveFewerBuffers(use.drive_buffers, room, DriveBytes(live.parking), planned);
+  } else {
+    planned.topology.host_memory =
+        std::max(planned.topology.host_memory - missing, Bytes(1));  // 0 would be no limit
+  }
+  return NoRoomOnHost(use, room);
 }
 
 // Lent memory that nobody uses at a lender's fullest moment is held there.
@@ -147,13 +168,37 @@ absl::StatusOr<LiveStep> WithLentMemoryHeld(LiveStep live, const std::vector<Byt
   return live;
 }
 
-}  // namespace
+// What its groups take where they are parked, and its steps on the host.
+absl::Status LayOutRoom(LiveStep& live, const ModelSpec* model) {
+  SIPHON_ASSIGN_OR_RETURN(live.parking, LayOutParking(live.step.memory, live.step.schedule));
+  live.host_steps = HostStepBytes(live.problem, live.step.memory, model);
+  return absl::OkStatus();
+}
 
-absl::StatusOr<LiveStep> PlanLiveStep(PlanningProblem problem, const MemoryStrategy& strategy,
-                                      const std::vector<Bytes>& shared_gradients) {
+void PrepareProblem(PlanningProblem& problem) {
   SIPHON_CHECK(problem.schedule.replicas == 1, "workers run one replica");
   problem.held.resize(WorkerCount(problem.schedule));
   problem.lending = LendingRule::kPeaks;  // promises that hold at any speed
+}
+
+}  // namespace
+
+absl::StatusOr<LiveStep> LiveStepOf(PlanningProblem problem, PlannedStep step,
+                                    const std::vector<Bytes>& shared_gradients,
+                                    const ModelSpec* model) {
+  PrepareProblem(problem);
+  LiveStep live{.problem = std::move(problem), .step = std::move(step)};
+  SIPHON_RETURN_IF_ERROR(LayOutRoom(live, model));
+  SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> own, OwnPeaks(live, shared_gradients));
+  PlanningProblem other = live.problem;  // nothing is planned for it
+  SIPHON_RETURN_IF_ERROR(CheckRoom(live, own, /*times=*/1, other));
+  return WithLentMemoryHeld(std::move(live), own);
+}
+
+absl::StatusOr<LiveStep> PlanLiveStep(PlanningProblem problem, const MemoryStrategy& strategy,
+                                      const std::vector<Bytes>& shared_gradients,
+                                      const ModelSpec* model) {
+  PrepareProblem(problem);
   PlanningProblem planned = problem;
   LiveStep live{.problem = std::move(problem)};
   absl::Status room;
@@ -161,8 +206,7 @@ absl::StatusOr<LiveStep> PlanLiveStep(PlanningProblem problem, const MemoryStrat
     absl::StatusOr<PlannedStep> step = strategy.plan(planned);
     if (!step.ok()) return room.ok() ? step.status() : room;
     live.step = *std::move(step);
-    SIPHON_ASSIGN_OR_RETURN(live.parking, LayOutParking(live.step.memory, live.step.schedule));
-    live.host_steps = HostStepBytes(live.problem, live.step.memory);
+    SIPHON_RETURN_IF_ERROR(LayOutRoom(live, model));
     SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> own, OwnPeaks(live, shared_gradients));
     room = CheckRoom(live, own, int64_t{1} << round, planned);
     if (room.ok()) return WithLentMemoryHeld(std::move(live), own);

@@ -14,6 +14,7 @@
 #include "launch/profile/job_problem.h"
 #include "launch/profile/moving_state.h"
 #include "launch/profile/plan_costs.h"
+#include "launch/profile/plan_in_file.h"
 #include "launch/profile/plan_live_step.h"
 #include "launch/profile/predict_step.h"
 #include "launch/topology/job_topology.h"
@@ -157,11 +158,59 @@ absl::StatusOr<FittingStep> PlanByStrategy(const PlannedJob& planned, const std:
   SIPHON_ASSIGN_OR_RETURN(LiveStep live,
                           PlanLiveStep(std::move(made.problem), found,
                                        SharedGradientBytes(planned.model, planned.plan.partition,
-                                                           planned.plan.training)));
+                                                           planned.plan.training),
+                                       &planned.model));
   JobProblem recomputing{live.problem, made.plan};
   HoldForSingleLayers(planned.model, recomputing);
   SIPHON_ASSIGN_OR_RETURN(live.step.memory, BudgetSecondChoices(live, recomputing.problem.held));
   return FittingStep{std::move(live), std::move(made.plan)};
+}
+
+// Whether passes go apart by the plan itself: it computes layers again, or parameters or gradients
+// leave.
+bool TakesPassesApart(const MemoryPlan& plan) {
+  return absl::c_any_of(plan.stages, [](const StagePlan& stage) {
+    return absl::c_any_of(stage.groups, [](const PlannedGroup& planned) {
+      const GroupKind kind = planned.group.kind;
+      const bool weights = kind == GroupKind::kParameters || kind == GroupKind::kGradients;
+      return planned.choice.placement == Placement::kRecompute ||
+             (weights && IsSwap(planned.choice.placement));
+    });
+  });
+}
+
+// Whose problem is that of the plan.
+std::string StrategyLike(const PlanText& plan) {
+  if (ParksOnDrives(plan.memory)) return "nvme_swap";
+  const bool without_places = plan.topology.devices.empty() && !MovesAnything(plan.memory);
+  return without_places ? std::string(kRecompute) : "auto";
+}
+
+absl::StatusOr<FittingStep> StepByFile(const PlannedJob& planned, const PlanInFile& file) {
+  const MemoryPlan& memory = file.plan.memory;
+  SIPHON_ASSIGN_OR_RETURN(JobProblem made,
+                          ProblemOfWorkers(planned, StrategyLike(file.plan), nullptr));
+  // As for a strategy that moves nothing.
+  SIPHON_ASSIGN_OR_RETURN(const JobProblem whole, ProblemOfWorkers(planned, kRecompute, nullptr));
+  JobProblem apart = made;
+  HoldForSingleLayers(planned.model, apart);
+  const auto live_step = [&](const PlanningProblem& problem) -> absl::StatusOr<LiveStep> {
+    SIPHON_ASSIGN_OR_RETURN(PlannedStep step, StepInFile(file, problem, whole.problem.profile));
+    return LiveStepOf(
+        problem, std::move(step),
+        SharedGradientBytes(planned.model, planned.plan.partition, planned.plan.training),
+        &planned.model);
+  };
+  const bool takes_apart = TakesPassesApart(memory);
+  absl::StatusOr<LiveStep> live =
+      live_step(takes_apart || TakesPassesApart(file.plan.strategy) ? apart.problem : made.problem);
+  // The plan of a strategy that may, and has not.
+  if (absl::IsResourceExhausted(live.status()) && !takes_apart) live = live_step(made.problem);
+  SIPHON_RETURN_IF_ERROR(live.status());
+  JobProblem recomputing{live->problem, made.plan};
+  HoldForSingleLayers(planned.model, recomputing);
+  SIPHON_ASSIGN_OR_RETURN(live->step.memory, BudgetSecondChoices(*live, recomputing.problem.held));
+  return FittingStep{*std::move(live), std::move(made.plan)};
 }
 
 // An evaluation goes by the same plan, and has parameters that are away layer by layer.
@@ -197,6 +246,41 @@ void ExpectThrottledMessages(PreparedJob& prepared) {
   plan.topology.name = NameForPlan(plan.topology.name);
   plan.topology.device_kind = NameForPlan(plan.topology.device_kind);
   plan.mapping = IdentityMapping(static_cast<int>(plan.workers.size()));
+}
+
+// The place of the first worker that may hold less in the job than its plan says; else of the file.
+std::string TighterWorker(const PlannedJob& planned, const PlanInFile& file) {
+  for (size_t worker = 0; worker < file.plan.workers.size(); ++worker) {
+    const Bytes by_plan = file.plan.workers[worker].capacity;
+    const Bytes by_job =
+        WorkerCapacity(planned.job, WorkerId(static_cast<int>(worker))).value_or(Bytes(0));
+    if (by_job == Bytes(0) || (by_plan > Bytes(0) && by_plan <= by_job)) continue;
+    const std::string may_hold =
+        by_plan == Bytes(0) ? std::string("anything") : FormatBytes(by_plan);
+    return absl::StrCat(PlaceInPlan(file, absl::StrCat("worker ", worker), "capacity"), ": worker ",
+                        worker, " may hold ", may_hold, " by the plan, and ", FormatBytes(by_job),
+                        " by the job");
+  }
+  return file.path;
+}
+
+// The job follows the file, whatever would fit.
+absl::Status FollowPlanFile(const PlannedJob& planned, const absl::Status& kept,
+                            PreparedJob& prepared) {
+  SIPHON_ASSIGN_OR_RETURN(const PlanInFile file, LoadPlanInFile(prepared.job));
+  SIPHON_RETURN_IF_ERROR(CheckPlanOfJob(file, planned));
+  if (file.plan.memory.stages.empty()) {
+    if (kept.ok()) ExpectThrottledMessages(prepared);
+    return Annotate(kept, absl::StrCat(file.path, " keeps everything"));
+  }
+  absl::StatusOr<FittingStep> found = StepByFile(planned, file);
+  if (absl::IsResourceExhausted(found.status())) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        TighterWorker(planned, file), ": the plan does not fit: ", found.status().message(),
+        "\n  without memory.plan the job is planned with the room that workers take"));
+  }
+  SIPHON_RETURN_IF_ERROR(found.status());
+  return TakePlan(*std::move(found), file.plan.strategy, prepared);
 }
 
 // What is said beside the changes of the job that fit, where one of the strategies does.
@@ -250,6 +334,12 @@ absl::StatusOr<PlanText> TextOf(const FittingStep& found, const std::string& str
 absl::Status FitMemory(const std::string& schedule_csv, PreparedJob& prepared) {
   const PlannedJob planned{prepared.job, prepared.model.spec, prepared.plan, schedule_csv};
   const absl::Status kept = CheckFits(planned);
+  if (absl::IsResourceExhausted(kept)) {
+    SIPHON_ASSIGN_OR_RETURN(const MemoryEstimate estimate,
+                            EstimateJob(planned, Accounting::kRuntime));
+    prepared.kept_whole = FindMisfit(prepared.job, estimate);
+  }
+  if (!prepared.job.memory.plan.empty()) return FollowPlanFile(planned, kept, prepared);
   if (kept.ok()) ExpectThrottledMessages(prepared);
   if (!absl::IsResourceExhausted(kept)) return kept;
   const std::string& strategy = prepared.job.memory.strategy;
@@ -265,9 +355,6 @@ absl::Status FitMemory(const std::string& schedule_csv, PreparedJob& prepared) {
                      " is not enough: ", found.status().message()));
   }
   SIPHON_RETURN_IF_ERROR(found.status());
-  SIPHON_ASSIGN_OR_RETURN(const MemoryEstimate estimate,
-                          EstimateJob(planned, Accounting::kRuntime));
-  prepared.kept_whole = FindMisfit(prepared.job, estimate);
   return TakePlan(*std::move(found), strategy, prepared);
 }
 

@@ -67,8 +67,11 @@ std::string MemoryLine(const PreparedJob& prepared) {
                         FormatBytes(misfit->needed), ", and may hold ",
                         FormatBytes(misfit->capacity), "; ");
   }
-  return absl::StrCat(line, "to fit into memory.capacity, ", absl::StrJoin(parts, ", "),
-                      "; a step should take ", FormatNanos(prepared.plan_text.predicted.step_time));
+  const std::string& file = prepared.job.memory.plan;
+  absl::StrAppend(&line, file.empty() ? "to fit into memory.capacity, "
+                                      : absl::StrCat("as ", file, " has it, "));
+  return absl::StrCat(line, absl::StrJoin(parts, ", "), "; a step should take ",
+                      FormatNanos(prepared.plan_text.predicted.step_time));
 }
 
 }  // namespace siphon

@@ -10,6 +10,7 @@ std::string OutcomeJson(const RunOutcome& outcome) {
                                  {"loss", outcome.last_loss},
                                  {"validation_loss", nullptr},
                                  {"checkpoint", nullptr},
+                                 {"host_peak_bytes", outcome.host_peak.value},
                                  {"warnings", outcome.warnings}};
   if (outcome.last_validation_loss) json["validation_loss"] = *outcome.last_validation_loss;
   if (!outcome.last_checkpoint.empty()) json["checkpoint"] = outcome.last_checkpoint;

@@ -1,11 +1,8 @@
 #include "launch/run/parking_room.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <map>
 #include <optional>
 #include <utility>
@@ -27,6 +24,10 @@ constexpr ParkingPlace kHost{Placement::kHostSwap, DeviceId(0)};
 constexpr int64_t kCacheLine = 64;
 constexpr char kDriveRefuses[] = "siphon/drive_refuses";
 constexpr ParkingPlace kDrive{Placement::kNvmeSwap, DeviceId(0)};
+
+Bytes AtCacheLine(Bytes bytes) {
+  return Bytes((bytes.value + kCacheLine - 1) / kCacheLine * kCacheLine);
+}
 
 DeviceId DeviceOf(const PreparedJob& prepared, WorkerId worker) {
   const std::vector<DeviceId>& devices = prepared.plan_text.mapping.device_of_worker;
@@ -77,11 +78,6 @@ OwnLinks LinksOf(const PreparedJob& prepared, DeviceId owner, const WorkerParkin
   return own;
 }
 
-absl::Status NotToBeHad(Bytes bytes) {
-  return absl::ResourceExhaustedError(absl::StrCat("host memory for swapping: ", FormatBytes(bytes),
-                                                   " are not to be had: ", std::strerror(errno)));
-}
-
 std::map<ParkingPlace, ParkingMemory> WithHostMemory(std::map<ParkingPlace, ParkingMemory> memory,
                                                      const HostMapping& host) {
   if (!host.bytes().empty()) memory[kHost] = {host.bytes(), CopyLinkId(0)};
@@ -113,7 +109,8 @@ absl::StatusOr<std::unique_ptr<NvmeParking>> MakeDrive(const PreparedJob& prepar
       std::unique_ptr<NvmeParking> drive,
       NvmeParking::Make({.file = {.directory = directory,
                                   .name = absl::StrCat("siphon-", getpid(), "-worker-", me.value),
-                                  .bytes = bytes->second}}));
+                                  .bytes = bytes->second},
+                         .mover = MoverFor(bytes->second)}));
   if (!drive->file().direct() && IsFirstOnDrive(workers, me)) {
     LogWarning(absl::StrCat(directory,
                             " has no O_DIRECT: what is parked there takes memory of the machine as "
@@ -129,51 +126,19 @@ SwapCheck CheckOf(const JobConfig& job) {
 
 }  // namespace
 
-absl::StatusOr<HostMapping> HostMapping::Make(Bytes bytes) {
-  if (bytes == Bytes(0)) return HostMapping();
-  const auto size = static_cast<size_t>(bytes.value);
-  void* const begin = mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-  if (begin == MAP_FAILED) return NotToBeHad(bytes);
-  return HostMapping(absl::Span<std::byte>(static_cast<std::byte*>(begin), size));
-}
-
-absl::Status HostMapping::Grow(Bytes bytes) {
-  const auto size = static_cast<size_t>(bytes.value);
-  if (size <= bytes_.size()) return absl::OkStatus();
-  if (bytes_.empty()) {
-    SIPHON_ASSIGN_OR_RETURN(*this, Make(bytes));
-    return absl::OkStatus();
-  }
-  void* const begin = mremap(bytes_.data(), bytes_.size(), size, MREMAP_MAYMOVE);
-  if (begin == MAP_FAILED) return NotToBeHad(bytes);
-  const size_t before = bytes_.size();
-  bytes_ = absl::Span<std::byte>(static_cast<std::byte*>(begin), size);
-  // There from now on, and not only when it is first used.
-  std::memset(bytes_.data() + before, 0, size - before);
-  return absl::OkStatus();
-}
-
-HostMapping::HostMapping(HostMapping&& other) noexcept
-    : bytes_(std::exchange(other.bytes_, absl::Span<std::byte>())) {}
-
-HostMapping& HostMapping::operator=(HostMapping&& other) noexcept {
-  std::swap(bytes_, other.bytes_);
-  return *this;
-}
-
-HostMapping::~HostMapping() {
-  if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
-}
-
 SharedRegion LayOutShared(const PreparedJob& prepared) {
   const Bytes lent = LayOutRegion(prepared.parking).bytes;
   SharedRegion region{.lent = lent, .bytes = lent};
-  if (!prepared.throttled.has_value()) return region;
-  region.ways = Bytes((lent.value + kCacheLine - 1) / kCacheLine * kCacheLine);
-  region.ways_bytes = SharedWays::BytesFor(TopologyWays(*prepared.throttled).ways().size());
-  region.posts = region.ways + region.ways_bytes;
-  region.bytes = region.posts + MessagePosts::BytesFor(WorkerCount(prepared.plan.training));
+  if (prepared.throttled.has_value()) {
+    region.ways = AtCacheLine(lent);
+    region.ways_bytes = SharedWays::BytesFor(TopologyWays(*prepared.throttled).ways().size());
+    region.posts = region.ways + region.ways_bytes;
+    region.bytes = region.posts + MessagePosts::BytesFor(WorkerCount(prepared.plan.training));
+  }
+  if (prepared.plan.memory.stages.empty()) return region;
+  region.books = AtCacheLine(region.bytes);
+  region.books_bytes = MemoryLedger::SharedBytes();
+  region.bytes = region.books + region.books_bytes;
   return region;
 }
 
@@ -210,6 +175,12 @@ RoomRegion RegionOf(const PreparedJob& prepared, absl::Span<std::byte> shared) {
   return region;
 }
 
+absl::Span<std::byte> HostBooksIn(const PreparedJob& prepared, absl::Span<std::byte> shared) {
+  const SharedRegion layout = LayOutShared(prepared);
+  if (shared.empty()) return {};
+  return shared.subspan(layout.books.value, layout.books_bytes.value);
+}
+
 absl::StatusOr<std::unique_ptr<ParkingRoom>> ParkingRoom::Make(
     const PreparedJob& prepared, WorkerId me, const WorkerParking& parking,
     const RoomRegion& region, const std::function<absl::Status()>& at_chunk) {
@@ -222,13 +193,19 @@ absl::StatusOr<std::unique_ptr<ParkingRoom>> ParkingRoom::Make(
   std::map<ParkingPlace, ParkingMemory> memory;
   HostMapping host;
   if (const auto on_host = parking.bytes.find(kHost); on_host != parking.bytes.end()) {
-    SIPHON_ASSIGN_OR_RETURN(host, HostMapping::Make(on_host->second));
+    SIPHON_ASSIGN_OR_RETURN(host,
+                            HostMapping::Make(on_host->second, region.host, kParked, region.numa));
   }
   for (const ParkingRegion::Part& part : LayOutRegion(region.parking).parts) {
     if (part.owner != me) continue;
     const ParkingPlace place{Placement::kPeerSwap, part.lender};
     memory[place] = {region.lent.subspan(part.offset.value, part.bytes.value),
                      LinkOf(own.links, place)};
+  }
+  HostClaim buffers;
+  if (const auto on_drive = planned.bytes.find(kDrive); on_drive != planned.bytes.end()) {
+    SIPHON_ASSIGN_OR_RETURN(
+        buffers, HostClaim::Take(NvmeBufferBytes(on_drive->second), region.host, kDriveBuffers));
   }
   absl::StatusOr<std::unique_ptr<NvmeParking>> made = MakeDrive(prepared, region.parking, me);
   if (!made.ok()) {
@@ -245,15 +222,16 @@ absl::StatusOr<std::unique_ptr<ParkingRoom>> ParkingRoom::Make(
     own.options.drive = DriveLink{memory[kDrive].link, move};
   }
   return std::unique_ptr<ParkingRoom>(
-      new ParkingRoom(std::move(host), std::move(drive), std::move(own.links),
+      new ParkingRoom(std::move(host), std::move(buffers), std::move(drive), std::move(own.links),
                       std::move(own.options), parking, std::move(memory), CheckOf(prepared.job)));
 }
 
-ParkingRoom::ParkingRoom(HostMapping host, std::unique_ptr<NvmeParking> drive,
+ParkingRoom::ParkingRoom(HostMapping host, HostClaim buffers, std::unique_ptr<NvmeParking> drive,
                          std::vector<LinkState> links, CpuBackendOptions options,
                          const WorkerParking& parking, std::map<ParkingPlace, ParkingMemory> memory,
                          SwapCheck check)
     : host_(std::move(host)),
+      buffers_(std::move(buffers)),
       drive_(std::move(drive)),
       links_(std::move(links)),
       memory_(std::move(memory)),

@@ -11,43 +11,29 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "launch/run/host_memory.h"
 #include "launch/run/link_watch.h"
 #include "launch/run/prepare_job.h"
 #include "planner/ids.h"
 #include "planner/units.h"
 #include "swap/device/cpu_backend.h"
 #include "swap/device/nvme_parking.h"
+#include "swap/memory_ledger.h"
 #include "swap/swap_engine.h"
 
 namespace siphon {
 
-// Memory of the host that a worker has to itself, zero-filled and there from the begin.
-class HostMapping {
- public:
-  // Errors: ResourceExhausted when the machine does not give it.
-  static absl::StatusOr<HostMapping> Make(Bytes bytes);
-  HostMapping() = default;
-  HostMapping(HostMapping&& other) noexcept;
-  HostMapping& operator=(HostMapping&& other) noexcept;
-  ~HostMapping();
-  absl::Span<std::byte> bytes() const { return bytes_; }
-  // To so many bytes, what is there with them; it may be elsewhere then. Nothing to do where it has
-  // them already. Errors: as Make, and then it stays as it is.
-  absl::Status Grow(Bytes bytes);
-
- private:
-  explicit HostMapping(absl::Span<std::byte> bytes) : bytes_(bytes) {}
-  absl::Span<std::byte> bytes_;  // empty: nothing is mapped
-};
-
 // The memory that all workers of a job share: all lenders' (ParkingRegion); behind it, with a
 // throttled topology, the times until which its ways are taken (SharedWays) and when messages were
-// started (MessagePosts), zero at the begin.
+// started (MessagePosts), zero at the begin; and the books of the host's memory (MemoryLedger)
+// where a plan may come to need it.
 struct SharedRegion {
   Bytes lent;  // of lenders together, from the begin on
   Bytes ways;  // where they begin
   Bytes ways_bytes;
   Bytes posts;  // where they begin
+  Bytes books;  // where they begin
+  Bytes books_bytes;
   Bytes bytes;  // in all; 0: nothing is shared
 };
 SharedRegion LayOutShared(const PreparedJob& prepared);
@@ -60,9 +46,13 @@ struct RoomRegion {
   std::vector<WorkerParking> parking;  // [worker], by that plan
   absl::Span<std::byte> lent;          // LayOutRegion(parking), or more
   absl::Span<std::byte> ways;          // SharedWays; empty: links share nothing
+  MemoryLedger* host = nullptr;        // what is taken of the host is on it; null: on none
+  const NumaPlace* numa = nullptr;     // of the worker's memory; null: anywhere
 };
 // Of the job's plan. `shared` has ParkingRegionBytes; where nobody lends it may be empty.
 RoomRegion RegionOf(const PreparedJob& prepared, absl::Span<std::byte> shared);
+// The part for the host's books in that memory; empty where there is none.
+absl::Span<std::byte> HostBooksIn(const PreparedJob& prepared, absl::Span<std::byte> shared);
 
 // The directory whose drive takes what workers park there.
 std::string DriveDirectory(const JobConfig& job);
@@ -98,11 +88,12 @@ class ParkingRoom {
   void SlowDown(const ParkingPlace& place, double factor);
 
  private:
-  ParkingRoom(HostMapping host, std::unique_ptr<NvmeParking> drive, std::vector<LinkState> links,
-              CpuBackendOptions options, const WorkerParking& parking,
+  ParkingRoom(HostMapping host, HostClaim buffers, std::unique_ptr<NvmeParking> drive,
+              std::vector<LinkState> links, CpuBackendOptions options, const WorkerParking& parking,
               std::map<ParkingPlace, ParkingMemory> memory, SwapCheck check);
 
   HostMapping host_;
+  const HostClaim buffers_;                             // the drive's
   std::unique_ptr<NvmeParking> drive_;                  // null: nothing goes there
   const std::vector<LinkState> links_;                  // [link], not used yet
   const std::map<ParkingPlace, ParkingMemory> memory_;  // of lenders and the drive

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -24,6 +25,27 @@ struct StartRecord {
   int32_t refuses = 0;     // to lend
   int32_t no_room_at = 0;  // the host or the drive, by PlaceNumber; 0: there is room
 };
+
+// What its topology has, with memory.host_capacity; 0: no limit.
+Bytes HostCapacity(const PreparedJob& prepared) {
+  const Bytes planned = prepared.plan_text.topology.host_memory;
+  return planned > Bytes(0) ? planned : prepared.job.memory.host_capacity;
+}
+
+// Where a job's memory is kept whole, nobody asks. A topology that CPU workers only imitate says
+// nothing of this machine's nodes.
+NumaPlace PlaceOf(const PreparedJob& prepared, WorkerId me) {
+  if (prepared.plan.memory.stages.empty()) return NumaPlace();
+  std::optional<int> device_node;
+  const std::vector<TopologyDevice>& devices = prepared.plan_text.topology.devices;
+  if (prepared.job.pipeline.backend == "cuda" && !devices.empty()) {
+    const std::vector<DeviceId>& of_worker = prepared.plan_text.mapping.device_of_worker;
+    const DeviceId device =
+        of_worker.empty() ? DeviceId(me.value) : of_worker[static_cast<size_t>(me.value)];
+    device_node = devices[static_cast<size_t>(device.value)].numa;
+  }
+  return NumaPlace::OfThisThread(device_node);
+}
 
 // A refusal is for second choices; anything else ends the run.
 absl::Status UnlessRefused(const absl::Status& status) {
@@ -53,11 +75,16 @@ PlanFollower::PlanFollower(const PreparedJob& prepared, const WorkerSeat& seat,
     : prepared_(prepared),
       seat_(seat),
       ledger_(ledger),
+      host_(HostCapacity(prepared), HostBooksIn(prepared, seat.lent)),
+      numa_(PlaceOf(prepared, seat.me)),
       coordinator_(coordinator),
       region_(RegionOf(prepared, seat.lent)),
       evaluation_(prepared.plan.evaluation),
       now_{{prepared.plan.memory, prepared.plan.training}, prepared.parking},
-      second_choices_(static_cast<size_t>(WorkerCount(prepared.plan.training))) {}
+      second_choices_(static_cast<size_t>(WorkerCount(prepared.plan.training))) {
+  region_.host = &host_;
+  region_.numa = &numa_;
+}
 
 DeviceId PlanFollower::DeviceOf(WorkerId worker) const {
   const std::vector<DeviceId>& devices = prepared_.plan_text.mapping.device_of_worker;
@@ -76,12 +103,13 @@ absl::Status PlanFollower::Lend() {
                      ", memory.capacity is ", FormatBytes(ledger_.capacity())));
   }
   lent_ = bytes;
-  // Touched first by its lender, on whose node of the machine it then is; and there, rather than
-  // found missing when somebody parks.
+  // On its lender's node of the machine, which touches it first; and there, rather than found
+  // missing when somebody parks.
   for (const ParkingRegion::Part& part : LayOutRegion(region_.parking).parts) {
     if (part.lender != DeviceOf(seat_.me) || region_.lent.empty()) continue;
     const absl::Span<std::byte> memory = region_.lent.subspan(
         static_cast<size_t>(part.offset.value), static_cast<size_t>(part.bytes.value));
+    numa_.Place(memory);
     std::memset(memory.data(), 0, memory.size());
   }
   return absl::OkStatus();
@@ -105,7 +133,7 @@ absl::StatusOr<absl::Span<std::byte>> PlanFollower::TakeHostMemory(Bytes bytes) 
   if (bytes == Bytes(0)) return absl::Span<std::byte>();
   if (seat_.at_phase) SIPHON_RETURN_IF_ERROR(seat_.at_phase(kHostMemoryPhase));
   SIPHON_CHECK(room_ != nullptr, "who has optimizer steps on the host has a room");
-  SIPHON_ASSIGN_OR_RETURN(host_memory_, HostMapping::Make(bytes));
+  SIPHON_ASSIGN_OR_RETURN(host_memory_, HostMapping::Make(bytes, &host_, kHostSteps, &numa_));
   return host_memory_.bytes();
 }
 
@@ -114,6 +142,7 @@ absl::StatusOr<absl::Span<std::byte>> PlanFollower::TakeHostMemory(Bytes bytes) 
 absl::Status PlanFollower::TakeRoom() { return TakeRoomFor(/*next_step=*/1); }
 
 absl::Status PlanFollower::TakeRoomFor(int64_t next_step) {
+  if (seat_.host_is_full && seat_.host_is_full()) FillHost();
   refusal_ = Lend();
   room_refusal_ = MakeRoom();
   absl::Status failed = UnlessRefused(refusal_);
@@ -138,6 +167,13 @@ absl::Status PlanFollower::TakeRoomFor(int64_t next_step) {
   return Leave(all, next_step);
 }
 
+void PlanFollower::FillHost() {
+  for (Bytes part = host_.capacity(); part > Bytes(0); part = Bytes(part.value / 2)) {
+    while (host_.Take(part, kCarried)) {
+    }
+  }
+}
+
 bool PlanFollower::AsPlanned() const {
   return absl::c_all_of(second_choices_, [](int64_t groups) { return groups == 0; });
 }
@@ -147,7 +183,7 @@ absl::StatusOr<PlanFollower::NextPlan> PlanFollower::Prepare(const PlanText& pla
   absl::StatusOr<std::vector<WorkerParking>> parking = LayOutParking(plan.memory, plan.training);
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(parking.status()));
   if (ParksAnything(*parking)) next.plan.parking = *std::move(parking);
-  next.region = {next.plan.parking, region_.lent, region_.ways};
+  next.region = {next.plan.parking, region_.lent, region_.ways, &host_, &numa_};
   const Bytes needed = LayOutRegion(next.plan.parking).bytes;
   if (needed <= Bytes(static_cast<int64_t>(region_.lent.size()))) return next;
   absl::StatusOr<absl::Span<std::byte>> more =

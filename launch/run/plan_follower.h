@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "launch/profile/fall_back.h"
 #include "launch/run/coordinate.h"
+#include "launch/run/host_memory.h"
 #include "launch/run/link_watch.h"
 #include "launch/run/parking_room.h"
 #include "launch/run/prepare_job.h"
@@ -44,6 +45,8 @@ class PlanFollower {
   const Schedule& evaluation() const { return evaluation_; }
   // Whether no group has taken its second choice.
   bool AsPlanned() const;
+  // The books of the host's memory.
+  MemoryLedger& host() { return host_; }
   SwapEngine* engine() { return room_ == nullptr ? nullptr : &room_->engine(); }
   // Behind TakeRoom: memory of the host for this worker's optimizer steps there, until the end.
   // Errors: ResourceExhausted.
@@ -87,6 +90,7 @@ class PlanFollower {
 
   DeviceId DeviceOf(WorkerId worker) const;
   absl::Status TakeRoomFor(int64_t next_step);
+  void FillHost();
   void LeaveRoom();
   absl::Status Lend();
   absl::Status MakeRoom();
@@ -98,6 +102,8 @@ class PlanFollower {
   const PreparedJob& prepared_;
   const WorkerSeat& seat_;
   MemoryLedger& ledger_;
+  MemoryLedger host_;     // of all workers together, where they share memory
+  const NumaPlace numa_;  // of what this worker lends, and has on the host
   Coordinator& coordinator_;
   RoomRegion region_;    // with the parking of the plan that now_ came from
   Schedule evaluation_;  // of that plan

@@ -67,6 +67,7 @@ class Rank {
       seat.more_shared = [this](Bytes bytes) { return world_.SharedWindow(bytes); };
     }
     seat.slowness = [this](const std::string& link) { return faults_.SlownessOf(link); };
+    seat.host_is_full = [this] { return faults_.FillsHost(); };
     seat.at_chunk = [this] { return faults_.AtChunk(); };
     return RunWorker(prepared_, seat);
   }

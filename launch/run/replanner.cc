@@ -18,7 +18,8 @@ Nanos Since(Clock::time_point begin) {
 }
 
 bool CanReplan(const PreparedJob& prepared) {
-  return prepared.job.memory.replan && !prepared.plan.memory.stages.empty();
+  const MemoryConfig& memory = prepared.job.memory;
+  return memory.replan && memory.plan.empty() && !prepared.plan.memory.stages.empty();
 }
 
 }  // namespace

@@ -21,8 +21,8 @@ namespace siphon {
 
 // Plans a running job once more, by what its steps 3 to 7 took (memory.replan), and says what came
 // of it. Worker 0 plans while the others wait, as long as planning the job took at most, and tells
-// them; nothing is planned where everything was kept from the begin, or second choices are in
-// force.
+// them; nothing is planned where everything was kept from the begin, the job follows a
+// plan file (memory.plan), or second choices are in force.
 //
 // Thread-safety: one thread, the worker's. The arguments outlive this.
 class Replanner {

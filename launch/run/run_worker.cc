@@ -385,6 +385,7 @@ absl::StatusOr<RunOutcome> WorkerRun::Run() {
                                               ", and no checkpoint could be written"));
     }
   }
+  outcome_.host_peak = follower_.host().peak();
   if (recorder_ != nullptr) recorder_->Close(outcome_);
   return outcome_;
 }

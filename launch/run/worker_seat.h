@@ -34,6 +34,8 @@ struct WorkerSeat {
   std::function<absl::StatusOr<absl::Span<std::byte>>(Bytes bytes)> more_shared;
   // For tests: how many times slower than planned the link to a place (NameOfPlace) is to be.
   std::function<double(const std::string& place)> slowness;
+  // For tests: whether somebody else has taken all that the host had left.
+  std::function<bool()> host_is_full;
   // For tests: before each chunk of a copy, by the threads that copy; an error fails it.
   std::function<absl::Status()> at_chunk;
 };

@@ -1,11 +1,33 @@
 #include "swap/device/nvme_parking.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "planner/status.h"
 
 namespace siphon {
+namespace {
+
+constexpr int kLanes = 2;
+constexpr int64_t kLeastFilePerBuffers = 4;
+
+}  // namespace
+
+NvmeMoverOptions MoverFor(Bytes file) {
+  NvmeMoverOptions options;
+  const int64_t buffers = int64_t{kLanes} * options.depth;
+  const int64_t blocks = file.value / kLeastFilePerBuffers / buffers / kNvmeBlock;
+  options.buffer = std::min(options.buffer, Bytes(std::max<int64_t>(blocks, 1) * kNvmeBlock));
+  return options;
+}
+
+Bytes NvmeBufferBytes(Bytes file) {
+  if (file == Bytes(0)) return Bytes(0);
+  const NvmeMoverOptions options = MoverFor(file);
+  return options.buffer * (int64_t{kLanes} * options.depth);
+}
 
 absl::StatusOr<std::unique_ptr<NvmeParking>> NvmeParking::Make(const NvmeParkingOptions& options) {
   SIPHON_ASSIGN_OR_RETURN(NvmeFile file, NvmeFile::Make(options.file));

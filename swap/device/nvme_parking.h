@@ -21,6 +21,12 @@ struct NvmeParkingOptions {
   NvmeMoverOptions mover;
 };
 
+// Requests for a file of that size: of 1 MiB each, but the buffers of both lanes together no more
+// than a quarter of the file, or a block each, so that parking on a drive is not mostly memory.
+NvmeMoverOptions MoverFor(Bytes file);
+// Of the host, what NvmeParking takes for its buffers with MoverFor; 0 where there is no file.
+Bytes NvmeBufferBytes(Bytes file);
+
 // A worker's place on a drive: its file, and a mover for each lane. Its buffers are memory of the
 // host, twice mover.depth times mover.buffer.
 //

@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <thread>
 #include <vector>
+
+#include "absl/types/span.h"
 
 namespace siphon {
 namespace {
@@ -92,6 +96,42 @@ TEST(MemoryLedger, StaysWithinItsCapacityUnderManyThreads) {
   EXPECT_EQ(ledger.used(), Bytes(0));
   EXPECT_LE(ledger.peak(), Bytes(3 * 7));
   EXPECT_GE(ledger.peak(), Bytes(7));
+}
+
+// Two of them, as two processes have them that map the same memory.
+TEST(MemoryLedger, SharesItsBooks) {
+  std::vector<std::byte> memory(static_cast<size_t>(MemoryLedger::SharedBytes().value));
+  MemoryLedger one(Bytes(100), absl::MakeSpan(memory));
+  MemoryLedger other(Bytes(100), absl::MakeSpan(memory));
+  ASSERT_TRUE(one.Take(Bytes(60), MemoryKind::kActivations));
+  EXPECT_EQ(other.used(), Bytes(60));
+  EXPECT_EQ(other.UsedByKind()[MemoryKind::kActivations], Bytes(60));
+  EXPECT_FALSE(other.Take(Bytes(41)));
+  ASSERT_TRUE(other.Take(Bytes(40)));
+  one.Give(Bytes(60), MemoryKind::kActivations);
+  EXPECT_EQ(other.used(), Bytes(40));
+  EXPECT_EQ(one.peak(), Bytes(100));
+  other.ResetPeak();
+  EXPECT_EQ(one.peak(), Bytes(40));
+}
+
+// Threads take 7 bytes a time from two ledgers of 700: 100 times in all, whoever they are.
+TEST(MemoryLedger, SharedBooksNeverExceedTheCapacity) {
+  std::vector<std::byte> memory(static_cast<size_t>(MemoryLedger::SharedBytes().value));
+  MemoryLedger ledgers[] = {MemoryLedger(Bytes(700), absl::MakeSpan(memory)),
+                            MemoryLedger(Bytes(700), absl::MakeSpan(memory))};
+  std::vector<int> taken(4);
+  std::vector<std::thread> threads;
+  for (size_t thread = 0; thread < taken.size(); ++thread) {
+    threads.emplace_back([&, thread] {
+      while (ledgers[thread % 2].Take(Bytes(7))) ++taken[thread];
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  while (ledgers[0].Take(Bytes(7))) ++taken[0];
+  EXPECT_EQ(std::accumulate(taken.begin(), taken.end(), 0), 100);
+  EXPECT_EQ(ledgers[1].used(), Bytes(700));
+  EXPECT_EQ(ledgers[1].peak(), Bytes(700));
 }
 
 }  // namespace

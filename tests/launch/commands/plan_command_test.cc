@@ -352,5 +352,29 @@ TEST_F(PlanCommand, NamesWhatTheInputLacks) {
               HasSubstr("devices for 8 workers; plan for fewer pipeline.stages"));
 }
 
+// The plan that was written, looked at again: the same step; and not that of another job.
+TEST_F(PlanCommand, FollowsAPlanFile) {
+  const std::string job = Write(kSmallJob);
+  const std::string capacity = Capacity(job, 80);
+  const std::string file = WriteFile("plan.txt", "");
+  const json written = Json({job, "--set", capacity, "--output", file}, kExitDone);
+  const json followed = Json({job, "--set", capacity, "--set", "memory.plan=" + file}, kExitDone);
+  EXPECT_EQ(followed["step_seconds"], written["step_seconds"]);
+  EXPECT_EQ(followed["peak_bytes"], written["peak_bytes"]);
+  EXPECT_EQ(followed["choices"], written["choices"]);
+  EXPECT_EQ(followed["strategy"], "auto");
+  // With other strategies it is planned again, with less memory it does not fit.
+  const json other = Json({job, "--set", "memory.plan=" + file, "--strategy", "keep"}, kExitDone);
+  EXPECT_EQ(other["strategy"], "keep");
+  const json less =
+      Json({job, "--set", Capacity(job, 60), "--set", "memory.plan=" + file}, kExitDoesNotFit);
+  EXPECT_EQ(less["fits"], false);
+  const CommandEnd refused =
+      Run({job, "--set", "memory.plan=" + file, "--set", "train.microbatch=2"});
+  EXPECT_EQ(refused.code, kExitBadInput);
+  EXPECT_THAT(refused.err, testing::ContainsRegex("plan.txt:[0-9]+:[0-9]+: microbatch is 4, the "
+                                                  "job's is 2; plan this job again"));
+}
+
 }  // namespace
 }  // namespace siphon

@@ -243,9 +243,6 @@ TEST(LoadJobConfig, KnowsWhatIsPublishedButNotBuilt) {
             "job.yaml:2:13: memory.strategy: 'harmony' is known, but not built yet; today: keep, "
             "recompute, host_swap, d2d_swap, vdnn, capacity_based, mpress, "
             "optimizer_offload, weight_offload, l2l, nvme_swap, auto");
-  EXPECT_EQ(Refusal("memory:\n  plan: plan.txt\n"),
-            "job.yaml:2:9: memory.plan: 'plan.txt' is known, but not built yet; today: leave the "
-            "key out");
   EXPECT_EQ(Refusal("topology:\n  source: probe\n"),
             "job.yaml:2:11: topology.source: 'probe' is known, but not built yet; today: preset, "
             "file");

@@ -263,6 +263,28 @@ TEST(PlanLiveStep, NeverParksMoreOnTheDriveThanItHas) {
   EXPECT_GE(refused, 1);
 }
 
+// 64 KiB of buffers for each worker that parks there, however little that is.
+TEST(PlanLiveStep, CountsTheBuffersOfDrivesAsMemoryOfTheHost) {
+  const std::vector<Bytes> kept = KeptPeaks();
+  PlanningProblem problem = ThreeWorkers();
+  problem.capacity.assign(kWorkers, Bytes(kept[0].value * 9 / 10));
+  const BytesPerSecond rate(1'000'000'000);
+  problem.topology.drives = {{.read = rate, .write = rate}};
+  const auto ample = Plan(problem, "nvme_swap");
+  ASSERT_TRUE(ample.ok()) << ample.status();
+  int64_t with_drive = 0;
+  for (const WorkerParking& worker : ample->parking) with_drive += worker.bytes.empty() ? 0 : 1;
+  ASSERT_GE(with_drive, 1);
+  problem.topology.host_memory = Bytes(with_drive * (64 << 10));
+  const auto enough = Plan(problem, "nvme_swap");
+  EXPECT_TRUE(enough.ok()) << enough.status();
+  problem.topology.host_memory -= Bytes(1);
+  const auto refused = Plan(problem, "nvme_swap");
+  EXPECT_TRUE(absl::IsResourceExhausted(refused.status())) << refused.status();
+  EXPECT_THAT(std::string(refused.status().message()),
+              testing::ContainsRegex("the workers have [0-9.]+ KiB on the host, which has room"));
+}
+
 TEST(PlanLiveStep, IsRefusedWhereNobodyHasRoom) {
   const std::vector<Bytes> kept = KeptPeaks();
   PlanningProblem problem = ThreeWorkers();

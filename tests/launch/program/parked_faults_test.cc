@@ -9,6 +9,7 @@
 #include <ostream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -213,6 +214,36 @@ TEST_F(ParkedFaults, MemoryThatIsRefusedWithoutASecondChoiceEndsTheJobWithARepor
   EXPECT_THAT(end.errors, HasSubstr("are with host_swap, and the plan has no second choice"));
   EXPECT_LT(end.seconds, kLimitSeconds);
   ExpectNothingLeft();
+}
+
+// Others on the machine have taken all of it between the plan and the start.
+TEST_F(ParkedFaults, AnExhaustedHostPoolIsLeftForSecondChoices) {
+  std::vector<std::string> arguments =
+      Parking("memory.host_capacity=64MiB", "capacity_based", "1405KiB");
+  const ProgramEnd end =
+      Siphon(arguments, {.environment = {"SIPHON_INJECT_FAULT=0:0:the host:full"}});
+  EXPECT_EQ(end.exit_code, 0) << end.errors;
+  EXPECT_THAT(end.errors,
+              ::testing::ContainsRegex("warning: worker 0: the host does not give the memory that "
+                                       "is planned: .* computed again from step 1 on"));
+  EXPECT_EQ(RunCheckpoint("run", 12), ExpectedCheckpoint(12));
+  ExpectNothingLeft();
+}
+
+TEST_F(ParkedFaults, AnExhaustedHostPoolWithoutASecondChoiceEndsTheJobWithAReport) {
+  for (const auto& [strategy, capacity] :
+       {std::pair("host_swap", "1370KiB"), std::pair("optimizer_offload", "1390KiB")}) {
+    SCOPED_TRACE(strategy);
+    const ProgramEnd end = Siphon(Parking("memory.host_capacity=64MiB", strategy, capacity),
+                                  {.environment = {"SIPHON_INJECT_FAULT=0:0:the host:full"}});
+    EXPECT_EQ(end.exit_code, 3) << end.errors;
+    EXPECT_THAT(end.errors, ::testing::ContainsRegex("siphon: worker 0 .* during taking host "
+                                                     "memory\n  cause: .*host memory exhausted: "
+                                                     "[a-z ]+ need [0-9.]+ [KM]iB, and of 64.0 MiB "
+                                                     "all workers together have taken "));
+    EXPECT_LT(end.seconds, kLimitSeconds);
+    ExpectNothingLeft();
+  }
 }
 
 TEST_F(ParkedFaults, AHostWithTooLittleMemoryIsRefusedBeforeTheStart) {

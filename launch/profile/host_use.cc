@@ -1,0 +1,31 @@
+#include "launch/profile/host_use.h"
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "swap/device/nvme_parking.h"
+
+namespace siphon {
+
+HostUse HostUseOf(const std::vector<WorkerParking>& parking, const std::vector<Bytes>& host_steps) {
+  HostUse use{.parked = HostBytes(parking), .steps = absl::c_accumulate(host_steps, Bytes(0))};
+  for (const WorkerParking& worker : parking) {
+    const auto drive = worker.bytes.find({.tier = Placement::kNvmeSwap});
+    if (drive != worker.bytes.end()) use.drive_buffers += NvmeBufferBytes(drive->second);
+  }
+  return use;
+}
+
+std::string ToString(const HostUse& use) {
+  std::vector<std::string> parts;
+  const auto add = [&](absl::string_view what, Bytes bytes) {
+    if (bytes > Bytes(0)) parts.push_back(absl::StrCat(what, " ", FormatBytes(bytes)));
+  };
+  add("parked", use.parked);
+  add("for optimizer steps", use.steps);
+  add("buffers of drives", use.drive_buffers);
+  if (parts.size() < 2) return FormatBytes(use.total());
+  return absl::StrCat(FormatBytes(use.total()), " (", absl::StrJoin(parts, ", "), ")");
+}
+
+}  // namespace siphon

@@ -1,0 +1,143 @@
+#include "launch/run/host_memory.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+struct HostUseName {
+  MemoryKind kind;
+  absl::string_view name;
+};
+constexpr HostUseName kNames[] = {{kParked, "parked tensors"},
+                                  {kHostSteps, "optimizer steps"},
+                                  {kDriveBuffers, "buffers of drives"},
+                                  {kCarried, "state on its way to another plan"}};
+
+// "parked tensors 3.00 MiB, optimizer steps 1.20 MiB"
+std::string Taken(const MemoryByKind& used) {
+  std::vector<std::string> parts;
+  for (const HostUseName& use : kNames) {
+    if (used[use.kind] == Bytes(0)) continue;
+    parts.push_back(absl::StrCat(use.name, " ", FormatBytes(used[use.kind])));
+  }
+  return parts.empty() ? "nothing" : absl::StrJoin(parts, ", ");
+}
+
+absl::string_view NameOfUse(MemoryKind kind) {
+  for (const HostUseName& use : kNames) {
+    if (use.kind == kind) return use.name;
+  }
+  return MemoryKindName(kind);
+}
+
+absl::Status Exhausted(Bytes bytes, const MemoryLedger& books, MemoryKind kind) {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "host memory exhausted: ", NameOfUse(kind), " need ", FormatBytes(bytes), ", and of ",
+      FormatBytes(books.capacity()), " all workers together have taken ", Taken(books.UsedByKind()),
+      "; a larger memory.host_capacity, where the machine has it, would do"));
+}
+
+absl::Status NotToBeHad(size_t bytes) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("host memory for swapping: ", FormatBytes(Bytes(static_cast<int64_t>(bytes))),
+                   " are not to be had: ", std::strerror(errno)));
+}
+
+}  // namespace
+
+absl::StatusOr<HostClaim> HostClaim::Take(Bytes bytes, MemoryLedger* books, MemoryKind kind) {
+  HostClaim claim(books, kind);
+  SIPHON_RETURN_IF_ERROR(claim.Add(bytes));
+  return claim;
+}
+
+absl::Status HostClaim::Add(Bytes bytes) {
+  if (books_ != nullptr && !books_->Take(bytes, kind_)) return Exhausted(bytes, *books_, kind_);
+  bytes_ += bytes;
+  return absl::OkStatus();
+}
+
+void HostClaim::Remove(Bytes bytes) {
+  if (books_ != nullptr) books_->Give(bytes, kind_);
+  bytes_ -= bytes;
+}
+
+HostClaim::HostClaim(HostClaim&& other) noexcept
+    : books_(other.books_), kind_(other.kind_), bytes_(std::exchange(other.bytes_, Bytes(0))) {}
+
+HostClaim& HostClaim::operator=(HostClaim&& other) noexcept {
+  std::swap(books_, other.books_);
+  std::swap(kind_, other.kind_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+HostClaim::~HostClaim() {
+  if (books_ != nullptr) books_->Give(bytes_, kind_);
+}
+
+absl::StatusOr<HostMapping> HostMapping::Make(Bytes bytes) {
+  return Make(bytes, /*books=*/nullptr, kParked);
+}
+
+absl::StatusOr<HostMapping> HostMapping::Make(Bytes bytes, MemoryLedger* books, MemoryKind kind,
+                                              const NumaPlace* place) {
+  HostMapping mapping;
+  mapping.place_ = place;
+  SIPHON_ASSIGN_OR_RETURN(mapping.claim_, HostClaim::Take(Bytes(0), books, kind));
+  SIPHON_RETURN_IF_ERROR(mapping.Grow(bytes));
+  return mapping;
+}
+
+absl::Status HostMapping::Grow(Bytes bytes) {
+  const Bytes before(static_cast<int64_t>(bytes_.size()));
+  if (bytes <= before) return absl::OkStatus();
+  SIPHON_RETURN_IF_ERROR(claim_.Add(bytes - before));
+  const absl::Status mapped = MapMore(static_cast<size_t>(bytes.value));
+  if (!mapped.ok()) claim_.Remove(bytes - before);
+  return mapped;
+}
+
+absl::Status HostMapping::MapMore(size_t size) {
+  const size_t before = bytes_.size();
+  void* const begin =
+      before == 0 ? mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                  : mremap(bytes_.data(), before, size, MREMAP_MAYMOVE);
+  if (begin == MAP_FAILED) return NotToBeHad(size);
+  bytes_ = absl::Span<std::byte>(static_cast<std::byte*>(begin), size);
+  const absl::Span<std::byte> more = bytes_.subspan(before);
+  if (place_ != nullptr) place_->Place(more);
+  // There from now on, and not only when it is first used.
+  std::memset(more.data(), 0, more.size());
+  return absl::OkStatus();
+}
+
+HostMapping::HostMapping(HostMapping&& other) noexcept
+    : claim_(std::move(other.claim_)),
+      place_(other.place_),
+      bytes_(std::exchange(other.bytes_, absl::Span<std::byte>())) {}
+
+HostMapping& HostMapping::operator=(HostMapping&& other) noexcept {
+  std::swap(claim_, other.claim_);
+  std::swap(place_, other.place_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+HostMapping::~HostMapping() {
+  if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
+}
+
+}  // namespace siphon

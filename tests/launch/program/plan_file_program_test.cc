@@ -1,0 +1,63 @@
+// The real program follows the plan file of an earlier run.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "launch/config/read_text_file.h"
+#include "tests/launch/program/program_run.h"
+#include "tests/launch/program/tiny_job.h"
+
+namespace siphon {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+class PlanFileOfARun : public TinyJobTest {
+ protected:
+  ProgramEnd Train(const std::string& directory, const std::vector<std::string>& settings) {
+    std::vector<std::string> arguments = {"train", job(),
+                                          "--set", "memory.capacity=1390KiB",
+                                          "--set", "output.directory=" + PathOf(directory)};
+    for (const std::string& setting : settings) {
+      arguments.insert(arguments.end(), {"--set", setting});
+    }
+    return Siphon(arguments);
+  }
+  std::string PlanOf(const std::string& directory) const {
+    return ReadTextFile(PathOf(directory) + "/plan.txt", "plan").value_or("");
+  }
+};
+
+TEST_F(PlanFileOfARun, IsFollowedByAnother) {
+  const ProgramEnd first = Train("first", {"memory.strategy=d2d_swap", "memory.replan=false"});
+  ASSERT_EQ(first.exit_code, 0) << first.errors;
+  const std::string plan = "memory.plan=" + PathOf("first") + "/plan.txt";
+  const ProgramEnd second = Train("second", {plan});
+  EXPECT_EQ(second.exit_code, 0) << second.errors;
+  EXPECT_THAT(second.errors, HasSubstr("/first/plan.txt has it, worker 0 parks up to "));
+  EXPECT_EQ(PlanOf("second"), PlanOf("first"));
+  EXPECT_EQ(RunCheckpoint("second", 12), ExpectedCheckpoint(12));
+  ExpectNothingLeft();
+
+  const ProgramEnd other = Train("third", {plan, "train.microbatch=1"});
+  EXPECT_EQ(other.exit_code, 2) << other.errors;
+  EXPECT_THAT(other.errors, ContainsRegex("^siphon: .*/first/plan.txt:[0-9]+:[0-9]+: microbatch is "
+                                          "2, the job's is 1; plan this job again"));
+  const ProgramEnd less = Train("third", {plan, "memory.capacity=1100KiB"});
+  EXPECT_EQ(less.exit_code, 3) << less.errors;
+  EXPECT_THAT(less.errors, ContainsRegex("^siphon: .*/first/plan.txt:[0-9]+:[0-9]+: worker 0 may "
+                                         "hold .* by the plan, and .* by the job: the plan does "
+                                         "not fit: "));
+  const ProgramEnd none = Train("third", {"memory.plan=/nowhere/plan.txt"});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_EQ(none.errors,
+            "siphon: --set memory.plan: cannot read plan '/nowhere/plan.txt': No such file or "
+            "directory\n");
+}
+
+}  // namespace
+}  // namespace siphon

@@ -1,0 +1,151 @@
+// Jobs that follow a plan file: a run's plan.txt, trained again by it, gives the same bits and the
+// same plan.txt.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "launch/config/read_text_file.h"
+#include "launch/output/text_file.h"
+#include "launch/run/memory_line.h"
+#include "launch/run/trainer.h"
+#include "planner/plan_text.h"
+#include "tests/launch/run/checkpoint_bits.h"
+#include "tests/launch/run/parking_job.h"
+
+namespace siphon {
+namespace {
+
+using testing::HasSubstr;
+
+class PlanFiles : public ParkingJob {
+ protected:
+  struct Trained {
+    std::string plan;                         // plan.txt
+    std::map<std::string, std::string> bits;  // of the last checkpoint
+  };
+  Trained Train(JobConfig job, const std::string& folder) const {
+    job.output.directory = absl::StrCat(folder_, "/", folder);
+    const auto outcome = Trainer(job).Train();
+    EXPECT_TRUE(outcome.ok()) << outcome.status();
+    if (!outcome.ok()) return {};
+    return {.plan = ReadTextFile(PlanOf(folder), "plan").value(),
+            .bits = CheckpointBits(outcome->last_checkpoint)};
+  }
+  std::string PlanOf(const std::string& folder) const {
+    return absl::StrCat(folder_, "/", folder, "/plan.txt");
+  }
+  static JobConfig Following(JobConfig job, const std::string& plan) {
+    job.memory.strategy = "auto";
+    job.memory.plan = plan;
+    return job;
+  }
+};
+
+class FollowedPlanFiles : public PlanFiles, public testing::WithParamInterface<const char*> {};
+
+TEST_P(FollowedPlanFiles, GiveTheSameBitsAndTheSamePlan) {
+  JobConfig job = TightJob(GetParam(), 92);
+  job.memory.replan = false;
+  absl::Status planned = PrepareJob(job, {}).status();
+  if (absl::IsResourceExhausted(planned)) {
+    job = TightJob(GetParam(), 96);
+    job.memory.replan = false;
+    planned = PrepareJob(job, {}).status();
+  }
+  ASSERT_TRUE(planned.ok()) << planned;
+  const Trained first = Train(job, "first");
+  const auto text = ParsePlanText(first.plan);
+  ASSERT_TRUE(text.ok()) << text.status();
+  ASSERT_FALSE(text->memory.stages.empty()) << "nothing had to leave";
+  const JobConfig following = Following(job, PlanOf("first"));
+  const Trained second = Train(following, "second");
+  EXPECT_EQ(second.plan, first.plan);
+  EXPECT_EQ(second.bits, first.bits);
+  const auto prepared = PrepareJob(following, {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  EXPECT_THAT(MemoryLine(*prepared), HasSubstr(absl::StrCat("as ", PlanOf("first"), " has it, ")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, FollowedPlanFiles,
+                         testing::Values("auto", "d2d_swap", "host_swap", "nvme_swap", "recompute",
+                                         "mpress", "vdnn", "capacity_based", "optimizer_offload",
+                                         "weight_offload", "l2l"),
+                         [](const auto& info) { return std::string(info.param); });
+
+// Also where nobody has to park anything.
+TEST_F(PlanFiles, AreFollowedWhateverElseWouldFit) {
+  const JobConfig tight = TightJob("host_swap", 92);
+  const Trained first = Train(tight, "first");
+  JobConfig ample = Following(tight, PlanOf("first"));
+  ample.memory.capacity.clear();
+  const auto prepared = PrepareJob(ample, {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  EXPECT_EQ(prepared->plan.memory, ParsePlanText(first.plan)->memory);
+  EXPECT_GT(HostBytes(prepared->parking), Bytes(0));
+  EXPECT_FALSE(prepared->kept_whole.has_value());
+  const Trained kept = Train(Job(4), "kept");
+  EXPECT_EQ(Train(ample, "ample").bits, kept.bits);
+  // And one that keeps everything, where that fits.
+  EXPECT_EQ(Train(Following(Job(4), PlanOf("kept")), "again").bits, kept.bits);
+  EXPECT_EQ(ReadTextFile(PlanOf("again"), "plan").value(), kept.plan);
+  const auto refused = PrepareJob(Following(tight, PlanOf("kept")), {});
+  EXPECT_TRUE(absl::IsResourceExhausted(refused.status())) << refused.status();
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("/kept/plan.txt keeps everything"));
+}
+
+TEST_F(PlanFiles, ThatDoNotFitAreRefusedAtTheWorkersCapacity) {
+  JobConfig job = TightJob("host_swap", 92);
+  Train(job, "first");
+  JobConfig less = Following(job, PlanOf("first"));
+  less.memory.capacity = {job.memory.capacity[0] - Bytes(100 << 10)};
+  const auto refused = PrepareJob(less, {});
+  EXPECT_TRUE(absl::IsResourceExhausted(refused.status())) << refused.status();
+  EXPECT_THAT(
+      std::string(refused.status().message()),
+      testing::ContainsRegex("/first/plan.txt:[0-9]+:[0-9]+: worker 0 may hold 1.50 MiB by the "
+                             "plan, and 1.40 MiB by the job: the plan does not fit: "));
+  JobConfig host = Following(job, PlanOf("first"));
+  host.memory.host_capacity = Bytes(1024);
+  const auto without_host = PrepareJob(host, {});
+  EXPECT_TRUE(absl::IsResourceExhausted(without_host.status())) << without_host.status();
+  EXPECT_THAT(std::string(without_host.status().message()), HasSubstr("the host"));
+}
+
+// A person's change: worker 0 parks with the host what it parked with worker 1.
+TEST_F(PlanFiles, AreEditedByPeople) {
+  JobConfig job = TightJob("d2d_swap", 92);
+  job.memory.replan = false;
+  const Trained first = Train(job, "first");
+  PlanText text = ParsePlanText(first.plan).value();
+  for (StagePlan& stage : text.memory.stages) {
+    for (PlannedGroup& planned : stage.groups) {
+      if (planned.choice.placement != Placement::kPeerSwap) continue;
+      planned.choice = {.placement = Placement::kHostSwap};
+    }
+  }
+  const std::string path = absl::StrCat(folder_, "/edited.txt");
+  ASSERT_TRUE(WriteTextFile(path, ToString(text)).ok());
+  const auto prepared = PrepareJob(Following(job, path), {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  EXPECT_GT(HostBytes(prepared->parking), Bytes(0));
+  EXPECT_EQ(LentBytes(prepared->parking, DeviceId(1)), Bytes(0));
+  EXPECT_EQ(Train(Following(job, path), "second").bits, first.bits);
+  // And a mistake: the copy back is missing.
+  std::string broken = ToString(text);
+  const size_t begin = broken.find("0SWAP_IN0.");
+  ASSERT_NE(begin, std::string::npos);
+  broken.erase(begin, broken.find(' ', begin) - begin + 1);
+  ASSERT_TRUE(WriteTextFile(path, broken).ok());
+  const auto refused = PrepareJob(Following(job, path), {});
+  EXPECT_THAT(std::string(refused.status().message()),
+              testing::ContainsRegex("edited.txt:[0-9]+:1: "));
+}
+
+}  // namespace
+}  // namespace siphon
