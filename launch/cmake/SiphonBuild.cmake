@@ -39,7 +39,8 @@ if(SIPHON_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 if(SIPHON_SANITIZE)
-  add_compile_options(-fsanitize=${SIPHON_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  # Not of .cu files, whose compiler has no sanitizers.
+  add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=${SIPHON_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=all>")
   add_link_options(-fsanitize=${SIPHON_SANITIZE})
 endif()
 

@@ -19,6 +19,7 @@ if(NOT TARGET yaml-cpp::yaml-cpp)
 endif()
 include(SiphonCbc)  # optional: planner/bounds does with less without it
 include(SiphonUring)  # optional: swap/device/nvme_* uses threads without it
+include(SiphonCuda)  # optional: no CUDA module without it
 if(SIPHON_TORCH)
   include(SiphonLibTorch)
 endif()
