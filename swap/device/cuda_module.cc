@@ -74,6 +74,14 @@ class ModuleOfThisObject final : public CudaModule {
     SIPHON_RETURN_IF_ERROR(CountDevices().status());
     return MakeCudaHostPool(options);
   }
+  absl::Status CopyNow(int device, void* to, const void* from, size_t bytes) const override {
+    const CudaDeviceScope scope(device);
+    SIPHON_RETURN_IF_ERROR(scope.status());
+    const std::string doing = absl::StrCat("copying ", bytes, " bytes of device ", device);
+    SIPHON_CUDA_RETURN_IF_ERROR(
+        cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, cudaStreamPerThread), doing);
+    return CudaStatus(cudaStreamSynchronize(cudaStreamPerThread), doing);
+  }
 };
 
 }  // namespace

@@ -68,6 +68,9 @@ class CudaModule {
   // Errors: ResourceExhausted beyond the cap, or when the host has not as much.
   virtual absl::StatusOr<std::unique_ptr<PinnedPool>> MakePinnedPool(
       const PinnedPoolOptions& options) const = 0;
+  // Between any two memories that `device` reaches; complete when it returns. On a stream of the
+  // calling thread's own. Errors: Internal.
+  virtual absl::Status CopyNow(int device, void* to, const void* from, size_t bytes) const = 0;
 };
 
 // Of this header and those that it includes; a module with another number is refused.
