@@ -69,6 +69,7 @@ void Stream::Add(std::function<void()> work) {
   {
     const std::lock_guard lock(mutex_);
     work_.push_back(std::move(work));
+    ++added_;
   }
   changed_.notify_all();
 }
@@ -80,7 +81,7 @@ bool Stream::IsDone() {
 
 void Stream::Wait() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return work_.empty(); });
+  changed_.wait(lock, [this, until = added_] { return done_ >= until; });
 }
 
 void Stream::Run() {
@@ -93,6 +94,7 @@ void Stream::Run() {
     work();
     lock.lock();
     work_.pop_front();
+    ++done_;
     changed_.notify_all();
   }
 }

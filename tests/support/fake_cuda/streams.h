@@ -21,6 +21,7 @@ class Stream {
   int device() const { return device_; }
   void Add(std::function<void()> work);
   bool IsDone();
+  // For what it has been given until now.
   void Wait();
 
  private:
@@ -30,6 +31,8 @@ class Stream {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> work_;  // the first one is being done
+  int64_t added_ = 0;
+  int64_t done_ = 0;
   bool stop_ = false;
   std::thread thread_;
 };
