@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <mutex>
 
+#include "tests/support/fake_cuda/fake_cuda.h"
 #include "tests/support/fake_cuda/state.h"
 
 namespace siphon::fake_cuda {
@@ -154,3 +155,7 @@ size_t Board::Free(int device) {
 }
 
 }  // namespace siphon::fake_cuda
+
+extern "C" const char* siphon_fake_cuda_directory() {
+  return siphon::fake_cuda::Board::The().directory().c_str();
+}

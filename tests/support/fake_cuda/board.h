@@ -35,6 +35,7 @@ class Board {
   bool ChangeOpeners(int64_t serial, int change);
   size_t Free(int device);
   std::string FileOf(int64_t serial) const;
+  const std::string& directory() const { return directory_; }
 
  private:
   struct Books;

@@ -33,6 +33,9 @@ class FakeCuda {
     return get(name);
   }
   static void Reset() { reinterpret_cast<void (*)()>(Find("siphon_fake_cuda_reset"))(); }
+  static std::string Directory() {
+    return reinterpret_cast<const char* (*)()>(Find("siphon_fake_cuda_directory"))();
+  }
 
  private:
   static void* Find(const char* name) { return dlsym(RTLD_DEFAULT, name); }

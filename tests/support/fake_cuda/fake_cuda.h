@@ -31,6 +31,8 @@ int siphon_fake_cuda_set(const char* name, int64_t value);  // 0, or -1 for an u
 int64_t siphon_fake_cuda_get(const char* name);             // INT64_MIN for an unknown name
 // First values again, counters at 0, no error any more. Memory, streams and events stay.
 void siphon_fake_cuda_reset();
+// What SIPHON_FAKE_CUDA_DIR has to be for a process that shall see this one's memory.
+const char* siphon_fake_cuda_directory();
 }
 
 #endif  // SIPHON_TESTS_SUPPORT_FAKE_CUDA_FAKE_CUDA_H_
