@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "planner/status.h"
-#include "swap/memory_checksum.h"
 
 namespace siphon {
 namespace {
@@ -32,8 +31,16 @@ absl::Status HostCopies::Wait(CopyEvent event) {
   const std::vector<HostCopy> copies = std::move(found->second);
   under_way_.erase(found);
   if (!checks_) return absl::OkStatus();
+  std::vector<absl::Span<const std::byte>> from, to;
   for (const HostCopy& copy : copies) {
-    if (MemoryChecksum(copy.from) == MemoryChecksum(copy.to)) continue;
+    from.push_back(copy.from);
+    to.push_back(copy.to);
+  }
+  SIPHON_ASSIGN_OR_RETURN(const std::vector<uint64_t> sent, backend_->Checksums(from));
+  SIPHON_ASSIGN_OR_RETURN(const std::vector<uint64_t> arrived, backend_->Checksums(to));
+  for (size_t place = 0; place < copies.size(); ++place) {
+    const HostCopy& copy = copies[place];
+    if (sent[place] == arrived[place]) continue;
     return absl::DataLossError(absl::StrCat("a copy of ", copy.from.size(),
                                             " bytes between the worker and the host arrived "
                                             "changed"));

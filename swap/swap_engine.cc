@@ -241,10 +241,11 @@ absl::Status SwapEngine::StartOut(const ParkedGroup& group,
   Residence& residence = residences_[group];
   residence.slot = slot;
   residence.sizes.clear();
-  residence.checksums.clear();
-  for (const absl::Span<const std::byte> tensor : tensors) {
-    residence.sizes.push_back(tensor.size());
-    if (check_ == SwapCheck::kFull) residence.checksums.push_back(MemoryChecksum(tensor));
+  for (const absl::Span<const std::byte> tensor : tensors) residence.sizes.push_back(tensor.size());
+  if (check_ == SwapCheck::kFull) {
+    absl::StatusOr<std::vector<uint64_t>> checksums = backend_->Checksums(tensors);
+    if (!checksums.ok()) return Annotate(checksums.status(), ToString(group));
+    residence.checksums = *std::move(checksums);
   }
   CountOut(*residence.slot, bytes);
   residence.event =
@@ -380,9 +381,15 @@ absl::Status SwapEngine::ChangedOnHost(const ParkedGroup& group) {
 
 absl::Status SwapEngine::CheckBack(const ParkedGroup& group, const Residence& residence) const {
   if (check_ != SwapCheck::kFull) return absl::OkStatus();
-  for (size_t tensor = 0; tensor < residence.back.size(); ++tensor) {
-    const absl::Span<std::byte> bytes = residence.back[tensor];
-    if (bytes.data() == nullptr || MemoryChecksum(bytes) == residence.checksums[tensor]) continue;
+  std::vector<absl::Span<const std::byte>> back;
+  for (const absl::Span<std::byte> bytes : residence.back) {
+    back.push_back(bytes.data() == nullptr ? absl::Span<const std::byte>() : bytes);
+  }
+  const absl::StatusOr<std::vector<uint64_t>> checksums = backend_->Checksums(back);
+  if (!checksums.ok()) return Annotate(checksums.status(), ToString(group));
+  for (size_t tensor = 0; tensor < back.size(); ++tensor) {
+    const absl::Span<const std::byte> bytes = back[tensor];
+    if (bytes.data() == nullptr || (*checksums)[tensor] == residence.checksums[tensor]) continue;
     return absl::DataLossError(absl::StrCat(ToString(group), ": tensor ", tensor, " (",
                                             bytes.size(), " bytes) came back changed"));
   }

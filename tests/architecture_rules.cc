@@ -79,7 +79,7 @@ const std::vector<Door>& LinkDoors() {
       {std::regex("Siphon::(torch_cpu|c10)|torch.*|c10.*"), {"pipeline/torch/"}},
       {std::regex("Siphon::cbc"), {"planner/bounds/"}},
       {std::regex("Siphon::(uring|hwloc)"), {"swap/"}},
-      {std::regex("CUDA::.*|nvml.*"), {"swap/device/", "pipeline/torch/", "pipeline/transport/"}},
+      {std::regex("CUDA::.*|nvml.*"), {"swap/", "pipeline/torch/", "pipeline/transport/"}},
       {std::regex("MPI::.*"), {"launch/"}},
       {std::regex("(yaml-cpp|nlohmann_json|CLI11|spdlog|fmt|pugixml)::.*"), {"launch/"}},
       {std::regex("GTest::.*|benchmark::.*"), {"tests/"}},

@@ -39,7 +39,8 @@ if(SIPHON_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 if(SIPHON_SANITIZE)
-  add_compile_options(-fsanitize=${SIPHON_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  # Not of .cu files, whose compiler has no sanitizers.
+  add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=${SIPHON_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=all>")
   add_link_options(-fsanitize=${SIPHON_SANITIZE})
 endif()
 
@@ -102,12 +103,14 @@ function(siphon_precompiled target)
   endif()
 endfunction()
 
-# siphon_test(NAME SOURCES a_test.cc ... LINKS targets ... [LABEL unit] [TIMEOUT 60] [MAIN] [SERIAL] [TORCH] [THREADS]):
+# siphon_test(NAME SOURCES a_test.cc ... LINKS targets ... [LABEL unit] [TIMEOUT 60] [MAIN] [SERIAL] [TORCH] [THREADS]
+# [FAKE_CUDA]):
 # a GoogleTest program, one CTest test for each TEST. MAIN: the sources bring their own main(). SERIAL: runs beside no other
 # test. TORCH: most sources include LibTorch's headers, which are then the ones that are precompiled. THREADS: the tests, or
-# what they call, start threads; builds with the thread sanitizer make no others.
+# what they call, start threads; builds with the thread sanitizer make no others. FAKE_CUDA: the tests load the CUDA module,
+# on the fake runtime.
 function(siphon_test name)
-  cmake_parse_arguments(ARG "MAIN;SERIAL;TORCH;THREADS" "LABEL;TIMEOUT" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "MAIN;SERIAL;TORCH;THREADS;FAKE_CUDA" "LABEL;TIMEOUT" "SOURCES;LINKS" ${ARGN})
   if(SIPHON_THREADS_ONLY AND NOT ARG_THREADS)
     return()
   endif()
@@ -139,6 +142,14 @@ function(siphon_test name)
     # A machine without memory for it says so to the program; the sanitizer would end it.
     list(APPEND properties ENVIRONMENT ASAN_OPTIONS=allocator_may_return_null=1)
   endif()
-  gtest_discover_tests(${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_MODE PRE_TEST
+  set(prefix "")
+  if(ARG_FAKE_CUDA)
+    set(prefix OnCuda.)  # suites that run over other backends too have one name
+    target_compile_definitions(${name} PRIVATE SIPHON_CUDA_MODULE="$<TARGET_FILE:siphon_cuda>")
+    add_dependencies(${name} siphon_cuda siphon_fake_cuda)
+    list(APPEND properties ENVIRONMENT_MODIFICATION
+         LD_PRELOAD=set:${PROJECT_BINARY_DIR}/tests/support/fake_cuda/libcudart.so.${CUDAToolkit_VERSION_MAJOR})
+  endif()
+  gtest_discover_tests(${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${prefix}"
                        DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
 endfunction()

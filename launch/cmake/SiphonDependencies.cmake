@@ -20,6 +20,7 @@ endif()
 include(SiphonCbc)  # optional: planner/bounds does with less without it
 include(SiphonHwloc)  # optional: without it memory is on the NUMA node that it comes to
 include(SiphonUring)  # optional: swap/device/nvme_* uses threads without it
+include(SiphonCuda)  # optional: no CUDA module without it
 if(SIPHON_TORCH)
   include(SiphonLibTorch)
 endif()

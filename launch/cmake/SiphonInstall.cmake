@@ -62,3 +62,7 @@ if(SIPHON_URING)
   list(APPEND package_files ${CMAKE_CURRENT_LIST_DIR}/SiphonUring.cmake)
 endif()
 install(FILES ${package_files} DESTINATION ${package_dir})
+
+if(TARGET siphon_cuda)
+  install(TARGETS siphon_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/siphon)
+endif()

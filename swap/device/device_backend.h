@@ -7,8 +7,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "planner/ids.h"
 #include "swap/device/copy_side.h"
+#include "swap/memory_checksum.h"
 
 namespace siphon {
 
@@ -48,6 +50,18 @@ class DeviceBackend {
   virtual absl::Status Wait(CopyEvent event) = 0;
   // Gives up all copies that are not complete. When it returns no memory is touched any more.
   virtual void Abort() = 0;
+
+  // MemoryChecksum of each tensor of the worker, as its work so far leaves it; the worker's thread
+  // need not be able to read them. Errors: Internal.
+  virtual absl::StatusOr<std::vector<uint64_t>> Checksums(
+      absl::Span<const absl::Span<const std::byte>> tensors) {
+    std::vector<uint64_t> checksums;
+    checksums.reserve(tensors.size());
+    for (const absl::Span<const std::byte> tensor : tensors) {
+      checksums.push_back(MemoryChecksum(tensor));
+    }
+    return checksums;
+  }
 };
 
 }  // namespace siphon

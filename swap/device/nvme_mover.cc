@@ -90,7 +90,7 @@ std::vector<NvmeMover::Block> NvmeMover::BlocksOf(const std::vector<Run>& runs) 
   return blocks;
 }
 
-void NvmeMover::CopyTensors(const Run& run, const Buffer& buffer, CopyLane lane) const {
+absl::Status NvmeMover::CopyTensors(const Run& run, const Buffer& buffer, CopyLane lane) const {
   const Block& block = buffer.block;
   const auto behind = [](int64_t offset, const Piece& piece) { return offset < piece.offset; };
   auto piece = std::upper_bound(run.pieces.begin(), run.pieces.end(), block.begin, behind) - 1;
@@ -101,12 +101,13 @@ void NvmeMover::CopyTensors(const Run& run, const Buffer& buffer, CopyLane lane)
     void* const to = lane == CopyLane::kOut ? parked : piece->to + in_piece;
     const void* const from = lane == CopyLane::kOut ? piece->from + in_piece : parked;
     if (options_.copy) {
-      options_.copy(to, from, static_cast<size_t>(bytes));
+      SIPHON_RETURN_IF_ERROR(options_.copy(to, from, static_cast<size_t>(bytes)));
     } else {
       std::memcpy(to, from, static_cast<size_t>(bytes));
     }
     at += bytes;
   }
+  return absl::OkStatus();
 }
 
 absl::Status NvmeMover::RequestError(const Buffer& buffer, absl::string_view cause) const {
@@ -145,8 +146,10 @@ absl::Status NvmeMover::Begin(const std::vector<Run>& runs, const Block& block, 
   buffer.block = block;
   buffer.in_use = true;
   if (lane == CopyLane::kIn || !block.IsWhole()) return Start(number, NvmeRequest::Kind::kRead);
-  CopyTensors(runs[block.run], buffer, lane);
-  return Start(number, NvmeRequest::Kind::kWrite);
+  const absl::Status copied = CopyTensors(runs[block.run], buffer, lane);
+  if (copied.ok()) return Start(number, NvmeRequest::Kind::kWrite);
+  Release(number);
+  return copied;
 }
 
 // What a request has moved, and what comes after it: the rest of it, the block's write, or nothing.
@@ -176,12 +179,15 @@ absl::Status NvmeMover::Advance(const std::vector<Run>& runs, CopyLane lane, int
     return Request(number);
   }
   if (lane == CopyLane::kOut && buffer.kind == NvmeRequest::Kind::kRead) {
-    CopyTensors(runs[buffer.block.run], buffer, lane);
-    return Start(number, NvmeRequest::Kind::kWrite);
+    const absl::Status copied = CopyTensors(runs[buffer.block.run], buffer, lane);
+    if (copied.ok()) return Start(number, NvmeRequest::Kind::kWrite);
+    Release(number);
+    return copied;
   }
-  if (lane == CopyLane::kIn) CopyTensors(runs[buffer.block.run], buffer, lane);
+  const absl::Status copied =
+      lane == CopyLane::kIn ? CopyTensors(runs[buffer.block.run], buffer, lane) : absl::OkStatus();
   Release(number);
-  return absl::OkStatus();
+  return copied;
 }
 
 absl::Status NvmeMover::FinishOne(const std::vector<Run>& runs, CopyLane lane, bool stop) {

@@ -24,8 +24,8 @@ struct NvmeMoverOptions {
   // an NVMe drive 30 s (nvme_core.io_timeout), and tries again.
   Nanos patience{60'000'000'000};
   // From tensor to buffer and back: std::memcpy; a device's copy to pinned memory on CUDA. Complete
-  // when it returns.
-  std::function<void(void* to, const void* from, size_t bytes)> copy;
+  // when it returns. Its errors are those of Move.
+  std::function<absl::Status(void* to, const void* from, size_t bytes)> copy;
 };
 
 // Moves bytes between memory and a file, through buffers that are aligned as drives want it:
@@ -96,7 +96,7 @@ class NvmeMover {
   absl::Status Advance(const std::vector<Run>& runs, CopyLane lane, int number, int64_t result);
   absl::Status MoveBlocks(const std::vector<Run>& runs, CopyLane lane);
   // Between the buffer and the tensors of its block.
-  void CopyTensors(const Run& run, const Buffer& buffer, CopyLane lane) const;
+  absl::Status CopyTensors(const Run& run, const Buffer& buffer, CopyLane lane) const;
   absl::Status RequestError(const Buffer& buffer, absl::string_view cause) const;
 
   const NvmeFile* const file_;

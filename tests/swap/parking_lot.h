@@ -2,69 +2,37 @@
 #define SIPHON_TESTS_SWAP_PARKING_LOT_H_
 
 #include <cstddef>
-#include <filesystem>
-#include <iterator>
+#include <cstdint>
 #include <map>
-#include <memory>
-#include <optional>
+#include <utility>
 #include <vector>
 
-#include "planner/status.h"
-#include "swap/device/cpu_backend.h"
-#include "swap/device/nvme_parking.h"
 #include "swap/parking_layout.h"
 #include "swap/swap_engine.h"
 
 namespace siphon {
 
-// Memory for all places of a layout, and a file for one on a drive; each place has a link of its
-// own, in the order of places.
+// Memory of the host for all places of a layout; each place has a link of its own, in the order of
+// places. Requires: no place is on a drive.
 class ParkingLot {
  public:
-  explicit ParkingLot(const WorkerParking& parking, const NvmeParkingOptions& drive = {}) {
+  explicit ParkingLot(const WorkerParking& parking) {
     for (const auto& [place, bytes] : parking.bytes) {
-      const bool on_drive = place.tier == Placement::kNvmeSwap;
-      memory_[place].resize(on_drive ? 0 : static_cast<size_t>(bytes.value));
-      if (!on_drive) continue;
-      NvmeParkingOptions options = drive;
-      if (options.file.directory.empty()) {
-        options.file.directory = std::filesystem::temp_directory_path().string();
-      }
-      options.file.name = "siphon-test";
-      options.file.bytes = bytes;
-      auto made = NvmeParking::Make(options);
-      SIPHON_CHECK(made.ok(), "there is room for a test on the disk");
-      drive_ = *std::move(made);
+      memory_[place].resize(static_cast<size_t>(bytes.value));
     }
   }
   std::map<ParkingPlace, ParkingMemory> Memory() {
     std::map<ParkingPlace, ParkingMemory> memory;
     for (auto& [place, bytes] : memory_) {
-      const CopyLinkId link(static_cast<int>(memory.size()));
-      if (place.tier == Placement::kNvmeSwap) {
-        memory[place] = {drive_->bytes(), link};
-      } else {
-        memory[place] = {absl::MakeSpan(bytes), link};
-      }
+      memory[place] = {absl::MakeSpan(bytes), CopyLinkId(static_cast<int>(memory.size()))};
     }
     return memory;
   }
-  // For the backend; none without a place on a drive, which outlives that.
-  std::optional<DriveLink> Drive() {
-    if (drive_ == nullptr) return std::nullopt;
-    const auto place = memory_.find({.tier = Placement::kNvmeSwap});
-    const CopyLinkId link(static_cast<int>(std::distance(memory_.begin(), place)));
-    return DriveLink{link, [this](CopyLane lane, absl::Span<const CopyPart> parts) {
-                       return drive_->Move(lane, parts);
-                     }};
-  }
-  NvmeParking& drive() { return *drive_; }
   std::vector<std::byte>& At(const ParkingPlace& place) { return memory_.at(place); }
   int Links() const { return static_cast<int>(memory_.size()); }
 
  private:
   std::map<ParkingPlace, std::vector<std::byte>> memory_;
-  std::unique_ptr<NvmeParking> drive_;
 };
 
 // `slots` slots of `pieces` for group `group` of stage 0, as LayOutParking lays them out.

@@ -48,51 +48,6 @@ std::vector<CopyPart> Parts(absl::Span<const std::byte> from, absl::Span<std::by
   return parts;
 }
 
-TEST(CpuBackend, CopiesEveryByteOverAnyNumberOfLinks) {
-  for (const size_t bytes : {0, 1, 63, 64, 65, 4096, 100'003}) {
-    for (const int links : {1, 2, 5}) {
-      for (const int64_t chunk : {1 << 20, 777}) {
-        CpuBackend backend(Unlimited(links, chunk));
-        const std::vector<std::byte> from = RandomBytes(bytes, 1);
-        std::vector<std::byte> away(bytes), back(bytes);
-        const CopyEvent out =
-            backend.StartCopy(CopyLane::kOut, Parts(from, absl::MakeSpan(away), 7, links));
-        ASSERT_TRUE(backend.Wait(out).ok());
-        const CopyEvent in =
-            backend.StartCopy(CopyLane::kIn, Parts(away, absl::MakeSpan(back), 3, links));
-        ASSERT_TRUE(backend.Wait(in).ok());
-        EXPECT_EQ(back, from);
-        for (const CopyEvent event : {out, in, out}) {
-          const absl::StatusOr<bool> complete = backend.Test(event);
-          ASSERT_TRUE(complete.ok()) << complete.status();
-          EXPECT_TRUE(*complete);
-        }
-      }
-    }
-  }
-}
-
-TEST(CpuBackend, RunsManyCopiesOfBothLanesAndKeepsTheirOrderOnALink) {
-  constexpr int kCopies = 200;
-  CpuBackend backend(Unlimited(3, 1000));
-  // Each copy out overwrites the one before on the same memory: the last one stays.
-  std::vector<std::vector<std::byte>> from;
-  for (int copy = 0; copy < kCopies; ++copy) from.push_back(RandomBytes(3000, copy));
-  const std::vector<std::byte> parked = RandomBytes(kCopies * 100, 7);
-  std::vector<std::byte> to(3000), back(kCopies * 100);
-  std::vector<CopyEvent> events;
-  for (int copy = 0; copy < kCopies; ++copy) {
-    events.push_back(
-        backend.StartCopy(CopyLane::kOut, Parts(from[copy], absl::MakeSpan(to), 3, 3)));
-    events.push_back(backend.StartCopy(
-        CopyLane::kIn, {{absl::MakeConstSpan(parked).subspan(copy * 100, 100),
-                         absl::MakeSpan(back).subspan(copy * 100, 100), CopyLinkId(copy % 3)}}));
-  }
-  for (const CopyEvent event : events) ASSERT_TRUE(backend.Wait(event).ok());
-  EXPECT_EQ(to, from.back());
-  EXPECT_EQ(back, parked);
-}
-
 TEST(CpuBackend, HoldsALinkToItsRateTimesTheScale) {
   const auto time = std::make_shared<JumpingClock>();
   CpuBackendOptions options = Unlimited(1, 1000);
@@ -214,69 +169,6 @@ TEST(CpuBackend, SaysWhichChunkFailedAndGoesOnWithOtherCopies) {
     }
     EXPECT_EQ(backend.Test(first).status(), one);
   }
-}
-
-TEST(CpuBackend, RefusesEventsThatItNeverGave) {
-  CpuBackend backend(Unlimited(1, 100));
-  EXPECT_EQ(backend.Test(CopyEvent(0)).status().code(), absl::StatusCode::kInvalidArgument);
-  ASSERT_EQ(backend.StartCopy(CopyLane::kOut, {}), CopyEvent(0));
-  EXPECT_TRUE(backend.Wait(CopyEvent(0)).ok());
-  EXPECT_EQ(backend.Wait(CopyEvent(1)).message(), "no copy has the number 1: 1 were started");
-  EXPECT_EQ(backend.Wait(CopyEvent(-1)).code(), absl::StatusCode::kInvalidArgument);
-}
-
-// Copies that would take hours.
-class SlowCopies : public testing::Test {
- protected:
-  SlowCopies() {
-    CpuBackendOptions options = Unlimited(2, 10);
-    options.links[0].rate = BytesPerSecond(1);
-    options.before_chunk = [this](const CopyChunk&) { return ++chunks_, absl::OkStatus(); };
-    backend_ = std::make_unique<CpuBackend>(options);
-    // Each has memory of its own to write to.
-    for (const CopyLane lane : {CopyLane::kOut, CopyLane::kIn, CopyLane::kOut}) {
-      const auto to = absl::MakeSpan(to_).subspan(events_.size() * from_.size(), from_.size());
-      events_.push_back(backend_->StartCopy(lane, Parts(from_, to, 1, 1)));
-    }
-  }
-  const std::vector<std::byte> from_ = std::vector<std::byte>(10'000);
-  std::vector<std::byte> to_ = std::vector<std::byte>(30'000);
-  std::atomic<int> chunks_ = 0;
-  std::unique_ptr<CpuBackend> backend_;
-  std::vector<CopyEvent> events_;
-};
-
-TEST_F(SlowCopies, AreForgottenByTheDestructor) {
-  backend_ = nullptr;
-  EXPECT_LE(chunks_, 2);
-}
-
-TEST_F(SlowCopies, AreGivenUpByAbort) {
-  std::vector<std::byte> fast(100);
-  backend_->Abort();
-  for (const CopyEvent event : events_) {
-    EXPECT_EQ(backend_->Wait(event), absl::CancelledError("the copy was given up"));
-  }
-  const int chunks = chunks_;
-  EXPECT_LE(chunks, 2);
-  // The link is free again, and other copies go on.
-  const CopyEvent next = backend_->StartCopy(
-      CopyLane::kOut,
-      {{absl::MakeConstSpan(from_).subspan(0, 100), absl::MakeSpan(fast), CopyLinkId(1)}});
-  EXPECT_TRUE(backend_->Wait(next).ok());
-  EXPECT_EQ(chunks_, chunks + 10);
-  backend_->Abort();  // nothing is under way
-}
-
-TEST_F(SlowCopies, DoNotHoldUpThoseOverAnotherLink) {
-  std::vector<std::byte> fast(100);
-  const CopyEvent next = backend_->StartCopy(
-      CopyLane::kOut,
-      {{absl::MakeConstSpan(from_).subspan(0, 100), absl::MakeSpan(fast), CopyLinkId(1)}});
-  EXPECT_TRUE(backend_->Wait(next).ok());
-  const absl::StatusOr<bool> slow = backend_->Test(events_[0]);
-  ASSERT_TRUE(slow.ok());
-  EXPECT_FALSE(*slow);
 }
 
 // Two workers over one uplink of a megabyte a second, 20,000 bytes each: whatever the machine does,

@@ -1,0 +1,95 @@
+#include "swap/device/cuda_module.h"
+
+#include <cuda_runtime_api.h>
+
+#include "absl/strings/str_cat.h"
+#include "planner/status.h"
+#include "swap/device/cuda_arena.h"
+#include "swap/device/cuda_backend.h"
+#include "swap/device/cuda_host_pool.h"
+#include "swap/device/cuda_status.h"
+
+namespace siphon {
+namespace {
+
+// At least one.
+absl::StatusOr<int> CountDevices() {
+  int devices = 0;
+  const cudaError_t error = cudaGetDeviceCount(&devices);
+  SIPHON_RETURN_IF_ERROR(NoDeviceStatus(error));
+  SIPHON_CUDA_RETURN_IF_ERROR(error, "counting CUDA devices");
+  if (devices == 0) return NoDeviceStatus(cudaErrorNoDevice);
+  return devices;
+}
+
+absl::StatusOr<CudaDeviceInfo> Describe(int device) {
+  const CudaDeviceScope scope(device);
+  SIPHON_RETURN_IF_ERROR(scope.status());
+  const std::string doing = absl::StrCat("asking what device ", device, " is");
+  cudaDeviceProp properties;
+  SIPHON_CUDA_RETURN_IF_ERROR(cudaGetDeviceProperties(&properties, device), doing);
+  CudaDeviceInfo info{.device = device,
+                      .name = properties.name,
+                      .compute_major = properties.major,
+                      .compute_minor = properties.minor,
+                      .copy_engines = properties.asyncEngineCount};
+  char bus_id[32] = {};
+  SIPHON_CUDA_RETURN_IF_ERROR(cudaDeviceGetPCIBusId(bus_id, sizeof(bus_id), device), doing);
+  info.bus_id = bus_id;
+  size_t free = 0;
+  size_t total = 0;
+  SIPHON_CUDA_RETURN_IF_ERROR(cudaMemGetInfo(&free, &total), doing);
+  info.free = Bytes(static_cast<int64_t>(free));
+  info.memory = Bytes(static_cast<int64_t>(total));
+  return info;
+}
+
+class ModuleOfThisObject final : public CudaModule {
+ public:
+  absl::StatusOr<std::vector<CudaDeviceInfo>> Devices() const override {
+    SIPHON_ASSIGN_OR_RETURN(const int count, CountDevices());
+    std::vector<CudaDeviceInfo> devices;
+    for (int device = 0; device < count; ++device) {
+      SIPHON_ASSIGN_OR_RETURN(CudaDeviceInfo info, Describe(device));
+      devices.push_back(std::move(info));
+    }
+    return devices;
+  }
+  absl::StatusOr<std::unique_ptr<DeviceBackend>> MakeBackend(
+      const CudaBackendOptions& options) const override {
+    SIPHON_RETURN_IF_ERROR(CountDevices().status());
+    return CudaBackend::Make(options);
+  }
+  absl::StatusOr<std::unique_ptr<ParkingArena>> MakeArena(int device, Bytes bytes) const override {
+    SIPHON_RETURN_IF_ERROR(CountDevices().status());
+    return MakeCudaArena(device, bytes);
+  }
+  absl::StatusOr<std::unique_ptr<OpenedArena>> OpenArena(int device,
+                                                         absl::string_view handle) const override {
+    SIPHON_RETURN_IF_ERROR(CountDevices().status());
+    return OpenCudaArena(device, handle);
+  }
+  absl::StatusOr<std::unique_ptr<PinnedPool>> MakePinnedPool(
+      const PinnedPoolOptions& options) const override {
+    SIPHON_RETURN_IF_ERROR(CountDevices().status());
+    return MakeCudaHostPool(options);
+  }
+  absl::Status CopyNow(int device, void* to, const void* from, size_t bytes) const override {
+    const CudaDeviceScope scope(device);
+    SIPHON_RETURN_IF_ERROR(scope.status());
+    const std::string doing = absl::StrCat("copying ", bytes, " bytes of device ", device);
+    SIPHON_CUDA_RETURN_IF_ERROR(
+        cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, cudaStreamPerThread), doing);
+    return CudaStatus(cudaStreamSynchronize(cudaStreamPerThread), doing);
+  }
+};
+
+}  // namespace
+}  // namespace siphon
+
+// What dlsym finds. Null: the caller was compiled against other headers.
+extern "C" __attribute__((visibility("default"))) const siphon::CudaModule* siphon_cuda_module(
+    int interface) {
+  static const siphon::ModuleOfThisObject module;
+  return interface == siphon::kCudaModuleInterface ? &module : nullptr;
+}

@@ -1,0 +1,81 @@
+#ifndef SIPHON_SWAP_DEVICE_CUDA_MODULE_H_
+#define SIPHON_SWAP_DEVICE_CUDA_MODULE_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "planner/units.h"
+#include "swap/device/cuda_options.h"
+#include "swap/device/device_backend.h"
+
+namespace siphon {
+
+// What the shared object siphon_cuda gives; whoever uses it knows no CUDA and links none. These are
+// tables of functions because the program finds them at run time (load_cuda_module.h).
+
+// Memory of a device that other workers may park in; theirs to read and write as long as it lives.
+// Thread-safety: any thread.
+class ParkingArena {
+ public:
+  virtual ~ParkingArena() = default;
+  // On the device; not for the host to read.
+  virtual absl::Span<std::byte> memory() const = 0;
+  // Opens it in another process of this machine, or in this one. Opaque bytes.
+  virtual const std::string& handle() const = 0;
+};
+
+// Memory of an arena, as the worker sees it that has opened it. Requires: it goes before the arena
+// does; nothing is under way then.
+class OpenedArena {
+ public:
+  virtual ~OpenedArena() = default;
+  virtual absl::Span<std::byte> memory() const = 0;
+};
+
+// Page-locked memory of the host, taken once at the start. Thread-safety: one thread.
+class PinnedPool {
+ public:
+  virtual ~PinnedPool() = default;
+  // The next bytes, from a page's begin on; they are the caller's as long as the pool lives.
+  // Errors: ResourceExhausted when less is left.
+  virtual absl::StatusOr<absl::Span<std::byte>> Take(Bytes bytes) = 0;
+  virtual Bytes left() const = 0;
+};
+
+class CudaModule {
+ public:
+  virtual ~CudaModule() = default;
+
+  // At least one. Errors: FailedPrecondition, in one line, where there is no driver or no device.
+  virtual absl::StatusOr<std::vector<CudaDeviceInfo>> Devices() const = 0;
+  // Errors: as Devices; Internal.
+  virtual absl::StatusOr<std::unique_ptr<DeviceBackend>> MakeBackend(
+      const CudaBackendOptions& options) const = 0;
+  // At least `bytes`, in whole blocks of 2 MiB. Waits for all work of the device: not in a step.
+  // Errors: ResourceExhausted, with what is free.
+  virtual absl::StatusOr<std::unique_ptr<ParkingArena>> MakeArena(int device,
+                                                                  Bytes bytes) const = 0;
+  // Opens an arena for copies by `device`. Errors: InvalidArgument for what is no handle,
+  // Unavailable when its owner is gone.
+  virtual absl::StatusOr<std::unique_ptr<OpenedArena>> OpenArena(
+      int device, absl::string_view handle) const = 0;
+  // Errors: ResourceExhausted beyond the cap, or when the host has not as much.
+  virtual absl::StatusOr<std::unique_ptr<PinnedPool>> MakePinnedPool(
+      const PinnedPoolOptions& options) const = 0;
+  // Between any two memories that `device` reaches; complete when it returns. On a stream of the
+  // calling thread's own. Errors: Internal.
+  virtual absl::Status CopyNow(int device, void* to, const void* from, size_t bytes) const = 0;
+};
+
+// Of this header and those that it includes; a module with another number is refused.
+inline constexpr int kCudaModuleInterface = 1;
+
+}  // namespace siphon
+
+#endif  // SIPHON_SWAP_DEVICE_CUDA_MODULE_H_

@@ -1,0 +1,96 @@
+#ifndef SIPHON_SWAP_DEVICE_CUDA_WAY_QUEUE_H_
+#define SIPHON_SWAP_DEVICE_CUDA_WAY_QUEUE_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "swap/device/cuda_events.h"
+#include "swap/device/cuda_options.h"
+#include "swap/device/device_backend.h"
+
+namespace siphon {
+
+// What one copy moves over one way.
+struct CudaShare {
+  CopyEvent copy;
+  std::vector<CopyPart> parts;  // in memory; none is empty
+};
+
+struct FinishedShare {
+  CopyEvent copy;
+  absl::Status status;
+};
+
+// The copies of one lane over one way: a stream of its own, which has few chunks at a time, so that
+// what others copy over the same engine gets in between.
+//
+// Thread-safety: one thread, whose current device is the way's.
+class CudaWayQueue {
+ public:
+  // `events` outlives it.
+  static absl::StatusOr<std::unique_ptr<CudaWayQueue>> Make(CopyLane lane, int device,
+                                                            const CudaWay& way,
+                                                            CudaEventPool* events);
+  // Waits for the chunks that are under way.
+  ~CudaWayQueue();
+  CudaWayQueue(const CudaWayQueue&) = delete;
+  CudaWayQueue& operator=(const CudaWayQueue&) = delete;
+
+  void Add(CudaShare share);
+  // Gives the stream what it may have now, and returns the shares that are through, in order: those
+  // whose chunks are all complete. A share whose chunk fails ends with what is under way of it.
+  std::vector<FinishedShare> Advance();
+  // Leaves out all that has not been given to the stream; shares end as Cancelled.
+  void Cut();
+
+  bool empty() const { return shares_.empty(); }
+
+ private:
+  struct Share {
+    CudaShare share;
+    size_t part = 0;     // where the next chunk begins
+    size_t in_part = 0;  // bytes into it
+    int under_way = 0;   // chunks
+    absl::Status status;
+    bool GivenOut() const { return part == share.parts.size(); }
+  };
+  struct Chunk {
+    cudaEvent_t event = nullptr;
+    CopyLinkId link;
+    int64_t number = 0;
+    size_t bytes = 0;
+  };
+
+  CudaWayQueue(CopyLane lane, int device, const CudaWay& way, CudaEventPool* events,
+               cudaStream_t stream)
+      : lane_(lane), device_(device), way_(way), events_(events), stream_(stream) {}
+
+  // The first share that has something left for the stream; null: none.
+  Share* Next();
+  void Give(Share& share);
+  absl::Status Enqueue(Share& share, Chunk& chunk);
+  void Collect();
+  void Fail(Share& share, const Chunk& chunk, const absl::Status& status) const;
+  std::string ToString(const Chunk& chunk) const;
+
+  const CopyLane lane_;
+  const int device_;
+  const CudaWay way_;
+  CudaEventPool* const events_;
+  const cudaStream_t stream_;
+  std::deque<Share> shares_;    // those that have chunks under way come first
+  std::deque<Chunk> chunks_;    // under way, in the stream's order: of the shares in their order
+  std::vector<int64_t> given_;  // [link]: chunks so far
+};
+
+}  // namespace siphon
+
+#endif  // SIPHON_SWAP_DEVICE_CUDA_WAY_QUEUE_H_

@@ -1,0 +1,161 @@
+#include "tests/support/fake_cuda/board.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+
+#include "tests/support/fake_cuda/fake_cuda.h"
+#include "tests/support/fake_cuda/state.h"
+
+namespace siphon::fake_cuda {
+namespace {
+
+constexpr int kEntries = 4096;
+// What the driver takes memory in.
+constexpr int64_t kGranule = 512;
+
+std::mutex& BoardMutex() {
+  static auto* const mutex = new std::mutex();
+  return *mutex;
+}
+
+bool IsAlive(int32_t pid) { return kill(pid, 0) == 0 || errno != ESRCH; }
+
+}  // namespace
+
+struct Board::Books {
+  int64_t serials;
+  Entry entries[kEntries];
+};
+
+class Board::Locked {
+ public:
+  explicit Locked(Board& board) : board_(board), lock_(BoardMutex()) {
+    flock(board_.file_, LOCK_EX);
+    for (Entry& entry : board_.books_->entries) {
+      if (entry.pid == 0 || IsAlive(entry.pid)) continue;
+      unlink(board_.FileOf(entry.serial).c_str());
+      entry = Entry();
+    }
+  }
+  ~Locked() { flock(board_.file_, LOCK_UN); }
+  Entry* Find(int64_t serial) {
+    for (Entry& entry : board_.books_->entries) {
+      if (entry.pid != 0 && entry.serial == serial) return &entry;
+    }
+    return nullptr;
+  }
+  Entry* FindFree() {
+    for (Entry& entry : board_.books_->entries) {
+      if (entry.pid == 0) return &entry;
+    }
+    return nullptr;
+  }
+  int64_t Used(int device) {
+    int64_t used = 0;
+    for (const Entry& entry : board_.books_->entries) {
+      if (entry.pid != 0 && entry.device == device) used += entry.bytes;
+    }
+    return used;
+  }
+
+ private:
+  Board& board_;
+  std::lock_guard<std::mutex> lock_;
+};
+
+void RemoveOwnDirectory() {
+  Board& board = Board::The();
+  std::error_code ignored;
+  if (board.own_directory_) std::filesystem::remove_all(board.directory_, ignored);
+}
+
+// Never destroyed: streams' threads may outlive static objects.
+Board& Board::The() {
+  static Board* const board = new Board();
+  return *board;
+}
+
+Board::Board() {
+  if (const char* const given = std::getenv("SIPHON_FAKE_CUDA_DIR"); given != nullptr) {
+    directory_ = given;
+  } else {
+    std::string pattern = "/dev/shm/siphon-fake-cuda-XXXXXX";
+    directory_ = mkdtemp(pattern.data()) == nullptr ? "/tmp" : pattern;
+    own_directory_ = directory_ == pattern;
+    if (own_directory_) std::atexit(RemoveOwnDirectory);
+  }
+  file_ = open((directory_ + "/board").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  void* books = MAP_FAILED;
+  if (file_ >= 0 && ftruncate(file_, sizeof(Books)) == 0) {
+    books = mmap(nullptr, sizeof(Books), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+  }
+  if (books == MAP_FAILED) {
+    std::fprintf(stderr, "fake CUDA: no room for its books in %s\n", directory_.c_str());
+    std::abort();
+  }
+  books_ = static_cast<Books*>(books);
+}
+
+std::string Board::FileOf(int64_t serial) const {
+  return directory_ + "/memory." + std::to_string(serial);
+}
+
+std::optional<Board::Entry> Board::Take(int device, size_t bytes) {
+  Locked locked(*this);
+  const int64_t rounded = (static_cast<int64_t>(bytes) + kGranule - 1) / kGranule * kGranule;
+  if (locked.Used(device) + rounded > TheState().memory) return std::nullopt;
+  Entry* const free = locked.FindFree();
+  if (free == nullptr) return std::nullopt;
+  const Entry entry{
+      .serial = ++books_->serials, .pid = getpid(), .device = device, .bytes = rounded};
+  const int file = open(FileOf(entry.serial).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file < 0) return std::nullopt;
+  // A full /dev/shm shows here, and not as a SIGBUS later.
+  const bool has_room = posix_fallocate(file, 0, rounded) == 0;
+  close(file);
+  if (!has_room) {
+    unlink(FileOf(entry.serial).c_str());
+    return std::nullopt;
+  }
+  *free = entry;
+  return entry;
+}
+
+int64_t Board::GiveBack(int64_t serial) {
+  Locked locked(*this);
+  Entry* const entry = locked.Find(serial);
+  if (entry == nullptr) return 0;
+  const int64_t openers = entry->openers;
+  unlink(FileOf(serial).c_str());
+  *entry = Entry();
+  return openers;
+}
+
+bool Board::ChangeOpeners(int64_t serial, int change) {
+  Locked locked(*this);
+  Entry* const entry = locked.Find(serial);
+  if (entry == nullptr) return false;
+  entry->openers += change;
+  return true;
+}
+
+size_t Board::Free(int device) {
+  Locked locked(*this);
+  const int64_t free = TheState().memory - locked.Used(device);
+  return free > 0 ? static_cast<size_t>(free) : 0;
+}
+
+}  // namespace siphon::fake_cuda
+
+extern "C" const char* siphon_fake_cuda_directory() {
+  return siphon::fake_cuda::Board::The().directory().c_str();
+}

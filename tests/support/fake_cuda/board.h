@@ -1,0 +1,57 @@
+#ifndef SIPHON_TESTS_SUPPORT_FAKE_CUDA_BOARD_H_
+#define SIPHON_TESTS_SUPPORT_FAKE_CUDA_BOARD_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace siphon::fake_cuda {
+
+// The memory of all devices, as all processes see it that share a directory: who has taken what, in
+// a file there, and each allocation's bytes in a file of its own. Processes that have died have
+// given back what was theirs, as with a real driver.
+//
+// Thread-safety: any thread of any process (a file lock, which ends with who holds it).
+class Board {
+ public:
+  struct Entry {
+    int64_t serial = 0;
+    int32_t pid = 0;  // 0: none
+    int32_t device = 0;
+    int64_t bytes = 0;
+    int64_t openers = 0;
+  };
+
+  static Board& The();
+
+  // Takes memory of a device; none: there is not enough. The entry's file is as long as it says.
+  std::optional<Entry> Take(int device, size_t bytes);
+  // Gives back. Returns how many have it open.
+  int64_t GiveBack(int64_t serial);
+  // One more, or one less, has it open. False: nobody lends it any more.
+  bool ChangeOpeners(int64_t serial, int change);
+  size_t Free(int device);
+  std::string FileOf(int64_t serial) const;
+  const std::string& directory() const { return directory_; }
+
+ private:
+  struct Books;
+
+  Board();
+  // Maps the books, in which the dead have no entries.
+  class Locked;
+
+  std::string directory_;
+  bool own_directory_ = false;
+  int file_ = -1;
+  Books* books_ = nullptr;
+
+  friend void RemoveOwnDirectory();
+};
+
+}  // namespace siphon::fake_cuda
+
+#endif  // SIPHON_TESTS_SUPPORT_FAKE_CUDA_BOARD_H_

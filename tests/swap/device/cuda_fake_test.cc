@@ -1,0 +1,216 @@
+// The CUDA backend where only the fake runtime can show what happens.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/support/fake_cuda/fake_control.h"
+#include "tests/swap/device/backend_rig.h"
+#include "tests/swap/device/cuda_rig.h"
+
+namespace siphon {
+namespace {
+
+using testing::HasSubstr;
+using Where = BackendRig::Where;
+
+class CudaOnTheFake : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!FakeCuda::IsThere()) GTEST_SKIP() << "skipped, because a device is no fake";
+    FakeCuda::Reset();
+  }
+  void TearDown() override {
+    if (FakeCuda::IsThere()) FakeCuda::Reset();
+  }
+};
+
+std::string DeviceProblem() {
+  const auto devices = TheCudaModule().Devices();
+  return devices.ok() ? "" : std::string(devices.status().message());
+}
+
+TEST_F(CudaOnTheFake, DescribesDevices) {
+  FakeCuda::Set("devices", 3);
+  const auto devices = TheCudaModule().Devices();
+  ASSERT_TRUE(devices.ok()) << devices.status();
+  ASSERT_EQ(devices->size(), 3u);
+  EXPECT_EQ((*devices)[2].name, "Siphon fake GPU");
+  EXPECT_EQ((*devices)[2].bus_id, "0000:12:00.0");
+  EXPECT_EQ((*devices)[2].compute_major, 9);
+  EXPECT_EQ((*devices)[2].copy_engines, 3);
+  EXPECT_EQ((*devices)[2].memory, Bytes(1 << 30));
+  EXPECT_EQ((*devices)[2].free, Bytes(1 << 30));
+}
+
+TEST_F(CudaOnTheFake, SaysInALineThatThereIsNoDeviceOrDriver) {
+  FakeCuda::Set("devices", -1);
+  EXPECT_EQ(DeviceProblem(),
+            "no CUDA: there is no driver, or it is older than the toolkit that this was built with "
+            "(cudaErrorInsufficientDriver, 35); workers compute on the CPU here (pipeline.backend: "
+            "cpu)");
+  FakeCuda::Set("devices", 0);
+  EXPECT_EQ(DeviceProblem(),
+            "no CUDA: the driver shows no device (cudaErrorNoDevice, 100); workers compute on the "
+            "CPU here (pipeline.backend: cpu)");
+  EXPECT_EQ(TheCudaModule().MakeArena(0, Bytes(1)).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+// A stream never has more than its chunks, however much is to be copied.
+TEST_F(CudaOnTheFake, GivesAStreamFewChunksAtATime) {
+  const std::unique_ptr<BackendRig> rig = MakeRig();
+  const absl::Span<std::byte> from = rig->Take(Where::kWorker, 100'000);
+  const absl::Span<std::byte> to = rig->Take(Where::kHost, 100'000);
+  rig->Write(from, RigPattern(100'000, 1));
+  FakeCuda::Reset();
+  const std::unique_ptr<DeviceBackend> backend = rig->MakeBackend({.links = 1, .chunk = 1000});
+  ASSERT_TRUE(backend
+                  ->Wait(backend->StartCopy(
+                      CopyLane::kOut, {{absl::Span<const std::byte>(from), to, CopyLinkId(0)}}))
+                  .ok());
+  EXPECT_EQ(FakeCuda::Get("starts"), 100);
+  EXPECT_EQ(FakeCuda::Get("most_queued"), CudaWay().chunks_in_flight);
+  EXPECT_EQ(FakeCuda::Get("pageable"), 0);  // the pool is locked
+  EXPECT_EQ(rig->Read(to), RigPattern(100'000, 1));
+}
+
+// Links of one way take turns on its stream; ways have streams of their own.
+TEST_F(CudaOnTheFake, HasAStreamForEachWayAndLane) {
+  const int64_t before = FakeCuda::Get("streams");
+  {
+    const auto switched =
+        TheCudaModule().MakeBackend(OptionsForLenders(0, 7, PeerEngines::kOneForAll));
+    ASSERT_TRUE(switched.ok());
+    EXPECT_EQ(FakeCuda::Get("streams") - before, 4);
+    const auto direct = TheCudaModule().MakeBackend(OptionsForLenders(0, 6, PeerEngines::kOneEach));
+    ASSERT_TRUE(direct.ok());
+    EXPECT_EQ(FakeCuda::Get("streams") - before, 4 + 14);
+  }
+  EXPECT_EQ(FakeCuda::Get("streams"), before);
+  EXPECT_EQ(FakeCuda::Get("events"), 0);
+}
+
+// What the worker's stream is still to write, is what the copy takes.
+TEST_F(CudaOnTheFake, BeginsOnceTheWorkersStreamHasMadeTheTensor) {
+  const std::unique_ptr<BackendRig> rig = MakeRig();
+  cudaStream_t work = nullptr;
+  CheckCuda(cudaStreamCreateWithFlags(&work, cudaStreamNonBlocking), "a stream");
+  CudaBackendOptions options = OptionsForLenders(0, 0, PeerEngines::kOneForAll);
+  options.work_stream = work;
+  auto backend = TheCudaModule().MakeBackend(options);
+  ASSERT_TRUE(backend.ok());
+  const absl::Span<std::byte> tensor = rig->Take(Where::kWorker, 5000);
+  const absl::Span<std::byte> made = rig->Take(Where::kHost, 5000);
+  const absl::Span<std::byte> to = rig->Take(Where::kHost, 5000);
+  rig->Write(made, RigPattern(5000, 3));
+  FakeCuda::Set("delay_ns", 30'000'000);
+  CheckCuda(cudaMemcpyAsync(tensor.data(), made.data(), 5000, cudaMemcpyDefault, work), "work");
+  const CopyEvent event = (*backend)->StartCopy(
+      CopyLane::kOut, {{absl::Span<const std::byte>(tensor), to, CopyLinkId(0)}});
+  const absl::StatusOr<bool> early = (*backend)->Test(event);
+  ASSERT_TRUE(early.ok());
+  EXPECT_FALSE(*early);
+  ASSERT_TRUE((*backend)->Wait(event).ok());
+  FakeCuda::Set("delay_ns", 0);
+  EXPECT_EQ(rig->Read(to), RigPattern(5000, 3));
+  *backend = nullptr;
+  CheckCuda(cudaStreamDestroy(work), "cudaStreamDestroy");
+}
+
+// One that is refused harms no other one.
+TEST_F(CudaOnTheFake, GoesOnAfterACopyThatWasRefused) {
+  const std::unique_ptr<BackendRig> rig = MakeRig();
+  const absl::Span<std::byte> from = rig->Take(Where::kWorker, 300);
+  const absl::Span<std::byte> to = rig->Take(Where::kLender, 300);
+  rig->Write(from, RigPattern(300, 1));
+  const std::unique_ptr<DeviceBackend> backend = rig->MakeBackend({.links = 2, .chunk = 100});
+  FakeCuda::Reset();
+  FakeCuda::Set("fail_start", 2);
+  const auto copy = [&] {
+    return backend->Wait(backend->StartCopy(
+        CopyLane::kOut, {{absl::Span<const std::byte>(from), to, CopyLinkId(1)}}));
+  };
+  const absl::Status refused = copy();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(refused.message(),
+            "device 0, copy out, link 1, chunk 1 (0 bytes): starting to copy 100 bytes: "
+            "cudaErrorInvalidValue (1): invalid argument");
+  EXPECT_EQ(FakeCuda::Get("copies"), 1);
+  EXPECT_TRUE(copy().ok());
+  EXPECT_EQ(rig->Read(to), RigPattern(300, 1));
+}
+
+// An error of the device sticks: every later copy says so, and Abort and the end do not hang.
+TEST_F(CudaOnTheFake, NamesAnErrorThatSticksAtEveryCopy) {
+  const std::unique_ptr<BackendRig> rig = MakeRig();
+  const absl::Span<std::byte> from = rig->Take(Where::kWorker, 3000);
+  const absl::Span<std::byte> to = rig->Take(Where::kHost, 3000);
+  FakeCuda::Reset();
+  FakeCuda::Set("fail_copy", 5);
+  FakeCuda::Set("fail_code", 214);  // cudaErrorECCUncorrectable
+  {
+    const std::unique_ptr<DeviceBackend> backend = rig->MakeBackend({.links = 1, .chunk = 100});
+    std::vector<CopyEvent> events;
+    for (int copy = 0; copy < 3; ++copy) {
+      events.push_back(backend->StartCopy(
+          CopyLane::kOut, {{absl::Span<const std::byte>(from), to, CopyLinkId(0)}}));
+    }
+    for (const CopyEvent event : events) {
+      EXPECT_THAT(std::string(backend->Wait(event).message()),
+                  HasSubstr("cudaErrorECCUncorrectable (214): uncorrectable ECC error"));
+    }
+    backend->Abort();
+    const absl::Span<const std::byte> tensors[] = {from};
+    EXPECT_THAT(std::string(backend->Checksums(tensors).status().message()),
+                HasSubstr("cudaErrorECCUncorrectable"));
+    FakeCuda::Reset();
+  }
+}
+
+TEST_F(CudaOnTheFake, LendsWholeBlocksAndRefusesWhatADeviceHasNot) {
+  FakeCuda::Set("memory", 10 << 20);
+  auto arena = TheCudaModule().MakeArena(1, Bytes(3 << 20));
+  ASSERT_TRUE(arena.ok()) << arena.status();
+  EXPECT_EQ((*arena)->memory().size(), size_t{4} << 20);
+  const absl::Status refused = TheCudaModule().MakeArena(1, Bytes(7 << 20)).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(refused.message(),
+            "taking 8388608 bytes of device 1 to lend (6291456 of 10485760 are free): "
+            "cudaErrorMemoryAllocation (2): out of memory");
+  *arena = nullptr;
+  EXPECT_EQ(FakeCuda::Get("allocations"), 0);
+  EXPECT_TRUE(TheCudaModule().MakeArena(1, Bytes(7 << 20)).ok());
+}
+
+TEST_F(CudaOnTheFake, RefusesWhatIsNoHandle) {
+  const auto refusal = [](const std::string& handle) {
+    return std::string(TheCudaModule().OpenArena(0, handle).status().message());
+  };
+  EXPECT_EQ(refusal("abc"), "a handle of lent memory has 112 bytes, this one 3");
+  EXPECT_EQ(refusal(std::string(112, 'x')), "these bytes are no handle of lent memory");
+}
+
+TEST_F(CudaOnTheFake, PinsHostMemoryUpToItsCap) {
+  constexpr int64_t kPage = 4096;
+  auto pool = TheCudaModule().MakePinnedPool(
+      {.bytes = Bytes(10 * kPage - 1), .cap = Bytes(10 * kPage), .cpus = {0}, .threads = 3});
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  EXPECT_EQ((*pool)->left(), Bytes(10 * kPage));
+  const auto first = (*pool)->Take(Bytes(kPage + 1));
+  const auto second = (*pool)->Take(Bytes(8 * kPage));
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(first->size(), kPage + 1u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(first->data()) % kPage, 0u);
+  EXPECT_EQ(second->data(), first->data() + 2 * kPage);
+  const auto third = (*pool)->Take(Bytes(1));
+  EXPECT_EQ(third.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(third.status().message(), "1 bytes of locked host memory wanted, 0 of 40960 are left");
+  EXPECT_EQ(TheCudaModule().MakePinnedPool({.bytes = Bytes(2), .cap = Bytes(1)}).status().message(),
+            "2 bytes of locked host memory wanted, a worker may have 1");
+}
+
+}  // namespace
+}  // namespace siphon
