@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "planner/memory/held_bytes.h"
 #include "planner/status.h"
 #include "tests/support/same_bits.h"
 
@@ -22,6 +23,7 @@ reference::Settings ReferenceSettings(const Job& job,
           .momentum = job.optimizer.momentum,
           .clip_norm = job.clip_norm,
           .threads = job.threads,
+          .computed = ComputedType(job.precision),
           .accumulation = accumulation};
 }
 
@@ -182,6 +184,7 @@ void ExpectSameBits(const Job& job, const Expected& expected, const StagePartiti
                                   {.seed = job.seed,
                                    .optimizer = job.optimizer,
                                    .clip_norm = job.clip_norm,
+                                   .precision = job.precision,
                                    .threads_per_worker = job.threads,
                                    .learning_rates = expected.learning_rates,
                                    .evaluate_after = true});
