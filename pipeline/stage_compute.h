@@ -35,6 +35,8 @@ struct StepInputs {
   int64_t step = 0;  // from 0; part of every random key
   StepMode mode = StepMode::kTrain;
   int64_t target_count = 1;  // targets in the global batch: the loss's denominator
+  // Every gradient comes out times this; losses do not.
+  float loss_scale = 1;
   std::vector<MicrobatchData> microbatches;
 };
 
@@ -72,7 +74,9 @@ struct SharedGradient {
 struct UpdateSettings {
   int64_t update = 1;  // number of this optimizer step, from 1 (Adam's bias correction)
   double learning_rate = 0;
-  float gradient_scale = 1;  // clipping factor, applied once
+  float gradient_scale = 1;  // clipping factor over the loss scale, applied once
+  // The gradients are no numbers: everything goes as in a step, and no value changes.
+  bool skipped = false;
 };
 
 // A parameter as an optimizer step sees it. All sizes are of one parameter.
@@ -96,7 +100,12 @@ struct HostStepMemory {
 
 // A tensor of the training state, for checkpoints. Several kinds share a parameter's name.
 struct StateTensor {
-  enum class Kind { kParameter, kFirstMoment, kSecondMoment };
+  enum class Kind {
+    kParameter,  // as layers compute with it
+    kMaster,     // of one that they compute with in 16 bits: float32, of which that is rounded
+    kFirstMoment,
+    kSecondMoment,
+  };
   std::string name;  // of the parameter
   Kind kind = Kind::kParameter;
   bool owned = true;  // false: a tied parameter that an earlier stage writes to the checkpoint

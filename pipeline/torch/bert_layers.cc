@@ -24,7 +24,8 @@ LayerForward MakeBertEmbedding(const ModelOptions& options) {
     // Every token is of the first of the two types: the data has no sentence pairs.
     at::Tensor x =
         at::embedding(context.Parameter(kWords), tokens) + context.Parameter(kTokenTypes)[0];
-    x = Norm(x + positions, context.Parameter(kNormWeight), context.Parameter(kNormBias));
+    x = Norm(x + positions, context.ParameterAsHeld(kNormWeight),
+             context.ParameterAsHeld(kNormBias));
     return std::vector<at::Tensor>{context.Dropout(x, dropout)};
   };
 }
@@ -55,17 +56,18 @@ LayerForward MakeBertBlock(const ModelOptions& options) {
       kNorm2Bias
     };
     const auto p = [&context](int index) -> const at::Tensor& { return context.Parameter(index); };
+    const auto held = [&context](int index) { return context.ParameterAsHeld(index); };
     at::Tensor x = inputs[0];  // [microbatch, sequence, hidden]
     const at::Tensor query = at::linear(x, p(kQueryWeight), p(kQueryBias));
     const at::Tensor key = at::linear(x, p(kKeyWeight), p(kKeyBias));
     const at::Tensor value = at::linear(x, p(kValueWeight), p(kValueBias));
     const at::Tensor dense =
         at::linear(Attend(context, query, key, value, attention), p(kDenseWeight), p(kDenseBias));
-    x = Norm(x + context.Dropout(dense, dropout), p(kNorm1Weight), p(kNorm1Bias));
+    x = Norm(x + context.Dropout(dense, dropout), held(kNorm1Weight), held(kNorm1Bias));
     const at::Tensor up = Activate(at::linear(x, p(kUpWeight), p(kUpBias)), activation);
     const at::Tensor down = at::linear(up, p(kDownWeight), p(kDownBias));
     return std::vector<at::Tensor>{
-        Norm(x + context.Dropout(down, dropout), p(kNorm2Weight), p(kNorm2Bias))};
+        Norm(x + context.Dropout(down, dropout), held(kNorm2Weight), held(kNorm2Bias))};
   };
 }
 
@@ -74,9 +76,10 @@ LayerForward MakeBertHead(const ModelOptions& options) {
                                            const std::vector<at::Tensor>& inputs) {
     enum { kDenseWeight, kDenseBias, kNormWeight, kNormBias, kVocabulary, kVocabularyBias };
     const auto p = [&context](int index) -> const at::Tensor& { return context.Parameter(index); };
+    const auto held = [&context](int index) { return context.ParameterAsHeld(index); };
     const at::Tensor dense =
         Activate(at::linear(inputs[0], p(kDenseWeight), p(kDenseBias)), activation);
-    const at::Tensor x = Norm(dense, p(kNormWeight), p(kNormBias));
+    const at::Tensor x = Norm(dense, held(kNormWeight), held(kNormBias));
     return std::vector<at::Tensor>{at::linear(x, p(kVocabulary), p(kVocabularyBias))};
   };
 }

@@ -11,12 +11,13 @@ using torch::autograd::Edge;
 using torch::autograd::edge_list;
 using torch::autograd::Node;
 
-// Nodes of LibTorch 2.11 that hand a gradient on in another shape. One that is missing here costs
-// memory, not correctness: its parameter's gradient is computed in the input half.
-constexpr std::array<std::string_view, 12> kViews = {
-    "AliasBackward0",     "ExpandBackward0",     "PermuteBackward0",   "SelectBackward0",
-    "SliceBackward0",     "SqueezeBackward0",    "SqueezeBackward1",   "TBackward0",
-    "TransposeBackward0", "UnsafeViewBackward0", "UnsqueezeBackward0", "ViewBackward0"};
+// Nodes of LibTorch 2.11 that hand a gradient on in another shape or type. One that is missing here
+// costs memory, not correctness: its parameter's gradient is computed in the input half.
+constexpr std::array<std::string_view, 13> kViews = {
+    "AliasBackward0",  "ExpandBackward0",    "PermuteBackward0",    "SelectBackward0",
+    "SliceBackward0",  "SqueezeBackward0",   "SqueezeBackward1",    "TBackward0",
+    "ToCopyBackward0", "TransposeBackward0", "UnsafeViewBackward0", "UnsqueezeBackward0",
+    "ViewBackward0"};
 
 // The node's only way on, or null.
 const Node* OnlyNext(const Node& node) {

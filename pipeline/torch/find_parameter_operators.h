@@ -11,7 +11,7 @@ namespace siphon {
 using ParameterLeaves = std::unordered_set<const torch::autograd::Node*>;
 
 // Whether the gradient that arrives here is that of a parameter, or of a view of one (transposed,
-// narrowed, ...): what is left to do is no arithmetic.
+// narrowed, cast, ...): what is left to do is no arithmetic.
 bool IsParameter(const torch::autograd::Node& node, const ParameterLeaves& parameters);
 
 // The nodes of a graph apart from its leaves and what only passes on a parameter's gradient: those

@@ -54,14 +54,15 @@ LayerForward MakeGptBlock(const ModelOptions& options) {
       kDownBias
     };
     const auto p = [&context](int index) -> const at::Tensor& { return context.Parameter(index); };
+    const auto held = [&context](int index) { return context.ParameterAsHeld(index); };
     at::Tensor x = inputs[0];  // [microbatch, sequence, hidden]
-    const at::Tensor normed = Norm(x, p(kNorm1Weight), p(kNorm1Bias));
+    const at::Tensor normed = Norm(x, held(kNorm1Weight), held(kNorm1Bias));
     const std::vector<at::Tensor> qkv =
         Project(normed, p(kQkvWeight), p(kQkvBias)).split(x.size(2), /*dim=*/2);
     const at::Tensor attended = Attend(context, qkv[0], qkv[1], qkv[2], attention);
     x = x + context.Dropout(Project(attended, p(kProjectionWeight), p(kProjectionBias)), dropout);
     const at::Tensor up =
-        Project(Norm(x, p(kNorm2Weight), p(kNorm2Bias)), p(kUpWeight), p(kUpBias));
+        Project(Norm(x, held(kNorm2Weight), held(kNorm2Bias)), p(kUpWeight), p(kUpBias));
     const at::Tensor down = Project(Activate(up, activation), p(kDownWeight), p(kDownBias));
     return std::vector<at::Tensor>{x + context.Dropout(down, dropout)};
   };
@@ -71,7 +72,7 @@ LayerForward MakeGptHead(const ModelOptions&) {
   return [](LayerContext& context, const std::vector<at::Tensor>& inputs) {
     enum { kNormWeight, kNormBias, kVocabulary };
     const at::Tensor x =
-        Norm(inputs[0], context.Parameter(kNormWeight), context.Parameter(kNormBias));
+        Norm(inputs[0], context.ParameterAsHeld(kNormWeight), context.ParameterAsHeld(kNormBias));
     return std::vector<at::Tensor>{at::linear(x, context.Parameter(kVocabulary))};
   };
 }

@@ -1,7 +1,11 @@
 #include "pipeline/torch/held_parameter.h"
 
+#include <cstdlib>
+#include <memory>
+
 #include "pipeline/torch/keyed_random.h"
 #include "pipeline/torch/tensor_bytes.h"
+#include "planner/memory/held_bytes.h"
 #include "swap/memory_ledger.h"
 
 namespace siphon {
@@ -11,13 +15,26 @@ bool Contains(const StageRange& layers, int layer) {
   return layers.begin <= layer && layer < layers.end;
 }
 
+void FillInitialValue(const ParameterSpec& spec, uint64_t seed, const at::Tensor& value) {
+  if (value.scalar_type() == at::kFloat) return FillInitialParameter(spec, seed, value);
+  const auto bytes = static_cast<size_t>(value.numel()) * sizeof(float);
+  const size_t aligned = (bytes / kTensorAlignment + 1) * kTensorAlignment;
+  const std::unique_ptr<void, decltype(&std::free)> memory(
+      std::aligned_alloc(kTensorAlignment, aligned), &std::free);
+  TORCH_CHECK(memory != nullptr, "no ", aligned, " bytes for the initial value of ", spec.name);
+  const at::Tensor wide = at::from_blob(memory.get(), value.sizes(), at::kFloat);
+  FillInitialParameter(spec, seed, wide);
+  value.copy_(wide);
+}
+
 }  // namespace
 
 HeldParameter MakeHeldParameter(const ModelSpec& model, const Parameter& parameter,
-                                const StageRange& stage, int moments) {
+                                const StageRange& stage, int moments, DType computed) {
   HeldParameter held;
   held.name = parameter.name;
-  held.spec = {DType::kFloat32, parameter.shape};
+  held.spec = {ParameterType(parameter.shape, computed), parameter.shape};
+  held.wide = {DType::kFloat32, parameter.shape};
   bool any_here = false;
   for (const ParameterUse& place : parameter.uses) {
     const bool here = Contains(stage, place.layer);
@@ -39,12 +56,20 @@ HeldParameter MakeHeldParameter(const ModelSpec& model, const Parameter& paramet
   {
     const MemoryKindScope kind(MemoryKind::kGradients);
     for (HeldParameter::Use& use : held.uses) {
-      if (use.here) use.gradient = EmptyTensor(held.spec);
+      if (use.here) use.gradient = EmptyTensor(held.wide);
     }
   }
   const MemoryKindScope kind(MemoryKind::kOptimizer);
-  for (int moment = 0; moment < moments; ++moment) held.moments.push_back(EmptyTensor(held.spec));
+  if (held.spec != held.wide) held.master = EmptyTensor(held.wide);
+  for (int moment = 0; moment < moments; ++moment) held.moments.push_back(EmptyTensor(held.wide));
   return held;
+}
+
+std::vector<at::Tensor> HeldParameter::OptimizerState() const {
+  std::vector<at::Tensor> state;
+  if (master.defined()) state.push_back(master);
+  state.insert(state.end(), moments.begin(), moments.end());
+  return state;
 }
 
 std::vector<at::Tensor> TensorsIn(const StateGroup& group, const HeldParameter& parameter) {
@@ -57,7 +82,7 @@ std::vector<at::Tensor> TensorsIn(const StateGroup& group, const HeldParameter& 
       if (parameter.HasOneUse()) return {parameter.uses[0].gradient};
       break;
     case GroupKind::kOptimizerState:
-      return parameter.moments;
+      return parameter.OptimizerState();
     case GroupKind::kActivations:
     case GroupKind::kWeightVersions:
       break;
@@ -68,7 +93,7 @@ std::vector<at::Tensor> TensorsIn(const StateGroup& group, const HeldParameter& 
 void Initialise(GroupKind kind, uint64_t seed, HeldParameter& parameter) {
   switch (kind) {
     case GroupKind::kParameters:
-      FillInitialParameter(*parameter.first, seed, parameter.value);
+      FillInitialValue(*parameter.first, seed, parameter.value);
       break;
     case GroupKind::kGradients:
       for (HeldParameter::Use& use : parameter.uses) {
@@ -76,6 +101,9 @@ void Initialise(GroupKind kind, uint64_t seed, HeldParameter& parameter) {
       }
       break;
     case GroupKind::kOptimizerState:
+      if (parameter.master.defined()) {
+        FillInitialParameter(*parameter.first, seed, parameter.master);
+      }
       for (at::Tensor& moment : parameter.moments) moment.zero_();
       break;
     case GroupKind::kActivations:

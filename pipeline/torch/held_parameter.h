@@ -24,13 +24,15 @@ struct HeldParameter {
   };
 
   std::string name;
-  TensorSpec spec;
+  TensorSpec spec;                       // as layers compute with it
+  TensorSpec wide;                       // the same in float32: gradients, the master, moments
   const ParameterSpec* first = nullptr;  // of its first use, which says how it starts
   int layer = 0;                         // of its first use in this stage
   bool owned = true;                     // its first use is here
   bool shared = false;                   // another stage uses it too
   std::vector<Use> uses;                 // in layer order, other stages' included
   at::Tensor value;
+  at::Tensor master;  // where `value` has 16 bits: what is updated, and `value` is rounded from
   std::vector<at::Tensor> moments;
 
   // Of the step under way:
@@ -39,15 +41,19 @@ struct HeldParameter {
   bool stepped = false;
 
   bool HasOneUse() const { return uses.size() == 1; }
+  // The optimizer's tensors: the master, where there is one, and the moments.
+  std::vector<at::Tensor> OptimizerState() const;
 };
 
-// With memory for all of it, unset; without value where no use is in `stage`.
+// With memory for all of it, unset; without value where no use is in `stage`. `computed`: what the
+// model computes in.
 HeldParameter MakeHeldParameter(const ModelSpec& model, const Parameter& parameter,
-                                const StageRange& stage, int moments);
+                                const StageRange& stage, int moments, DType computed);
 
 // The parameter's tensors that are in the group.
 std::vector<at::Tensor> TensorsIn(const StateGroup& group, const HeldParameter& parameter);
-// Writes what training starts with into the tensors of that kind. Requires: they have memory.
+// Writes what training starts with into the tensors of that kind. Requires: they have memory. A
+// value of 16 bits is rounded from float32 in memory that no ledger counts.
 void Initialise(GroupKind kind, uint64_t seed, HeldParameter& parameter);
 
 }  // namespace siphon

@@ -13,14 +13,14 @@ at::Generator GeneratorOf(uint64_t key) { return at::detail::createCPUGenerator(
 }  // namespace
 
 at::Tensor KeyedDropoutMask(uint64_t seed, int64_t step, int microbatch, int layer, int draw,
-                            at::IntArrayRef shape, double probability) {
+                            at::IntArrayRef shape, double probability, at::ScalarType type) {
   SIPHON_CHECK(probability > 0 && probability < 1, "a mask needs a probability within (0, 1)");
   const uint64_t key =
       KeyedHash(RandomPurpose::kDropout,
                 {seed, static_cast<uint64_t>(step), static_cast<uint64_t>(microbatch),
                  static_cast<uint64_t>(layer), static_cast<uint64_t>(draw)});
   const double kept = 1.0 - probability;
-  return at::empty(shape, at::kFloat).bernoulli_(kept, GeneratorOf(key)).div_(kept);
+  return at::empty(shape, type).bernoulli_(kept, GeneratorOf(key)).div_(kept);
 }
 
 void FillInitialParameter(const ParameterSpec& spec, uint64_t seed, const at::Tensor& tensor) {

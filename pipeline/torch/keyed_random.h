@@ -11,10 +11,12 @@ namespace siphon {
 // Random tensors that depend on their key alone: not on the process, the thread or what was drawn
 // before. They throw as LibTorch does; callers stand inside CallTorch.
 
-// A float32 mask whose elements are 0 with `probability` and 1 / (1 - probability) otherwise, of
-// draw number `draw` in `layer`. Requires: 0 < probability < 1.
+// A mask whose elements are 0 with `probability` and 1 / (1 - probability) otherwise, as far as
+// `type` can tell (float32, bf16 or fp16), of draw number `draw` in `layer`. The type does not
+// change which elements are 0. Requires: 0 < probability < 1.
 at::Tensor KeyedDropoutMask(uint64_t seed, int64_t step, int microbatch, int layer, int draw,
-                            at::IntArrayRef shape, double probability);
+                            at::IntArrayRef shape, double probability,
+                            at::ScalarType type = at::kFloat);
 
 // Writes the initial value of a parameter into `tensor` (float32, contiguous, of the parameter's
 // shape), keyed by (seed, spec.name).

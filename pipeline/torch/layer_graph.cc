@@ -73,6 +73,7 @@ LayerGraph::Leaf LayerGraph::MakeLeaf(at::Tensor& tensor) {
   tensor = tensor.detach();  // shares memory; has no history
   Leaf leaf;
   leaf.shape = tensor.sizes().vec();
+  leaf.type = tensor.scalar_type();
   if (at::isFloatingType(tensor.scalar_type())) {
     tensor.set_requires_grad(true);
     leaf.edge = torch::autograd::impl::gradient_edge(tensor);
@@ -97,7 +98,8 @@ std::vector<at::Tensor> LayerGraph::Collect(const std::vector<Leaf>& leaves, var
     at::Tensor gradient;
     if (leaf.edge.is_valid()) {
       gradient = std::exchange(found[next++], at::Tensor());
-      gradient = gradient.defined() ? ContiguousAligned(gradient) : at::zeros(leaf.shape);
+      gradient =
+          gradient.defined() ? ContiguousAligned(gradient) : at::zeros(leaf.shape, leaf.type);
     }
     gradients.push_back(std::move(gradient));
   }

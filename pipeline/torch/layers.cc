@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "pipeline/torch/keyed_random.h"
+#include "planner/memory/held_bytes.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -40,13 +41,22 @@ absl::StatusOr<LayerForward> BuildLayer(const LayerSpec& layer, const ModelOptio
 }  // namespace
 
 LayerContext::LayerContext(const std::vector<at::Tensor>* parameters, Position position,
-                           bool training)
-    : parameters_(parameters), position_(position), training_(training) {}
+                           bool training, at::ScalarType computed)
+    : parameters_(parameters), position_(position), training_(training), computed_(computed) {}
+
+const at::Tensor& LayerContext::Parameter(int index) {
+  const at::Tensor& held = ParameterAsHeld(index);
+  if (held.scalar_type() == computed_) return held;
+  if (cast_.empty()) cast_.resize(parameters_->size());
+  at::Tensor& cast = cast_[static_cast<size_t>(index)];
+  if (!cast.defined()) cast = held.to(computed_);
+  return cast;
+}
 
 at::Tensor LayerContext::DropoutMask(at::IntArrayRef shape, double probability) {
   SIPHON_CHECK(training_, "no mask is drawn outside of training");
   return KeyedDropoutMask(position_.seed, position_.step, position_.microbatch, position_.layer,
-                          draws_++, shape, probability);
+                          draws_++, shape, probability, computed_);
 }
 
 at::Tensor LayerContext::Dropout(const at::Tensor& x, double probability) {
@@ -62,6 +72,11 @@ absl::StatusOr<Model> BuildModel(const ModelOptions& options) {
     model.forward.push_back(std::move(forward));
   }
   return model;
+}
+
+void SetPrecision(Precision precision, Model& model) {
+  model.spec = InPrecision(std::move(model.spec), precision);
+  model.computed = ComputedType(precision);
 }
 
 absl::Status ValidateModel(const Model& model) {

@@ -7,7 +7,9 @@
 
 #include "absl/status/statusor.h"
 #include "pipeline/torch/aten.h"
+#include "planner/memory/memory_estimate.h"
 #include "planner/model_spec.h"
+#include "planner/tensor_spec.h"
 
 namespace siphon {
 
@@ -20,30 +22,38 @@ class LayerContext {
     int microbatch = 0;
     int layer = 0;
   };
-  LayerContext(const std::vector<at::Tensor>* parameters, Position position, bool training);
+  // `computed`: what the model computes in.
+  LayerContext(const std::vector<at::Tensor>* parameters, Position position, bool training,
+               at::ScalarType computed = at::kFloat);
 
-  // The parameters in the order of LayerSpec::parameters.
-  const at::Tensor& Parameter(int index) const { return (*parameters_)[index]; }
+  // The parameters in the order of LayerSpec::parameters, in the numbers that activations are in.
+  const at::Tensor& Parameter(int index);
+  // The same as they are held: vectors in float32 whatever the precision, as LibTorch's norms take
+  // them beside 16-bit activations.
+  const at::Tensor& ParameterAsHeld(int index) const { return (*parameters_)[index]; }
   bool training() const { return training_; }
 
-  // A mask of zeros and 1 / (1 - probability), float32, keyed by seed, step, microbatch, layer and
-  // the number of draws so far in this layer. Multiply it to what is dropped. Requires: 0 <
-  // probability < 1 and training().
+  // A mask of zeros and 1 / (1 - probability), in the numbers that activations are in, keyed by
+  // seed, step, microbatch, layer and the number of draws so far in this layer. Multiply it to what
+  // is dropped. Requires: 0 < probability < 1 and training().
   at::Tensor DropoutMask(at::IntArrayRef shape, double probability);
   // x itself when not training or probability is 0, else x times a mask.
   at::Tensor Dropout(const at::Tensor& x, double probability);
 
  private:
   const std::vector<at::Tensor>* parameters_;
+  std::vector<at::Tensor> cast_;  // [index]: of vectors that were asked for; empty in float32
   Position position_;
   bool training_;
+  at::ScalarType computed_;
   int draws_ = 0;
 };
 
 // The numbers of one layer. Inputs: the outputs of the layer before, [microbatch, ...]; the first
-// layer gets the batch's input tensor. Outputs must be as LayerSpec::outputs declares; the last
-// layer returns the logits, [..., classes], of which the loss is made. Must be deterministic, draw
-// random numbers from the context only, and not modify its inputs.
+// layer gets the batch's input tensor, floating data in what the model computes in. Outputs must be
+// as LayerSpec::outputs declares; the last layer returns the logits, [..., classes], of which the
+// loss is made. Must be deterministic, draw random numbers from the context only, and not modify
+// its inputs.
 using LayerForward = std::function<std::vector<at::Tensor>(LayerContext& context,
                                                            const std::vector<at::Tensor>& inputs)>;
 
@@ -51,10 +61,14 @@ using LayerForward = std::function<std::vector<at::Tensor>(LayerContext& context
 struct Model {
   ModelSpec spec;
   std::vector<LayerForward> forward;
+  DType computed = DType::kFloat32;  // what it computes in; see SetPrecision
 };
 
 // The built-in model of these options: its spec with the LibTorch builder of each layer's kind.
 absl::StatusOr<Model> BuildModel(const ModelOptions& options);
+// From now on the model computes in `precision`: what was float32 between its layers is then of
+// that type, and so are the parameters that they take (planner/memory/held_bytes.h).
+void SetPrecision(Precision precision, Model& model);
 // Checks a model (ValidateModelSpec, and one forward function a layer).
 absl::Status ValidateModel(const Model& model);
 

@@ -154,7 +154,7 @@ absl::StatusOr<std::vector<at::Tensor>> MicrobatchPasses::Backward(
     SIPHON_RETURN_IF_ERROR(Enter(layer, watch, half == Half::kBoth));
     SIPHON_RETURN_IF_ERROR(Provide(layer, watch));
     SIPHON_RETURN_IF_ERROR(AtLayer(layer, [&] {
-      if (layers_->IsModelEnd(layer)) gradients = {at::ones({}, at::kFloat)};
+      if (layers_->IsModelEnd(layer)) gradients = {at::full({}, layers_->LossScale(), at::kFloat)};
       LayerGraph graph = kept_.TakeGraph(layer);
       if (half == Half::kInput) {
         LayerGraph::InputHalf found = std::move(graph).BackwardInput(gradients);

@@ -8,6 +8,17 @@
 
 namespace siphon {
 
+namespace {
+
+std::vector<at::Tensor> DataAsComputed(std::vector<at::Tensor> data, at::ScalarType computed) {
+  for (at::Tensor& tensor : data) {
+    if (at::isFloatingType(tensor.scalar_type())) tensor = tensor.to(computed);
+  }
+  return data;
+}
+
+}  // namespace
+
 absl::Status StageLayers::BeginStep(const StepInputs& inputs) {
   if (inputs.target_count <= 0) {
     return absl::InvalidArgumentError(absl::StrCat("the global batch has ", inputs.target_count,
@@ -92,8 +103,10 @@ std::vector<at::Tensor> StageLayers::Call(int layer, MicrobatchId microbatch,
                                           const std::vector<at::Tensor>& inputs) const {
   const LayerContext::Position position = {
       .seed = seed_, .step = inputs_.step, .microbatch = microbatch.value, .layer = layer};
-  LayerContext context(&parameters, position, IsTraining());
-  std::vector<at::Tensor> outputs = model_.forward[layer](context, inputs);
+  const at::ScalarType computed = ToScalarType(model_.computed);
+  LayerContext context(&parameters, position, IsTraining(), computed);
+  std::vector<at::Tensor> outputs =
+      model_.forward[layer](context, layer == 0 ? DataAsComputed(inputs, computed) : inputs);
   if (!IsModelEnd(layer)) return outputs;
   return {Loss(outputs, microbatch)};
 }
@@ -106,14 +119,16 @@ at::Tensor StageLayers::Loss(const std::vector<at::Tensor>& outputs,
   TORCH_CHECK(outputs.size() == 1, "the last layer returned ", outputs.size(),
               " tensors; it should return the logits alone");
   const at::Tensor& logits = outputs[0];
-  TORCH_CHECK(logits.defined() && logits.scalar_type() == at::kFloat && logits.dim() > 0 &&
+  const at::ScalarType computed = ToScalarType(model_.computed);
+  const absl::string_view type = DTypeName(model_.computed);
+  TORCH_CHECK(logits.defined() && logits.scalar_type() == computed && logits.dim() > 0 &&
                   logits.size(-1) == classes && logits.numel() == targets * classes,
               "the last layer produced ", DescribeTensor(logits), "; the logits of ", targets,
-              " targets in ", classes, " classes should be F32[..., ", classes, "] of ",
+              " targets in ", classes, " classes should be ", type, "[..., ", classes, "] of ",
               targets * classes, " elements");
   const at::Tensor target = TensorOver(data.target_spec, data.target);
-  return at::cross_entropy_loss(logits.reshape({-1, classes}), target.reshape({-1}), {},
-                                at::Reduction::Sum, kIgnoredTarget, /*label_smoothing=*/0.0)
+  return at::cross_entropy_loss(logits.reshape({-1, classes}).to(at::kFloat), target.reshape({-1}),
+                                {}, at::Reduction::Sum, kIgnoredTarget, /*label_smoothing=*/0.0)
       .div(inputs_.target_count);
 }
 

@@ -34,6 +34,7 @@ class StageLayers {
   // model does not take; the step before stays the current one then.
   absl::Status BeginStep(const StepInputs& inputs);
   bool IsTraining() const { return inputs_.mode == StepMode::kTrain; }
+  float LossScale() const { return inputs_.loss_scale; }
   int microbatches() const { return static_cast<int>(inputs_.microbatches.size()); }
 
   // The data of a microbatch as the first layer's input. Throws as LibTorch does.

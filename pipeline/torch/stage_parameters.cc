@@ -1,5 +1,6 @@
 #include "pipeline/torch/stage_parameters.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -38,6 +39,27 @@ Bytes AlignedBytes(Bytes bytes) {
   return Bytes((bytes.value + alignment - 1) / alignment * alignment);
 }
 
+// Elements that a gradient of 16 bits is widened in at a time, on the stack: a whole copy in
+// float32 would be the fullest moment of many backwards.
+constexpr int64_t kWidened = 4096;
+
+// Adds a gradient to a float32 sum, element by element in float32.
+void AddWide(const at::Tensor& gradient, at::Tensor& sum) {
+  if (gradient.scalar_type() == sum.scalar_type()) {
+    sum.add_(gradient);
+    return;
+  }
+  alignas(kTensorAlignment) float widened[kWidened];
+  const at::Tensor from = gradient.view({-1});  // contiguous, as LayerGraph gives it
+  const at::Tensor to = sum.view({-1});
+  for (int64_t begin = 0; begin < from.numel(); begin += kWidened) {
+    const int64_t count = std::min(kWidened, from.numel() - begin);
+    const at::Tensor wide = at::from_blob(widened, {count}, at::kFloat);
+    wide.copy_(from.narrow(0, begin, count));
+    to.narrow(0, begin, count).add_(wide);
+  }
+}
+
 float NormOf(const at::Tensor& gradient) { return at::linalg_vector_norm(gradient).item<float>(); }
 
 absl::Status CheckMemory(const at::Tensor& tensor, absl::string_view what,
@@ -49,19 +71,20 @@ absl::Status CheckMemory(const at::Tensor& tensor, absl::string_view what,
 
 }  // namespace
 
-StageParameters::StageParameters(const ModelSpec& model, const StagePartition& partition,
-                                 StageId stage, uint64_t seed, const OptimizerTraits* optimizer,
+StageParameters::StageParameters(const Model& model, const StagePartition& partition, StageId stage,
+                                 uint64_t seed, const OptimizerTraits* optimizer,
                                  OptimizerOptions options, const std::vector<StateGroup>& away)
     : optimizer_(optimizer), options_(std::move(options)), seed_(seed) {
   const StageRange range = partition.stages[stage.value];
   first_layer_ = range.begin;
   for (int layer = range.begin; layer < range.end; ++layer) {
-    const size_t count = model.layers[layer].parameters.size();
+    const size_t count = model.spec.layers[layer].parameters.size();
     of_layer_.emplace_back(count);
     use_.emplace_back(count);
   }
-  for (const Parameter& parameter : CanonicalParameters(model)) {
-    HeldParameter held = MakeHeldParameter(model, parameter, range, optimizer_->moments(options_));
+  for (const Parameter& parameter : CanonicalParameters(model.spec)) {
+    HeldParameter held = MakeHeldParameter(model.spec, parameter, range,
+                                           optimizer_->moments(options_), model.computed);
     if (!held.value.defined()) continue;  // no use of it here
     PrepareMemory(away, seed, held);
     for (size_t use = 0; use < held.uses.size(); ++use) {
@@ -107,7 +130,7 @@ void StageParameters::Accumulate(int layer, const std::vector<at::Tensor>& gradi
   for (size_t index = 0; index < gradients.size(); ++index) {
     HeldParameter::Use& use = UseAt(layer, static_cast<int>(index));
     if (use.microbatches > 0) {
-      use.gradient.add_(gradients[index]);
+      AddWide(gradients[index], use.gradient);
     } else {
       use.gradient.copy_(gradients[index]);
     }
@@ -124,7 +147,7 @@ std::vector<SharedGradient> StageParameters::SharedGradients() {
   for (HeldParameter& held : held_) {
     if (!held.shared) continue;
     for (HeldParameter::Use& use : held.uses) {
-      if (!use.gradient.defined()) use.gradient = EmptyTensor(held.spec);
+      if (!use.gradient.defined()) use.gradient = EmptyTensor(held.wide);
       gradients.push_back({held.name, use.place.layer, BytesOf(use.gradient)});
     }
   }
@@ -194,8 +217,8 @@ absl::Status StageParameters::Update(const UpdateSettings& settings, StageRange 
     if (held.stepped || held.layer < layers.begin || layers.end <= held.layer) continue;
     SIPHON_RETURN_IF_ERROR(Total(held).status());
     SIPHON_RETURN_IF_ERROR(CheckMemory(held.value, "value", held.name));
-    for (const at::Tensor& moment : held.moments) {
-      SIPHON_RETURN_IF_ERROR(CheckMemory(moment, "optimizer state", held.name));
+    for (const at::Tensor& tensor : held.OptimizerState()) {
+      SIPHON_RETURN_IF_ERROR(CheckMemory(tensor, "optimizer state", held.name));
     }
     updated.push_back(&held);
   }
@@ -206,22 +229,24 @@ absl::Status StageParameters::Update(const UpdateSettings& settings, StageRange 
 
 void StageParameters::UpdateOne(const UpdateSettings& settings, const at::Tensor& value,
                                 const at::Tensor& gradient, HeldParameter& held) {
+  held.stepped = true;
+  if (settings.skipped) return Forget(held);
   if (settings.gradient_scale != 1.0f) gradient.mul_(settings.gradient_scale);
   const bool decays = held.spec.shape.size() >= 2;  // vectors are biases and norms
-  optimizer_->update(options_, {.parameter = value,
+  optimizer_->update(options_, {.parameter = held.master.defined() ? held.master : value,
                                 .gradient = gradient,
                                 .moments = held.moments,
                                 .update_count = update_count_,
                                 .learning_rate = settings.learning_rate,
                                 .weight_decay = decays ? options_.weight_decay : 0.0});
-  held.stepped = true;
+  if (held.master.defined()) value.copy_(held.master);
   Forget(held);
 }
 
 std::vector<StepTensor> StageParameters::StepTensors() {
   std::vector<StepTensor> tensors;
   for (const HeldParameter& held : held_) {
-    const Bytes bytes = SizeOf(held.spec);
+    const Bytes wide = SizeOf(held.wide);
     const bool alone = held.HasOneUse();
     const at::Tensor& gradient =
         held.total.defined() || !alone ? held.total : held.uses[0].gradient;
@@ -229,9 +254,9 @@ std::vector<StepTensor> StageParameters::StepTensors() {
         {.layer = held.layer,
          .moves = alone,
          .stepped = held.stepped,
-         .parameter_bytes = bytes,
-         .gradient_bytes = bytes,
-         .state_bytes = AlignedBytes(bytes) * static_cast<int64_t>(held.moments.size()),
+         .parameter_bytes = SizeOf(held.spec),
+         .gradient_bytes = wide,
+         .state_bytes = AlignedBytes(wide) * static_cast<int64_t>(held.OptimizerState().size()),
          .parameter = BytesOf(held.value.storage()),
          .gradient = gradient.defined() ? BytesOf(gradient.storage()) : absl::Span<std::byte>()});
   }
@@ -242,10 +267,12 @@ absl::Status StageParameters::KeepStateOnHost(const TensorSpans& memory) {
   return CallTorch("optimizer state on the host", [&]() -> absl::Status {
     for (size_t index = 0; index < held_.size(); ++index) {
       HeldParameter& held = held_[index];
-      const auto bytes = static_cast<size_t>(SizeOf(held.spec).value);
-      for (size_t moment = 0; moment < held.moments.size(); ++moment) {
-        const size_t begin = moment * static_cast<size_t>(AlignedBytes(SizeOf(held.spec)).value);
-        PlaceStorage(held.moments[moment].storage(), memory[index].subspan(begin, bytes));
+      const Bytes bytes = SizeOf(held.wide);
+      size_t begin = 0;
+      for (const at::Tensor& tensor : held.OptimizerState()) {
+        PlaceStorage(tensor.storage(),
+                     memory[index].subspan(begin, static_cast<size_t>(bytes.value)));
+        begin += static_cast<size_t>(AlignedBytes(bytes).value);
       }
       siphon::Initialise(GroupKind::kOptimizerState, seed_, held);
     }
@@ -260,8 +287,8 @@ absl::Status StageParameters::UpdateOnHost(const UpdateSettings& settings, Stage
   for (size_t index = 0; index < held_.size(); ++index) {
     const HeldParameter& held = held_[index];
     if (held.stepped || held.layer < layers.begin || layers.end <= held.layer) continue;
-    const auto bytes = static_cast<size_t>(SizeOf(held.spec).value);
-    if (memory[index].parameter.size() != bytes || memory[index].gradient.size() != bytes) {
+    if (memory[index].parameter.size() != static_cast<size_t>(SizeOf(held.spec).value) ||
+        memory[index].gradient.size() != static_cast<size_t>(SizeOf(held.wide).value)) {
       return absl::FailedPreconditionError(
           absl::StrCat("the step of ", held.name, " has no memory on the host"));
     }
@@ -270,8 +297,8 @@ absl::Status StageParameters::UpdateOnHost(const UpdateSettings& settings, Stage
       return absl::FailedPreconditionError(
           absl::StrCat("no backward pass has reached ", held.name, " in layer ", use.place.layer));
     }
-    for (const at::Tensor& moment : held.moments) {
-      SIPHON_RETURN_IF_ERROR(CheckMemory(moment, "optimizer state", held.name));
+    for (const at::Tensor& tensor : held.OptimizerState()) {
+      SIPHON_RETURN_IF_ERROR(CheckMemory(tensor, "optimizer state", held.name));
     }
     updated.push_back(index);
   }
@@ -279,7 +306,7 @@ absl::Status StageParameters::UpdateOnHost(const UpdateSettings& settings, Stage
   for (const size_t index : updated) {
     HeldParameter& held = held_[index];
     UpdateOne(settings, TensorOver(held.spec, memory[index].parameter),
-              TensorOver(held.spec, memory[index].gradient), held);
+              TensorOver(held.wide, memory[index].gradient), held);
   }
   return absl::OkStatus();
 }
@@ -291,8 +318,12 @@ std::vector<StateTensor> StageParameters::State() {
   for (const HeldParameter& held : held_) {
     state.push_back({held.name, StateTensor::Kind::kParameter, held.owned, held.layer, held.spec,
                      BytesOf(held.value.storage())});
+    if (held.master.defined()) {
+      state.push_back({held.name, StateTensor::Kind::kMaster, held.owned, held.layer, held.wide,
+                       BytesOf(held.master.storage())});
+    }
     for (size_t moment = 0; moment < held.moments.size(); ++moment) {
-      state.push_back({held.name, kMomentKinds[moment], held.owned, held.layer, held.spec,
+      state.push_back({held.name, kMomentKinds[moment], held.owned, held.layer, held.wide,
                        BytesOf(held.moments[moment].storage())});
     }
   }

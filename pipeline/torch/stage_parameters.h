@@ -11,6 +11,7 @@
 #include "pipeline/stage_compute.h"
 #include "pipeline/torch/aten.h"
 #include "pipeline/torch/held_parameter.h"
+#include "pipeline/torch/layers.h"
 #include "pipeline/torch/optimizers.h"
 #include "planner/model_spec.h"
 #include "planner/stage_partition.h"
@@ -25,8 +26,8 @@ class StageParameters final : public StateMemory {
  public:
   // Parameters at their initial values, moments and accumulators allocated; but for what is in
   // `away`, which has no memory yet.
-  StageParameters(const ModelSpec& model, const StagePartition& partition, StageId stage,
-                  uint64_t seed, const OptimizerTraits* optimizer, OptimizerOptions options,
+  StageParameters(const Model& model, const StagePartition& partition, StageId stage, uint64_t seed,
+                  const OptimizerTraits* optimizer, OptimizerOptions options,
                   const std::vector<StateGroup>& away);
 
   // In the order of LayerSpec::parameters. `layer` counts in the whole model.
@@ -63,6 +64,7 @@ class StageParameters final : public StateMemory {
   // The gradient that norm and update see: the sum over uses, made at most once a step.
   absl::StatusOr<at::Tensor> Total(HeldParameter& held);
   void Forget(HeldParameter& held);
+  // `value` is updated, by way of the master where there is one.
   void UpdateOne(const UpdateSettings& settings, const at::Tensor& value,
                  const at::Tensor& gradient, HeldParameter& held);
 

@@ -36,7 +36,7 @@ class TorchStage final : public StageCompute {
              const OptimizerTraits* optimizer, OptimizerOptions options,
              const std::vector<StateGroup>& away)
       : layers_(model, partition.stages[stage.value], seed),
-        parameters_(model.spec, partition, stage, seed, optimizer, std::move(options), away),
+        parameters_(model, partition, stage, seed, optimizer, std::move(options), away),
         order_({.first = layers_.IsFirst(), .last = layers_.IsLast()}) {}
 
   absl::Status BeginStep(const StepInputs& inputs) override;

@@ -22,10 +22,9 @@ struct OptimizerOptions {
   double momentum = 0.0;  // sgd
 };
 
-// One stage of `model` in LibTorch on the CPU, fp32. Parameters start keyed by (seed, name); the
-// groups of `away` are freed (StateMemory).
-// `model` must outlive it. Errors: NotFound for an unknown optimizer (known ones listed),
-// ResourceExhausted when memory is full.
+// One stage of `model` in LibTorch on the CPU, in its precision. Parameters start keyed by (seed,
+// name); the groups of `away` are freed (StateMemory). `model` must outlive it. Errors: NotFound
+// for an unknown optimizer (known ones listed), ResourceExhausted when memory is full.
 absl::StatusOr<std::unique_ptr<StageCompute>> MakeTorchStage(
     const Model& model, const StagePartition& partition, StageId stage, uint64_t seed,
     const OptimizerOptions& optimizer, const std::vector<StateGroup>& away = {});

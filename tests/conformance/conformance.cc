@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "planner/memory/held_bytes.h"
 #include "planner/memory/layer_uses.h"
 #include "planner/status.h"
 #include "tests/support/same_bits.h"
@@ -23,6 +24,7 @@ reference::Settings ReferenceSettings(const Job& job,
           .momentum = job.optimizer.momentum,
           .clip_norm = job.clip_norm,
           .threads = job.threads,
+          .computed = ComputedType(job.precision),
           .accumulation = accumulation};
 }
 
@@ -203,6 +205,7 @@ void ExpectSameBits(const Job& job, const Expected& expected, const StagePartiti
                                   {.seed = job.seed,
                                    .optimizer = job.optimizer,
                                    .clip_norm = job.clip_norm,
+                                   .precision = job.precision,
                                    .threads_per_worker = job.threads,
                                    .learning_rates = expected.learning_rates,
                                    .evaluate_after = true});

@@ -26,6 +26,7 @@ struct Job {
   // Well below the gradient norms of the tiny models (about 1), so that every step is clipped.
   double clip_norm = 0.25;
   int threads = 1;
+  Precision precision = Precision::kFloat32;
   // Layers of a stage whose activations leave together; 0: all are kept.
   int leaving_run = 0;
   // Of layers whose saved tensors the model names only the first of these leave, each number of

@@ -123,9 +123,10 @@ absl::Status RunWorker(const Job& job, WorkerId me, Transport* transport, Worker
 
 void CollectState(const std::vector<FinalTensor>& state, PipelineResult& result) {
   for (const auto& [tensor, bytes] : state) {
-    NamedFloats& values = tensor.kind == StateTensor::Kind::kParameter     ? result.parameters
-                          : tensor.kind == StateTensor::Kind::kFirstMoment ? result.first_moments
-                                                                           : result.second_moments;
+    if (tensor.spec.dtype != DType::kFloat32) continue;  // rounded from its master
+    NamedFloats& values = tensor.kind == StateTensor::Kind::kFirstMoment    ? result.first_moments
+                          : tensor.kind == StateTensor::Kind::kSecondMoment ? result.second_moments
+                                                                            : result.parameters;
     std::vector<float> numbers(bytes.size() / sizeof(float));
     std::memcpy(numbers.data(), bytes.data(), bytes.size());
     if (tensor.owned) {
@@ -202,7 +203,8 @@ absl::StatusOr<PipelineResult> RunPipeline(const ModelOptions& options, const Tr
     return absl::InvalidArgumentError(absl::StrCat(settings.learning_rates.size(),
                                                    " learning rates for ", steps.size(), " steps"));
   }
-  SIPHON_ASSIGN_OR_RETURN(const Model model, BuildModel(options));
+  SIPHON_ASSIGN_OR_RETURN(Model model, BuildModel(options));
+  SetPrecision(settings.precision, model);
   const Job job{model,
                 plan,
                 steps,

@@ -11,6 +11,7 @@
 #include "pipeline/stage_worker.h"
 #include "pipeline/torch/torch_stage.h"
 #include "pipeline/transport/ring_transport.h"
+#include "planner/memory/memory_estimate.h"
 #include "planner/model_spec.h"
 #include "planner/training_plan.h"
 #include "swap/memory_ledger.h"
@@ -26,6 +27,7 @@ struct PipelineSettings {
   uint64_t seed = 1;
   OptimizerOptions optimizer;
   double clip_norm = 0;
+  Precision precision = Precision::kFloat32;
   int threads_per_worker = 1;
   std::vector<double> learning_rates;  // of each step
   bool evaluate_after = false;         // one evaluation of the last step's batch, without dropout
@@ -43,7 +45,7 @@ struct PipelineStepResult {
   std::vector<int> peak_live_microbatches;  // of each worker
 };
 
-// What a checkpoint would hold, by parameter name.
+// What a checkpoint would hold, by parameter name: masters where there are any.
 using NamedFloats = std::map<std::string, std::vector<float>>;
 
 struct PipelineResult {

@@ -24,7 +24,7 @@ class LayerDraws {
   at::Tensor operator()(const at::Tensor& x) {
     if (draws_.probability == 0) return x;
     return x * KeyedDropoutMask(draws_.seed, draws_.step, draws_.microbatch, layer_, draw_++,
-                                x.sizes(), draws_.probability);
+                                x.sizes(), draws_.probability, x.scalar_type());
   }
   bool active() const { return draws_.probability > 0; }
 
@@ -60,14 +60,14 @@ at::Tensor Normalise(Leaves& parameter, const std::string& prefix, const at::Ten
 // [out, in] weights.
 at::Tensor Linear(Leaves& parameter, const std::string& prefix, const at::Tensor& x) {
   const at::Tensor weight = parameter(prefix + ".weight");
-  const at::Tensor bias = parameter(prefix + ".bias");
+  const at::Tensor bias = parameter(prefix + ".bias").to(x.scalar_type());
   return at::linear(x, weight, bias);
 }
 
 // Hugging Face's Conv1D: [in, out] weights.
 at::Tensor Projection(Leaves& parameter, const std::string& prefix, const at::Tensor& x) {
   const at::Tensor weight = parameter(prefix + ".weight");
-  const at::Tensor bias = parameter(prefix + ".bias");
+  const at::Tensor bias = parameter(prefix + ".bias").to(x.scalar_type());
   const at::Tensor rows = at::addmm(bias, x.reshape({-1, x.size(-1)}), weight);
   return rows.view({x.size(0), x.size(1), weight.size(1)});
 }
@@ -153,7 +153,7 @@ at::Tensor Bert(const ModelOptions& options, Leaves& parameter, const at::Tensor
   x = Normalise(parameter, head + "transform.LayerNorm", x, kBertEpsilon);
   const at::Tensor decoder = parameter(
       options.tie_embeddings ? embeddings + "word_embeddings.weight" : head + "decoder.weight");
-  return at::linear(x, decoder, parameter(head + "bias"));
+  return at::linear(x, decoder, parameter(head + "bias").to(x.scalar_type()));
 }
 
 at::Tensor Mlp(const ModelOptions& options, Leaves& parameter, const at::Tensor& tokens,
@@ -172,7 +172,10 @@ at::Tensor Mlp(const ModelOptions& options, Leaves& parameter, const at::Tensor&
 at::Tensor Leaves::operator()(const std::string& name) {
   const auto found = parameters_.find(name);
   if (found == parameters_.end()) throw std::invalid_argument("no parameter " + name);
-  at::Tensor leaf = found->second.detach().requires_grad_();
+  const at::Tensor& exact = found->second;
+  at::Tensor leaf = exact.detach();
+  if (exact.dim() >= 2) leaf = leaf.to(computed_);
+  leaf.requires_grad_();
   uses.emplace_back(name, leaf);
   return leaf;
 }

@@ -13,18 +13,21 @@
 
 namespace siphon::reference {
 
-// Hands out parameters as autograd leaves. Each use gets a leaf of its own, so that a tied
-// parameter has one gradient for each of its uses; `uses` remembers them in the order of the
-// forward pass, which is layer order.
+// Hands out parameters as autograd leaves: matrices rounded to `computed`, vectors as they are.
+// Each use gets a leaf of its own, so that a tied parameter has one gradient for each of its uses;
+// `uses` remembers them in the order of the forward pass, which is layer order.
 class Leaves {
  public:
-  explicit Leaves(const std::map<std::string, at::Tensor>& parameters) : parameters_(parameters) {}
+  explicit Leaves(const std::map<std::string, at::Tensor>& parameters,
+                  at::ScalarType computed = at::kFloat)
+      : parameters_(parameters), computed_(computed) {}
   at::Tensor operator()(const std::string& name);
 
   std::vector<std::pair<std::string, at::Tensor>> uses;
 
  private:
   const std::map<std::string, at::Tensor>& parameters_;
+  const at::ScalarType computed_;
 };
 
 // Where in the training run a forward pass stands: all that its dropout masks depend on.

@@ -31,6 +31,13 @@ NamedValues ValuesOf(const Tensors& tensors) {
   return values;
 }
 
+at::ScalarType ComputedIn(const Settings& settings) {
+  if (settings.computed == DType::kFloat32) return at::kFloat;
+  if (settings.computed == DType::kBFloat16) return at::kBFloat16;
+  if (settings.computed == DType::kFloat16) return at::kHalf;
+  throw std::invalid_argument("the reference computes in floating numbers");
+}
+
 }  // namespace
 
 struct Trainer::State {
@@ -63,8 +70,8 @@ at::Tensor Trainer::State::Loss(Leaves& leaves, const StepInputs& inputs, int mi
                                     .microbatch = microbatch,
                                     .probability = dropout});
   const at::Tensor sum =
-      at::cross_entropy_loss(logits.reshape({-1, model.classes}), targets.reshape(-1), {},
-                             at::Reduction::Sum, kIgnoredTarget, 0.0);
+      at::cross_entropy_loss(logits.reshape({-1, model.classes}).to(at::kFloat),
+                             targets.reshape(-1), {}, at::Reduction::Sum, kIgnoredTarget, 0.0);
   return sum.div(inputs.target_count);
 }
 
@@ -87,7 +94,7 @@ std::vector<std::pair<std::string, at::Tensor>> Trainer::State::AccumulateUses(
   std::vector<std::string> use_names;
   std::vector<torch::autograd::variable_list> gradients;  // [microbatch][use]
   for (int microbatch = 0; microbatch < microbatches; ++microbatch) {
-    Leaves leaves(parameters);
+    Leaves leaves(parameters, ComputedIn(settings));
     const at::Tensor loss = Loss(leaves, inputs, microbatch, model.options.dropout);
     result.microbatch_losses.push_back(loss.item<float>());
     result.loss += static_cast<double>(result.microbatch_losses.back());
@@ -97,13 +104,16 @@ std::vector<std::pair<std::string, at::Tensor>> Trainer::State::AccumulateUses(
       wanted.push_back(leaf);
       use_names.push_back(name);
     }
-    gradients.push_back(torch::autograd::grad({loss}, wanted));
+    gradients.push_back(torch::autograd::grad({loss * settings.loss_scale}, wanted));
   }
   std::vector<std::pair<std::string, at::Tensor>> sums;
   for (size_t use = 0; use < use_names.size(); ++use) {
     const std::vector<int> order = OrderOfUse(use, microbatches);
-    at::Tensor sum = gradients.at(order.at(0))[use].clone(at::MemoryFormat::Contiguous);
-    for (size_t next = 1; next < order.size(); ++next) sum.add_(gradients.at(order[next])[use]);
+    const auto wide = [&](int microbatch) {
+      return gradients.at(microbatch)[use].to(at::kFloat).contiguous();
+    };
+    at::Tensor sum = wide(order.at(0)).clone();
+    for (size_t next = 1; next < order.size(); ++next) sum.add_(wide(order[next]));
     sums.emplace_back(use_names[use], std::move(sum));
   }
   return sums;
@@ -190,7 +200,7 @@ std::vector<float> Trainer::Evaluate(const StepInputs& inputs) {
   std::vector<float> losses;
   for (int microbatch = 0; microbatch < static_cast<int>(inputs.microbatches.size());
        ++microbatch) {
-    Leaves leaves(state_->parameters);
+    Leaves leaves(state_->parameters, ComputedIn(state_->settings));
     losses.push_back(state_->Loss(leaves, inputs, microbatch, 0.0).item<float>());
   }
   return losses;

@@ -25,6 +25,12 @@ struct Settings {
   double momentum = 0;   // sgd
   double clip_norm = 0;  // 0: no clipping
   int threads = 1;
+  // What matrices, activations and their gradients are in; sums, vectors, moments and what is
+  // updated are float32 always. kFloat32, kBFloat16 or kFloat16.
+  DType computed = DType::kFloat32;
+  // Gradients are taken of the loss times this, and divided by it at the end of the step. Where the
+  // norm of all of them is no number then, nothing is updated.
+  float loss_scale = 1;
   AccumulationOrders accumulation;  // empty: ascending in every layer
 };
 
@@ -33,6 +39,7 @@ struct StepResult {
   std::vector<float> microbatch_losses;
   double gradient_norm = 0;  // before clipping
   float clip_factor = 1;
+  bool skipped = false;  // for gradients that are no numbers
 };
 
 // A model's tensors by parameter name, contiguous.
