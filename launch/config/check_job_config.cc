@@ -94,6 +94,13 @@ absl::Status CheckPipeline(const JobConfig& job) {
 }
 
 absl::Status CheckMemory(const JobConfig& job, const ConfigLimits& limits) {
+  constexpr Bytes kLeastChunk{4 << 10};
+  if (job.memory.chunk < kLeastChunk) {
+    return ConfigError(job, "memory.chunk",
+                       absl::StrCat(FormatBytes(job.memory.chunk), " is less than ",
+                                    FormatBytes(kLeastChunk), "; leave the key out for ",
+                                    FormatBytes(MemoryConfig().chunk)));
+  }
   for (const Bytes capacity : job.memory.capacity) {
     if (capacity <= job.memory.reserve) {
       return ConfigError(

@@ -97,6 +97,7 @@ struct MemoryConfig {
   std::string nvme_directory;   // empty: only nvme_swap uses a drive, that of output.directory
   Bytes nvme_capacity;          // 0: what is free there
   Bytes reserve;
+  Bytes chunk{8 << 20};         // of what is moved, at a time
   bool replan = true;           // once, by what the first steps took
   std::string check = "cheap";  // of what is moved: off, cheap, full
   friend bool operator==(const MemoryConfig&, const MemoryConfig&) = default;

@@ -216,6 +216,9 @@ std::vector<JobKey> MachineKeys() {
       KEY(memory, nvme_capacity, AnyValue(),
           "of that drive for all workers together; 0B: what is free there, less 64MiB"),
       KEY(memory, reserve, AnyValue(), "part of the capacity to keep free"),
+      KEY(memory, chunk, AnyValue(),
+          "tensors are moved in pieces of so much, so that others get their turn in between; at "
+          "least 4KiB"),
       KEY(memory, replan, AnyValue(),
           "plan once more by what the first steps took, and follow that plan where it gains more "
           "than 5 %"),

@@ -54,6 +54,7 @@ OwnLinks LinksOf(const PreparedJob& prepared, DeviceId owner, const WorkerParkin
   OwnLinks own;
   for (const ParkingPlace& place : PlacesOf(parking)) own.links.push_back({.place = place});
   own.options.links.resize(own.links.size());
+  own.options.chunk = prepared.job.memory.chunk;
   if (!prepared.throttled.has_value()) return own;
   const TopologyWays ways(*prepared.throttled);
   std::vector<TwoRoutes> routes(own.links.size());

@@ -82,7 +82,7 @@ class RunWriter {
   void TakeFirstTensors(TensorGroup& group) {
     const LayerSpec& layer = spec_.layers[group.layers.begin];
     const LayerProfile saves = {.saved =
-                                    SavedOf(*layer.memory, job_.microbatch, Precision::kFloat32)};
+                                    SavedOf(*layer.memory, job_.microbatch, job_.precision)};
     const std::vector<int> counts = FirstTensorsOf(saves);
     if (counts.empty()) return;
     group.first_tensors = counts[first_turn_++ % counts.size()];

@@ -91,6 +91,14 @@ TEST(CheckJobConfig, CapacitiesFitTheMachineAndLeaveRoom) {
   EXPECT_EQ(Refusal("memory:\n  capacity: 8GiB\n"), "accepted");
 }
 
+TEST(CheckJobConfig, ChunksAreNotTooSmallToCopy) {
+  EXPECT_EQ(Refusal("memory:\n  chunk: 4095B\n"),
+            "job.yaml:2:10: memory.chunk: " + FormatBytes(Bytes(4095)) + " is less than " +
+                FormatBytes(Bytes(4096)) + "; leave the key out for " +
+                FormatBytes(Bytes(8 << 20)));
+  EXPECT_EQ(Refusal("memory:\n  chunk: 4KiB\n"), "accepted");
+}
+
 TEST(CheckJobConfig, PluginsNeedALibrary) {
   EXPECT_EQ(
       Refusal("model:\n  kind: plugin\n"),
