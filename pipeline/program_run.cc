@@ -1,6 +1,7 @@
 #include "pipeline/program_run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -226,10 +227,11 @@ absl::Status ProgramRun::Step(const Action& action) {
   const bool agreed = agreement_.has_value();
   // Gradients of shared parameters are complete when those of all stages here are.
   const bool added = unreduced_.empty() || !SharingStages(layout_).contains(stage);
-  if (!added || (end_.clip_norm > 0 && !agreed)) {
+  const bool needs_norm = end_.clip_norm > 0 || end_.overflow == OverflowRule::kSkip;
+  if (!added || (needs_norm && !agreed)) {
     return absl::FailedPreconditionError(
         "the optimizer step needs REDUCE_GRAD of all stages that share parameters, and "
-        "REDUCE_NORM when gradients are clipped");
+        "REDUCE_NORM when gradients are clipped or may overflow");
   }
   // Just in time; the step forgets the gradients.
   if (!agreed && !stepped_norms_.contains(stage)) {
@@ -238,12 +240,23 @@ absl::Status ProgramRun::Step(const Action& action) {
   const UpdateSettings settings{
       .update = end_.update,
       .learning_rate = end_.learning_rate,
-      .gradient_scale = agreed ? ClippingFactor(agreement_->gradient_norm, end_.clip_norm) : 1.0f};
+      .gradient_scale =
+          (agreed ? ClippingFactor(GradientNorm(), end_.clip_norm) : 1.0f) / end_.loss_scale,
+      .skipped = Overflowed()};
   SIPHON_ASSIGN_OR_RETURN(const StageRange layers, StateLayers(layout_, action));
   SIPHON_RETURN_IF_ERROR(state_.NeedForStep(stage, layers));
   if (host_steps_.Has(stage)) return host_steps_.Step(stage, layers, settings, recorder_);
   return action.group == kWholeStage ? compute->Step(settings)
                                      : compute->StepLayers(settings, layers);
+}
+
+double ProgramRun::GradientNorm() const {
+  return agreement_->gradient_norm / static_cast<double>(end_.loss_scale);
+}
+
+bool ProgramRun::Overflowed() const {
+  return end_.overflow == OverflowRule::kSkip && agreement_.has_value() &&
+         !std::isfinite(agreement_->gradient_norm);
 }
 
 absl::Status ProgramRun::MoveState(const Action& action) {
@@ -343,7 +356,8 @@ StepReport ProgramRun::TakeReport() {
                     .timeline = recorder_.TakeTimeline()};
   if (agreement_.has_value()) {
     report.losses = std::move(agreement_->losses);
-    report.gradient_norm = agreement_->gradient_norm;
+    report.gradient_norm = GradientNorm();
+    report.skipped = Overflowed();
     return report;
   }
   report.losses = LossesHere();

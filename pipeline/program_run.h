@@ -81,6 +81,10 @@ class ProgramRun {
   absl::Status ReduceGradient(StageId stage);
   absl::Status ReduceNorm();
   absl::Status Step(const Action& action);
+  // Of the losses' gradients, without the loss scale. Requires: it was agreed on.
+  double GradientNorm() const;
+  // Whether the step is skipped.
+  bool Overflowed() const;
   // SWAP_*, DROP of a group that belongs to no microbatch.
   absl::Status MoveState(const Action& action);
 

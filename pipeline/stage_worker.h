@@ -19,11 +19,18 @@
 
 namespace siphon {
 
+// Whether a step is made with gradients that are not all numbers. To know, all agree on the norm.
+enum class OverflowRule { kUpdate, kSkip };
+
 // How a step ends; decided by the caller, the same on all workers.
 struct StepEnd {
   int64_t update = 1;
   double learning_rate = 0;
   double clip_norm = 0;  // 0: no clipping
+  // What StepInputs::loss_scale is; over it the gradients are those of the losses. Where it is
+  // kept up (LossScale), a step whose gradients are not all numbers changes nothing.
+  float loss_scale = 1;
+  OverflowRule overflow = OverflowRule::kUpdate;
 };
 
 struct StepReport {
@@ -31,6 +38,7 @@ struct StepReport {
   // evaluation) on the worker of the last stage only.
   std::vector<float> losses;
   double gradient_norm = 0;  // global, before clipping; the same on all workers
+  bool skipped = false;      // for gradients that are not all numbers; on all workers alike
   int peak_live_microbatches = 0;
   std::map<Placement, Bytes> swapped_out;  // bytes that left this worker, by where they went
   WorkerTimeline timeline;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "launch/checkpoint/checkpoint_directory.h"
 #include "launch/checkpoint/checksum.h"
+#include "launch/checkpoint/round_floats.h"
 #include "launch/checkpoint/sidecar.h"
 #include "planner/status.h"
 
@@ -171,6 +172,12 @@ absl::StatusOr<absl::Span<std::byte>> MemoryOf(const CheckpointTensor& tensor) {
   return tensor.bring();
 }
 
+TensorSpec StoredSpec(const CheckpointTensor& tensor) {
+  const bool rounded =
+      tensor.spec.dtype == DType::kBFloat16 || tensor.spec.dtype == DType::kFloat16;
+  return {rounded ? DType::kFloat32 : tensor.spec.dtype, tensor.spec.shape};
+}
+
 absl::Status Checkpoint::ReadOne(const CheckpointTensor& wanted) const {
   const auto found = entries_.find({wanted.optimizer, wanted.name});
   if (found == entries_.end()) {
@@ -182,17 +189,26 @@ absl::Status Checkpoint::ReadOne(const CheckpointTensor& wanted) const {
   const SafetensorsFile& file = files_[static_cast<size_t>(entry.file)];
   const StoredTensor& stored = file.tensors()[static_cast<size_t>(entry.tensor)];
   const std::string where = absl::StrCat(file.path(), ": tensor '", wanted.name, "'");
-  if (!(stored.spec == wanted.spec)) {
+  if (!(stored.spec == StoredSpec(wanted))) {
     return Damaged(where, absl::StrCat("is ", ToString(stored.spec), ", and the model needs ",
-                                       ToString(wanted.spec)));
+                                       ToString(StoredSpec(wanted))));
   }
   SIPHON_ASSIGN_OR_RETURN(const absl::Span<std::byte> bytes, MemoryOf(wanted));
-  SIPHON_CHECK(static_cast<int64_t>(bytes.size()) == stored.size,
+  SIPHON_CHECK(static_cast<int64_t>(bytes.size()) == SizeOf(wanted.spec).value,
                "a tensor's bytes fill its shape");
-  SIPHON_RETURN_IF_ERROR(file.Read(entry.tensor, bytes));
+  if (stored.spec == wanted.spec) return ReadVerified(entry, where, bytes);
+  std::vector<std::byte> wide(static_cast<size_t>(stored.size));
+  SIPHON_RETURN_IF_ERROR(ReadVerified(entry, where, absl::MakeSpan(wide)));
+  RoundFloats(wide, wanted.spec.dtype, bytes);
+  return absl::OkStatus();
+}
+
+absl::Status Checkpoint::ReadVerified(const Entry& entry, const std::string& place,
+                                      absl::Span<std::byte> bytes) const {
+  SIPHON_RETURN_IF_ERROR(files_[static_cast<size_t>(entry.file)].Read(entry.tensor, bytes));
   const uint64_t checksum = Checksum(absl::Span<const std::byte>(bytes));
   if (checksum == entry.checksum) return absl::OkStatus();
-  return Damaged(where,
+  return Damaged(place,
                  absl::StrCat("was edited or damaged: its checksum is ", ChecksumText(checksum),
                               ", and ", kSidecarName, " says ", ChecksumText(entry.checksum)));
 }
@@ -206,8 +222,8 @@ std::string Checkpoint::Describe() const {
   int64_t parameters = 0;
   for (const auto& [key, entry] : entries_) parameters += key.first ? 0 : 1;
   std::string text =
-      absl::StrCat(path_, ": step ", info_.step, ", ", info_.samples_consumed,
-                   " samples, optimizer ", info_.optimizer, ", seed ", info_.seed, ", ",
+      absl::StrCat(path_, ": step ", info_.step, ", ", info_.samples_consumed, " samples, ",
+                   info_.precision, ", optimizer ", info_.optimizer, ", seed ", info_.seed, ", ",
                    info_.threads_per_worker, " threads a worker, ", parameters, " parameters, ",
                    static_cast<int64_t>(entries_.size()) - parameters, " optimizer tensors\n");
   for (const SafetensorsFile& file : files_) {

@@ -34,6 +34,7 @@ namespace siphon {
 struct CheckpointTensor {
   std::string name;        // as in the file
   bool optimizer = false;  // a moment, not a parameter
+  // Files hold float32; one of 16 bits is read from it, rounded (RoundFloats), and never written.
   TensorSpec spec;
   absl::Span<std::byte> bytes;
   // Null: they are there. Otherwise what gives them, each time they are read or written, for as
@@ -42,6 +43,8 @@ struct CheckpointTensor {
 };
 // Errors: as of `bring`.
 absl::StatusOr<absl::Span<std::byte>> MemoryOf(const CheckpointTensor& tensor);
+// What a file has to hold for the tensor.
+TensorSpec StoredSpec(const CheckpointTensor& tensor);
 
 // Errors of all four: ResourceExhausted when the disk is full, with path and bytes; InvalidArgument
 // for a directory that may not be written; Internal for other I/O failures. After an error of any
@@ -94,6 +97,8 @@ class Checkpoint {
 
   absl::Status OpenFiles(const struct CheckpointContents& contents);
   absl::Status ReadOne(const CheckpointTensor& wanted) const;
+  absl::Status ReadVerified(const Entry& entry, const std::string& place,
+                            absl::Span<std::byte> bytes) const;
 
   std::string path_;
   std::shared_ptr<const void> hold_;  // shared by copies of this object

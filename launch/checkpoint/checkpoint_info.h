@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "pipeline/loss_scale.h"
+
 namespace siphon {
 
 // The scalars of a checkpoint (siphon.json). Random state is all in `seed` and `step`: every draw
@@ -14,6 +16,9 @@ struct CheckpointInfo {
   int64_t seed = 0;
   int64_t threads_per_worker = 1;
   std::string optimizer;
+  // What was computed in (train.precision); parameters are stored in float32 whatever it is.
+  std::string precision = "fp32";
+  LossScale loss_scale;                          // fp16: for the next step
   std::string accumulation_order = "ascending";  // of microbatches
   std::string data_fingerprint;
   std::string tokenizer;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "launch/checkpoint/checkpoint.h"
+#include "launch/checkpoint/round_floats.h"
 #include "launch/checkpoint/sidecar.h"
 #include "planner/status.h"
 
@@ -101,13 +102,19 @@ absl::Status ReadInitialWeights(const std::string& path,
   for (const CheckpointTensor& parameter : parameters) {
     SIPHON_ASSIGN_OR_RETURN(const Found found, Find(path, tensors, parameter.name));
     const StoredTensor& stored = found.file->tensors()[static_cast<size_t>(found.tensor)];
-    if (!(stored.spec == parameter.spec)) {
+    if (!(stored.spec == StoredSpec(parameter))) {
       return Wrong(absl::StrCat(found.file->path(), ": tensor '", stored.name, "'"),
                    absl::StrCat("is ", ToString(stored.spec), ", and the model needs ",
-                                ToString(parameter.spec)));
+                                ToString(StoredSpec(parameter))));
     }
     SIPHON_ASSIGN_OR_RETURN(const absl::Span<std::byte> bytes, MemoryOf(parameter));
-    SIPHON_RETURN_IF_ERROR(found.file->Read(found.tensor, bytes));
+    if (stored.spec == parameter.spec) {
+      SIPHON_RETURN_IF_ERROR(found.file->Read(found.tensor, bytes));
+      continue;
+    }
+    std::vector<std::byte> wide(static_cast<size_t>(stored.size));
+    SIPHON_RETURN_IF_ERROR(found.file->Read(found.tensor, absl::MakeSpan(wide)));
+    RoundFloats(wide, parameter.spec.dtype, bytes);
   }
   return absl::OkStatus();
 }

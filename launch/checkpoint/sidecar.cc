@@ -1,5 +1,7 @@
 #include "launch/checkpoint/sidecar.h"
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -54,6 +56,20 @@ std::map<std::string, TensorEntry> TensorsOf(ObjectReader& reader, const std::st
     tensors.emplace(name, std::move(tensor));
   }
   return tensors;
+}
+
+// A power of two, so that its exponent says it to the bit.
+LossScale LossScaleOf(ObjectReader& reader) {
+  ObjectReader entry(reader.Object("loss_scale"), "loss_scale");
+  const int64_t log2 = entry.SignedInteger("log2");
+  const LossScale scale{
+      .scale = std::ldexp(1.0F, static_cast<int>(std::clamp<int64_t>(log2, -200, 200))),
+      .fine_steps = entry.Integer("fine_steps"),
+      .skipped_steps = entry.Integer("skipped_steps")};
+  const bool normal = std::isnormal(scale.scale);
+  if (entry.status().ok() && !normal) entry.Fail(absl::StrCat("log2 ", log2, " is no scale"));
+  if (!entry.status().ok()) reader.Fail(entry.status().message());
+  return scale;
 }
 
 CheckpointContents ContentsOf(ObjectReader& reader) {
@@ -117,6 +133,11 @@ absl::StatusOr<std::string> SidecarText(const Sidecar& sidecar) {
                {"seed", info.seed},
                {"threads_per_worker", info.threads_per_worker},
                {"optimizer", info.optimizer},
+               {"precision", info.precision},
+               {"loss_scale",
+                {{"log2", std::ilogb(info.loss_scale.scale)},
+                 {"fine_steps", info.loss_scale.fine_steps},
+                 {"skipped_steps", info.loss_scale.skipped_steps}}},
                {"accumulation_order", info.accumulation_order},
                {"data_fingerprint", info.data_fingerprint},
                {"tokenizer", info.tokenizer},
@@ -143,6 +164,10 @@ absl::StatusOr<Sidecar> ParseSidecar(absl::string_view text) {
                   .tokenizer = reader.Text("tokenizer"),
                   .job_text = reader.Lines("job"),
                   .plan_text = reader.Lines("plan")};
+  if (reader.Has("precision")) {  // not in checkpoints of programs that knew float32 only
+    sidecar.info.precision = reader.Text("precision");
+    sidecar.info.loss_scale = LossScaleOf(reader);
+  }
   sidecar.sequence = reader.Integer("sequence");
   sidecar.contents = ContentsOf(reader);
   SIPHON_RETURN_IF_ERROR(reader.status());

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "launch/commands/study_job.h"
+#include "launch/plan_job/job_memory.h"
 #include "launch/profile/job_problem.h"
 #include "launch/profile/moving_state.h"
 #include "launch/profile/plan_costs.h"
@@ -187,7 +188,9 @@ absl::StatusOr<StudiedPlan> StudyPlanFile(const PlanRequest& request, const Stud
     // The plan of a run leaves to groups what workers can move.
     PlanningProblem of_workers = studied.problem;
     of_workers.held.resize(WorkerCount(of_workers.schedule));
-    HoldWhatCannotMove(job.model, of_workers);
+    SIPHON_ASSIGN_OR_RETURN(const MemoryInputs inputs,
+                            MemoryInputsOf({job.job, job.model, job.plan, job.schedule_csv}));
+    HoldWhatCannotMove(inputs, of_workers);
     absl::StatusOr<PlannedStep> other = StepInFile(file, of_workers, studied.problem.profile);
     if (!absl::IsInvalidArgument(other.status())) {
       step = std::move(other);

@@ -11,6 +11,7 @@
 #include "launch/topology/job_topology.h"
 #include "partitioner/partition_model.h"
 #include "pipeline/schedules/build_schedule.h"
+#include "planner/memory/held_bytes.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -54,7 +55,11 @@ absl::StatusOr<StudiedJob> StudyJob(const JobArguments& arguments) {
   SIPHON_ASSIGN_OR_RETURN(const ModelOptions options, ModelOptionsOf(studied.job, ids));
   auto model = BuildModelSpec(options);
   if (!model.ok()) return ModelError(studied.job, model.status());
-  studied.model = *std::move(model);
+  const absl::StatusOr<Precision> precision = ParsePrecision(studied.job.train.precision);
+  if (!precision.ok()) {
+    return ConfigError(studied.job, "train.precision", precision.status().message());
+  }
+  studied.model = InPrecision(*std::move(model), *precision);
   SIPHON_ASSIGN_OR_RETURN(studied.schedule_csv, ReadScheduleFile(studied.job));
   SIPHON_ASSIGN_OR_RETURN(studied.plan, PlanJob(studied.job, studied.model,
                                                 /*validation_samples=*/0, studied.schedule_csv));

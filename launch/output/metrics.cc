@@ -86,6 +86,10 @@ std::string MetricsLine(const StepMetrics& step) {
   line["second_choice_groups"] =
       PerWorker(step, [](const auto& worker) { return worker.second_choices; });
   line["replans"] = step.replans;
+  if (step.loss_scale.has_value()) {
+    line["loss_scale"] = *step.loss_scale;
+    line["skipped_steps"] = step.skipped_steps;
+  }
   if (step.validation_loss.has_value()) line["validation_loss"] = *step.validation_loss;
   return line.dump() + "\n";
 }

@@ -38,6 +38,8 @@ struct StepMetrics {
   double forward_flops = 0;  // of the global batch
   std::optional<double> validation_loss;
   int64_t replans = 0;                 // of this run, before the step
+  std::optional<float> loss_scale;     // of the step, where there is one
+  int64_t skipped_steps = 0;           // that changed nothing, since the first step
   std::vector<WorkerMetrics> workers;  // by worker
 };
 

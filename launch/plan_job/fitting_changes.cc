@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "launch/plan_job/job_memory.h"
 #include "launch/plan_job/plan_job.h"
+#include "planner/memory/held_bytes.h"
 #include "planner/model_spec.h"
 
 namespace siphon {
@@ -104,7 +105,9 @@ class ChangeSearch {
     const auto attempt = [&](ModelOptions changed, const std::string& setting,
                              const std::string& meaning) {
       const auto model = BuildModelSpec(changed);
-      if (model.ok()) Try(planned_.job, *model, setting, meaning);
+      const auto precision = ParsePrecision(planned_.job.train.precision);
+      if (!model.ok() || !precision.ok()) return;
+      Try(planned_.job, InPrecision(*model, *precision), setting, meaning);
     };
     ModelOptions fused = options;
     fused.flash_attention = true;

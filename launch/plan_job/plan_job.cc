@@ -177,6 +177,13 @@ absl::Status CheckTrainable(const JobConfig& job, const TrainingPlan& plan) {
         absl::StrCat(job.train.clip_norm, ", but pipeline.schedule ", entry->name,
                      " updates each stage before the norm of all gradients is known; write 0"));
   }
+  if (entry->update == WeightUpdate::kJustInTime && job.train.precision == "fp16") {
+    return ConfigError(
+        job, "train.precision",
+        absl::StrCat("fp16, but pipeline.schedule ", entry->name,
+                     " updates each stage before it is known whether all gradients are numbers, "
+                     "which fp16's loss scale has to know; write bf16"));
+  }
   return absl::OkStatus();
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "planner/memory/held_bytes.h"
 #include "planner/stage_partition.h"
 #include "planner/status.h"
 
@@ -10,31 +11,28 @@ namespace siphon {
 namespace {
 
 struct LayerState {
-  Bytes weights;  // of parameters that this layer alone uses
+  HeldBytes alone;  // of parameters that this layer alone uses
   // Of parameters that it is the first of its stage to use, those included.
-  Bytes first_uses;
+  HeldBytes first_uses;
 };
 
 // [layer]
-std::vector<LayerState> StateOf(const ModelSpec& model, const StagePartition& partition) {
-  std::vector<LayerState> layers(model.layers.size());
-  for (const Parameter& parameter : CanonicalParameters(model)) {
-    const Bytes size = SizeOf({DType::kFloat32, parameter.shape});
+std::vector<LayerState> StateOf(const MemoryInputs& inputs, const StagePartition& partition) {
+  std::vector<LayerState> layers(inputs.model->layers.size());
+  for (const Parameter& parameter : CanonicalParameters(*inputs.model)) {
+    const HeldBytes held = HeldBytesOf(parameter.shape, inputs.precision, inputs.moments);
     int last_stage = -1;
     for (const ParameterUse& use : parameter.uses) {
       const int stage = StageOfLayer(partition, use.layer).value;
-      if (stage != last_stage) layers[use.layer].first_uses += size;
+      LayerState& layer = layers[use.layer];
+      if (stage != last_stage) layer.first_uses = layer.first_uses + held;
       last_stage = stage;
     }
-    if (parameter.uses.size() == 1) layers[parameter.uses[0].layer].weights += size;
+    if (parameter.uses.size() > 1) continue;
+    LayerState& layer = layers[parameter.uses[0].layer];
+    layer.alone = layer.alone + held;
   }
   return layers;
-}
-
-// So many moments for each of the layer's first uses.
-Bytes StateOfParameters(Bytes optimizer_state, Bytes first_uses) {
-  if (first_uses == Bytes(0)) return Bytes(0);
-  return first_uses * (optimizer_state.value / first_uses.value);
 }
 
 Bytes AlignedTensor(Bytes bytes) {
@@ -54,23 +52,25 @@ bool IsParkedWithHost(const StagePlan& stage, GroupKind kind, int layer) {
 
 // HostStepBytes, parameter by parameter, as StageCompute::StepTensors has them.
 std::vector<Bytes> HostStepTensorBytes(const PlanningProblem& problem, const MemoryPlan& plan,
-                                       const ModelSpec& model) {
-  const std::vector<LayerState> state = StateOf(model, problem.partition);
+                                       const MemoryInputs& inputs) {
   std::vector<Bytes> bytes(WorkerCount(problem.schedule));
-  for (const Parameter& parameter : CanonicalParameters(model)) {
-    const Bytes tensor = AlignedTensor(SizeOf({DType::kFloat32, parameter.shape}));
+  for (const Parameter& parameter : CanonicalParameters(*inputs.model)) {
+    const HeldBytes held = HeldBytesOf(parameter.shape, inputs.precision, inputs.moments);
+    // Master and moments, each of them float32.
+    const Bytes wide = SizeOf({DType::kFloat32, parameter.shape});
+    const Bytes state = AlignedTensor(wide) * (held.optimizer.value / wide.value);
     int last_stage = -1;
     for (const ParameterUse& use : parameter.uses) {
       const int stage = StageOfLayer(problem.partition, use.layer).value;
       if (std::exchange(last_stage, stage) == stage || plan.stages.empty()) continue;
       const StagePlan& planned = plan.stages[stage];
       if (planned.update != UpdatePlace::kHost) continue;
-      const Bytes all_state = problem.profile.layers[use.layer].optimizer_state;
       Bytes& of_worker = bytes[problem.schedule.worker_of_stage[stage].value];
-      of_worker += tensor * (all_state.value / state[use.layer].first_uses.value);
+      of_worker += state;
       const bool moves = parameter.uses.size() == 1;
       for (const GroupKind kind : {GroupKind::kParameters, GroupKind::kGradients}) {
-        if (!moves || !IsParkedWithHost(planned, kind, use.layer)) of_worker += tensor;
+        if (moves && IsParkedWithHost(planned, kind, use.layer)) continue;
+        of_worker += AlignedTensor(kind == GroupKind::kParameters ? held.weights : held.gradients);
       }
     }
   }
@@ -79,20 +79,24 @@ std::vector<Bytes> HostStepTensorBytes(const PlanningProblem& problem, const Mem
 
 }  // namespace
 
-void HoldWhatCannotMove(const ModelSpec& model, PlanningProblem& problem) {
-  const std::vector<LayerState> state = StateOf(model, problem.partition);
+void HoldWhatCannotMove(const MemoryInputs& inputs, PlanningProblem& problem) {
+  const std::vector<LayerState> state = StateOf(inputs, problem.partition);
   SIPHON_CHECK(state.size() == problem.profile.layers.size(), "the profile is of the model");
   for (size_t stage = 0; stage < problem.partition.stages.size(); ++stage) {
     const StageRange& layers = problem.partition.stages[stage];
     MemoryByKind& held = problem.held[problem.schedule.worker_of_stage[stage].value];
     for (int index = layers.begin; index < layers.end; ++index) {
       LayerProfile& layer = problem.profile.layers[index];
-      const auto& [weights, first_uses] = state[index];
-      SIPHON_CHECK(layer.parameters == first_uses, "the profile's parameters are the model's");
-      held[MemoryKind::kParameters] += std::exchange(layer.parameters, weights) - weights;
-      held[MemoryKind::kGradients] += std::exchange(layer.gradients, weights) - weights;
-      const Bytes moving = StateOfParameters(layer.optimizer_state, first_uses);
-      held[MemoryKind::kOptimizer] += std::exchange(layer.optimizer_state, moving) - moving;
+      const auto& [alone, first_uses] = state[index];
+      SIPHON_CHECK(layer.parameters == first_uses.weights,
+                   "the profile's parameters are the model's");
+      const auto leave = [&held](MemoryKind kind, Bytes& bytes, Bytes moving) {
+        held[kind] += std::exchange(bytes, moving) - moving;
+      };
+      leave(MemoryKind::kParameters, layer.parameters, alone.weights);
+      leave(MemoryKind::kGradients, layer.gradients, alone.gradients);
+      // Every copy of a parameter has its own.
+      leave(MemoryKind::kOptimizer, layer.optimizer_state, first_uses.optimizer);
     }
   }
 }
@@ -116,8 +120,8 @@ std::vector<Bytes> SharedGradientBytes(const ModelSpec& model, const StagePartit
 }
 
 std::vector<Bytes> HostStepBytes(const PlanningProblem& problem, const MemoryPlan& plan,
-                                 const ModelSpec* model) {
-  if (model != nullptr) return HostStepTensorBytes(problem, plan, *model);
+                                 const MemoryInputs* inputs) {
+  if (inputs != nullptr) return HostStepTensorBytes(problem, plan, *inputs);
   std::vector<Bytes> bytes(WorkerCount(problem.schedule));
   for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
     if (plan.stages[stage].update != UpdatePlace::kHost) continue;

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "planner/memory/memory_estimate.h"
 #include "planner/model_spec.h"
 #include "planner/schedule.h"
 #include "planner/stage_partition.h"
@@ -15,9 +16,9 @@ namespace siphon {
 // pipeline/state_memory.h), and has the rest held: parameters and gradients of parameters that
 // several layers use, tied embeddings that is. No worker has more or less of it than before.
 //
-// Parameters and gradients are float32, as on workers. Requires: the profile is of `model`, its
-// bytes are those of PlanningProfile, and `held` has all workers.
-void HoldWhatCannotMove(const ModelSpec& model, PlanningProblem& problem);
+// Sizes are those of HeldBytesOf. Requires: `inputs` has the model, precision and moments of the
+// problem's profile, whose bytes are those of PlanningProfile, and `held` has all workers.
+void HoldWhatCannotMove(const MemoryInputs& inputs, PlanningProblem& problem);
 
 // [worker]: what adding up the gradients of parameters that its stages share with others takes at
 // the end of a step: room for those of the others, and for the sums.
@@ -26,14 +27,14 @@ std::vector<Bytes> SharedGradientBytes(const ModelSpec& model, const StagePartit
 
 // [worker]: what its optimizer steps on the host (UpdatePlace::kHost) take there: optimizer state,
 // and a copy each of parameters and gradients, but for those that the plan parks with the host. At
-// most, without the model, where only some of a worker's stages have theirs there and layers share
+// most, without `inputs`, where only some of a worker's stages have theirs there and layers share
 // parameters.
 // Requires: as `problem` is after HoldWhatCannotMove.
 //
-// With the model (else null) each tensor begins at 64 bytes, as in HostSteps of
+// With `inputs`, as above (else null), each tensor begins at 64 bytes, as in HostSteps of
 // pipeline/host_steps, and it is exact.
 std::vector<Bytes> HostStepBytes(const PlanningProblem& problem, const MemoryPlan& plan,
-                                 const ModelSpec* model = nullptr);
+                                 const MemoryInputs* inputs = nullptr);
 
 }  // namespace siphon
 

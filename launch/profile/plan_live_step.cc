@@ -169,9 +169,9 @@ absl::StatusOr<LiveStep> WithLentMemoryHeld(LiveStep live, const std::vector<Byt
 }
 
 // What its groups take where they are parked, and its steps on the host.
-absl::Status LayOutRoom(LiveStep& live, const ModelSpec* model) {
+absl::Status LayOutRoom(LiveStep& live, const MemoryInputs* inputs) {
   SIPHON_ASSIGN_OR_RETURN(live.parking, LayOutParking(live.step.memory, live.step.schedule));
-  live.host_steps = HostStepBytes(live.problem, live.step.memory, model);
+  live.host_steps = HostStepBytes(live.problem, live.step.memory, inputs);
   return absl::OkStatus();
 }
 
@@ -185,10 +185,10 @@ void PrepareProblem(PlanningProblem& problem) {
 
 absl::StatusOr<LiveStep> LiveStepOf(PlanningProblem problem, PlannedStep step,
                                     const std::vector<Bytes>& shared_gradients,
-                                    const ModelSpec* model) {
+                                    const MemoryInputs* inputs) {
   PrepareProblem(problem);
   LiveStep live{.problem = std::move(problem), .step = std::move(step)};
-  SIPHON_RETURN_IF_ERROR(LayOutRoom(live, model));
+  SIPHON_RETURN_IF_ERROR(LayOutRoom(live, inputs));
   SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> own, OwnPeaks(live, shared_gradients));
   PlanningProblem other = live.problem;  // nothing is planned for it
   SIPHON_RETURN_IF_ERROR(CheckRoom(live, own, /*times=*/1, other));
@@ -197,7 +197,7 @@ absl::StatusOr<LiveStep> LiveStepOf(PlanningProblem problem, PlannedStep step,
 
 absl::StatusOr<LiveStep> PlanLiveStep(PlanningProblem problem, const MemoryStrategy& strategy,
                                       const std::vector<Bytes>& shared_gradients,
-                                      const ModelSpec* model) {
+                                      const MemoryInputs* inputs) {
   PrepareProblem(problem);
   PlanningProblem planned = problem;
   LiveStep live{.problem = std::move(problem)};
@@ -206,7 +206,7 @@ absl::StatusOr<LiveStep> PlanLiveStep(PlanningProblem problem, const MemoryStrat
     absl::StatusOr<PlannedStep> step = strategy.plan(planned);
     if (!step.ok()) return room.ok() ? step.status() : room;
     live.step = *std::move(step);
-    SIPHON_RETURN_IF_ERROR(LayOutRoom(live, model));
+    SIPHON_RETURN_IF_ERROR(LayOutRoom(live, inputs));
     SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> own, OwnPeaks(live, shared_gradients));
     room = CheckRoom(live, own, int64_t{1} << round, planned);
     if (room.ok()) return WithLentMemoryHeld(std::move(live), own);

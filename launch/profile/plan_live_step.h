@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "planner/model_spec.h"
+#include "planner/memory/memory_estimate.h"
 #include "planner/strategies/memory_strategy.h"
 #include "planner/strategies/planning_problem.h"
 #include "swap/parking_layout.h"
@@ -27,19 +27,19 @@ struct LiveStep {
 // there take.
 //
 // `shared_gradients` is SharedGradientBytes, for which each worker has room from its REDUCE_GRAD
-// on; empty: nothing. `model`: as for HostStepBytes.
+// on; empty: nothing. `inputs`: as for HostStepBytes.
 //
 // Pure. Requires: one replica. Errors: as the strategy; ResourceExhausted when there is not that
 // room, with who is how much short.
 absl::StatusOr<LiveStep> PlanLiveStep(PlanningProblem problem, const MemoryStrategy& strategy,
                                       const std::vector<Bytes>& shared_gradients = {},
-                                      const ModelSpec* model = nullptr);
+                                      const MemoryInputs* inputs = nullptr);
 
 // A step that is planned already, likewise. Errors: ResourceExhausted when there is not that room,
 // with who is how much short; as the simulator.
 absl::StatusOr<LiveStep> LiveStepOf(PlanningProblem problem, PlannedStep step,
                                     const std::vector<Bytes>& shared_gradients = {},
-                                    const ModelSpec* model = nullptr);
+                                    const MemoryInputs* inputs = nullptr);
 
 }  // namespace siphon
 

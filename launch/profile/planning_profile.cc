@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "planner/memory/held_bytes.h"
 #include "planner/memory/layer_uses.h"
-#include "planner/memory/published_formula.h"
 
 namespace siphon {
 namespace {
@@ -26,37 +26,33 @@ void SetActivations(const LayerMemory& memory, const MemoryInputs& inputs, Layer
   }
 }
 
-// [layer]: bytes of the parameters that it is the first of its stage to use.
-std::vector<Bytes> FirstUses(const MemoryInputs& inputs) {
-  const ParameterBytes bytes = BytesOfParameter(inputs.precision, inputs.moments);
-  std::vector<Bytes> layers(inputs.model->layers.size());
+// [layer]: of the parameters that it is the first of its stage to use.
+std::vector<HeldBytes> FirstUses(const MemoryInputs& inputs) {
+  std::vector<HeldBytes> layers(inputs.model->layers.size());
   for (const Parameter& parameter : CanonicalParameters(*inputs.model)) {
-    const Bytes size(bytes.weight * ElementCount({DType::kFloat32, parameter.shape}));
+    const HeldBytes held = HeldBytesOf(parameter.shape, inputs.precision, inputs.moments);
     int last_stage = -1;
     for (const ParameterUse& use : parameter.uses) {
       const int stage = StageOfLayer(*inputs.partition, use.layer).value;
-      if (stage != last_stage) layers[use.layer] += size;
+      if (stage != last_stage) layers[use.layer] = layers[use.layer] + held;
       last_stage = stage;
     }
   }
   return layers;
 }
 
-// What of `bytes` of weights belongs to them at `each` bytes a parameter.
-Bytes Beside(Bytes weights, int64_t each, const ParameterBytes& bytes) {
-  return Bytes(weights.value / bytes.weight * each);
-}
-
-void SetStage(const PlanStage& stage, const std::vector<Bytes>& parameters,
-              const ParameterBytes& bytes, std::vector<LayerProfile>& layers) {
+// The stage's first layer with parameters has what is left of its gradients and optimizer state:
+// other uses of its parameters, and the number of updates.
+void SetStage(const PlanStage& stage, const std::vector<HeldBytes>& held,
+              std::vector<LayerProfile>& layers) {
   int owner = stage.layers.begin;
   Bytes gradients = stage.cost.gradients;
   Bytes optimizer_state = stage.cost.optimizer_state;
   for (int index = stage.layers.end - 1; index >= stage.layers.begin; --index) {
     LayerProfile& layer = layers[index];
-    layer.parameters = parameters[index];
-    layer.gradients = Beside(parameters[index], bytes.gradient, bytes);
-    layer.optimizer_state = Beside(parameters[index], bytes.optimizer, bytes);
+    layer.parameters = held[index].weights;
+    layer.gradients = held[index].gradients;
+    layer.optimizer_state = held[index].optimizer;
     layer.forward_workspace = Bytes(0);
     layer.backward_workspace = Bytes(0);
     gradients -= layer.gradients;
@@ -80,9 +76,8 @@ ModelProfile PlanningProfile(ModelProfile times, const MemoryInputs& inputs,
       if (layer.memory.has_value()) SetActivations(*layer.memory, inputs, times.layers[index]);
     }
   }
-  const std::vector<Bytes> parameters = FirstUses(inputs);
-  const ParameterBytes bytes = BytesOfParameter(inputs.precision, inputs.moments);
-  for (const PlanStage& stage : stages) SetStage(stage, parameters, bytes, times.layers);
+  const std::vector<HeldBytes> held = FirstUses(inputs);
+  for (const PlanStage& stage : stages) SetStage(stage, held, times.layers);
   return times;
 }
 

@@ -18,6 +18,7 @@
 #include "launch/profile/plan_live_step.h"
 #include "launch/profile/predict_step.h"
 #include "launch/topology/job_topology.h"
+#include "planner/memory/stage_passes.h"
 #include "planner/status.h"
 #include "planner/strategies/lower_memory_plan.h"
 #include "planner/strategies/memory_strategy.h"
@@ -33,18 +34,16 @@ constexpr Bytes kCacheLine{64};
 // when it is computed again, or in its backward, which the stage's backward, fullest elsewhere, may
 // not show. Where the backward is split, a worker is often fullest in a forward, beside what waits
 // for W: then what a dropped layer makes on its way, and does not save, shows as well.
-Bytes MostOfOneLayer(const ModelSpec& model, const PlanningProblem& problem,
-                     const StageRange& layers, int64_t microbatch) {
+Bytes MostOfOneLayer(const MemoryInputs& inputs, const PlanningProblem& problem,
+                     const StageRange& layers) {
   const bool splits_backward = SplitsBackward(problem.schedule);
   Bytes most;
   for (int index = layers.begin; index < layers.end; ++index) {
-    const LayerMemory memory = model.layers[index].memory.value_or(LayerMemory());
+    const LayerWorkspace workspace = WorkspaceOf(inputs, index);
     const LayerProfile& layer = problem.profile.layers[index];
-    Bytes taken = std::max(MostWorkspace(memory.forward, microbatch),
-                           MostWorkspace(memory.backward, microbatch));
+    Bytes taken = std::max(workspace.forward, workspace.backward);
     if (splits_backward) {
-      taken = std::max({taken, MostWorkspace(memory.input_backward, microbatch),
-                        MostWorkspace(memory.forward, microbatch) + SavedBytes(layer)});
+      taken = std::max({taken, workspace.input_backward, workspace.forward + SavedBytes(layer)});
     }
     const Bytes input = index > 0 ? problem.profile.layers[index - 1].boundary : Bytes(0);
     most = std::max(most, taken + input + layer.boundary);
@@ -55,13 +54,12 @@ Bytes MostOfOneLayer(const ModelSpec& model, const PlanningProblem& problem,
 // The simulator gives a recomputation, and each part of a pass that waits for weights, the room
 // that a pass of its whole stage takes for itself beside all that it has saved. One of few layers
 // may need more; that much is held all the time.
-void HoldForSingleLayers(const ModelSpec& model, JobProblem& made) {
+void HoldForSingleLayers(const MemoryInputs& inputs, JobProblem& made) {
   PlanningProblem& problem = made.problem;
   for (size_t stage = 0; stage < made.plan.stages.size(); ++stage) {
     const StageCost& cost = made.plan.stages[stage].cost;
     const Bytes counted = std::max(cost.forward_workspace, cost.backward_workspace);
-    const Bytes taken =
-        MostOfOneLayer(model, problem, problem.partition.stages[stage], made.plan.microbatch);
+    const Bytes taken = MostOfOneLayer(inputs, problem, problem.partition.stages[stage]);
     MemoryByKind& held = problem.held[problem.schedule.worker_of_stage[stage].value];
     held[MemoryKind::kWorkspace] = std::max(held[MemoryKind::kWorkspace], taken - counted);
   }
@@ -136,7 +134,8 @@ absl::StatusOr<JobProblem> ProblemOfWorkers(const PlannedJob& planned, const std
   HoldUntilTaken(planned, made.problem);
   if (strategy == kRecompute) return made;
   made.problem.granule = kCacheLine;
-  HoldWhatCannotMove(planned.model, made.problem);
+  SIPHON_ASSIGN_OR_RETURN(const MemoryInputs inputs, MemoryInputsOf(planned));
+  HoldWhatCannotMove(inputs, made.problem);
   std::vector<NvmeDrive>& drives = made.problem.topology.drives;
   drives.resize(machine.needs_drive ? 1 : 0);  // whatever a topology has
   HoldBoundary(made);
@@ -154,14 +153,15 @@ absl::StatusOr<FittingStep> PlanByStrategy(const PlannedJob& planned, const std:
                                            const MeasuredCosts* measured) {
   SIPHON_ASSIGN_OR_RETURN(const MemoryStrategy found, FindMemoryStrategy(strategy));
   SIPHON_ASSIGN_OR_RETURN(JobProblem made, ProblemOfWorkers(planned, strategy, measured));
-  if (TakesPassesApart(strategy)) HoldForSingleLayers(planned.model, made);
+  SIPHON_ASSIGN_OR_RETURN(const MemoryInputs inputs, MemoryInputsOf(planned));
+  if (TakesPassesApart(strategy)) HoldForSingleLayers(inputs, made);
   SIPHON_ASSIGN_OR_RETURN(LiveStep live,
                           PlanLiveStep(std::move(made.problem), found,
                                        SharedGradientBytes(planned.model, planned.plan.partition,
                                                            planned.plan.training),
-                                       &planned.model));
+                                       &inputs));
   JobProblem recomputing{live.problem, made.plan};
-  HoldForSingleLayers(planned.model, recomputing);
+  HoldForSingleLayers(inputs, recomputing);
   SIPHON_ASSIGN_OR_RETURN(live.step.memory, BudgetSecondChoices(live, recomputing.problem.held));
   return FittingStep{std::move(live), std::move(made.plan)};
 }
@@ -192,14 +192,14 @@ absl::StatusOr<FittingStep> StepByFile(const PlannedJob& planned, const PlanInFi
                           ProblemOfWorkers(planned, StrategyLike(file.plan), nullptr));
   // As for a strategy that moves nothing.
   SIPHON_ASSIGN_OR_RETURN(const JobProblem whole, ProblemOfWorkers(planned, kRecompute, nullptr));
+  SIPHON_ASSIGN_OR_RETURN(const MemoryInputs inputs, MemoryInputsOf(planned));
   JobProblem apart = made;
-  HoldForSingleLayers(planned.model, apart);
+  HoldForSingleLayers(inputs, apart);
   const auto live_step = [&](const PlanningProblem& problem) -> absl::StatusOr<LiveStep> {
     SIPHON_ASSIGN_OR_RETURN(PlannedStep step, StepInFile(file, problem, whole.problem.profile));
     return LiveStepOf(
         problem, std::move(step),
-        SharedGradientBytes(planned.model, planned.plan.partition, planned.plan.training),
-        &planned.model);
+        SharedGradientBytes(planned.model, planned.plan.partition, planned.plan.training), &inputs);
   };
   const bool takes_apart = TakesPassesApart(memory);
   absl::StatusOr<LiveStep> live =
@@ -208,7 +208,7 @@ absl::StatusOr<FittingStep> StepByFile(const PlannedJob& planned, const PlanInFi
   if (absl::IsResourceExhausted(live.status()) && !takes_apart) live = live_step(made.problem);
   SIPHON_RETURN_IF_ERROR(live.status());
   JobProblem recomputing{live->problem, made.plan};
-  HoldForSingleLayers(planned.model, recomputing);
+  HoldForSingleLayers(inputs, recomputing);
   SIPHON_ASSIGN_OR_RETURN(live->step.memory, BudgetSecondChoices(*live, recomputing.problem.held));
   return FittingStep{*std::move(live), std::move(made.plan)};
 }

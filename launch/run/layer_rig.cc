@@ -229,7 +229,7 @@ LayerProfile LayerRig::Profile() const {
     const bool parameter = tensor.kind == StateTensor::Kind::kParameter;
     (parameter ? profile.parameters : profile.optimizer_state) += SizeOf(tensor.spec);
   }
-  profile.gradients = profile.parameters;
+  for (const StepTensor& tensor : stage_->StepTensors()) profile.gradients += tensor.gradient_bytes;
   return profile;
 }
 

@@ -75,6 +75,9 @@ absl::StatusOr<PreparedJob> PrepareJob(const JobConfig& job, const ModelFactory&
   SIPHON_ASSIGN_OR_RETURN(prepared.model,
                           factory ? factory(options) : MakeConfiguredModel(job, options));
   SIPHON_RETURN_IF_ERROR(ValidateModel(prepared.model));
+  const absl::StatusOr<Precision> precision = ParsePrecision(job.train.precision);
+  if (!precision.ok()) return ConfigError(job, "train.precision", precision.status().message());
+  SetPrecision(*precision, prepared.model);
   auto data = OpenDataset(OptionsOf(job), prepared.model.spec);
   if (!data.ok()) return DataError(job, data.status());
   prepared.data = *std::move(data);

@@ -20,7 +20,7 @@ namespace siphon {
 // Everything that a worker needs, decided and opened; the same in every process of the job.
 struct PreparedJob {
   JobConfig job;
-  Model model;
+  Model model;  // in train.precision
   Dataset data;
   TrainingPlan plan;
   TrainingPlan whole;  // with everything kept, where `plan` does not

@@ -85,7 +85,9 @@ struct RunRecorder::Impl {
                         .samples = train.global_batch,
                         .forward_flops = forward_flops * train.global_batch,
                         .validation_loss = summary.validation_loss,
-                        .replans = summary.replans};
+                        .replans = summary.replans,
+                        .loss_scale = summary.loss_scale,
+                        .skipped_steps = summary.skipped_steps};
     for (const StepRecord& record : workers) {
       metrics.workers.push_back({.peak = Bytes(record.peak_bytes),
                                  .busy = Nanos(record.busy_ns),

@@ -24,7 +24,9 @@ struct StepSummary {
   double gradient_norm = 0;
   Nanos duration;
   std::optional<double> validation_loss;
-  int64_t replans = 0;  // of this run, before the step
+  int64_t replans = 0;              // of this run, before the step
+  std::optional<float> loss_scale;  // that the step was taken with; fp16 only
+  int64_t skipped_steps = 0;        // for gradients that were no numbers, since the first step
 };
 
 // What worker 0 leaves in the output directory and shows on standard error.

@@ -66,6 +66,8 @@ class WorkerRun {
   absl::StatusOr<StepReport> RunBatch(const Schedule& schedule, const Batch& batch, StepMode mode,
                                       const StepEnd& end);
   absl::Status TrainOneStep();
+  // The scale of the next step, after one that was skipped or not.
+  absl::Status FollowLossScale(bool skipped);
   absl::Status FollowPlan(const std::vector<StepRecord>& records);
   absl::Status PlanAgain();
   absl::Status MoveTo(const PlanText& plan);
@@ -151,7 +153,8 @@ absl::StatusOr<StepReport> WorkerRun::RunBatch(const Schedule& schedule, const B
                                                StepMode mode, const StepEnd& end) {
   StepInputs inputs{.step = progress_.step,
                     .mode = mode,
-                    .target_count = std::max<int64_t>(1, batch.target_count)};
+                    .target_count = std::max<int64_t>(1, batch.target_count),
+                    .loss_scale = end.loss_scale};
   // Stages between the ends read no data, but every stage is told the shapes.
   inputs.microbatches.resize(
       schedule.microbatches,
@@ -177,9 +180,13 @@ absl::Status WorkerRun::TrainOneStep() {
                       {.global_batch = job.train.global_batch, .microbatch = job.train.microbatch},
                       static_cast<uint64_t>(job.train.seed), progress_.samples_consumed));
   }
-  const StepEnd end{.update = progress_.step + 1,
+  const LossScale& scale = progress_.loss_scale;
+  const bool scales = job.train.precision == "fp16";
+  const StepEnd end{.update = progress_.step + 1 - scale.skipped_steps,
                     .learning_rate = LearningRateAt(job.train, progress_.step),
-                    .clip_norm = job.train.clip_norm};
+                    .clip_norm = job.train.clip_norm,
+                    .loss_scale = scale.scale,
+                    .overflow = scales ? OverflowRule::kSkip : OverflowRule::kUpdate};
   SIPHON_ASSIGN_OR_RETURN(const StepReport report,
                           RunBatch(follower_.plan().schedule, batch, StepMode::kTrain, end));
 
@@ -194,6 +201,7 @@ absl::Status WorkerRun::TrainOneStep() {
   outcome_.last_loss = std::accumulate(report.losses.begin(), report.losses.end(), 0.0);
   const Nanos duration = Since(begin);
 
+  if (scales) SIPHON_RETURN_IF_ERROR(FollowLossScale(report.skipped));
   progress_.step += 1;
   progress_.samples_consumed += job.train.global_batch;
   outcome_.steps_done = progress_.step;
@@ -215,10 +223,23 @@ absl::Status WorkerRun::TrainOneStep() {
                        .gradient_norm = report.gradient_norm,
                        .duration = duration,
                        .validation_loss = validation,
-                       .replans = replanner_.replans()},
+                       .replans = replanner_.replans(),
+                       .loss_scale = scales ? std::optional<float>(end.loss_scale) : std::nullopt,
+                       .skipped_steps = progress_.loss_scale.skipped_steps},
                       records);
   }
   return FollowPlan(records);
+}
+
+absl::Status WorkerRun::FollowLossScale(bool skipped) {
+  LossScale& scale = progress_.loss_scale;
+  scale = AfterStep(scale, skipped ? StepTaken::kSkipped : StepTaken::kUpdated);
+  if (scale.scale >= kLeastLossScale) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrCat("the gradients of step ", progress_.step + 1,
+                   " are no numbers, with a loss scale of ", scale.scale * 2,
+                   " still: training has diverged; a lower train.learning_rate, a longer "
+                   "train.warmup_steps or train.precision bf16 may help"));
 }
 
 absl::Status WorkerRun::FollowPlan(const std::vector<StepRecord>& records) {

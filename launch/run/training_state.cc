@@ -16,6 +16,7 @@ namespace {
 std::string TensorName(const StateTensor& tensor) {
   switch (tensor.kind) {
     case StateTensor::Kind::kParameter:
+    case StateTensor::Kind::kMaster:
       return tensor.name;
     case StateTensor::Kind::kFirstMoment:
       return absl::StrCat(tensor.name, ".exp_avg");
@@ -23,6 +24,16 @@ std::string TensorName(const StateTensor& tensor) {
       return absl::StrCat(tensor.name, ".exp_avg_sq");
   }
   return tensor.name;
+}
+
+bool IsMoment(const StateTensor& tensor) {
+  return tensor.kind == StateTensor::Kind::kFirstMoment ||
+         tensor.kind == StateTensor::Kind::kSecondMoment;
+}
+
+// What has 16 bits is rounded from its master, which has the same name.
+bool HasMaster(const StateTensor& tensor) {
+  return tensor.kind == StateTensor::Kind::kParameter && tensor.spec.dtype != DType::kFloat32;
 }
 
 enum class Which { kOwned, kAll };
@@ -35,8 +46,9 @@ std::vector<CheckpointTensor> TensorsOf(const WorkerStages& worker, Which which,
     for (size_t index = 0; index < state.size(); ++index) {
       const StateTensor& tensor = state[index];
       if (which == Which::kOwned && !tensor.owned) continue;
+      if (access == Access::kRead && HasMaster(tensor)) continue;
       tensors.push_back({.name = TensorName(tensor),
-                         .optimizer = tensor.kind != StateTensor::Kind::kParameter,
+                         .optimizer = IsMoment(tensor),
                          .spec = tensor.spec,
                          .bring = [swaps = worker.swaps, stage = stage, index, access] {
                            return swaps->Open(stage, index, access);
@@ -44,6 +56,10 @@ std::vector<CheckpointTensor> TensorsOf(const WorkerStages& worker, Which which,
     }
   }
   return tensors;
+}
+
+LossScale FirstLossScale(absl::string_view precision) {
+  return {.scale = precision == "fp16" ? kFirstLossScale : 1};
 }
 
 // `status`, or that of sending away again what was brought in last.
@@ -92,6 +108,7 @@ void NoteDifferences(const PreparedJob& prepared, const CheckpointInfo& info,
                                     " when the checkpoint was written: results will not be "
                                     "bitwise those of an uninterrupted run"));
   };
+  differs("train.precision", job.train.precision, info.precision);
   differs("pipeline.threads_per_worker", job.pipeline.threads_per_worker, info.threads_per_worker);
   differs("train.seed", job.train.seed, info.seed);
   if (AddsUpInAnotherOrder(prepared.plan.training, info.plan_text)) {
@@ -133,19 +150,28 @@ absl::StatusOr<Progress> ReadCheckpoint(const PreparedJob& prepared, const Worke
       Close(stages, checkpoint.Read(TensorsOf(stages, Which::kAll, Access::kWrite)));
   if (!read.ok()) return ResumeError(prepared.job, read);
   NoteDifferences(prepared, info, warnings);
-  return Progress{.step = info.step, .samples_consumed = info.samples_consumed, .checkpoint = path};
+  Progress progress{
+      .step = info.step, .samples_consumed = info.samples_consumed, .checkpoint = path};
+  progress.loss_scale = FirstLossScale(prepared.job.train.precision);
+  if (info.precision == prepared.job.train.precision) {
+    progress.loss_scale = info.loss_scale;
+  } else {  // the moments have seen so many updates
+    progress.loss_scale.skipped_steps = info.loss_scale.skipped_steps;
+  }
+  return progress;
 }
 
 absl::StatusOr<Progress> StartFresh(const PreparedJob& prepared, const WorkerStages& stages) {
+  const Progress fresh{.loss_scale = FirstLossScale(prepared.job.train.precision)};
   const std::string& initial = prepared.job.model.init_from;
-  if (initial.empty()) return Progress{};
+  if (initial.empty()) return fresh;
   std::vector<CheckpointTensor> parameters;
   for (CheckpointTensor& tensor : TensorsOf(stages, Which::kAll, Access::kWrite)) {
     if (!tensor.optimizer) parameters.push_back(std::move(tensor));
   }
   const absl::Status status = Close(stages, ReadInitialWeights(initial, parameters));
   if (!status.ok()) return ConfigError(prepared.job, "model.init_from", status.message());
-  return Progress{};
+  return fresh;
 }
 
 CheckpointInfo InfoOf(const PreparedJob& prepared, const Progress& progress) {
@@ -154,6 +180,8 @@ CheckpointInfo InfoOf(const PreparedJob& prepared, const Progress& progress) {
           .seed = prepared.job.train.seed,
           .threads_per_worker = prepared.job.pipeline.threads_per_worker,
           .optimizer = prepared.job.train.optimizer,
+          .precision = prepared.job.train.precision,
+          .loss_scale = progress.loss_scale,
           .data_fingerprint = prepared.data.fingerprint,
           .tokenizer = prepared.job.data.tokenizer,
           .job_text = WriteJobConfig(prepared.job),

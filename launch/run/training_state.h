@@ -11,6 +11,7 @@
 #include "launch/checkpoint/checkpoint.h"
 #include "launch/run/coordinate.h"
 #include "launch/run/prepare_job.h"
+#include "pipeline/loss_scale.h"
 #include "pipeline/stage_compute.h"
 #include "pipeline/state_swaps.h"
 
@@ -32,6 +33,7 @@ struct WorkerStages {
 struct Progress {
   int64_t step = 0;              // steps done
   int64_t samples_consumed = 0;  // of the training data
+  LossScale loss_scale;          // of the next step; changes with fp16 alone
   std::string checkpoint;        // where it was read from; empty on a fresh start
 };
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "planner/memory/held_bytes.h"
 #include "planner/memory/layer_uses.h"
-#include "planner/memory/published_formula.h"
 #include "planner/memory/stage_passes.h"
 #include "planner/memory/worker_walk.h"
 #include "planner/status.h"
@@ -18,8 +18,7 @@ constexpr Bytes kUpdateCount{4};
 // Adds one parameter to every stage that uses it.
 void AddParameter(const MemoryInputs& inputs, const Parameter& parameter,
                   std::vector<StageState>& states) {
-  const ParameterBytes bytes = BytesOfParameter(inputs.precision, inputs.moments);
-  const int64_t elements = ElementCount({DType::kFloat32, parameter.shape});
+  const HeldBytes held = HeldBytesOf(parameter.shape, inputs.precision, inputs.moments);
   std::vector<int> uses(states.size());
   for (const ParameterUse& use : parameter.uses) {
     ++uses[StageOfLayer(*inputs.partition, use.layer).value];
@@ -28,12 +27,12 @@ void AddParameter(const MemoryInputs& inputs, const Parameter& parameter,
   for (size_t stage = 0; stage < states.size(); ++stage) {
     if (uses[stage] == 0) continue;
     MemoryByKind& resident = states[stage].resident;
-    resident[MemoryKind::kParameters] += Bytes(bytes.weight * elements);
-    resident[MemoryKind::kGradients] += Bytes(bytes.gradient * elements * uses[stage]);
-    resident[MemoryKind::kOptimizer] += Bytes(bytes.optimizer * elements);
+    resident[MemoryKind::kParameters] += held.weights;
+    resident[MemoryKind::kGradients] += held.gradients * uses[stage];
+    resident[MemoryKind::kOptimizer] += held.optimizer;
     if (uses[stage] == all) continue;
-    states[stage].shared_gradients += Bytes(bytes.gradient * elements * (all - uses[stage]));
-    states[stage].shared_sum += Bytes(bytes.gradient * elements);
+    states[stage].shared_gradients += held.gradients * (all - uses[stage]);
+    states[stage].shared_sum += held.gradients;
   }
 }
 
@@ -60,9 +59,8 @@ std::vector<StageState> StatesOf(const MemoryInputs& inputs) {
 
 // Parameters that each layer of a stage is the first there to use.
 void SetLayerParameters(const MemoryInputs& inputs, std::vector<StagePasses>& passes) {
-  const ParameterBytes bytes = BytesOfParameter(inputs.precision, inputs.moments);
   for (const Parameter& parameter : CanonicalParameters(*inputs.model)) {
-    const Bytes size(bytes.weight * ElementCount({DType::kFloat32, parameter.shape}));
+    const Bytes size = HeldBytesOf(parameter.shape, inputs.precision, inputs.moments).weights;
     int last_stage = -1;
     for (const ParameterUse& use : parameter.uses) {
       const int stage = StageOfLayer(*inputs.partition, use.layer).value;

@@ -1,9 +1,11 @@
 #include "planner/memory/stage_passes.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "planner/memory/layer_uses.h"
+#include "planner/memory/matrix_scratch.h"
 #include "planner/memory/published_formula.h"
 
 namespace siphon {
@@ -52,6 +54,15 @@ Bytes Scaled(const MemoryInputs& inputs, const std::vector<WorkspaceMoment>& mom
   return Bytes(wide.value / kFloatBytes * ComputedBytes(inputs.precision));
 }
 
+// Logits of 16 bits are cast for the loss: of both passes, what takes float32 beyond half of what
+// the float32 run takes (its own logits there; gradient and scattered targets here).
+Bytes WideLogits(const MemoryInputs& inputs, int layer) {
+  const bool is_last = layer + 1 == static_cast<int>(inputs.model->layers.size());
+  if (!is_last || inputs.precision == Precision::kFloat32) return Bytes();
+  const int64_t logits = ElementCount(inputs.model->target) * inputs.model->classes;
+  return Bytes(kFloatBytes * logits * inputs.microbatch);
+}
+
 // `saved_before`: of the layer's input, by the layer before in the same stage.
 void UseMeasured(const LayerProfile& profile, Bytes saved_before, LayerCost& cost) {
   cost.use.source = MemorySource::kMeasured;
@@ -96,10 +107,6 @@ void UseSavedTensors(const MemoryInputs& inputs, const LayerMemory& memory, Byte
   for (const SavedTensorSpec& tensor : memory.queued) {
     cost.kept += SavedSampleBytes(tensor, inputs.precision) * inputs.microbatch;
   }
-  cost.forward_workspace = Scaled(inputs, memory.forward);
-  cost.backward_workspace = Scaled(inputs, memory.backward);
-  const bool split = !memory.input_backward.empty() || !memory.queued.empty();
-  cost.input_backward_workspace = Scaled(inputs, split ? memory.input_backward : memory.backward);
 }
 
 LayerCost CostOf(const MemoryInputs& inputs, int index, Bytes saved_before) {
@@ -116,6 +123,11 @@ LayerCost CostOf(const MemoryInputs& inputs, int index, Bytes saved_before) {
     UseMeasured(inputs.profile->layers[index], saved_before, cost);
   } else if (layer.memory.has_value()) {
     UseSavedTensors(inputs, *layer.memory, saved_before, cost);
+    const LayerWorkspace workspace = WorkspaceOf(inputs, index);
+    cost.forward_workspace = workspace.forward;
+    cost.backward_workspace = workspace.backward;
+    cost.input_backward_workspace = workspace.input_backward;
+    cost.weight_backward_workspace = workspace.weight_backward;
   } else if (auto published =
                  PublishedActivations(*inputs.model, layer, inputs.microbatch, inputs.precision)) {
     cost.use.source = MemorySource::kPublishedFormula;
@@ -182,7 +194,54 @@ StagePasses PassesOf(const MemoryInputs& inputs, const StageRange& range) {
   return passes;
 }
 
+// Of the layer's largest products with its parameters.
+LayerWorkspace ScratchOf(const MemoryInputs& inputs, int index) {
+  const LayerSpec& layer = inputs.model->layers[index];
+  LayerWorkspace scratch;
+  if (inputs.precision != Precision::kBFloat16) return scratch;
+  // Tables, whose rows are looked up, are in no product: their layers save nothing for weights.
+  const std::vector<SavedTensorSpec>& saved = layer.memory->saved;
+  if (std::none_of(saved.begin(), saved.end(),
+                   [](const SavedTensorSpec& tensor) { return tensor.kept_for_weights; })) {
+    return scratch;
+  }
+  int64_t rows = ElementCount(inputs.model->target);
+  if (!layer.outputs.empty() && !layer.outputs.front().shape.empty()) {
+    rows = ElementCount(layer.outputs.front()) / layer.outputs.front().shape.back();
+  }
+  rows *= inputs.microbatch;
+  const auto raise = [](Bytes& most, const MatrixProduct& product) {
+    most = std::max(most, MatrixScratch(product));
+  };
+  for (const ParameterSpec& parameter : layer.parameters) {
+    if (parameter.shape.size() != 2) continue;
+    // [in, out] or [out, in]: both are looked at.
+    for (const auto& [in, out] : {std::pair(parameter.shape[0], parameter.shape[1]),
+                                  std::pair(parameter.shape[1], parameter.shape[0])}) {
+      raise(scratch.forward, {rows, in, out});
+      raise(scratch.input_backward, {rows, out, in});
+      raise(scratch.weight_backward, {in, rows, out, /*turned=*/true});
+    }
+  }
+  scratch.backward = std::max(scratch.input_backward, scratch.weight_backward);
+  return scratch;
+}
+
 }  // namespace
+
+LayerWorkspace WorkspaceOf(const MemoryInputs& inputs, int layer) {
+  const std::optional<LayerMemory>& memory = inputs.model->layers[layer].memory;
+  if (!memory.has_value()) return {};
+  const Bytes wide = WideLogits(inputs, layer);
+  const bool split = !memory->input_backward.empty() || !memory->queued.empty();
+  const LayerWorkspace scratch = ScratchOf(inputs, layer);
+  return {.forward = Scaled(inputs, memory->forward) + wide + scratch.forward,
+          .backward = Scaled(inputs, memory->backward) + wide + scratch.backward,
+          .input_backward = Scaled(inputs, split ? memory->input_backward : memory->backward) +
+                            wide + scratch.input_backward,
+          .weight_backward =
+              GradientBytes(inputs, inputs.model->layers[layer]) + scratch.weight_backward};
+}
 
 std::vector<StagePasses> PassesOfStages(const MemoryInputs& inputs) {
   std::vector<StagePasses> passes;

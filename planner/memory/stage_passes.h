@@ -34,6 +34,18 @@ struct StagePasses {
   std::vector<LayerUse> layers;
 };
 
+// What the passes of one layer take for themselves, as its LayerMemory has it; 0 without one.
+struct LayerWorkspace {
+  Bytes forward;
+  Bytes backward;
+  Bytes input_backward;   // of I alone, where the backward is split
+  Bytes weight_backward;  // of W alone
+};
+// In the job's precision: half of the float32 run's where that has 16 bits, but for the loss, which
+// is computed in float32 always, and with what products of bf16 matrices take beside
+// (MatrixScratch).
+LayerWorkspace WorkspaceOf(const MemoryInputs& inputs, int layer);
+
 // Requires: CheckMemoryInputs is OK.
 std::vector<StagePasses> PassesOfStages(const MemoryInputs& inputs);
 

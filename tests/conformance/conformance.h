@@ -27,6 +27,7 @@ struct Job {
   double clip_norm = 0.25;
   int threads = 1;
   Precision precision = Precision::kFloat32;
+  float loss_scale = 0;  // the first step's; 0: none
   // Layers of a stage whose activations leave together; 0: all are kept.
   int leaving_run = 0;
   // Of layers whose saved tensors the model names only the first of these leave, each number of

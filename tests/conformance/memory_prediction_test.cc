@@ -1,10 +1,9 @@
 // The memory model against reality: what each worker's books count in a training step, with
-// nothing measured before. Three or four shapes under every schedule that runs live;
-// SIPHON_TEST_ALL=1 takes all ten.
+// nothing measured before. Every third shape under every schedule that runs live;
+// SIPHON_TEST_ALL=1 takes all.
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <string>
 
 #include "pipeline/torch/counting_allocator.h"
@@ -16,6 +15,10 @@ namespace siphon {
 namespace {
 
 constexpr double kPercent = 10;
+// In bf16 the scratch of matrix products is counted beside each pass's fullest moment, whichever
+// that is: rather too much than too little.
+constexpr double kMostPercentInBf16 = 15;
+constexpr double kLeastPercentInBf16 = -0.1;
 
 class MemoryPrediction : public testing::TestWithParam<std::string> {
  protected:
@@ -23,13 +26,14 @@ class MemoryPrediction : public testing::TestWithParam<std::string> {
 };
 
 void Compare(const MemoryCase& one) {
-  const ModelSpec model = BuildModelSpec(one.shape.model).value();
+  const ModelSpec model = ModelOf(one.shape);
   const auto plan = PlanOf(one, model);
   ASSERT_TRUE(plan.ok()) << plan.status();
   const auto predicted = EstimateRuntime({.model = &model,
                                           .partition = &plan->partition,
                                           .schedule = &plan->training,
                                           .microbatch = one.shape.microbatch,
+                                          .precision = PrecisionOf(one.shape),
                                           .moments = one.shape.moments,
                                           .sent = SentTensors::kCopied});
   ASSERT_TRUE(predicted.ok()) << predicted.status();
@@ -38,9 +42,10 @@ void Compare(const MemoryCase& one) {
   ASSERT_EQ(measured->size(), predicted->workers.size());
   for (size_t worker = 0; worker < measured->size(); ++worker) {
     const MemoryByKind& ours = predicted->workers[worker];
-    EXPECT_LE(std::abs(ErrorInPercent(one, worker, Total(ours), (*measured)[worker].total)),
-              kPercent)
-        << "worker " << worker;
+    const bool bf16 = one.shape.precision == "bf16";
+    const double error = ErrorInPercent(one, worker, Total(ours), (*measured)[worker].total);
+    EXPECT_LE(error, bf16 ? kMostPercentInBf16 : kPercent) << "worker " << worker;
+    EXPECT_GE(error, bf16 ? kLeastPercentInBf16 : -kPercent) << "worker " << worker;
     // What stays from step to step is known to the byte.
     for (const MemoryKind kind : {MemoryKind::kParameters, MemoryKind::kOptimizer}) {
       EXPECT_EQ((*measured)[worker].by_kind[kind], ours[kind]) << MemoryKindName(kind);

@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "launch/plan_job/plan_rings.h"
 #include "partitioner/partition_model.h"
+#include "planner/memory/held_bytes.h"
 #include "planner/status.h"
 #include "tests/pipeline/live_schedules.h"
 #include "tests/support/pipeline_run.h"
@@ -37,7 +38,7 @@ ModelOptions Activated(ModelOptions model, const std::string& activation) {
   return model;
 }
 
-// Of ten shapes, three or four in turn.
+// Of the shapes, every third in turn.
 constexpr size_t kShapesApart = 3;
 
 // One for schedules that know no other, and for those that would run on replicas.
@@ -68,7 +69,19 @@ std::vector<MemoryShape> MemoryShapes() {
       {"MlpRelu", Sized(TinyMlp(12), 64, 1, 128, 32), 3, 6, 4},
       {"MlpGeluDropout", Activated(WithDropout(Sized(TinyMlp(14), 64, 1, 128, 32), 0.2), "gelu"), 4,
        8, 3},
+      {"GptActivationsBf16", Sized(TinyGpt(4), 32, 4, 64, 64), 2, 6, 4, "adamw", 2, "bf16"},
+      {"GptLogitsBf16", Untied(Sized(TinyGpt(2), 32, 4, 2000, 32)), 2, 4, 2, "adamw", 2, "bf16"},
+      {"BertDropoutBf16", WithDropout(Sized(TinyBert(4), 48, 3, 100, 32), 0.1), 3, 6, 2, "sgd", 0,
+       "bf16"},
+      {"GptWrittenOutFp16", WrittenOut(Sized(TinyGpt(6), 32, 2, 64, 48)), 4, 8, 2, "adamw", 2,
+       "fp16"},
   };
+}
+
+Precision PrecisionOf(const MemoryShape& shape) { return ParsePrecision(shape.precision).value(); }
+
+ModelSpec ModelOf(const MemoryShape& shape) {
+  return InPrecision(BuildModelSpec(shape.model).value(), PrecisionOf(shape));
 }
 
 JobConfig JobOf(const MemoryShape& shape) {
@@ -88,6 +101,7 @@ JobConfig JobOf(const MemoryShape& shape) {
   job.train.global_batch = shape.microbatch;
   job.train.microbatch = shape.microbatch;
   job.train.optimizer = shape.optimizer;
+  job.train.precision = shape.precision;
   return job;
 }
 
@@ -128,6 +142,7 @@ absl::StatusOr<std::vector<MeasuredPeak>> MeasurePeaks(const MemoryCase& one,
       model, {.steps = 2, .microbatches = shape.microbatches, .microbatch = shape.microbatch}, 7);
   SIPHON_ASSIGN_OR_RETURN(const ScheduleEntry entry, FindSchedule(one.schedule));
   PipelineSettings settings{.clip_norm = entry.update == WeightUpdate::kJustInTime ? 0.0 : 1.0,
+                            .precision = PrecisionOf(shape),
                             .learning_rates = {0.01, 0.01}};
   if (messages == MessagePath::kRings) settings.rings = PlanRings(plan, model);
   settings.optimizer.name = shape.optimizer;

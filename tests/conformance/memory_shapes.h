@@ -7,13 +7,14 @@
 
 #include "absl/status/statusor.h"
 #include "launch/config/job_config.h"
+#include "planner/memory/memory_estimate.h"
 #include "planner/model_spec.h"
 #include "planner/training_plan.h"
 #include "swap/memory_ledger.h"
 
 namespace siphon {
 
-// What memory predictions are compared on: ten shapes of models under every schedule that runs
+// What memory predictions are compared on: fourteen shapes of models under every schedule that runs
 // live, and what the books of each worker count there.
 
 struct MemoryShape {
@@ -24,7 +25,10 @@ struct MemoryShape {
   int microbatch = 2;
   std::string optimizer = "adamw";
   int moments = 2;
+  std::string precision = "fp32";
 };
+Precision PrecisionOf(const MemoryShape& shape);
+ModelSpec ModelOf(const MemoryShape& shape);  // in its precision
 
 // Weights weigh most in some, activations in others, logits or attention scores in yet others.
 std::vector<MemoryShape> MemoryShapes();
@@ -36,9 +40,9 @@ struct MemoryCase {
   MemoryShape shape;
   std::string schedule;
 };
-// The schedule under three or four of the shapes, others than the schedules beside it in the
-// registry, so that every shape has its turn; with SIPHON_TEST_ALL=1 under all ten. A schedule on
-// replicas is taken with one.
+// The schedule under four or five of the shapes, others than the schedules beside it in the
+// registry, so that every shape has its turn; with SIPHON_TEST_ALL=1 under all of them. A schedule
+// on replicas is taken with one.
 std::vector<MemoryCase> MemoryCases(const std::string& schedule);
 
 // The case as a plan, lowered and validated.

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "pipeline/loss_scale.h"
 #include "pipeline/schedules/build_schedule.h"
 #include "pipeline/torch/counting_allocator.h"
 #include "pipeline/torch/layers.h"
@@ -102,13 +103,22 @@ absl::Status RunWorker(const Job& job, WorkerId me, Transport* transport, Worker
   SIPHON_RETURN_IF_ERROR(worker.state().SendAway());
   SIPHON_RETURN_IF_ERROR(
       worker.host_steps().Begin(parked.HostMemory(worker.host_steps().MemoryNeeded())));
+  const bool scaled = job.settings.loss_scale > 0;
+  LossScale scale{.scale = scaled ? job.settings.loss_scale : 1};
   for (size_t step = 0; step < job.steps.size(); ++step) {
-    const StepEnd end{.update = static_cast<int64_t>(step) + 1,
+    const StepEnd end{.update = static_cast<int64_t>(step) + 1 - scale.skipped_steps,
                       .learning_rate = job.settings.learning_rates[step],
-                      .clip_norm = job.settings.clip_norm};
+                      .clip_norm = job.settings.clip_norm,
+                      .loss_scale = scale.scale,
+                      .overflow = scaled ? OverflowRule::kSkip : OverflowRule::kUpdate};
     if (ledger != nullptr) ledger->ResetPeak();
-    SIPHON_ASSIGN_OR_RETURN(StepReport report, worker.RunStep(job.plan.training.programs[me.value],
-                                                              job.steps[step], end));
+    StepInputs inputs = job.steps[step];
+    inputs.loss_scale = scale.scale;
+    SIPHON_ASSIGN_OR_RETURN(StepReport report,
+                            worker.RunStep(job.plan.training.programs[me.value], inputs, end));
+    if (scaled) {
+      scale = AfterStep(scale, report.skipped ? StepTaken::kSkipped : StepTaken::kUpdated);
+    }
     outcome.reports.push_back(std::move(report));
   }
   if (job.settings.evaluate_after) {
@@ -148,6 +158,7 @@ PipelineResult Collect(const Job& job, const std::vector<WorkerOutcome>& outcome
     collected.microbatch_losses = report.losses;
     for (const float loss : report.losses) collected.loss += static_cast<double>(loss);
     collected.gradient_norm = report.gradient_norm;
+    collected.skipped = report.skipped;
     for (const WorkerOutcome& outcome : outcomes) {
       collected.peak_live_microbatches.push_back(outcome.reports[step].peak_live_microbatches);
     }

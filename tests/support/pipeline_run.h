@@ -28,6 +28,7 @@ struct PipelineSettings {
   OptimizerOptions optimizer;
   double clip_norm = 0;
   Precision precision = Precision::kFloat32;
+  float loss_scale = 0;  // the first step's; 0: none is kept up, and no step is skipped
   int threads_per_worker = 1;
   std::vector<double> learning_rates;  // of each step
   bool evaluate_after = false;         // one evaluation of the last step's batch, without dropout
@@ -42,6 +43,7 @@ struct PipelineStepResult {
   double loss = 0;  // fp64 sum of the microbatches', ascending
   std::vector<float> microbatch_losses;
   double gradient_norm = 0;
+  bool skipped = false;
   std::vector<int> peak_live_microbatches;  // of each worker
 };
 

@@ -44,6 +44,7 @@ struct Trainer::State {
   ModelSpec model;
   Settings settings;
   std::vector<std::string> names;  // canonical order
+  int64_t updates = 0;             // done
   Tensors parameters, gradients, first_moments, second_moments;
 
   at::Tensor Loss(Leaves& leaves, const StepInputs& inputs, int microbatch, double dropout) const;
@@ -104,7 +105,7 @@ std::vector<std::pair<std::string, at::Tensor>> Trainer::State::AccumulateUses(
       wanted.push_back(leaf);
       use_names.push_back(name);
     }
-    gradients.push_back(torch::autograd::grad({loss * settings.loss_scale}, wanted));
+    gradients.push_back(torch::autograd::grad({loss * result.loss_scale}, wanted));
   }
   std::vector<std::pair<std::string, at::Tensor>> sums;
   for (size_t use = 0; use < use_names.size(); ++use) {
@@ -133,7 +134,12 @@ void Trainer::State::Clip(StepResult& result) {
     const double norm = at::linalg_vector_norm(gradients.at(name)).item<float>();
     squares += norm * norm;
   }
-  result.gradient_norm = std::sqrt(squares);
+  const bool scaled = settings.loss_scale != 0;
+  result.skipped = scaled && !std::isfinite(squares);
+  result.gradient_norm = std::sqrt(squares) / result.loss_scale;
+  if (scaled) {
+    for (auto& [name, gradient] : gradients) gradient.div_(result.loss_scale);
+  }
   if (settings.clip_norm == 0) return;
   const float norm = static_cast<float>(result.gradient_norm);
   result.clip_factor = std::min(1.0F, static_cast<float>(settings.clip_norm) / (norm + 1e-6F));
@@ -188,10 +194,17 @@ Trainer::~Trainer() = default;
 
 StepResult Trainer::Step(const StepInputs& inputs, double learning_rate) {
   StepResult result;
+  if (state_->settings.loss_scale != 0) result.loss_scale = state_->settings.loss_scale;
   state_->SumUses(state_->AccumulateUses(inputs, result));
   state_->Clip(result);
-  for (const std::string& name : state_->names)
-    state_->Update(name, inputs.step + 1, learning_rate);
+  if (result.skipped) {
+    state_->settings.loss_scale /= 2;
+    return result;
+  }
+  ++state_->updates;
+  for (const std::string& name : state_->names) {
+    state_->Update(name, state_->updates, learning_rate);
+  }
   return result;
 }
 

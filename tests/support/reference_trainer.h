@@ -29,8 +29,9 @@ struct Settings {
   // updated are float32 always. kFloat32, kBFloat16 or kFloat16.
   DType computed = DType::kFloat32;
   // Gradients are taken of the loss times this, and divided by it at the end of the step. Where the
-  // norm of all of them is no number then, nothing is updated.
-  float loss_scale = 1;
+  // norm of all of them is no number, nothing is updated, and the scale is half as large from then
+  // on. 0: no scale, and every step is made.
+  double loss_scale = 0;
   AccumulationOrders accumulation;  // empty: ascending in every layer
 };
 
@@ -39,7 +40,8 @@ struct StepResult {
   std::vector<float> microbatch_losses;
   double gradient_norm = 0;  // before clipping
   float clip_factor = 1;
-  bool skipped = false;  // for gradients that are no numbers
+  bool skipped = false;   // for gradients that are no numbers
+  double loss_scale = 1;  // of this step
 };
 
 // A model's tensors by parameter name, contiguous.
@@ -55,7 +57,7 @@ class Trainer {
   Trainer(const ModelSpec& model, const Settings& settings);
   ~Trainer();
 
-  // One step; `inputs.step` is part of every dropout key, and the number of the update less one.
+  // One step; `inputs.step` is part of every dropout key.
   StepResult Step(const StepInputs& inputs, double learning_rate);
   // The losses of the microbatches without dropout and without a step.
   std::vector<float> Evaluate(const StepInputs& inputs);

@@ -61,9 +61,10 @@ TEST(Checkpoint, GivesBackItsScalarsAsTheyWere) {
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   EXPECT_EQ(checkpoint->info(), InfoAt(7));
   EXPECT_EQ(checkpoint->path(), *path);
-  EXPECT_THAT(checkpoint->Describe(),
-              HasSubstr("step-00000007: step 7, 224 samples, optimizer adamw, seed -7, 2 threads a "
-                        "worker, 8 parameters, 16 optimizer tensors\n"));
+  EXPECT_THAT(
+      checkpoint->Describe(),
+      HasSubstr("step-00000007: step 7, 224 samples, fp32, optimizer adamw, seed -7, 2 threads a "
+                "worker, 8 parameters, 16 optimizer tensors\n"));
   EXPECT_THAT(checkpoint->Describe(), HasSubstr("  model-00002-of-00002.safetensors  4 tensors, "));
 }
 

@@ -66,7 +66,7 @@ std::vector<MemoryByKind> StateOf(const PlanningProblem& problem) {
 TEST_P(TiedGpt, HoldsWhatSeveralLayersUse) {
   const PlanningProblem before = Problem();
   PlanningProblem after = before;
-  HoldWhatCannotMove(model_, after);
+  HoldWhatCannotMove(MemoryInputsOf({config_, model_, plan_}).value(), after);
   EXPECT_EQ(StateOf(after), StateOf(before));
 
   const LayerProfile& first = after.profile.layers.front();

@@ -1,6 +1,6 @@
 // The memory model with a measured profile against reality: each layer of a shape is weighed alone,
-// and from that the peak of every worker is predicted in pipelines that were never run. Three or
-// four shapes under every schedule that runs live; SIPHON_TEST_ALL=1 takes all ten.
+// and from that the peak of every worker is predicted in pipelines that were never run. Every
+// third shape under every schedule that runs live; SIPHON_TEST_ALL=1 takes all.
 
 #include <gtest/gtest.h>
 
@@ -53,7 +53,7 @@ class ProfiledMemory : public testing::TestWithParam<std::string> {
 };
 
 void ProfiledMemory::Compare(const MemoryCase& one) {
-  const ModelSpec model = BuildModelSpec(one.shape.model).value();
+  const ModelSpec model = ModelOf(one.shape);
   const auto profile = ProfileOf(one.shape);
   ASSERT_TRUE(profile.ok()) << profile.status();
   const auto plan = PlanOf(one, model);
@@ -62,6 +62,7 @@ void ProfiledMemory::Compare(const MemoryCase& one) {
                                           .partition = &plan->partition,
                                           .schedule = &plan->training,
                                           .microbatch = one.shape.microbatch,
+                                          .precision = PrecisionOf(one.shape),
                                           .moments = one.shape.moments,
                                           .sent = SentTensors::kCopied,
                                           .profile = &*profile});

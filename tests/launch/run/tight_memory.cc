@@ -83,7 +83,10 @@ void ExpectWithinCapacities(const std::string& schedule,
   bool splits_backward = false;
   for (const MemoryCase& one : MemoryCases(schedule)) {
     SCOPED_TRACE(one.shape.name);
-    const auto shape = PlanOf(one, BuildModelSpec(one.shape.model).value());
+    // Refused: its loss scale has to know all gradients before the first step.
+    const bool just_in_time = FindSchedule(schedule)->update == WeightUpdate::kJustInTime;
+    if (just_in_time && one.shape.precision == "fp16") continue;
+    const auto shape = PlanOf(one, ModelOf(one.shape));
     ASSERT_TRUE(shape.ok()) << shape.status();
     splits_backward = SplitsBackward(shape->training);
     const Bytes kept = LargestKept(one, *shape);
