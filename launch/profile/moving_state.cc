@@ -52,26 +52,45 @@ bool IsParkedWithHost(const StagePlan& stage, GroupKind kind, int layer) {
   return false;
 }
 
-// HostStepBytes, parameter by parameter, as StageCompute::StepTensors has them.
-std::vector<Bytes> HostStepTensorBytes(const PlanningProblem& problem, const MemoryPlan& plan,
-                                       const ModelSpec& model) {
+// A parameter in one of the stages that use it, as StageCompute::StepTensors has it.
+struct HostTensor {
+  StageId stage;
+  int layer = 0;  // of its first use there
+  bool moves = false;
+  Bytes bytes;  // at a cache line, as are those of its state together
+  Bytes state;
+};
+
+std::vector<HostTensor> HostTensorsOf(const PlanningProblem& problem, const ModelSpec& model) {
   const std::vector<LayerState> state = StateOf(model, problem.partition);
-  std::vector<Bytes> bytes(WorkerCount(problem.schedule));
+  std::vector<HostTensor> tensors;
   for (const Parameter& parameter : CanonicalParameters(model)) {
-    const Bytes tensor = AlignedTensor(SizeOf({DType::kFloat32, parameter.shape}));
+    const Bytes bytes = AlignedTensor(SizeOf({DType::kFloat32, parameter.shape}));
     int last_stage = -1;
     for (const ParameterUse& use : parameter.uses) {
-      const int stage = StageOfLayer(problem.partition, use.layer).value;
-      if (std::exchange(last_stage, stage) == stage || plan.stages.empty()) continue;
-      const StagePlan& planned = plan.stages[stage];
-      if (planned.update != UpdatePlace::kHost) continue;
-      const Bytes all_state = problem.profile.layers[use.layer].optimizer_state;
-      Bytes& of_worker = bytes[problem.schedule.worker_of_stage[stage].value];
-      of_worker += tensor * (all_state.value / state[use.layer].first_uses.value);
-      const bool moves = parameter.uses.size() == 1;
-      for (const GroupKind kind : {GroupKind::kParameters, GroupKind::kGradients}) {
-        if (!moves || !IsParkedWithHost(planned, kind, use.layer)) of_worker += tensor;
-      }
+      const StageId stage = StageOfLayer(problem.partition, use.layer);
+      if (std::exchange(last_stage, stage.value) == stage.value) continue;
+      const int64_t moments = problem.profile.layers[use.layer].optimizer_state.value /
+                              state[use.layer].first_uses.value;
+      tensors.push_back({stage, use.layer, parameter.uses.size() == 1, bytes, bytes * moments});
+    }
+  }
+  return tensors;
+}
+
+// HostStepBytes, tensor by tensor.
+std::vector<Bytes> HostStepTensorBytes(const PlanningProblem& problem, const MemoryPlan& plan,
+                                       const ModelSpec& model) {
+  std::vector<Bytes> bytes(WorkerCount(problem.schedule));
+  if (plan.stages.empty()) return bytes;
+  for (const HostTensor& tensor : HostTensorsOf(problem, model)) {
+    const StagePlan& planned = plan.stages[tensor.stage.value];
+    if (planned.update != UpdatePlace::kHost) continue;
+    Bytes& of_worker = bytes[problem.schedule.worker_of_stage[tensor.stage.value].value];
+    of_worker += tensor.state;
+    for (const GroupKind kind : {GroupKind::kParameters, GroupKind::kGradients}) {
+      const bool parked = tensor.moves && IsParkedWithHost(planned, kind, tensor.layer);
+      if (!parked) of_worker += tensor.bytes;
     }
   }
   return bytes;
@@ -136,6 +155,15 @@ std::vector<Bytes> HostStepBytes(const PlanningProblem& problem, const MemoryPla
           group.kind == GroupKind::kParameters || group.kind == GroupKind::kGradients;
       if (weights && choice.placement == Placement::kHostSwap) bytes[worker] -= group.bytes;
     }
+  }
+  return bytes;
+}
+
+Bytes HostStateBytes(const PlanningProblem& problem, const ModelSpec& model,
+                     const std::set<StageId>& stages) {
+  Bytes bytes;
+  for (const HostTensor& tensor : HostTensorsOf(problem, model)) {
+    if (stages.contains(tensor.stage)) bytes += tensor.state;
   }
   return bytes;
 }

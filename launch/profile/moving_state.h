@@ -1,6 +1,7 @@
 #ifndef SIPHON_LAUNCH_PROFILE_MOVING_STATE_H_
 #define SIPHON_LAUNCH_PROFILE_MOVING_STATE_H_
 
+#include <set>
 #include <vector>
 
 #include "planner/model_spec.h"
@@ -34,6 +35,11 @@ std::vector<Bytes> SharedGradientBytes(const ModelSpec& model, const StagePartit
 // pipeline/host_steps, and it is exact.
 std::vector<Bytes> HostStepBytes(const PlanningProblem& problem, const MemoryPlan& plan,
                                  const ModelSpec* model = nullptr);
+
+// What the optimizer state of these stages takes on the host, each tensor at 64 bytes. Requires: as
+// HostStepBytes.
+Bytes HostStateBytes(const PlanningProblem& problem, const ModelSpec& model,
+                     const std::set<StageId>& stages);
 
 }  // namespace siphon
 

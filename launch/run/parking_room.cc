@@ -148,6 +148,11 @@ Bytes LentByWorker(const PreparedJob& prepared, WorkerId worker) {
   return LentBytes(prepared.parking, DeviceOf(prepared, worker));
 }
 
+Bytes HostCapacityOf(const PreparedJob& prepared) {
+  const Bytes planned = prepared.plan_text.topology.host_memory;
+  return planned > Bytes(0) ? planned : prepared.job.memory.host_capacity;
+}
+
 std::string DriveDirectory(const JobConfig& job) {
   return job.memory.nvme_directory.empty() ? job.output.directory : job.memory.nvme_directory;
 }

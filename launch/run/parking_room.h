@@ -54,6 +54,10 @@ RoomRegion RegionOf(const PreparedJob& prepared, absl::Span<std::byte> shared);
 // The part for the host's books in that memory; empty where there is none.
 absl::Span<std::byte> HostBooksIn(const PreparedJob& prepared, absl::Span<std::byte> shared);
 
+// What workers may have of the host, all together: its memory by the plan's topology, of which
+// memory.host_capacity is a part; 0: no limit.
+Bytes HostCapacityOf(const PreparedJob& prepared);
+
 // The directory whose drive takes what workers park there.
 std::string DriveDirectory(const JobConfig& job);
 // OK where that drive has room for what all workers park there. Errors: as CheckRoomOnDrive of

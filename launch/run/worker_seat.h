@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -12,6 +13,7 @@
 #include "launch/run/training_state.h"
 #include "pipeline/stage_worker.h"
 #include "pipeline/transport/transport.h"
+#include "planner/plan_text.h"
 #include "planner/units.h"
 
 namespace siphon {
@@ -36,6 +38,9 @@ struct WorkerSeat {
   std::function<double(const std::string& place)> slowness;
   // For tests: whether somebody else has taken all that the host had left.
   std::function<bool()> host_is_full;
+  // For tests: the plan to move to behind so many steps of the job; what the run's Replanner would
+  // say is not asked then.
+  std::function<std::optional<PlanText>(int64_t steps)> next_plan;
   // For tests: before each chunk of a copy, by the threads that copy; an error fails it.
   std::function<absl::Status()> at_chunk;
 };
