@@ -64,8 +64,12 @@ std::string DriveDirectory(const JobConfig& job);
 // swap/device/nvme_file.
 absl::Status CheckDriveRoom(const PreparedJob& prepared);
 
-// Which place has not given its room, of a ResourceExhausted of ParkingRoom::Make: kNvmeSwap or
-// kHostSwap.
+// An error of a drive, whatever it is, as one of ParkingRoom::Make.
+absl::Status RefusedByDrive(absl::Status status);
+// Whether an error of ParkingRoom::Make is for second choices: memory that the host does not give,
+// and a drive that has no room, or on which no file can be made.
+bool IsRefusal(const absl::Status& status);
+// Which place has not given its room, of such an error: kNvmeSwap or kHostSwap.
 Placement RefusingTier(const absl::Status& status);
 
 // Where one worker parks its tensors, and what moves them there and back.

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "launch/output/start_log.h"
 #include "launch/plan_job/parking_region.h"
 #include "launch/run/fit_memory.h"
 #include "launch/run/name_of_place.h"
@@ -20,6 +21,7 @@ namespace siphon {
 namespace {
 
 constexpr ParkingPlace kHost{Placement::kHostSwap, DeviceId(0)};
+constexpr ParkingPlace kDrive{Placement::kNvmeSwap, DeviceId(0)};
 
 // What each worker tells all others before the first step.
 struct StartRecord {
@@ -44,7 +46,7 @@ NumaPlace PlaceOf(const PreparedJob& prepared, WorkerId me) {
 
 // A refusal is for second choices; anything else ends the run.
 absl::Status UnlessRefused(const absl::Status& status) {
-  return absl::IsResourceExhausted(status) ? absl::OkStatus() : status;
+  return IsRefusal(status) ? absl::OkStatus() : status;
 }
 
 // "4 groups go to the host and 1 group is computed again"
@@ -121,6 +123,9 @@ absl::Status PlanFollower::MakeRoom() {
   if (parking.bytes.contains(kHost) && seat_.at_phase) {
     SIPHON_RETURN_IF_ERROR(seat_.at_phase(kHostMemoryPhase));
   }
+  if (parking.bytes.contains(kDrive) && seat_.at_phase) {
+    SIPHON_RETURN_IF_ERROR(RefusedByDrive(seat_.at_phase(kDrivePhase)));
+  }
   SIPHON_ASSIGN_OR_RETURN(room_,
                           ParkingRoom::Make(prepared_, seat_.me, parking, region_, seat_.at_chunk));
   return absl::OkStatus();
@@ -148,6 +153,7 @@ absl::Status PlanFollower::TakeRoomFor(int64_t next_step) {
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(failed));
   StartRecord mine{.refuses = !refusal_.ok()};
   if (!room_refusal_.ok()) {
+    LogWarning(absl::StrCat("worker ", seat_.me.value, ": ", room_refusal_.message()));
     mine.no_room_at = PlaceNumber({RefusingTier(room_refusal_), DeviceId(0)});
   }
   SIPHON_ASSIGN_OR_RETURN(const std::vector<StartRecord> records, coordinator_.Gather(mine));

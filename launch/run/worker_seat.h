@@ -27,7 +27,7 @@ struct WorkerSeat {
   std::function<bool()> stop_requested;
   StageWorker::ActionObserver at_action;  // before each action
   // Before each phase outside the steps. ResourceExhausted at kLendingPhase and kHostMemoryPhase is
-  // memory that is not given.
+  // memory that is not given, any error at kDrivePhase a drive that gives no room.
   PhaseObserver at_phase;
   std::function<void(int64_t step, const std::string& checkpoint)>
       at_progress;  // after each step and checkpoint
@@ -48,6 +48,7 @@ struct WorkerSeat {
 inline constexpr char kMovingPhase[] = "moving to another plan";
 inline constexpr char kLendingPhase[] = "lending memory";
 inline constexpr char kHostMemoryPhase[] = "taking host memory";
+inline constexpr char kDrivePhase[] = "taking room on the drive";
 
 }  // namespace siphon
 
