@@ -41,6 +41,15 @@ std::vector<ParkedState> StateAway(const MemoryPlan& plan, const Schedule& train
   return away;
 }
 
+std::set<StageId> StagesSteppedOnHost(const MemoryPlan& plan) {
+  std::set<StageId> stages;
+  for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
+    if (plan.stages[stage].update != UpdatePlace::kHost) continue;
+    stages.insert(StageId(static_cast<int>(stage)));
+  }
+  return stages;
+}
+
 Bytes CarriedAtMost(const std::vector<ParkedState>& from, const std::vector<ParkedState>& to) {
   Bytes bytes;
   for (const ParkedState& state : from) bytes += state.bytes;
@@ -83,7 +92,8 @@ absl::Status CarriedState::Restore(StateMemory& memory, const LayerKey& layer) {
 
 absl::Status CarriedState::TakeOut(const StageComputes& stages,
                                    const std::vector<ParkedState>& from, SwapEngine* engine,
-                                   const std::vector<ParkedState>& to) {
+                                   const std::vector<ParkedState>& to,
+                                   const std::set<StageId>& on_host) {
   const auto keep_layers = [&](const ParkedState& state) {
     StateMemory& memory = MemoryOf(stages, state.parked.stage);
     for (int layer = state.group.layers.begin; layer < state.group.layers.end; ++layer) {
@@ -102,6 +112,15 @@ absl::Status CarriedState::TakeOut(const StageComputes& stages,
   }
   for (const ParkedState& state : to) {
     if (IsHere(stages, state)) SIPHON_RETURN_IF_ERROR(keep_layers(state));
+  }
+  for (const auto& [stage, compute] : stages) {
+    if (!on_host.contains(stage)) continue;
+    std::set<int> layers;
+    for (const StepTensor& tensor : compute->StepTensors()) layers.insert(tensor.layer);
+    for (const int layer : layers) {
+      SIPHON_RETURN_IF_ERROR(
+          Keep(compute->state_memory(), {stage, GroupKind::kOptimizerState, layer}));
+    }
   }
   return absl::OkStatus();
 }

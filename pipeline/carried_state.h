@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <map>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -27,12 +28,15 @@ struct ParkedState {
 // Of all stages, by the plan and its training programs.
 std::vector<ParkedState> StateAway(const MemoryPlan& plan, const Schedule& training);
 
+// Stages whose optimizer steps the plan has on the host: there is all their optimizer state.
+std::set<StageId> StagesSteppedOnHost(const MemoryPlan& plan);
+
 // The most that workers together carry from where the one plan has state to where another has it.
 Bytes CarriedAtMost(const std::vector<ParkedState>& from, const std::vector<ParkedState>& to);
 
 // Training state of one worker on its way from where one plan has it between steps to where another
-// one does, in memory of the host meanwhile. Groups of the two need not be the same: what is
-// carried is known layer by layer.
+// one does, in memory of the host meanwhile; also into and out of what optimizer steps there use.
+// Groups of the two need not be the same: what is carried is known layer by layer.
 //
 // In the worker's memory there is never more than what both plans keep there between steps and one
 // group beside it: so plans that fit lead to each other, whatever the capacity.
@@ -44,11 +48,14 @@ class CarriedState {
   using StageComputes = std::map<StageId, StageCompute*>;
 
   // Takes everything that is away by the plan before, and all that is to be away by the next one.
-  // `engine` may be null where nothing is.
+  // `engine` may be null where nothing is. `on_host`: StagesSteppedOnHost of either plan, whose
+  // optimizer state is freed then, wherever it was.
   absl::Status TakeOut(const StageComputes& stages, const std::vector<ParkedState>& from,
-                       SwapEngine* engine, const std::vector<ParkedState>& to);
+                       SwapEngine* engine, const std::vector<ParkedState>& to,
+                       const std::set<StageId>& on_host = {});
   // Brings it to where a plan has it: the one that TakeOut was told of, or another one that has no
-  // other groups away. Afterwards nothing is carried.
+  // other groups away. Requires: steps that the plan has on the host have begun there
+  // (HostSteps::Begin). Afterwards nothing is carried.
   absl::Status PutBack(const StageComputes& stages, const std::vector<ParkedState>& to,
                        SwapEngine* engine);
   Bytes bytes() const { return bytes_; }

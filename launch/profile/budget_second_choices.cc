@@ -26,6 +26,11 @@ void ForSwapped(MemoryPlan& plan, const Change& change) {
   }
 }
 
+// Of a place that cannot be.
+Placement InsteadOf(const PlannedGroup& planned) {
+  return planned.group.kind == GroupKind::kActivations ? Placement::kRecompute : Placement::kKeep;
+}
+
 // Where all that may go to the host would be there, with what the host has for other things.
 absl::StatusOr<Bytes> HostBytesAtMost(const LiveStep& live, const MemoryPlan& plan) {
   SIPHON_ASSIGN_OR_RETURN(
@@ -110,13 +115,17 @@ class RecomputeRoom {
 absl::StatusOr<MemoryPlan> BudgetSecondChoices(const LiveStep& live,
                                                const std::vector<MemoryByKind>& held_to_recompute) {
   MemoryPlan plan = live.step.memory;
+  // A worker's file is as large as its plan has it, so that nothing else can go there.
+  ForSwapped(plan, [](size_t, PlannedGroup& planned) {
+    if (planned.choice.second_choice != Placement::kNvmeSwap) return;
+    planned.choice.second_choice = InsteadOf(planned);
+  });
   SIPHON_ASSIGN_OR_RETURN(const Bytes on_host, HostBytesAtMost(live, plan));
   const Bytes room = live.problem.topology.host_memory;
   if (room > Bytes(0) && on_host > room) {
     ForSwapped(plan, [](size_t, PlannedGroup& planned) {
       if (planned.choice.second_choice != Placement::kHostSwap) return;
-      planned.choice.second_choice =
-          planned.group.kind == GroupKind::kActivations ? Placement::kRecompute : Placement::kKeep;
+      planned.choice.second_choice = InsteadOf(planned);
     });
   }
   SIPHON_ASSIGN_OR_RETURN(const RecomputeRoom recompute,

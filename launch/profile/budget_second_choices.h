@@ -13,6 +13,8 @@ namespace siphon {
 // The plan of `live` with the second choices that workers can take whenever they have to, since
 // there is room for them beforehand; the others are taken away (kKeep).
 //
+// Drives: none; a worker has room there for what its plan parks there, and no more.
+//
 // Host memory: for all that would go there, of all workers at once, beside what is there already;
 // where there is not, activations are computed again instead. What a worker holds itself does not
 // change when its groups go to another place, since its program does not. Where it computes groups

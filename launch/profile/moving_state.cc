@@ -50,28 +50,50 @@ bool IsParkedWithHost(const StagePlan& stage, GroupKind kind, int layer) {
   return false;
 }
 
-// HostStepBytes, parameter by parameter, as StageCompute::StepTensors has them.
+// A parameter in one of the stages that use it, as StageCompute::StepTensors has it; each tensor at
+// a cache line.
+struct HostTensor {
+  StageId stage;
+  int layer = 0;  // of its first use there
+  bool moves = false;
+  Bytes parameter;
+  Bytes gradient;
+  Bytes state;  // master and moments, each of them float32
+};
+
+std::vector<HostTensor> HostTensorsOf(const PlanningProblem& problem, const MemoryInputs& inputs) {
+  std::vector<HostTensor> tensors;
+  for (const Parameter& parameter : CanonicalParameters(*inputs.model)) {
+    const HeldBytes held = HeldBytesOf(parameter.shape, inputs.precision, inputs.moments);
+    const Bytes wide = SizeOf({DType::kFloat32, parameter.shape});
+    int last_stage = -1;
+    for (const ParameterUse& use : parameter.uses) {
+      const StageId stage = StageOfLayer(problem.partition, use.layer);
+      if (std::exchange(last_stage, stage.value) == stage.value) continue;
+      tensors.push_back({.stage = stage,
+                         .layer = use.layer,
+                         .moves = parameter.uses.size() == 1,
+                         .parameter = AlignedTensor(held.weights),
+                         .gradient = AlignedTensor(held.gradients),
+                         .state = AlignedTensor(wide) * (held.optimizer.value / wide.value)});
+    }
+  }
+  return tensors;
+}
+
+// HostStepBytes, tensor by tensor.
 std::vector<Bytes> HostStepTensorBytes(const PlanningProblem& problem, const MemoryPlan& plan,
                                        const MemoryInputs& inputs) {
   std::vector<Bytes> bytes(WorkerCount(problem.schedule));
-  for (const Parameter& parameter : CanonicalParameters(*inputs.model)) {
-    const HeldBytes held = HeldBytesOf(parameter.shape, inputs.precision, inputs.moments);
-    // Master and moments, each of them float32.
-    const Bytes wide = SizeOf({DType::kFloat32, parameter.shape});
-    const Bytes state = AlignedTensor(wide) * (held.optimizer.value / wide.value);
-    int last_stage = -1;
-    for (const ParameterUse& use : parameter.uses) {
-      const int stage = StageOfLayer(problem.partition, use.layer).value;
-      if (std::exchange(last_stage, stage) == stage || plan.stages.empty()) continue;
-      const StagePlan& planned = plan.stages[stage];
-      if (planned.update != UpdatePlace::kHost) continue;
-      Bytes& of_worker = bytes[problem.schedule.worker_of_stage[stage].value];
-      of_worker += state;
-      const bool moves = parameter.uses.size() == 1;
-      for (const GroupKind kind : {GroupKind::kParameters, GroupKind::kGradients}) {
-        if (moves && IsParkedWithHost(planned, kind, use.layer)) continue;
-        of_worker += AlignedTensor(kind == GroupKind::kParameters ? held.weights : held.gradients);
-      }
+  if (plan.stages.empty()) return bytes;
+  for (const HostTensor& tensor : HostTensorsOf(problem, inputs)) {
+    const StagePlan& planned = plan.stages[tensor.stage.value];
+    if (planned.update != UpdatePlace::kHost) continue;
+    Bytes& of_worker = bytes[problem.schedule.worker_of_stage[tensor.stage.value].value];
+    of_worker += tensor.state;
+    for (const GroupKind kind : {GroupKind::kParameters, GroupKind::kGradients}) {
+      if (tensor.moves && IsParkedWithHost(planned, kind, tensor.layer)) continue;
+      of_worker += kind == GroupKind::kParameters ? tensor.parameter : tensor.gradient;
     }
   }
   return bytes;
@@ -140,6 +162,15 @@ std::vector<Bytes> HostStepBytes(const PlanningProblem& problem, const MemoryPla
           group.kind == GroupKind::kParameters || group.kind == GroupKind::kGradients;
       if (weights && choice.placement == Placement::kHostSwap) bytes[worker] -= group.bytes;
     }
+  }
+  return bytes;
+}
+
+Bytes HostStateBytes(const PlanningProblem& problem, const MemoryInputs& inputs,
+                     const std::set<StageId>& stages) {
+  Bytes bytes;
+  for (const HostTensor& tensor : HostTensorsOf(problem, inputs)) {
+    if (stages.contains(tensor.stage)) bytes += tensor.state;
   }
   return bytes;
 }

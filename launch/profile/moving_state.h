@@ -1,6 +1,7 @@
 #ifndef SIPHON_LAUNCH_PROFILE_MOVING_STATE_H_
 #define SIPHON_LAUNCH_PROFILE_MOVING_STATE_H_
 
+#include <set>
 #include <vector>
 
 #include "planner/memory/memory_estimate.h"
@@ -35,6 +36,11 @@ std::vector<Bytes> SharedGradientBytes(const ModelSpec& model, const StagePartit
 // pipeline/host_steps, and it is exact.
 std::vector<Bytes> HostStepBytes(const PlanningProblem& problem, const MemoryPlan& plan,
                                  const MemoryInputs* inputs = nullptr);
+
+// What the optimizer state of these stages takes on the host, each tensor at 64 bytes. Requires: as
+// HostStepBytes.
+Bytes HostStateBytes(const PlanningProblem& problem, const MemoryInputs& inputs,
+                     const std::set<StageId>& stages);
 
 }  // namespace siphon
 

@@ -142,7 +142,6 @@ absl::StatusOr<JobProblem> ProblemOfWorkers(const PlannedJob& planned, const std
   if (measured != nullptr) {
     made.problem.topology = AtPace(std::move(made.problem.topology), measured->links);
     made.problem.mapping = measured->mapping;
-    made.problem.host_step = Nanos(0);  // where state is stepped is not decided anew
   }
   return made;
 }

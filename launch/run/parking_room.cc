@@ -100,9 +100,8 @@ bool IsFirstOnDrive(const std::vector<WorkerParking>& workers, WorkerId me) {
 
 // Null where the worker parks nothing there. Of all workers the first says what is worth saying.
 absl::StatusOr<std::unique_ptr<NvmeParking>> MakeDrive(const PreparedJob& prepared,
-                                                       const std::vector<WorkerParking>& workers,
+                                                       const WorkerParking& parking, bool first,
                                                        WorkerId me) {
-  const WorkerParking& parking = workers[me.value];
   const auto bytes = parking.bytes.find(kDrive);
   if (bytes == parking.bytes.end()) return nullptr;
   const std::string directory = DriveDirectory(prepared.job);
@@ -112,7 +111,7 @@ absl::StatusOr<std::unique_ptr<NvmeParking>> MakeDrive(const PreparedJob& prepar
                                   .name = absl::StrCat("siphon-", getpid(), "-worker-", me.value),
                                   .bytes = bytes->second},
                          .mover = MoverFor(bytes->second)}));
-  if (!drive->file().direct() && IsFirstOnDrive(workers, me)) {
+  if (!drive->file().direct() && first) {
     LogWarning(absl::StrCat(directory,
                             " has no O_DIRECT: what is parked there takes memory of the machine as "
                             "well, in its page cache"));
@@ -149,6 +148,11 @@ Bytes LentByWorker(const PreparedJob& prepared, WorkerId worker) {
   return LentBytes(prepared.parking, DeviceOf(prepared, worker));
 }
 
+Bytes HostCapacityOf(const PreparedJob& prepared) {
+  const Bytes planned = prepared.plan_text.topology.host_memory;
+  return planned > Bytes(0) ? planned : prepared.job.memory.host_capacity;
+}
+
 std::string DriveDirectory(const JobConfig& job) {
   return job.memory.nvme_directory.empty() ? job.output.directory : job.memory.nvme_directory;
 }
@@ -161,6 +165,15 @@ absl::Status CheckDriveRoom(const PreparedJob& prepared) {
   return absl::ResourceExhaustedError(
       absl::StrCat("memory.strategy ", prepared.job.memory.strategy, ": ", room.message(),
                    "; free some, or name another drive in memory.nvme_directory"));
+}
+
+absl::Status RefusedByDrive(absl::Status status) {
+  if (!status.ok()) status.SetPayload(kDriveRefuses, absl::Cord());
+  return status;
+}
+
+bool IsRefusal(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) || status.GetPayload(kDriveRefuses).has_value();
 }
 
 Placement RefusingTier(const absl::Status& status) {
@@ -204,16 +217,13 @@ absl::StatusOr<std::unique_ptr<ParkingRoom>> ParkingRoom::Make(
                      LinkOf(own.links, place)};
   }
   HostClaim buffers;
-  if (const auto on_drive = planned.bytes.find(kDrive); on_drive != planned.bytes.end()) {
+  if (const auto on_drive = parking.bytes.find(kDrive); on_drive != parking.bytes.end()) {
     SIPHON_ASSIGN_OR_RETURN(
         buffers, HostClaim::Take(NvmeBufferBytes(on_drive->second), region.host, kDriveBuffers));
   }
-  absl::StatusOr<std::unique_ptr<NvmeParking>> made = MakeDrive(prepared, region.parking, me);
-  if (!made.ok()) {
-    absl::Status status = made.status();
-    status.SetPayload(kDriveRefuses, absl::Cord());
-    return status;
-  }
+  absl::StatusOr<std::unique_ptr<NvmeParking>> made =
+      MakeDrive(prepared, parking, IsFirstOnDrive(region.parking, me), me);
+  if (!made.ok()) return RefusedByDrive(made.status());
   std::unique_ptr<NvmeParking> drive = *std::move(made);
   if (drive != nullptr) {
     memory[kDrive] = {drive->bytes(), LinkOf(own.links, kDrive)};

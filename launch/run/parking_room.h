@@ -54,14 +54,22 @@ RoomRegion RegionOf(const PreparedJob& prepared, absl::Span<std::byte> shared);
 // The part for the host's books in that memory; empty where there is none.
 absl::Span<std::byte> HostBooksIn(const PreparedJob& prepared, absl::Span<std::byte> shared);
 
+// What workers may have of the host, all together: its memory by the plan's topology, of which
+// memory.host_capacity is a part; 0: no limit.
+Bytes HostCapacityOf(const PreparedJob& prepared);
+
 // The directory whose drive takes what workers park there.
 std::string DriveDirectory(const JobConfig& job);
 // OK where that drive has room for what all workers park there. Errors: as CheckRoomOnDrive of
 // swap/device/nvme_file.
 absl::Status CheckDriveRoom(const PreparedJob& prepared);
 
-// Which place has not given its room, of a ResourceExhausted of ParkingRoom::Make: kNvmeSwap or
-// kHostSwap.
+// An error of a drive, whatever it is, as one of ParkingRoom::Make.
+absl::Status RefusedByDrive(absl::Status status);
+// Whether an error of ParkingRoom::Make is for second choices: memory that the host does not give,
+// and a drive that has no room, or on which no file can be made.
+bool IsRefusal(const absl::Status& status);
+// Which place has not given its room, of such an error: kNvmeSwap or kHostSwap.
 Placement RefusingTier(const absl::Status& status);
 
 // Where one worker parks its tensors, and what moves them there and back.

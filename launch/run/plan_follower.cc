@@ -10,27 +10,24 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "launch/output/start_log.h"
 #include "launch/plan_job/parking_region.h"
 #include "launch/run/fit_memory.h"
 #include "launch/run/name_of_place.h"
+#include "pipeline/carried_state.h"
 #include "planner/status.h"
 
 namespace siphon {
 namespace {
 
 constexpr ParkingPlace kHost{Placement::kHostSwap, DeviceId(0)};
+constexpr ParkingPlace kDrive{Placement::kNvmeSwap, DeviceId(0)};
 
 // What each worker tells all others before the first step.
 struct StartRecord {
   int32_t refuses = 0;     // to lend
   int32_t no_room_at = 0;  // the host or the drive, by PlaceNumber; 0: there is room
 };
-
-// What its topology has, with memory.host_capacity; 0: no limit.
-Bytes HostCapacity(const PreparedJob& prepared) {
-  const Bytes planned = prepared.plan_text.topology.host_memory;
-  return planned > Bytes(0) ? planned : prepared.job.memory.host_capacity;
-}
 
 // Where a job's memory is kept whole, nobody asks. A topology that CPU workers only imitate says
 // nothing of this machine's nodes.
@@ -49,7 +46,7 @@ NumaPlace PlaceOf(const PreparedJob& prepared, WorkerId me) {
 
 // A refusal is for second choices; anything else ends the run.
 absl::Status UnlessRefused(const absl::Status& status) {
-  return absl::IsResourceExhausted(status) ? absl::OkStatus() : status;
+  return IsRefusal(status) ? absl::OkStatus() : status;
 }
 
 // "4 groups go to the host and 1 group is computed again"
@@ -75,7 +72,7 @@ PlanFollower::PlanFollower(const PreparedJob& prepared, const WorkerSeat& seat,
     : prepared_(prepared),
       seat_(seat),
       ledger_(ledger),
-      host_(HostCapacity(prepared), HostBooksIn(prepared, seat.lent)),
+      host_(HostCapacityOf(prepared), HostBooksIn(prepared, seat.lent)),
       numa_(PlaceOf(prepared, seat.me)),
       coordinator_(coordinator),
       region_(RegionOf(prepared, seat.lent)),
@@ -116,13 +113,18 @@ absl::Status PlanFollower::Lend() {
 }
 
 absl::Status PlanFollower::MakeRoom() {
-  const bool steps =
-      !prepared_.host_steps.empty() && prepared_.host_steps[seat_.me.value] > Bytes(0);
+  bool steps = false;
+  for (const StageId stage : StagesSteppedOnHost(now_.plan.memory)) {
+    steps = steps || now_.plan.schedule.worker_of_stage[stage.value] == seat_.me;
+  }
   if (now_.parking.empty()) return absl::OkStatus();
   if (now_.parking[seat_.me.value].bytes.empty() && !steps) return absl::OkStatus();
   const WorkerParking& parking = now_.parking[seat_.me.value];
   if (parking.bytes.contains(kHost) && seat_.at_phase) {
     SIPHON_RETURN_IF_ERROR(seat_.at_phase(kHostMemoryPhase));
+  }
+  if (parking.bytes.contains(kDrive) && seat_.at_phase) {
+    SIPHON_RETURN_IF_ERROR(RefusedByDrive(seat_.at_phase(kDrivePhase)));
   }
   SIPHON_ASSIGN_OR_RETURN(room_,
                           ParkingRoom::Make(prepared_, seat_.me, parking, region_, seat_.at_chunk));
@@ -130,6 +132,7 @@ absl::Status PlanFollower::MakeRoom() {
 }
 
 absl::StatusOr<absl::Span<std::byte>> PlanFollower::TakeHostMemory(Bytes bytes) {
+  host_steps_ = bytes;
   if (bytes == Bytes(0)) return absl::Span<std::byte>();
   if (seat_.at_phase) SIPHON_RETURN_IF_ERROR(seat_.at_phase(kHostMemoryPhase));
   SIPHON_CHECK(room_ != nullptr, "who has optimizer steps on the host has a room");
@@ -150,6 +153,7 @@ absl::Status PlanFollower::TakeRoomFor(int64_t next_step) {
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(failed));
   StartRecord mine{.refuses = !refusal_.ok()};
   if (!room_refusal_.ok()) {
+    LogWarning(absl::StrCat("worker ", seat_.me.value, ": ", room_refusal_.message()));
     mine.no_room_at = PlaceNumber({RefusingTier(room_refusal_), DeviceId(0)});
   }
   SIPHON_ASSIGN_OR_RETURN(const std::vector<StartRecord> records, coordinator_.Gather(mine));
@@ -182,7 +186,8 @@ absl::StatusOr<PlanFollower::NextPlan> PlanFollower::Prepare(const PlanText& pla
   NextPlan next{.plan = {{plan.memory, plan.training}, {}}, .evaluation = plan.evaluation};
   absl::StatusOr<std::vector<WorkerParking>> parking = LayOutParking(plan.memory, plan.training);
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(parking.status()));
-  if (ParksAnything(*parking)) next.plan.parking = *std::move(parking);
+  if (ParksAnything(*parking) || !StagesSteppedOnHost(plan.memory).empty())
+    next.plan.parking = *std::move(parking);
   next.region = {next.plan.parking, region_.lent, region_.ways, &host_, &numa_};
   const Bytes needed = LayOutRegion(next.plan.parking).bytes;
   if (needed <= Bytes(static_cast<int64_t>(region_.lent.size()))) return next;
@@ -198,10 +203,14 @@ absl::StatusOr<PlanInForceIs> PlanFollower::MoveTo(NextPlan next, int64_t next_s
   LeaveRoom();
   NextPlan before{std::exchange(now_, std::move(next.plan)),
                   std::exchange(evaluation_, std::move(next.evaluation)),
-                  std::exchange(region_, std::move(next.region))};
+                  std::exchange(region_, std::move(next.region)), host_steps_};
   watch_ = LinkWatch();
   link_use_.clear();
-  const absl::Status taken = TakeRoomFor(next_step);
+  const auto take_room = [&](Bytes host_steps) -> absl::Status {
+    SIPHON_RETURN_IF_ERROR(TakeRoomFor(next_step));
+    return coordinator_.Agree(TakeHostMemory(host_steps).status());
+  };
+  const absl::Status taken = take_room(next.host_steps);
   if (taken.ok()) return PlanInForceIs::kNext;
   if (!absl::IsResourceExhausted(taken)) return taken;
   notes_ = {absl::StrCat("the plan stays after all: ", taken.message())};
@@ -210,12 +219,13 @@ absl::StatusOr<PlanInForceIs> PlanFollower::MoveTo(NextPlan next, int64_t next_s
   evaluation_ = std::move(before.evaluation);
   region_ = std::move(before.region);
   absl::c_fill(second_choices_, 0);
-  SIPHON_RETURN_IF_ERROR(TakeRoomFor(next_step));
+  SIPHON_RETURN_IF_ERROR(take_room(before.host_steps));
   return PlanInForceIs::kBefore;
 }
 
 void PlanFollower::LeaveRoom() {
   room_.reset();
+  host_memory_ = HostMapping();
   ledger_.Give(std::exchange(lent_, Bytes(0)), MemoryKind::kActivations);
 }
 

@@ -48,9 +48,11 @@ class PlanFollower {
   // The books of the host's memory.
   MemoryLedger& host() { return host_; }
   SwapEngine* engine() { return room_ == nullptr ? nullptr : &room_->engine(); }
-  // Behind TakeRoom: memory of the host for this worker's optimizer steps there, until the end.
-  // Errors: ResourceExhausted.
+  // Behind TakeRoom: memory of the host for this worker's optimizer steps there, while the plan is
+  // in force. Errors: ResourceExhausted.
   absl::StatusOr<absl::Span<std::byte>> TakeHostMemory(Bytes bytes);
+  // That memory; of the plan in force behind MoveTo.
+  absl::Span<std::byte> host_memory() const { return host_memory_.bytes(); }
 
   // Around a step: what tests make of the links; what there is to say of them and of lending.
   void BeforeStep();
@@ -67,6 +69,7 @@ class PlanFollower {
     PlanInForce plan;
     Schedule evaluation;
     RoomRegion region;
+    Bytes host_steps;  // of the host, for this worker's optimizer steps there
   };
   // Collective. Errors: on all workers, who go on as before: ResourceExhausted where there is no
   // memory to share.
@@ -113,6 +116,7 @@ class PlanFollower {
   LinkWatch watch_;
   std::vector<LinkState> link_use_;
   Bytes lent_;                           // on the books
+  Bytes host_steps_;                     // what host_memory_ has by the plan in force
   absl::Status refusal_;                 // why this worker does not lend
   absl::Status room_refusal_;            // why it has no room with the host, or on the drive
   std::vector<int64_t> second_choices_;  // [worker]: groups that have taken theirs

@@ -2,15 +2,19 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "launch/plan_job/job_memory.h"
+#include "launch/profile/host_use.h"
 #include "launch/profile/measured_costs.h"
+#include "launch/profile/moving_state.h"
 #include "launch/profile/predict_step.h"
 #include "launch/run/fit_memory.h"
+#include "launch/run/parking_room.h"
 #include "launch/run/parking_routes.h"
 #include "launch/run/topology_ways.h"
 #include "pipeline/carried_state.h"
@@ -82,21 +86,21 @@ MemoryPlan AtTimesOf(const PlanningProblem& problem, MemoryPlan plan) {
   return plan;
 }
 
-bool StepsOnHost(const MemoryPlan& plan) {
-  return absl::c_any_of(plan.stages,
-                        [](const StagePlan& stage) { return stage.update == UpdatePlace::kHost; });
-}
-
-// Carried state takes memory of the host, beside what is parked there before or afterwards.
+// Carried state takes memory of the host, beside what is there before or afterwards. Requires: the
+// plan in force is the job's.
 absl::Status CheckHostRoom(const PreparedJob& prepared, const FollowedPlan& in_force,
-                           const PlanText& next) {
-  const Bytes room = prepared.job.memory.host_capacity;
+                           const LiveStep& next) {
+  const Bytes room = HostCapacityOf(prepared);
   if (room == Bytes(0)) return absl::OkStatus();
-  SIPHON_ASSIGN_OR_RETURN(const auto before, LayOutParking(in_force.memory, in_force.schedule));
-  SIPHON_ASSIGN_OR_RETURN(const auto after, LayOutParking(next.memory, next.training));
+  SIPHON_ASSIGN_OR_RETURN(const MemoryInputs inputs,
+                          MemoryInputsOf({prepared.job, prepared.model.spec, prepared.plan}));
+  std::set<StageId> on_host = StagesSteppedOnHost(in_force.memory);
+  on_host.merge(StagesSteppedOnHost(next.step.memory));
   const Bytes carried = CarriedAtMost(StateAway(in_force.memory, in_force.schedule),
-                                      StateAway(next.memory, next.training));
-  const Bytes needed = carried + std::max(HostBytes(before), HostBytes(after));
+                                      StateAway(next.step.memory, next.step.schedule)) +
+                        HostStateBytes(next.problem, inputs, on_host);
+  const Bytes needed = carried + std::max(HostUseOf(prepared.parking, prepared.host_steps).total(),
+                                          HostUseOf(next.parking, next.host_steps).total());
   if (needed <= room) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "carrying training state to where a better plan has it takes ", FormatBytes(needed),
@@ -133,9 +137,6 @@ bool GainsEnough(Nanos now, Nanos then, Nanos measured) {
 
 absl::StatusOr<ReplanStudy> StudyReplan(const PreparedJob& prepared, const FollowedPlan& in_force,
                                         const MeasuredRun& measured) {
-  if (StepsOnHost(in_force.memory)) {
-    return absl::FailedPreconditionError("state whose optimizer step is on the host stays there");
-  }
   const PlannedJob planned{prepared.job, prepared.model.spec, prepared.whole};
   const std::string& strategy = prepared.job.memory.strategy;
   SIPHON_ASSIGN_OR_RETURN(MeasuredCosts costs, CostsOf(prepared, measured));
@@ -152,14 +153,11 @@ absl::StatusOr<ReplanStudy> StudyReplan(const PreparedJob& prepared, const Follo
   if (!GainsEnough(study.now, study.kept, measured.step)) return study;
   SIPHON_ASSIGN_OR_RETURN(const FittingStep found, PlanFittingStep(planned, strategy, &best.costs));
   const PlannedStep& step = found.live.step;
-  if (StepsOnHost(step.memory)) {
-    return absl::FailedPreconditionError("a better plan would step on the host");
-  }
   SIPHON_ASSIGN_OR_RETURN(study.best, step_time(step.memory, step.schedule));
   if (!GainsEnough(study.now, study.best, measured.step)) return study;
   SIPHON_ASSIGN_OR_RETURN(PlanText text, TextOf(found, strategy, prepared.whole));
   text.predicted.step_time = study.best;
-  SIPHON_RETURN_IF_ERROR(CheckHostRoom(prepared, in_force, text));
+  SIPHON_RETURN_IF_ERROR(CheckHostRoom(prepared, in_force, found.live));
   study.plan = std::move(text);
   return study;
 }

@@ -4,12 +4,14 @@
 #include <chrono>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "launch/data/batches.h"
 #include "launch/plan_job/learning_rate.h"
 #include "launch/run/coordinate.h"
+#include "launch/run/host_memory.h"
 #include "launch/run/optimizer_of.h"
 #include "launch/run/plan_follower.h"
 #include "launch/run/replanner.h"
@@ -17,6 +19,7 @@
 #include "launch/run/step_record.h"
 #include "launch/run/training_state.h"
 #include "pipeline/carried_state.h"
+#include "pipeline/host_steps.h"
 #include "pipeline/stage_worker.h"
 #include "pipeline/torch/counting_allocator.h"
 #include "pipeline/torch/torch_stage.h"
@@ -59,6 +62,7 @@ class WorkerRun {
  private:
   absl::Status TakeCommunication();
   absl::Status MakeStages();
+  WorkerLayout LayoutOf(const FollowedPlan& followed) const;
   void MakeWorker();
   std::map<StageId, StageCompute*> Computes() const;
   bool Holds(StageId stage) const { return stages_.contains(stage); }
@@ -71,6 +75,9 @@ class WorkerRun {
   absl::Status FollowPlan(const std::vector<StepRecord>& records);
   absl::Status PlanAgain();
   absl::Status MoveTo(const PlanText& plan);
+  absl::StatusOr<HostClaim> ClaimCarried(const FollowedPlan& next,
+                                         const std::set<StageId>& on_host);
+  absl::Status StayWithPlan(const absl::Status& refused);
   absl::StatusOr<double> Validate();
   bool ValidationIsDue() const;
   absl::Status SaveCheckpoint();
@@ -122,20 +129,24 @@ absl::Status WorkerRun::MakeStages() {
   return worker_->host_steps().Begin(memory);
 }
 
-// Follows the plan in force.
-void WorkerRun::MakeWorker() {
+WorkerLayout WorkerRun::LayoutOf(const FollowedPlan& followed) const {
   const TrainingPlan& plan = prepared_.plan;
   WorkerLayout layout{.worker_of_stage = plan.training.worker_of_stage,
                       .shared_parameters = plan.shared_parameters,
-                      .memory = follower_.plan().memory,
-                      .home = HomeGroupsOf(follower_.plan().schedule, follower_.plan().memory)};
+                      .memory = followed.memory,
+                      .home = HomeGroupsOf(followed.schedule, followed.memory)};
   layout.owned_parameters.resize(plan.partition.stages.size());
   for (const Parameter& parameter : CanonicalParameters(prepared_.model.spec)) {
     const StageId owner = StageOfLayer(plan.partition, parameter.uses[0].layer);
     ++layout.owned_parameters[owner.value];
   }
-  worker_ = std::make_unique<StageWorker>(seat_.me, std::move(layout), Computes(), seat_.transport,
-                                          follower_.engine(), seat_.at_action);
+  return layout;
+}
+
+// Follows the plan in force.
+void WorkerRun::MakeWorker() {
+  worker_ = std::make_unique<StageWorker>(seat_.me, LayoutOf(follower_.plan()), Computes(),
+                                          seat_.transport, follower_.engine(), seat_.at_action);
 }
 
 std::map<StageId, StageCompute*> WorkerRun::Computes() const {
@@ -252,8 +263,12 @@ absl::Status WorkerRun::FollowPlan(const std::vector<StepRecord>& records) {
 }
 
 absl::Status WorkerRun::PlanAgain() {
-  SIPHON_ASSIGN_OR_RETURN(const std::optional<PlanText> plan,
-                          replanner_.Decide(follower_, progress_.step));
+  std::optional<PlanText> plan;
+  if (seat_.next_plan) {
+    plan = seat_.next_plan(progress_.step);
+  } else {
+    SIPHON_ASSIGN_OR_RETURN(plan, replanner_.Decide(follower_, progress_.step));
+  }
   if (plan.has_value()) SIPHON_RETURN_IF_ERROR(MoveTo(*plan));
   for (const std::string& note : replanner_.TakeNotes()) {
     if (recorder_ != nullptr) recorder_->Say(note);
@@ -261,25 +276,54 @@ absl::Status WorkerRun::PlanAgain() {
   return absl::OkStatus();
 }
 
+// What it takes of the host while its state is on its way.
+absl::StatusOr<HostClaim> WorkerRun::ClaimCarried(const FollowedPlan& next,
+                                                  const std::set<StageId>& on_host) {
+  const auto mine = [&](const FollowedPlan& plan) {
+    std::vector<ParkedState> away = StateOf(plan);
+    std::erase_if(away, [&](const ParkedState& state) { return !Holds(state.parked.stage); });
+    return away;
+  };
+  Bytes bytes = CarriedAtMost(mine(follower_.plan()), mine(next));
+  for (const auto& [stage, compute] : stages_) {
+    if (!on_host.contains(stage)) continue;
+    for (const StepTensor& tensor : compute->StepTensors()) bytes += tensor.state_bytes;
+  }
+  return HostClaim::Take(bytes, &follower_.host(), kCarried);
+}
+
+// Where anything is refused, all workers stay with the plan that they have.
+absl::Status WorkerRun::StayWithPlan(const absl::Status& refused) {
+  if (recorder_ != nullptr) {
+    recorder_->ShowWarning(absl::StrCat("the plan stays: ", refused.message()));
+  }
+  return absl::IsUnavailable(refused) ? refused : absl::OkStatus();
+}
+
 absl::Status WorkerRun::MoveTo(const PlanText& plan) {
   SIPHON_RETURN_IF_ERROR(Phase(kMovingPhase));
   const Clock::time_point begin = Clock::now();
   absl::StatusOr<PlanFollower::NextPlan> next = follower_.Prepare(plan);
-  if (!next.ok()) {  // on all workers
-    if (recorder_ != nullptr) {
-      recorder_->ShowWarning(absl::StrCat("the plan stays: ", next.status().message()));
-    }
-    return absl::IsUnavailable(next.status()) ? next.status() : absl::OkStatus();
-  }
+  if (!next.ok()) return StayWithPlan(next.status());  // on all workers
+  const std::map<StageId, StageCompute*> computes = Computes();
+  const FollowedPlan& next_plan = next->plan.plan;
+  std::set<StageId> on_host = StagesSteppedOnHost(follower_.plan().memory);
+  on_host.merge(StagesSteppedOnHost(next_plan.memory));
+  const absl::StatusOr<HostClaim> claim = ClaimCarried(next_plan, on_host);
+  const absl::Status claimed = coordinator_.Agree(claim.status());
+  if (!claimed.ok()) return StayWithPlan(claimed);
+  const WorkerLayout layout = LayoutOf(next_plan);
+  next->host_steps = HostSteps(layout, computes, /*engine=*/nullptr).MemoryNeeded();
   CarriedState carried;
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(carried.TakeOut(
-      Computes(), StateOf(follower_.plan()), follower_.engine(), StateOf(next->plan.plan))));
+      computes, StateOf(follower_.plan()), follower_.engine(), StateOf(next_plan), on_host)));
   worker_.reset();
   SIPHON_ASSIGN_OR_RETURN(const PlanInForceIs in_force,
                           follower_.MoveTo(*std::move(next), progress_.step + 1));
   MakeWorker();
-  SIPHON_RETURN_IF_ERROR(coordinator_.Agree(
-      carried.PutBack(Computes(), StateOf(follower_.plan()), follower_.engine())));
+  absl::Status back = worker_->host_steps().Begin(follower_.host_memory());
+  if (back.ok()) back = carried.PutBack(computes, StateOf(follower_.plan()), follower_.engine());
+  SIPHON_RETURN_IF_ERROR(coordinator_.Agree(back));
   if (in_force == PlanInForceIs::kBefore) return absl::OkStatus();
   replanner_.Moved(Since(begin));
   traced_step_ = std::min(progress_.step + 2, prepared_.job.train.steps);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -12,6 +13,7 @@
 #include "launch/run/training_state.h"
 #include "pipeline/stage_worker.h"
 #include "pipeline/transport/transport.h"
+#include "planner/plan_text.h"
 #include "planner/units.h"
 
 namespace siphon {
@@ -25,7 +27,7 @@ struct WorkerSeat {
   std::function<bool()> stop_requested;
   StageWorker::ActionObserver at_action;  // before each action
   // Before each phase outside the steps. ResourceExhausted at kLendingPhase and kHostMemoryPhase is
-  // memory that is not given.
+  // memory that is not given, any error at kDrivePhase a drive that gives no room.
   PhaseObserver at_phase;
   std::function<void(int64_t step, const std::string& checkpoint)>
       at_progress;  // after each step and checkpoint
@@ -36,6 +38,9 @@ struct WorkerSeat {
   std::function<double(const std::string& place)> slowness;
   // For tests: whether somebody else has taken all that the host had left.
   std::function<bool()> host_is_full;
+  // For tests: the plan to move to behind so many steps of the job; what the run's Replanner would
+  // say is not asked then.
+  std::function<std::optional<PlanText>(int64_t steps)> next_plan;
   // For tests: before each chunk of a copy, by the threads that copy; an error fails it.
   std::function<absl::Status()> at_chunk;
 };
@@ -43,6 +48,7 @@ struct WorkerSeat {
 inline constexpr char kMovingPhase[] = "moving to another plan";
 inline constexpr char kLendingPhase[] = "lending memory";
 inline constexpr char kHostMemoryPhase[] = "taking host memory";
+inline constexpr char kDrivePhase[] = "taking room on the drive";
 
 }  // namespace siphon
 

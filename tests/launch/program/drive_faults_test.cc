@@ -10,6 +10,7 @@
 #include <fstream>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -85,6 +86,15 @@ class DriveFaults : public TinyJobTest {
     EXPECT_EQ(RunCheckpoint("run", 12), ExpectedCheckpoint(12));
     ExpectDriveEmpty();
   }
+  // From the first step on, as if nothing had been.
+  void ExpectLeftForTheHost(const ProgramEnd& end) {
+    EXPECT_THAT(end.errors, ContainsRegex("warning: worker 0: .* do(es)? not give the room that is "
+                                          "planned: [0-9]+ groups? go(es)? to the host from step 1 "
+                                          "on"));
+    EXPECT_THAT(end.errors, ContainsRegex("\n  parked      .* a step to the host; "));
+    EXPECT_EQ(RunCheckpoint("run", 12), ExpectedCheckpoint(12));
+    ExpectNothingLeft();
+  }
   void ExpectDriveEmpty() {
     EXPECT_TRUE(!fs::exists(drive()) || fs::is_empty(drive()));
     ExpectNothingLeft();
@@ -152,17 +162,62 @@ TEST_F(DriveFaults, ADriveThatFillsUpGoesOn) {
   ExpectNothingLeft();
 }
 
-// Between the look at the drive and the file on it.
-TEST_F(DriveFaults, ADriveThatFillsUpBeforeTheFileIsThereEndsTheJob) {
+// Between the look at the drive and the file on it: what goes there goes to the host.
+TEST_F(DriveFaults, ADriveThatFillsUpBeforeTheFileIsThereIsLeftForSecondChoices) {
   const ProgramEnd end = HarmedAt(
       "0:making its stages", [this](const ProcessId& worker) { Fill(worker); },
       [this] { return MountSmall(drive(), "size=72m"); });
   if (end.exit_code == kForbidden) GTEST_SKIP() << "skipped, because mounting is forbidden here";
-  EXPECT_EQ(end.exit_code, 3) << end.errors;
-  EXPECT_THAT(end.errors, ContainsRegex("siphon: worker 0 failed .*\n  cause: .*the drive of "
-                                        ".*/drive has [0-9.]+ [KM]?i?B free; to park tensors "
-                                        "there takes [0-9.]+ KiB, and 64.0 MiB must stay free"));
-  ExpectNothingLeft();
+  EXPECT_EQ(end.exit_code, 0) << end.errors;
+  EXPECT_THAT(end.errors, ContainsRegex("worker 0: the drive of .*/drive has [0-9.]+ [KM]?i?B "
+                                        "free; to park tensors there takes [0-9.]+ KiB, and 64.0 "
+                                        "MiB must stay free"));
+  ExpectLeftForTheHost(end);
+}
+
+// A file that cannot be made: somebody has put another one where its directory was.
+TEST_F(DriveFaults, ADriveThatCannotBeOpenedIsLeftForSecondChoices) {
+  const ProgramEnd end = HarmedAt(
+      "0:making its stages",
+      [this](const ProcessId&) {
+        fs::remove_all(drive());
+        std::ofstream(drive()) << "no directory";
+      },
+      nullptr);
+  EXPECT_EQ(end.exit_code, 0) << end.errors;
+  ExpectLeftForTheHost(end);
+  fs::remove(drive());
+}
+
+TEST_F(DriveFaults, ADriveThatRefusesIsLeftForSecondChoices) {
+  for (const char* kind : {"refuse", "fail"}) {
+    SCOPED_TRACE(kind);
+    const ProgramEnd end = Siphon(
+        Parking(),
+        {.environment = {absl::StrCat("SIPHON_INJECT_FAULT=0:0:taking room on the drive:", kind)}});
+    EXPECT_EQ(end.exit_code, 0) << end.errors;
+    ExpectLeftForTheHost(end);
+  }
+}
+
+// With a host that has room for the buffers of the drive and no more, and too little memory to
+// compute anything again.
+TEST_F(DriveFaults, ADriveThatRefusesWithoutSecondChoiceEndsTheJob) {
+  std::vector<std::string> arguments = Parking();
+  arguments.insert(arguments.end(),
+                   {"--set", "memory.host_capacity=70KiB", "--set", "memory.capacity=1370KiB"});
+  for (const auto& [kind, code] : {std::pair("refuse", 3), std::pair("fail", 1)}) {
+    SCOPED_TRACE(kind);
+    const ProgramEnd end = Siphon(
+        arguments,
+        {.environment = {absl::StrCat("SIPHON_INJECT_FAULT=0:0:taking room on the drive:", kind)}});
+    EXPECT_EQ(end.exit_code, code) << end.errors;
+    EXPECT_THAT(end.errors, ContainsRegex("siphon: worker 0 .* during taking room on the drive\n  "
+                                          "cause: .*are with nvme_swap, and the plan has no second "
+                                          "choice for them"));
+    EXPECT_LT(end.seconds, kLimitSeconds);
+    ExpectDriveEmpty();
+  }
 }
 
 }  // namespace

@@ -207,6 +207,18 @@ TEST_F(ReplanTest, DoesNotWhereItIsToldNotTo) {
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/replanned.txt"));
 }
 
+// State whose optimizer step was on the host comes along too.
+TEST_F(ReplanTest, LeavesAPlanThatStepsOnTheHost) {
+  JobConfig job = OnSlowLinks(Bytes(3'000'000));
+  UseSlowProfile(job);
+  const PreparedJob prepared = Prepared(job);
+  ASSERT_FALSE(StagesSteppedOnHost(prepared.plan.memory).empty());
+  const ReplannedRun run = TrainSame(prepared);
+  EXPECT_THAT(run.said, HasSubstr("after step 7: re-planned in "));
+  EXPECT_EQ(run.steps.back()["replans"], 1);
+  EXPECT_NE(NewPlan().memory, prepared.plan_text.memory);
+}
+
 // The first lender of worker 0.
 ParkingPlace LenderOf(const PreparedJob& prepared) {
   for (const auto& [place, bytes] : prepared.parking[0].bytes) {

@@ -1,0 +1,151 @@
+// Runs that move from the plan of one strategy to that of another between two steps, and on to a
+// third: training state comes along from wherever it was to wherever it is to be.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "launch/run/run_worker.h"
+#include "launch/run/shared_by_threads.h"
+#include "pipeline/carried_state.h"
+#include "pipeline/transport/in_process_transport.h"
+#include "tests/launch/run/checkpoint_bits.h"
+#include "tests/launch/run/parking_job.h"
+
+namespace siphon {
+namespace {
+
+constexpr int64_t kFirstMove = 2;  // behind so many steps
+constexpr int64_t kSecondMove = 4;
+
+class MovingPlans : public ParkingJob {
+ protected:
+  using Bits = std::map<std::string, std::string>;
+
+  PreparedJob Planned(const std::string& strategy, Bytes capacity) const {
+    JobConfig job = Job(4);
+    job.memory.strategy = strategy;
+    job.memory.capacity = {capacity};
+    job.memory.check = "full";
+    auto prepared = PrepareJob(job, {});
+    EXPECT_TRUE(prepared.ok()) << strategy << ": " << prepared.status();
+    return *std::move(prepared);
+  }
+
+  // The last checkpoint of a run of six steps that moves twice; and what the host had at most.
+  std::pair<Bits, Bytes> Train(const PreparedJob& first, const PlanText& second,
+                               const PlanText& third) const {
+    const int workers = WorkerCount(first.plan.training);
+    std::atomic<bool> failed = false;
+    const auto lent = HostMapping::Make(ParkingRegionBytes(first));
+    SharedByThreads more(workers);
+    auto transports = MakeInProcessTransports(workers, [&failed] {
+      return failed ? absl::UnavailableError("another worker failed") : absl::OkStatus();
+    });
+    std::vector<absl::StatusOr<RunOutcome>> ends(workers);
+    std::vector<std::thread> threads;
+    testing::internal::CaptureStderr();
+    for (int worker = 0; worker < workers; ++worker) {
+      threads.emplace_back([&, worker] {
+        WorkerSeat seat{
+            .me = WorkerId(worker), .transport = transports[worker].get(), .lent = lent->bytes()};
+        seat.more_shared = [&, worker](Bytes bytes) { return more.More(WorkerId(worker), bytes); };
+        seat.next_plan = [&](int64_t steps) -> std::optional<PlanText> {
+          if (steps == kFirstMove) return second;
+          if (steps == kSecondMove) return third;
+          return std::nullopt;
+        };
+        ends[worker] = RunWorker(first, seat);
+        if (!ends[worker].ok()) failed = true;
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_THAT(said, testing::Not(testing::HasSubstr("the plan stays")));
+    for (const auto& end : ends) EXPECT_TRUE(end.ok()) << end.status();
+    if (!ends[0].ok()) return {};
+    return {CheckpointBits(ends[0]->last_checkpoint), ends[0]->host_peak};
+  }
+};
+
+TEST_F(MovingPlans, KeepTheirBitsFromEveryStrategyToEveryOther) {
+  const Bytes capacity = TightJob("auto", 95).memory.capacity[0];
+  const std::vector<std::string> strategies = {"optimizer_offload", "d2d_swap", "host_swap",
+                                               "weight_offload",    "l2l",      "recompute"};
+  std::map<std::string, PreparedJob> plans;
+  bool on_host = false, on_device = false;
+  for (const std::string& strategy : strategies) {
+    plans[strategy] = Planned(strategy, capacity);
+    const bool steps = !StagesSteppedOnHost(plans[strategy].plan.memory).empty();
+    (steps ? on_host : on_device) = true;
+  }
+  EXPECT_TRUE(on_host && on_device);
+  const auto kept = PrepareJob(Job(4), {});
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  const Bits expected = Train(*kept, kept->plan_text, kept->plan_text).first;
+  ASSERT_FALSE(expected.empty());
+  for (size_t first = 0; first < strategies.size(); ++first) {
+    for (size_t second = 0; second < strategies.size(); ++second) {
+      if (first == second) continue;
+      // Back to what was before, or on to the next one.
+      const size_t third = (first + second) % 2 == 0 ? first : (second + 1) % strategies.size();
+      SCOPED_TRACE(
+          absl::StrCat(strategies[first], ", ", strategies[second], ", ", strategies[third]));
+      const auto& from = plans[strategies[first]];
+      ASSERT_EQ(from.plan_text.mapping.device_of_worker.empty() ||
+                    from.plan_text.mapping == IdentityMapping(4),
+                true);
+      const auto trained =
+          Train(from, plans[strategies[second]].plan_text, plans[strategies[third]].plan_text);
+      EXPECT_EQ(trained.first, expected);
+    }
+  }
+}
+
+// With all that is carried, and no byte more, on the host's books.
+TEST_F(MovingPlans, StayWithTheirPlanWhereTheHostHasNoRoomForWhatIsCarried) {
+  const Bytes capacity = TightJob("auto", 95).memory.capacity[0];
+  PreparedJob from = Planned("optimizer_offload", capacity);
+  const PreparedJob to = Planned("d2d_swap", capacity);
+  const auto ample = Train(from, to.plan_text, to.plan_text);
+  ASSERT_GT(ample.second, Bytes(0));
+  from.plan_text.topology.host_memory = ample.second;
+  EXPECT_EQ(Train(from, to.plan_text, to.plan_text), ample);
+  from.plan_text.topology.host_memory = ample.second - Bytes(1);
+  const int workers = WorkerCount(from.plan.training);
+  auto transports = MakeInProcessTransports(workers, [] { return absl::OkStatus(); });
+  const auto lent = HostMapping::Make(ParkingRegionBytes(from));
+  SharedByThreads more(workers);
+  std::vector<absl::StatusOr<RunOutcome>> ends(workers);
+  std::vector<std::thread> threads;
+  testing::internal::CaptureStderr();
+  for (int worker = 0; worker < workers; ++worker) {
+    threads.emplace_back([&, worker] {
+      WorkerSeat seat{
+          .me = WorkerId(worker), .transport = transports[worker].get(), .lent = lent->bytes()};
+      seat.more_shared = [&, worker](Bytes bytes) { return more.More(WorkerId(worker), bytes); };
+      seat.next_plan = [&](int64_t steps) -> std::optional<PlanText> {
+        return steps == kFirstMove ? std::optional(to.plan_text) : std::nullopt;
+      };
+      ends[worker] = RunWorker(from, seat);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const std::string said = testing::internal::GetCapturedStderr();
+  ASSERT_TRUE(ends[0].ok()) << ends[0].status();
+  EXPECT_EQ(CheckpointBits(ends[0]->last_checkpoint), ample.first);
+  EXPECT_THAT(said,
+              testing::ContainsRegex("warning: the plan stays: .*host memory exhausted: state "
+                                     "on its way to another plan need"));
+}
+
+}  // namespace
+}  // namespace siphon
