@@ -75,6 +75,8 @@ void DeviceFacts(const CudaModule& module) {
     Print("compute capability",
           std::to_string(device.compute_major) + "." + std::to_string(device.compute_minor));
     Print("copy engines (asyncEngineCount)", std::to_string(device.copy_engines));
+    Print("NUMA node",
+          device.numa_node.has_value() ? std::to_string(*device.numa_node) : "not said");
     Print("memory, free", FormatBytes(device.memory) + ", " + FormatBytes(device.free));
   }
   int driver = 0;
