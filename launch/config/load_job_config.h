@@ -22,6 +22,9 @@ struct KnownNames {
   std::vector<std::string> data_kinds;
   std::vector<std::string> optimizers;
   JobPurpose purpose = JobPurpose::kRun;
+  // Why no job runs on CUDA devices here, in one line; asked only for a job that wants to. Null: as
+  // for whatever else is not built yet.
+  std::string (*why_no_cuda)() = nullptr;
 };
 
 // What a job is held against besides itself.

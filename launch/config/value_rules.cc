@@ -28,6 +28,15 @@ absl::Status OneOf::Check(const std::string& value, const KnownNames& known) con
 
 std::string OneOf::Words(const KnownNames&) const { return absl::StrJoin(built, ", "); }
 
+absl::Status BackendName::Check(const std::string& value, const KnownNames& known) const {
+  const OneOf names{{"cpu"}, {"cuda"}};
+  const bool asks = value == "cuda" && known.purpose == JobPurpose::kRun;
+  if (!asks || known.why_no_cuda == nullptr) return names.Check(value, known);
+  return absl::InvalidArgumentError(known.why_no_cuda());
+}
+
+std::string BackendName::Words(const KnownNames&) const { return "cpu"; }
+
 std::optional<double> ScaleOf(const std::string& value) {
   double scale = 0;
   if (value == "none" || !absl::SimpleAtod(value, &scale)) return std::nullopt;

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "launch/data/dataset.h"
+#include "launch/run/why_no_cuda.h"
 #include "partitioner/partition_model.h"
 #include "pipeline/schedules/build_schedule.h"
 #include "pipeline/torch/torch_stage.h"
@@ -22,6 +23,7 @@ ConfigLimits MachineLimits(ModelSource source) {
   }
   limits.known.data_kinds = KnownDataKinds();
   limits.known.optimizers = KnownOptimizers();
+  limits.known.why_no_cuda = WhyNoCuda;
   limits.machine_memory = Bytes(sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
   return limits;
 }

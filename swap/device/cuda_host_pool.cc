@@ -1,7 +1,6 @@
 #include "swap/device/cuda_host_pool.h"
 
 #include <cuda_runtime_api.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "planner/status.h"
 #include "swap/device/cuda_status.h"
+#include "swap/device/numa_place.h"
 
 namespace siphon {
 namespace {
@@ -22,23 +22,13 @@ size_t PageSize() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
 size_t WholePages(size_t bytes) { return (bytes + PageSize() - 1) / PageSize() * PageSize(); }
 
-void RunOn(const std::vector<int>& cpus) {
-  if (cpus.empty()) return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const int cpu : cpus) CPU_SET(static_cast<size_t>(cpu), &set);
-  // Where the container forbids it, pages lie where they may: slower, not wrong.
-  static_cast<void>(sched_setaffinity(0, sizeof(set), &set));
-}
-
 // Each of `threads` threads touches its share of the pages.
-void TouchFirst(absl::Span<std::byte> memory, const std::vector<int>& cpus, int threads) {
+void TouchFirst(absl::Span<std::byte> memory, int threads) {
   const size_t pages = memory.size() / PageSize();
   const size_t shares = std::max<size_t>(1, std::min(static_cast<size_t>(threads), pages));
   std::vector<std::thread> touching;
   for (size_t share = 0; share < shares; ++share) {
     touching.emplace_back([&, share] {
-      RunOn(cpus);
       const size_t begin = pages * share / shares;
       const size_t end = pages * (share + 1) / shares;
       // Nothing else has the pages yet: they are all zeros.
@@ -105,7 +95,9 @@ absl::StatusOr<std::unique_ptr<PinnedPool>> MakeCudaHostPool(const PinnedPoolOpt
   auto pool = std::make_unique<RegisteredPool>(memory);
   // Fewer pages to lock; a kernel without them says no, and nothing is lost.
   static_cast<void>(madvise(mapped, size, MADV_HUGEPAGE));
-  TouchFirst(memory, options.cpus, options.threads);
+  // Whoever touches them, pages are then where they shall be.
+  NumaPlace::OfThisThread(options.numa_node).Place(memory);
+  TouchFirst(memory, options.threads);
   SIPHON_RETURN_IF_ERROR(pool->Register());
   return pool;
 }

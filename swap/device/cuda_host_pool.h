@@ -8,9 +8,9 @@
 
 namespace siphon {
 
-// As CudaModule::MakePinnedPool: a mapping whose pages threads on the given cores touch first (so
-// that they lie on those cores' node), registered once. 4 to 19 times as fast as cudaHostAlloc
-// (facts/gpu.md 4), which touches its pages by one thread.
+// As CudaModule::MakePinnedPool: a mapping on one NUMA node, whose pages several threads touch
+// first, registered once. Others have seen that to be 4 to 19 times as fast as cudaHostAlloc, which
+// touches its pages by one thread (cudf PR 23457 and others).
 absl::StatusOr<std::unique_ptr<PinnedPool>> MakeCudaHostPool(const PinnedPoolOptions& options);
 
 }  // namespace siphon

@@ -2,6 +2,11 @@
 
 #include <cuda_runtime_api.h>
 
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "planner/status.h"
 #include "swap/device/cuda_arena.h"
@@ -22,6 +27,15 @@ absl::StatusOr<int> CountDevices() {
   return devices;
 }
 
+// Linux writes -1 where it does not know.
+std::optional<int> NodeOfBus(const std::string& bus_id) {
+  std::ifstream file(
+      absl::StrCat("/sys/bus/pci/devices/", absl::AsciiStrToLower(bus_id), "/numa_node"));
+  int node = -1;
+  if (!(file >> node) || node < 0) return std::nullopt;
+  return node;
+}
+
 absl::StatusOr<CudaDeviceInfo> Describe(int device) {
   const CudaDeviceScope scope(device);
   SIPHON_RETURN_IF_ERROR(scope.status());
@@ -36,6 +50,7 @@ absl::StatusOr<CudaDeviceInfo> Describe(int device) {
   char bus_id[32] = {};
   SIPHON_CUDA_RETURN_IF_ERROR(cudaDeviceGetPCIBusId(bus_id, sizeof(bus_id), device), doing);
   info.bus_id = bus_id;
+  info.numa_node = NodeOfBus(info.bus_id);
   size_t free = 0;
   size_t total = 0;
   SIPHON_CUDA_RETURN_IF_ERROR(cudaMemGetInfo(&free, &total), doing);

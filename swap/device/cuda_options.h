@@ -20,7 +20,8 @@ struct CudaDeviceInfo {
   std::string bus_id;     // "0000:1B:00.0"
   int compute_major = 0;  // 9.0 for an H100
   int compute_minor = 0;
-  int copy_engines = 0;  // asyncEngineCount
+  int copy_engines = 0;          // asyncEngineCount
+  std::optional<int> numa_node;  // that it is near; none: one node, or a virtual machine hides it
   Bytes memory;
   Bytes free;
 };
@@ -53,10 +54,10 @@ struct CudaBackendOptions {
 CudaBackendOptions OptionsForLenders(int device, int lenders, PeerEngines engines);
 
 struct PinnedPoolOptions {
-  Bytes bytes;            // of the pool, rounded up to pages
-  Bytes cap;              // refused beyond: a host that has pinned too much swaps, or dies
-  std::vector<int> cpus;  // that touch the pages first, near the device; empty: any
-  int threads = 4;        // that touch them
+  Bytes bytes;                   // of the pool, rounded up to pages
+  Bytes cap;                     // refused beyond: a host that has pinned too much swaps, or dies
+  std::optional<int> numa_node;  // where its pages shall be: the device's; none: the worker's
+  int threads = 4;               // that touch them first
 };
 
 }  // namespace siphon

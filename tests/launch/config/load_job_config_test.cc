@@ -268,6 +268,24 @@ TEST(LoadJobConfig, ThrottlesByAScaleAboveNothing) {
   }
 }
 
+TEST(LoadJobConfig, AsksWhyNoJobRunsOnCudaWhereOneWantsTo) {
+  ConfigLimits limits = SmallMachine();
+  limits.known.why_no_cuda = [] { return std::string("no CUDA: the test has none"); };
+  const auto problem = [&](const std::string& backend) {
+    return std::string(
+        ParseJobConfig("pipeline:\n  backend: " + backend + "\n", "job.yaml", {}, limits)
+            .status()
+            .message());
+  };
+  EXPECT_EQ(problem("cuda"), "job.yaml:2:12: pipeline.backend: no CUDA: the test has none");
+  EXPECT_THAT(problem("gpu"),
+              testing::HasSubstr(
+                  "'gpu' is not known; did you mean 'cpu'? known: cpu; not built yet: cuda"));
+  EXPECT_EQ(problem("cpu"), "");
+  limits.known.purpose = JobPurpose::kStudy;
+  EXPECT_EQ(problem("cuda"), "");
+}
+
 TEST(LoadJobConfig, ListsKnownNamesForUnknownOnes) {
   EXPECT_EQ(
       Refusal("pipeline:\n  schedule: 1b1f\n"),

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "swap/memory_checksum.h"
+#include "tests/planner/dice.h"
 #include "tests/swap/device/backend_rig.h"
 
 namespace siphon {
@@ -185,6 +186,64 @@ TEST_F(BackendConformance, SaysWhichChunkFailedAndGivesNoWrongBytes) {
     }
     rig_->Mend();
   }
+}
+
+// Given up at any moment: each copy has arrived whole, or was given up, and nothing moves any more.
+TEST_F(BackendConformance, TouchesNothingOnceItWasAborted) {
+  Dice dice(5);
+  int arrived = 0;
+  int given_up = 0;
+  for (int round = 0; round < 20; ++round) {
+    const std::unique_ptr<DeviceBackend> backend =
+        rig_->MakeBackend({.links = 3, .chunk = dice.Roll(50, 2000)});
+    struct Journey {
+      CopyEvent event;
+      absl::Span<std::byte> to;
+      uint64_t seed = 0;
+    };
+    std::vector<Journey> journeys;
+    const int copies = dice.Roll(1, 12);
+    for (int copy = 0; copy < copies; ++copy) {
+      const CopyLane lane = dice.Roll(0, 1) == 0 ? CopyLane::kOut : CopyLane::kIn;
+      const int link = dice.Roll(0, 2);
+      const auto bytes = static_cast<size_t>(dice.Roll(1, 30'000));
+      Journey journey{.seed = static_cast<uint64_t>(100 * round + copy)};
+      const bool out = lane == CopyLane::kOut;
+      const absl::Span<std::byte> from =
+          Written(out ? Where::kWorker : PlaceOf(link), bytes, journey.seed);
+      journey.to = rig_->Take(out ? PlaceOf(link) : Where::kWorker, bytes);
+      journey.event = backend->StartCopy(lane, {Part(from, journey.to, CopyLinkId(link))});
+      journeys.push_back(journey);
+    }
+    if (const int waited = dice.Roll(-1, copies - 1); waited >= 0) {
+      ASSERT_TRUE(backend->Wait(journeys[static_cast<size_t>(waited)].event).ok());
+    }
+    backend->Abort();
+    for (const Journey& journey : journeys) {
+      const absl::Status end = backend->Wait(journey.event);
+      if (end.ok()) {
+        EXPECT_EQ(rig_->Read(journey.to), RigPattern(journey.to.size(), journey.seed));
+      } else {
+        EXPECT_EQ(end, absl::CancelledError("the copy was given up"));
+      }
+      ++(end.ok() ? arrived : given_up);
+      rig_->Write(journey.to, RigPattern(journey.to.size(), ~journey.seed));
+    }
+    // Others go on, over the same links.
+    for (int link = 0; link < 3; ++link) {
+      const absl::Span<std::byte> from = Written(Where::kWorker, 3000, 1);
+      const absl::Span<std::byte> to = rig_->Take(PlaceOf(link), 3000);
+      const absl::Status copied =
+          backend->Wait(backend->StartCopy(CopyLane::kOut, {Part(from, to, CopyLinkId(link))}));
+      EXPECT_TRUE(copied.ok()) << copied;
+      EXPECT_EQ(rig_->Read(to), RigPattern(3000, 1));
+    }
+    for (const Journey& journey : journeys) {
+      EXPECT_EQ(rig_->Read(journey.to), RigPattern(journey.to.size(), ~journey.seed));
+    }
+  }
+  EXPECT_GT(arrived, 0);
+  EXPECT_GT(given_up, 0);
 }
 
 // Copies of a thousand slow chunks each.

@@ -196,7 +196,7 @@ TEST_F(CudaOnTheFake, RefusesWhatIsNoHandle) {
 TEST_F(CudaOnTheFake, PinsHostMemoryUpToItsCap) {
   constexpr int64_t kPage = 4096;
   auto pool = TheCudaModule().MakePinnedPool(
-      {.bytes = Bytes(10 * kPage - 1), .cap = Bytes(10 * kPage), .cpus = {0}, .threads = 3});
+      {.bytes = Bytes(10 * kPage - 1), .cap = Bytes(10 * kPage), .numa_node = 0, .threads = 3});
   ASSERT_TRUE(pool.ok()) << pool.status();
   EXPECT_EQ((*pool)->left(), Bytes(10 * kPage));
   const auto first = (*pool)->Take(Bytes(kPage + 1));

@@ -39,14 +39,15 @@ class LenderProcess {
     const std::string device_text = std::to_string(device);
     const std::string bytes_text = std::to_string(bytes);
     if (FakeCuda::IsThere()) setenv("SIPHON_FAKE_CUDA_DIR", FakeCuda::Directory().c_str(), 1);
+    const char* const elsewhere = std::getenv("SIPHON_CUDA_LENDER");
+    const char* const program = elsewhere == nullptr ? SIPHON_CUDA_LENDER : elsewhere;
     pid_ = fork();
     if (pid_ == 0) {
       dup2(to[0], STDIN_FILENO);
       dup2(from[1], STDOUT_FILENO);
       close(to[1]);
       close(from[0]);
-      execl(SIPHON_CUDA_LENDER, SIPHON_CUDA_LENDER, device_text.c_str(), bytes_text.c_str(),
-            nullptr);
+      execl(program, program, device_text.c_str(), bytes_text.c_str(), nullptr);
       _exit(127);
     }
     close(to[0]);

@@ -145,7 +145,10 @@ class CudaRig final : public BackendRig {
 
 const CudaModule& TheCudaModule() {
   static const CudaModule* const module = [] {
-    const absl::StatusOr<const CudaModule*> loaded = LoadCudaModule(SIPHON_CUDA_MODULE);
+    // The variable: on a machine that the module was taken to.
+    const char* const elsewhere = std::getenv("SIPHON_CUDA_MODULE");
+    const absl::StatusOr<const CudaModule*> loaded =
+        LoadCudaModule(elsewhere == nullptr ? SIPHON_CUDA_MODULE : elsewhere);
     SIPHON_CHECK(loaded.ok(), loaded.status().message());
     return *loaded;
   }();

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# What needs a real GPU.
+#
+#   tests/gpu/run.sh pack   gathers in build/gpu what another machine needs of this build: the programs, the CUDA module and the
+#                           libraries that they link (10 MB)
+#   tests/gpu/run.sh        runs it, from build/gpu, on this machine's first GPU; a minute or two
+#
+# Results go to $OUT, or build/gpu/results. Exit code 1 when something failed; 0 with a reason where there is no GPU.
+set -uo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+packed=build/gpu
+programs=(build/tests/gpu/first_facts build/tests/swap/swap_cuda_test build/tests/swap/cuda_lender build/swap/siphon_cuda.so)
+
+pack() {
+  cmake --build build --target first_facts swap_cuda_test cuda_lender siphon_cuda || exit 1
+  rm -rf "$packed"
+  mkdir -p "$packed/lib" "$packed/glibc" || exit 1
+  cp "${programs[@]}" "$packed/" || exit 1
+  local libraries glibc='/(libc|libm|libdl|libpthread|librt)\.so\.[0-9]+$'
+  libraries=$(ldd "${programs[@]}" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u)
+  grep -v -E "$glibc" <<<"$libraries" | xargs cp -L -t "$packed/lib" || exit 1
+  grep -E "$glibc" <<<"$libraries" | xargs cp -L -t "$packed/glibc" /lib64/ld-linux-x86-64.so.2 || exit 1
+  du -sh "$packed"
+}
+
+case ${1:-} in
+  pack) pack; exit ;;
+  "") ;;
+  *) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 2 ;;
+esac
+
+if [ ! -x "$packed/first_facts" ]; then
+  if [ ! -x build/tests/gpu/first_facts ]; then
+    echo "gpu: skipped, because there is neither $packed (tests/gpu/run.sh pack) nor a build with CUDA"
+    exit 0
+  fi
+  pack
+fi
+
+results=${OUT:-$packed/results}
+mkdir -p "$results"
+here=$PWD/$packed
+export SIPHON_GPU=1 SIPHON_CUDA_MODULE=$here/siphon_cuda.so SIPHON_CUDA_LENDER=$here/cuda_lender
+export LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+
+# Where the machine's glibc is older than ours, ours starts the programs. (Without arguments the program ends with 2.)
+start=()
+"$here/first_facts" >/dev/null 2>&1
+if [ $? != 2 ]; then
+  start=("$here/glibc/ld-linux-x86-64.so.2" --library-path "$here/glibc:$LD_LIBRARY_PATH")
+  printf '#!/bin/sh\nexec %s "$@"\n' "${start[*]} $here/cuda_lender" >"$results/cuda_lender"
+  chmod +x "$results/cuda_lender"
+  export SIPHON_CUDA_LENDER=$results/cuda_lender
+fi
+
+"${start[@]}" "$here/first_facts" "$SIPHON_CUDA_MODULE" >"$results/first_facts.md" 2>"$results/first_facts.err"
+facts=$?
+cat "$results/first_facts.md" "$results/first_facts.err"
+if [ "$facts" = 77 ]; then
+  echo "gpu: skipped, because this machine has no GPU"
+  exit 0
+fi
+"${start[@]}" "$here/swap_cuda_test" 2>&1 | tee "$results/swap_cuda_test.log" | grep -E '^\[ +(FAILED|PASSED|SKIPPED)|^skipped|Failure' | sort -u
+tests=${PIPESTATUS[0]}
+echo "gpu: first_facts ended with $facts, swap_cuda_test with $tests; all of it is in $results"
+[ "$facts" = 0 ] && [ "$tests" = 0 ]
