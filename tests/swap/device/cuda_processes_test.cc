@@ -141,7 +141,7 @@ TEST_F(CudaProcesses, AreCaughtWhenTheyFreeWhatIsOpen) {
 // device as several workers share it, and on two where there are two. A ring of one parks in its
 // own memory.
 TEST_F(CudaProcesses, ParkInARingAllAtOnce) {
-  constexpr int kTrips = 40;
+  constexpr int kTrips = 15;
   for (const int workers : {1, 2, 4}) {
     for (int devices = 1; devices <= std::min(devices_, 2); ++devices) {
       std::vector<std::unique_ptr<LineProcess>> ring;
