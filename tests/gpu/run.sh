@@ -10,10 +10,11 @@ set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 packed=build/gpu
-programs=(build/tests/gpu/first_facts build/tests/swap/swap_cuda_test build/tests/swap/cuda_lender build/swap/siphon_cuda.so)
+programs=(build/tests/gpu/first_facts build/tests/swap/swap_cuda_test build/tests/swap/cuda_lender
+  build/tests/swap/cuda_ring_worker build/swap/siphon_cuda.so)
 
 pack() {
-  cmake --build build --target first_facts swap_cuda_test cuda_lender siphon_cuda || exit 1
+  cmake --build build --target first_facts swap_cuda_test siphon_cuda || exit 1
   rm -rf "$packed"
   mkdir -p "$packed/lib" "$packed/glibc" || exit 1
   cp "${programs[@]}" "$packed/" || exit 1
@@ -42,6 +43,7 @@ results=${OUT:-$packed/results}
 mkdir -p "$results"
 here=$PWD/$packed
 export SIPHON_GPU=1 SIPHON_CUDA_MODULE=$here/siphon_cuda.so SIPHON_CUDA_LENDER=$here/cuda_lender
+export SIPHON_CUDA_RING_WORKER=$here/cuda_ring_worker
 export LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
 # Where the machine's glibc is older than ours, ours starts the programs. (Without arguments the program ends with 2.)
@@ -49,9 +51,11 @@ start=()
 "$here/first_facts" >/dev/null 2>&1
 if [ $? != 2 ]; then
   start=("$here/glibc/ld-linux-x86-64.so.2" --library-path "$here/glibc:$LD_LIBRARY_PATH")
-  printf '#!/bin/sh\nexec %s "$@"\n' "${start[*]} $here/cuda_lender" >"$results/cuda_lender"
-  chmod +x "$results/cuda_lender"
-  export SIPHON_CUDA_LENDER=$results/cuda_lender
+  for helper in cuda_lender cuda_ring_worker; do
+    printf '#!/bin/sh\nexec %s "$@"\n' "${start[*]} $here/$helper" >"$results/$helper"
+    chmod +x "$results/$helper"
+  done
+  export SIPHON_CUDA_LENDER=$results/cuda_lender SIPHON_CUDA_RING_WORKER=$results/cuda_ring_worker
 fi
 
 "${start[@]}" "$here/first_facts" "$SIPHON_CUDA_MODULE" >"$results/first_facts.md" 2>"$results/first_facts.err"

@@ -4,24 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/strip.h"
 #include "swap/memory_checksum.h"
 #include "tests/support/fake_cuda/fake_control.h"
 #include "tests/swap/device/backend_rig.h"
 #include "tests/swap/device/cuda_rig.h"
+#include "tests/swap/device/line_process.h"
 
 namespace siphon {
 namespace {
@@ -29,75 +23,20 @@ namespace {
 using testing::HasSubstr;
 using Where = BackendRig::Where;
 
-// A cuda_lender that runs, with lines to and from it.
-class LenderProcess {
- public:
-  LenderProcess(int device, int64_t bytes) {
-    int to[2];
-    int from[2];
-    SIPHON_CHECK(pipe(to) == 0 && pipe(from) == 0, "there are pipes");
-    const std::string device_text = std::to_string(device);
-    const std::string bytes_text = std::to_string(bytes);
-    if (FakeCuda::IsThere()) setenv("SIPHON_FAKE_CUDA_DIR", FakeCuda::Directory().c_str(), 1);
-    const char* const elsewhere = std::getenv("SIPHON_CUDA_LENDER");
-    const char* const program = elsewhere == nullptr ? SIPHON_CUDA_LENDER : elsewhere;
-    pid_ = fork();
-    if (pid_ == 0) {
-      dup2(to[0], STDIN_FILENO);
-      dup2(from[1], STDOUT_FILENO);
-      close(to[1]);
-      close(from[0]);
-      execl(program, program, device_text.c_str(), bytes_text.c_str(), nullptr);
-      _exit(127);
-    }
-    close(to[0]);
-    close(from[1]);
-    input_ = to[1];
-    output_ = fdopen(from[0], "r");
-    handle_ = absl::HexStringToBytes(Line());
-  }
-  ~LenderProcess() {
-    if (pid_ > 0) End();
-    fclose(output_);
-  }
-  LenderProcess(const LenderProcess&) = delete;
-  LenderProcess& operator=(const LenderProcess&) = delete;
+// The variable: on a machine that the programs were taken to.
+std::string ProgramOf(const char* variable, const char* built) {
+  const char* const elsewhere = std::getenv(variable);
+  return elsewhere == nullptr ? built : elsewhere;
+}
 
+class LenderProcess : public LineProcess {
+ public:
+  LenderProcess(int device, int64_t bytes)
+      : LineProcess(ProgramOf("SIPHON_CUDA_LENDER", SIPHON_CUDA_LENDER), {device, bytes}),
+        handle_(absl::HexStringToBytes(Line())) {}
   const std::string& handle() const { return handle_; }
-  uint64_t Ask(const std::string& what) {
-    const std::string line = what + "\n";
-    SIPHON_CHECK(write(input_, line.data(), line.size()) == static_cast<ssize_t>(line.size()),
-                 "the lender reads");
-    uint64_t answer = 0;
-    SIPHON_CHECK(absl::SimpleAtoi(Line(), &answer), "the lender answers with a number");
-    return answer;
-  }
-  // The exit code.
-  int End() {
-    close(input_);
-    return Reap();
-  }
-  void Kill() {
-    kill(pid_, SIGKILL);
-    close(input_);
-    Reap();
-  }
 
  private:
-  int Reap() {
-    int status = 0;
-    waitpid(std::exchange(pid_, 0), &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-  std::string Line() {
-    char line[1024] = {};
-    if (fgets(line, sizeof(line), output_) == nullptr) return "";
-    return std::string(absl::StripSuffix(line, "\n"));
-  }
-
-  pid_t pid_ = 0;
-  int input_ = -1;
-  FILE* output_ = nullptr;
   std::string handle_;
 };
 
@@ -196,6 +135,34 @@ TEST_F(CudaProcesses, AreCaughtWhenTheyFreeWhatIsOpen) {
   const auto opened = TheCudaModule().OpenArena(0, lender.handle());
   ASSERT_TRUE(opened.ok());
   EXPECT_EQ(lender.Ask("free"), 1u);
+}
+
+// Rings of workers, each parking at the next one, all at once: engines with full checks, on one
+// device as several workers share it, and on two where there are two. A ring of one parks in its
+// own memory.
+TEST_F(CudaProcesses, ParkInARingAllAtOnce) {
+  constexpr int kTrips = 15;
+  for (const int workers : {1, 2, 4}) {
+    for (int devices = 1; devices <= std::min(devices_, 2); ++devices) {
+      std::vector<std::unique_ptr<LineProcess>> ring;
+      std::vector<std::string> handles;
+      for (int worker = 0; worker < workers; ++worker) {
+        ring.push_back(std::make_unique<LineProcess>(
+            ProgramOf("SIPHON_CUDA_RING_WORKER", SIPHON_CUDA_RING_WORKER),
+            std::vector<int64_t>{worker % devices, kTrips, worker}));
+        handles.push_back(ring.back()->Line());
+        ASSERT_FALSE(handles.back().empty());
+      }
+      for (int worker = 0; worker < workers; ++worker) {
+        ring[static_cast<size_t>(worker)]->Say(
+            handles[static_cast<size_t>((worker + 1) % workers)]);
+      }
+      for (const auto& worker : ring) EXPECT_EQ(worker->Line(), std::to_string(kTrips));
+      for (const auto& worker : ring) EXPECT_EQ(worker->Ask("close"), 0u);
+      for (const auto& worker : ring) EXPECT_EQ(worker->Ask("free"), 0u);
+      for (const auto& worker : ring) EXPECT_EQ(worker->End(), 0);
+    }
+  }
 }
 
 }  // namespace
