@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "launch/profile/host_use.h"
+#include "launch/profile/lend_second_choices.h"
 #include "planner/simulator/simulate_times.h"
 #include "planner/status.h"
 #include "planner/strategies/take_second_choices.h"
@@ -65,6 +66,32 @@ absl::StatusOr<std::vector<Bytes>> OwnPeaks(const LiveStep& live, const Followed
   return peaks;
 }
 
+// Groups that have no second choice go to lenders, as far as these have memory left.
+void LendToTheRest(const LiveStep& live, MemoryPlan& plan) {
+  std::vector<Bytes> peaks;
+  for (const MemoryByKind& peak : live.step.simulated.peak) peaks.push_back(Total(peak));
+  const std::vector<WorkerId>& worker_of_stage = live.problem.schedule.worker_of_stage;
+  SpareLending spare(live.problem.topology, live.step.mapping, live.problem.capacity, peaks, plan,
+                     worker_of_stage);
+  for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
+    StagePlan& stage_plan = plan.stages[stage];
+    const auto& slots = live.parking[worker_of_stage[stage].value].slots;
+    for (size_t group = 0; group < stage_plan.groups.size(); ++group) {
+      PlannedGroup& planned = stage_plan.groups[group];
+      const auto found =
+          slots.find({StageId(static_cast<int>(stage)), GroupId(static_cast<int>(group))});
+      if (planned.choice.second_choice != Placement::kKeep || found == slots.end() ||
+          !CanGoToLenders(stage_plan, planned)) {
+        continue;
+      }
+      const auto times = static_cast<int64_t>(found->second.size());
+      if (spare.Place(worker_of_stage[stage], planned.group.bytes, times).has_value()) {
+        planned.choice.second_choice = Placement::kPeerSwap;
+      }
+    }
+  }
+}
+
 // Whether each worker's memory is enough when its groups of these tiers are computed again.
 class RecomputeRoom {
  public:
@@ -117,7 +144,8 @@ absl::StatusOr<MemoryPlan> BudgetSecondChoices(const LiveStep& live,
   MemoryPlan plan = live.step.memory;
   // A worker's file is as large as its plan has it, so that nothing else can go there.
   ForSwapped(plan, [](size_t, PlannedGroup& planned) {
-    if (planned.choice.second_choice != Placement::kNvmeSwap) return;
+    const Placement second = planned.choice.second_choice;
+    if (second != Placement::kNvmeSwap && second != Placement::kPeerSwap) return;
     planned.choice.second_choice = InsteadOf(planned);
   });
   SIPHON_ASSIGN_OR_RETURN(const Bytes on_host, HostBytesAtMost(live, plan));
@@ -141,6 +169,7 @@ absl::StatusOr<MemoryPlan> BudgetSecondChoices(const LiveStep& live,
       planned.choice.second_choice = Placement::kKeep;
     }
   });
+  LendToTheRest(live, plan);
   return plan;
 }
 

@@ -27,7 +27,7 @@ bool ParksAt(const PlanInForce& plan, const LeftPlace& place) {
 }
 
 absl::StatusOr<FallBackResult> FallBack(PlanInForce before, const LeftPlace& left,
-                                        WithoutSecondChoice without) {
+                                        WithoutSecondChoice without, const SecondStripes& stripes) {
   const std::vector<WorkerId> worker_of_stage = before.plan.schedule.worker_of_stage;
   bool recomputes = false;
   for (size_t stage = 0; stage < before.plan.memory.stages.size(); ++stage) {
@@ -50,7 +50,8 @@ absl::StatusOr<FallBackResult> FallBack(PlanInForce before, const LeftPlace& lef
     ++result.moved[choice.second_choice];
     return true;
   };
-  SIPHON_ASSIGN_OR_RETURN(result.now.plan, TakeSecondChoices(std::move(before.plan), concerned));
+  SIPHON_ASSIGN_OR_RETURN(result.now.plan,
+                          TakeSecondChoices(std::move(before.plan), concerned, stripes));
   result.now.parking = std::move(before.parking);
   WorkerParking& parking = result.now.parking[left.owner.value];
   if (!result.moved.empty()) parking = MoveParking(parking, result.now.plan.memory);

@@ -42,10 +42,11 @@ struct FallBackResult {
 // the same tier that would be, since that has been tried together. Other workers' programs and
 // slots stay as they are.
 //
-// Pure, so that all workers come to the same. Errors: FailedPrecondition, with kRefuse, naming a
-// group without a second choice.
+// `stripes`: where groups go whose second choice is with lenders. Pure, so that all workers come to
+// the same. Errors: FailedPrecondition, with kRefuse, naming a group without a second choice.
 absl::StatusOr<FallBackResult> FallBack(PlanInForce before, const LeftPlace& left,
-                                        WithoutSecondChoice without);
+                                        WithoutSecondChoice without,
+                                        const SecondStripes& stripes = {});
 
 // Whether the worker has anything at that place.
 bool ParksAt(const PlanInForce& plan, const LeftPlace& place);

@@ -91,6 +91,22 @@ void CheckPrograms(const PlanText& plan, const TrainingPlan& job, PlanCheck& che
   }
 }
 
+// Whether the tensors that the group has of its layer can go without the others.
+bool CanBeFirst(const ModelProfile& profile, const TensorGroup& group) {
+  return group.first_tensors == 0 ||
+         absl::c_linear_search(
+             FirstTensorsOf(profile.layers[static_cast<size_t>(group.layers.begin)]),
+             group.first_tensors);
+}
+
+// The same tensors, with bytes and times of the profile.
+TensorGroup GroupLike(const TensorGroup& group, const ModelProfile& profile,
+                      const StageRange& stage) {
+  return group.first_tensors > 0
+             ? FirstTensorsGroup(profile, group.layers.begin, group.first_tensors)
+             : GroupOf(profile, stage, group.kind, group.layers);
+}
+
 void CheckGroups(const PlanText& plan, const PlanningProblem& problem, const ModelProfile& whole,
                  PlanCheck& check) {
   for (size_t stage = 0; stage < plan.memory.stages.size(); ++stage) {
@@ -100,8 +116,14 @@ void CheckGroups(const PlanText& plan, const PlanningProblem& problem, const Mod
       const std::string section = NumberedSection(kStageSection, stage);
       const std::string key = NumberedSection(kGroupWord, index);
       const StageRange& range = problem.partition.stages[stage];
-      const Bytes bytes = GroupOf(problem.profile, range, group.kind, group.layers).bytes;
-      const Bytes all = GroupOf(whole, range, group.kind, group.layers).bytes;
+      if (!CanBeFirst(problem.profile, group)) {
+        check.Differs(section, key,
+                      absl::StrCat("of what layer ", group.layers.begin, " saves the first ",
+                                   group.first_tensors, " tensors cannot be without the others"));
+        continue;
+      }
+      const Bytes bytes = GroupLike(group, problem.profile, range).bytes;
+      const Bytes all = GroupLike(group, whole, range).bytes;
       const bool counts =
           choice.placement != Placement::kKeep || group.kind == GroupKind::kActivations;
       if (counts && group.bytes != bytes && group.bytes != all) {
@@ -143,8 +165,7 @@ MemoryPlan WithGroupsOf(const PlanningProblem& problem, MemoryPlan plan) {
   for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
     for (PlannedGroup& planned : plan.stages[stage].groups) {
       const Bytes before = planned.group.bytes;
-      planned.group = GroupOf(problem.profile, problem.partition.stages[stage], planned.group.kind,
-                              planned.group.layers);
+      planned.group = GroupLike(planned.group, problem.profile, problem.partition.stages[stage]);
       std::vector<Stripe>& stripes = planned.choice.stripes;
       if (stripes.empty() || planned.group.bytes == before) continue;
       std::vector<LenderWeight> weights;

@@ -231,6 +231,7 @@ absl::Status TakePlan(FittingStep found, const std::string& strategy, PreparedJo
   if (absl::c_any_of(host_steps, takes)) prepared.host_steps = std::move(host_steps);
   if (ParksAnything(parking) || !prepared.host_steps.empty()) {
     prepared.parking = std::move(parking);
+    prepared.second = SecondLendingOf(prepared.plan_text, prepared.parking);
   }
   return absl::OkStatus();
 }

@@ -1,6 +1,8 @@
 #include "launch/run/memory_line.h"
 
 #include <cstddef>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -40,6 +42,24 @@ std::string Recomputed(const PreparedJob& prepared, size_t stage) {
   return absl::StrCat(layers, " of ", all.end - all.begin, " layers of stage ", stage);
 }
 
+// What a refusal or a slow link would leave without a place, by name.
+std::string WithoutSecondChoice(const PreparedJob& prepared) {
+  std::set<std::string> names;
+  for (size_t stage = 0; stage < prepared.plan.memory.stages.size(); ++stage) {
+    const StagePlan& planned = prepared.plan.memory.stages[stage];
+    for (const auto& [group, choice] : planned.groups) {
+      if (!IsSwap(choice.placement) || choice.second_choice != Placement::kKeep) continue;
+      names.insert(absl::StrCat(GroupKindName(group.kind), " of stage ", stage, " with ",
+                                PlacementName(choice.placement)));
+    }
+    if (planned.update == UpdatePlace::kHost) {
+      names.insert(absl::StrCat("optimizer steps of stage ", stage, " on the host"));
+    }
+  }
+  if (names.empty()) return "";
+  return absl::StrCat("; without a second choice: ", absl::StrJoin(names, ", "));
+}
+
 }  // namespace
 
 std::string MemoryLine(const PreparedJob& prepared) {
@@ -71,7 +91,8 @@ std::string MemoryLine(const PreparedJob& prepared) {
   absl::StrAppend(&line, file.empty() ? "to fit into memory.capacity, "
                                       : absl::StrCat("as ", file, " has it, "));
   return absl::StrCat(line, absl::StrJoin(parts, ", "), "; a step should take ",
-                      FormatNanos(prepared.plan_text.predicted.step_time));
+                      FormatNanos(prepared.plan_text.predicted.step_time),
+                      WithoutSecondChoice(prepared));
 }
 
 }  // namespace siphon

@@ -34,6 +34,10 @@ DeviceId DeviceOf(const PreparedJob& prepared, WorkerId worker) {
   return devices.empty() ? DeviceId(worker.value) : devices[worker.value];
 }
 
+const std::vector<WorkerParking>& ParkingAtMost(const PreparedJob& prepared) {
+  return prepared.second.stripes.empty() ? prepared.parking : prepared.second.at_most;
+}
+
 // The places of a worker, the host first, which has a link even where nothing goes there.
 std::vector<ParkingPlace> PlacesOf(const WorkerParking& parking) {
   std::vector<ParkingPlace> places = {kHost};
@@ -127,7 +131,7 @@ SwapCheck CheckOf(const JobConfig& job) {
 }  // namespace
 
 SharedRegion LayOutShared(const PreparedJob& prepared) {
-  const Bytes lent = LayOutRegion(prepared.parking).bytes;
+  const Bytes lent = LayOutRegion(ParkingAtMost(prepared)).bytes;
   SharedRegion region{.lent = lent, .bytes = lent};
   if (prepared.throttled.has_value()) {
     region.ways = AtCacheLine(lent);
@@ -182,7 +186,7 @@ Placement RefusingTier(const absl::Status& status) {
 
 RoomRegion RegionOf(const PreparedJob& prepared, absl::Span<std::byte> shared) {
   const SharedRegion layout = LayOutShared(prepared);
-  RoomRegion region{.parking = prepared.parking};
+  RoomRegion region{.parking = ParkingAtMost(prepared)};
   if (shared.empty()) return region;
   region.lent = shared.first(layout.lent.value);
   region.ways = shared.subspan(layout.ways.value, layout.ways_bytes.value);

@@ -43,11 +43,12 @@ Bytes LentByWorker(const PreparedJob& prepared, WorkerId worker);
 
 // What all workers of a job share for parking by one plan. The memory outlives its users.
 struct RoomRegion {
-  std::vector<WorkerParking> parking;  // [worker], by that plan
-  absl::Span<std::byte> lent;          // LayOutRegion(parking), or more
-  absl::Span<std::byte> ways;          // SharedWays; empty: links share nothing
-  MemoryLedger* host = nullptr;        // what is taken of the host is on it; null: on none
-  const NumaPlace* numa = nullptr;     // of the worker's memory; null: anywhere
+  // [worker], by that plan; with what its second choices may park with lenders (SecondLending).
+  std::vector<WorkerParking> parking;
+  absl::Span<std::byte> lent;       // LayOutRegion(parking), or more
+  absl::Span<std::byte> ways;       // SharedWays; empty: links share nothing
+  MemoryLedger* host = nullptr;     // what is taken of the host is on it; null: on none
+  const NumaPlace* numa = nullptr;  // of the worker's memory; null: anywhere
 };
 // Of the job's plan. `shared` has ParkingRegionBytes; where nobody lends it may be empty.
 RoomRegion RegionOf(const PreparedJob& prepared, absl::Span<std::byte> shared);

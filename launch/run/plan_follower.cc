@@ -59,7 +59,9 @@ std::string WhereGroupsGo(const std::map<Placement, int>& moved) {
       parts.push_back(absl::StrCat(count, one ? "is" : "are", " computed again"));
     } else {
       parts.push_back(absl::StrCat(count, one ? "goes" : "go", " to ",
-                                   to == Placement::kHostSwap ? "the host" : "the drives"));
+                                   to == Placement::kHostSwap   ? "the host"
+                                   : to == Placement::kPeerSwap ? "other workers"
+                                                                : "the drives"));
     }
   }
   return absl::StrJoin(parts, " and ");
@@ -77,6 +79,7 @@ PlanFollower::PlanFollower(const PreparedJob& prepared, const WorkerSeat& seat,
       coordinator_(coordinator),
       region_(RegionOf(prepared, seat.lent)),
       evaluation_(prepared.plan.evaluation),
+      second_(prepared.second.stripes),
       now_{{prepared.plan.memory, prepared.plan.training}, prepared.parking},
       second_choices_(static_cast<size_t>(WorkerCount(prepared.plan.training))) {
   region_.host = &host_;
@@ -89,7 +92,7 @@ DeviceId PlanFollower::DeviceOf(WorkerId worker) const {
 }
 
 absl::Status PlanFollower::Lend() {
-  const Bytes bytes = LentBytes(region_.parking, DeviceOf(seat_.me));
+  const Bytes bytes = LentBytes(now_.parking, DeviceOf(seat_.me));
   if (bytes == Bytes(0)) return absl::OkStatus();
   if (seat_.at_phase) SIPHON_RETURN_IF_ERROR(seat_.at_phase(kLendingPhase));
   const Bytes used = ledger_.used();
@@ -100,15 +103,46 @@ absl::Status PlanFollower::Lend() {
                      ", memory.capacity is ", FormatBytes(ledger_.capacity())));
   }
   lent_ = bytes;
-  // On its lender's node of the machine, which touches it first; and there, rather than found
-  // missing when somebody parks.
+  TouchLent({});
+  return absl::OkStatus();
+}
+
+// On its lender's node of the machine, which touches it first; and there, rather than found missing
+// when somebody parks. What was lent before stays as it is.
+void PlanFollower::TouchLent(const std::vector<WorkerParking>& before) {
+  if (region_.lent.empty()) return;
+  const auto bytes_at = [](const std::vector<WorkerParking>& parking, WorkerId owner,
+                           const ParkingPlace& place) {
+    if (parking.empty()) return Bytes(0);
+    const auto& bytes = parking[static_cast<size_t>(owner.value)].bytes;
+    const auto found = bytes.find(place);
+    return found == bytes.end() ? Bytes(0) : found->second;
+  };
   for (const ParkingRegion::Part& part : LayOutRegion(region_.parking).parts) {
-    if (part.lender != DeviceOf(seat_.me) || region_.lent.empty()) continue;
+    if (part.lender != DeviceOf(seat_.me)) continue;
+    const ParkingPlace place{Placement::kPeerSwap, part.lender};
+    const Bytes from = bytes_at(before, part.owner, place);
+    const Bytes to = bytes_at(now_.parking, part.owner, place);
+    if (to <= from) continue;
     const absl::Span<std::byte> memory = region_.lent.subspan(
-        static_cast<size_t>(part.offset.value), static_cast<size_t>(part.bytes.value));
+        static_cast<size_t>((part.offset + from).value), static_cast<size_t>((to - from).value));
     numa_.Place(memory);
     std::memset(memory.data(), 0, memory.size());
   }
+}
+
+// For second choices that go to this lender.
+absl::Status PlanFollower::LendMore() {
+  const Bytes bytes = LentBytes(now_.parking, DeviceOf(seat_.me));
+  if (bytes <= lent_) return absl::OkStatus();
+  if (!refusal_.ok()) return refusal_;
+  if (!ledger_.Take(bytes - lent_, MemoryKind::kActivations)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("second choices of other workers, which go here, need ",
+                     FormatBytes(bytes - lent_), " beside ", FormatBytes(ledger_.used()),
+                     ", memory.capacity is ", FormatBytes(ledger_.capacity())));
+  }
+  lent_ = bytes;
   return absl::OkStatus();
 }
 
@@ -188,8 +222,10 @@ absl::StatusOr<PlanFollower::NextPlan> PlanFollower::Prepare(const PlanText& pla
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(parking.status()));
   if (ParksAnything(*parking) || !StagesSteppedOnHost(plan.memory).empty())
     next.plan.parking = *std::move(parking);
-  next.region = {next.plan.parking, region_.lent, region_.ways, &host_, &numa_};
-  const Bytes needed = LayOutRegion(next.plan.parking).bytes;
+  SecondLending second = SecondLendingOf(plan, next.plan.parking);
+  next.second = std::move(second.stripes);
+  next.region = {std::move(second.at_most), region_.lent, region_.ways, &host_, &numa_};
+  const Bytes needed = LayOutRegion(next.region.parking).bytes;
   if (needed <= Bytes(static_cast<int64_t>(region_.lent.size()))) return next;
   absl::StatusOr<absl::Span<std::byte>> more =
       absl::ResourceExhaustedError("workers on several hosts do not lend to each other");
@@ -203,7 +239,8 @@ absl::StatusOr<PlanInForceIs> PlanFollower::MoveTo(NextPlan next, int64_t next_s
   LeaveRoom();
   NextPlan before{std::exchange(now_, std::move(next.plan)),
                   std::exchange(evaluation_, std::move(next.evaluation)),
-                  std::exchange(region_, std::move(next.region)), host_steps_};
+                  std::exchange(region_, std::move(next.region)),
+                  std::exchange(second_, std::move(next.second)), host_steps_};
   watch_ = LinkWatch();
   link_use_.clear();
   const auto take_room = [&](Bytes host_steps) -> absl::Status {
@@ -218,6 +255,7 @@ absl::StatusOr<PlanInForceIs> PlanFollower::MoveTo(NextPlan next, int64_t next_s
   now_ = std::move(before.plan);
   evaluation_ = std::move(before.evaluation);
   region_ = std::move(before.region);
+  second_ = std::move(before.second);
   absl::c_fill(second_choices_, 0);
   SIPHON_RETURN_IF_ERROR(take_room(before.host_steps));
   return PlanInForceIs::kBefore;
@@ -296,11 +334,13 @@ std::string PlanFollower::Reason(const Leaving& leaving) const {
 
 absl::Status PlanFollower::Leave(const std::vector<Leaving>& all, int64_t next_step) {
   bool changed = false;
+  const std::vector<WorkerParking> before = now_.parking;
   for (const Leaving& leaving : all) {
     if (!ParksAt(now_, leaving.left)) continue;  // with what another one has taken along
     const bool slow = leaving.slow_factor > 0;
-    absl::StatusOr<FallBackResult> fallen = FallBack(
-        now_, leaving.left, slow ? WithoutSecondChoice::kStay : WithoutSecondChoice::kRefuse);
+    absl::StatusOr<FallBackResult> fallen =
+        FallBack(now_, leaving.left,
+                 slow ? WithoutSecondChoice::kStay : WithoutSecondChoice::kRefuse, second_);
     if (!fallen.ok()) {  // on every worker; who does not give the memory tells why
       const absl::Status& why =
           leaving.left.place.tier == Placement::kPeerSwap ? refusal_ : room_refusal_;
@@ -325,6 +365,10 @@ absl::Status PlanFollower::Leave(const std::vector<Leaving>& all, int64_t next_s
                                   " from step ", next_step, " on"));
   }
   if (!changed) return absl::OkStatus();
+  SIPHON_RETURN_IF_ERROR(coordinator_.Agree(LendMore()));
+  TouchLent(before);
+  // Everybody moves into memory that its lender has touched.
+  SIPHON_RETURN_IF_ERROR(coordinator_.Agree(absl::OkStatus()));
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(MoveRoom()));
   // Nobody uses any more what the owners have left.
   const Bytes still_lent = std::min(lent_, LentBytes(now_.parking, DeviceOf(seat_.me)));

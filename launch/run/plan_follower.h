@@ -69,6 +69,7 @@ class PlanFollower {
     PlanInForce plan;
     Schedule evaluation;
     RoomRegion region;
+    SecondStripes second;
     Bytes host_steps;  // of the host, for this worker's optimizer steps there
   };
   // Collective. Errors: on all workers, who go on as before: ResourceExhausted where there is no
@@ -96,6 +97,8 @@ class PlanFollower {
   void FillHost();
   void LeaveRoom();
   absl::Status Lend();
+  absl::Status LendMore();
+  void TouchLent(const std::vector<WorkerParking>& before);
   absl::Status MakeRoom();
   std::vector<Leaving> OwnersOf(WorkerId lender) const;
   std::string Reason(const Leaving& leaving) const;
@@ -108,8 +111,9 @@ class PlanFollower {
   MemoryLedger host_;     // of all workers together, where they share memory
   const NumaPlace numa_;  // of what this worker lends, and has on the host
   Coordinator& coordinator_;
-  RoomRegion region_;    // with the parking of the plan that now_ came from
-  Schedule evaluation_;  // of that plan
+  RoomRegion region_;     // with the parking of the plan that now_ came from
+  Schedule evaluation_;   // of that plan
+  SecondStripes second_;  // of that plan
   PlanInForce now_;
   HostMapping host_memory_;            // for optimizer steps on the host
   std::unique_ptr<ParkingRoom> room_;  // null where nobody parks anything

@@ -9,6 +9,7 @@
 #include "launch/config/job_config.h"
 #include "launch/data/dataset.h"
 #include "launch/plan_job/job_memory.h"
+#include "launch/profile/lend_second_choices.h"
 #include "launch/run/model_factory.h"
 #include "pipeline/torch/layers.h"
 #include "planner/topology.h"
@@ -29,6 +30,7 @@ struct PreparedJob {
       throttled;  // whose rates links are held to, drives as planned; none: no rates
   // [worker]; empty where nobody parks anything, or has steps on the host.
   std::vector<WorkerParking> parking;
+  SecondLending second;           // what second choices may come to park with lenders
   std::vector<Bytes> host_steps;  // [worker]: of the host, for those steps; empty: there are none
   // Where the plan does not keep everything: the worker that would exceed its capacity most.
   std::optional<Misfit> kept_whole;

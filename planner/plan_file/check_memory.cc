@@ -53,7 +53,9 @@ absl::Status CheckChoice(const PlannedGroup& planned, const PlanWord& where) {
     return ErrorAt(where, absl::StrCat(GroupKindName(group.kind),
                                        " cannot be computed again; only activations can"));
   }
-  if (choice.second_choice == Placement::kPeerSwap) {
+  // Of what is with the host or on a drive, lenders may be the second choice.
+  if (choice.second_choice == Placement::kPeerSwap &&
+      (choice.placement == Placement::kPeerSwap || !IsSwap(choice.placement))) {
     return ErrorAt(where,
                    absl::StrCat("the second choice is for when lenders refuse, so it is not ",
                                 PlacementName(Placement::kPeerSwap)));

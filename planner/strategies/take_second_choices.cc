@@ -22,8 +22,8 @@ absl::Status HasNoSecondChoice(const GroupName& name, const PlannedGroup& planne
 }
 
 // Those that were swapped and are dropped now.
-absl::StatusOr<std::set<GroupName>> ChangeChoices(MemoryPlan& memory,
-                                                  const ConcernsGroup& concerns) {
+absl::StatusOr<std::set<GroupName>> ChangeChoices(MemoryPlan& memory, const ConcernsGroup& concerns,
+                                                  const SecondStripes& stripes) {
   std::set<GroupName> dropped;
   for (size_t stage = 0; stage < memory.stages.size(); ++stage) {
     std::vector<PlannedGroup>& groups = memory.stages[stage].groups;
@@ -33,9 +33,12 @@ absl::StatusOr<std::set<GroupName>> ChangeChoices(MemoryPlan& memory,
       if (!concerns(name.first, planned)) continue;
       const Placement second = planned.choice.second_choice;
       if (second == Placement::kKeep) return HasNoSecondChoice(name, planned);
-      SIPHON_CHECK(second != Placement::kPeerSwap, "a second choice needs no lenders");
       if (second == Placement::kRecompute) dropped.insert(name);
       planned.choice = {.placement = second};
+      if (second != Placement::kPeerSwap) continue;
+      const auto found = stripes.find(name);
+      if (found == stripes.end()) return HasNoSecondChoice(name, planned);
+      planned.choice.stripes = found->second;
     }
   }
   return dropped;
@@ -56,8 +59,10 @@ std::vector<Action> WithDrops(const std::vector<Action>& program,
 
 }  // namespace
 
-absl::StatusOr<FollowedPlan> TakeSecondChoices(FollowedPlan plan, const ConcernsGroup& concerns) {
-  SIPHON_ASSIGN_OR_RETURN(const std::set<GroupName> dropped, ChangeChoices(plan.memory, concerns));
+absl::StatusOr<FollowedPlan> TakeSecondChoices(FollowedPlan plan, const ConcernsGroup& concerns,
+                                               const SecondStripes& stripes) {
+  SIPHON_ASSIGN_OR_RETURN(const std::set<GroupName> dropped,
+                          ChangeChoices(plan.memory, concerns, stripes));
   if (dropped.empty()) return plan;
   for (std::vector<Action>& program : plan.schedule.programs) {
     program = WithDrops(program, dropped);

@@ -2,6 +2,9 @@
 #define SIPHON_PLANNER_STRATEGIES_TAKE_SECOND_CHOICES_H_
 
 #include <functional>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "planner/ids.h"
@@ -20,6 +23,9 @@ struct FollowedPlan {
 // Which groups shall go their second way.
 using ConcernsGroup = std::function<bool(StageId stage, const PlannedGroup& planned)>;
 
+// Where groups go whose second choice is kPeerSwap.
+using SecondStripes = std::map<std::pair<StageId, GroupId>, std::vector<Stripe>>;
+
 // `plan` with the groups that `concerns` names at their second choice, and no second choice left
 // for them. Groups keep their ids. Where another place takes them their actions stay as they are;
 // what is to be computed again leaves where it left before (DROP for SWAP_OUT, before the same F),
@@ -27,8 +33,9 @@ using ConcernsGroup = std::function<bool(StageId stage, const PlannedGroup& plan
 // of any other worker, changes.
 //
 // Pure. Requires: the schedule is LowerMemoryPlan's for the plan. Errors: FailedPrecondition naming
-// a group that has no second choice.
-absl::StatusOr<FollowedPlan> TakeSecondChoices(FollowedPlan plan, const ConcernsGroup& concerns);
+// a group that has no second choice, or one with lenders of which `stripes` does not say which.
+absl::StatusOr<FollowedPlan> TakeSecondChoices(FollowedPlan plan, const ConcernsGroup& concerns,
+                                               const SecondStripes& stripes = {});
 
 }  // namespace siphon
 

@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "launch/profile/budget_second_choices.h"
+#include "launch/profile/lend_second_choices.h"
 #include "planner/topology.h"
 #include "planner/validate_schedule.h"
 
@@ -49,6 +52,14 @@ LiveStep Live(const PlanningProblem& problem, const std::string& strategy) {
   return *std::move(live);
 }
 
+// Nobody but worker 0 may hold more than it does.
+LiveStep WithoutSpareMemory(LiveStep live) {
+  for (int worker = 1; worker < kWorkers; ++worker) {
+    live.problem.capacity[worker] = Total(live.step.simulated.peak[worker]);
+  }
+  return live;
+}
+
 std::vector<Placement> SecondChoicesOf(const MemoryPlan& plan) {
   std::vector<Placement> choices;
   for (const StagePlan& stage : plan.stages) {
@@ -85,7 +96,7 @@ TEST(BudgetSecondChoices, LeaveRoomOnTheHostOrGoAnotherWay) {
 }
 
 TEST(BudgetSecondChoices, AreNoneWhereComputingAgainTakesMoreThanThereIs) {
-  const LiveStep live = Live(Problem(), "host_swap");
+  const LiveStep live = WithoutSpareMemory(Live(Problem(), "host_swap"));
   ASSERT_THAT(SecondChoicesOf(live.step.memory), testing::Each(Placement::kRecompute));
   EXPECT_EQ(Budgeted(live), live.step.memory);
   EXPECT_THAT(SecondChoicesOf(Budgeted(live, Bytes(12'000))), testing::Each(Placement::kKeep));
@@ -126,7 +137,7 @@ TEST(FallBack, MovesWhatIsThereAndNothingElse) {
 }
 
 TEST(FallBack, RefusesOrGoesOnWhereThereIsNoSecondChoice) {
-  const LiveStep live = Live(Problem(), "host_swap");
+  const LiveStep live = WithoutSpareMemory(Live(Problem(), "host_swap"));
   PlanInForce before{{Budgeted(live, Bytes(12'000)), live.step.schedule}, live.parking};
   const LeftPlace left{WorkerId(0), {.tier = Placement::kHostSwap}};
   const auto refused = FallBack(before, left, WithoutSecondChoice::kRefuse);
@@ -136,6 +147,91 @@ TEST(FallBack, RefusesOrGoesOnWhereThereIsNoSecondChoice) {
   ASSERT_TRUE(stays.ok()) << stays.status();
   EXPECT_EQ(stays->now, before);
   EXPECT_TRUE(stays->moved.empty());
+}
+
+// Three workers on a line of links 0 - 1 - 2 with these bytes left.
+class SpareLendingTest : public testing::Test {
+ protected:
+  SpareLendingTest() {
+    for (const auto& [from, to] : {std::pair(0, 1), {1, 0}, {1, 2}, {2, 1}}) {
+      topology_.links.push_back(
+          {.from = DeviceId(from), .to = DeviceId(to), .rate = BytesPerSecond(1000)});
+    }
+    topology_.devices.resize(3);
+  }
+  SpareLending Spare(const std::vector<Bytes>& left, const MemoryPlan& plan = {}) const {
+    const std::vector<Bytes> peak(3, Bytes(5000));
+    std::vector<Bytes> capacity;
+    for (const Bytes bytes : left) capacity.push_back(bytes + Bytes(5000));
+    return {topology_, IdentityMapping(3),
+            capacity,  peak,
+            plan,      {WorkerId(0), WorkerId(1), WorkerId(2)}};
+  }
+  Topology topology_;
+};
+
+TEST_F(SpareLendingTest, GivesWhatLinkedLendersHaveLeft) {
+  SpareLending spare = Spare({Bytes(10'000), Bytes(1128), Bytes(10'000)});
+  // Worker 0 is linked with worker 1 alone, which has 1,000 bytes beside what rounding may take.
+  EXPECT_EQ(spare.Place(WorkerId(0), Bytes(1001), 1), std::nullopt);
+  EXPECT_EQ(spare.Place(WorkerId(0), Bytes(500), 2), std::nullopt);
+  const auto stripes = spare.Place(WorkerId(0), Bytes(400), 2);
+  ASSERT_TRUE(stripes.has_value());
+  EXPECT_EQ(*stripes, (std::vector<Stripe>{{DeviceId(1), Bytes(400)}}));
+  // Twice 448 bytes are gone.
+  EXPECT_EQ(spare.Place(WorkerId(0), Bytes(200), 1), std::nullopt);
+  // Worker 1 has two lenders, with as much each.
+  const auto both = spare.Place(WorkerId(1), Bytes(12'800), 1);
+  ASSERT_TRUE(both.has_value());
+  EXPECT_EQ(*both, (std::vector<Stripe>{{DeviceId(0), Bytes(6400)}, {DeviceId(2), Bytes(6400)}}));
+}
+
+TEST_F(SpareLendingTest, LeavesOutWhoMayComputeAgain) {
+  MemoryPlan plan;
+  plan.stages.resize(3);
+  plan.stages[2].groups.push_back(
+      {.choice = {.placement = Placement::kHostSwap, .second_choice = Placement::kRecompute}});
+  SpareLending spare = Spare({Bytes(0), Bytes(0), Bytes(10'000)}, plan);
+  EXPECT_EQ(spare.Place(WorkerId(1), Bytes(64), 1), std::nullopt);
+}
+
+// Where nothing can be computed again, and there is no drive.
+TEST(BudgetSecondChoices, GoToLendersWhereNothingElseIsThere) {
+  const LiveStep live = Live(Problem(), "host_swap");
+  LiveStep ample = live;
+  ample.problem.capacity = {live.problem.capacity[0], Bytes(0), Bytes(30'000)};
+  const MemoryPlan plan = Budgeted(ample, Bytes(12'000));
+  ASSERT_THAT(SecondChoicesOf(plan), testing::Each(Placement::kPeerSwap));
+  ASSERT_FALSE(SecondChoicesOf(plan).empty());
+  PlanText text;
+  text.memory = plan;
+  text.training = live.step.schedule;
+  text.topology = live.problem.topology;
+  text.mapping = live.step.mapping;
+  for (const Bytes capacity : ample.problem.capacity)
+    text.workers.push_back({.capacity = capacity});
+  for (const MemoryByKind& peak : live.step.simulated.peak) {
+    text.predicted.peak.push_back(Total(peak));
+  }
+  const SecondLending second = SecondLendingOf(text, live.parking);
+  ASSERT_FALSE(second.stripes.empty());
+  const Bytes on_host = HostBytes(live.parking);
+  EXPECT_EQ(HostBytes(second.at_most), on_host);
+  EXPECT_GE(LentBytes(second.at_most, DeviceId(1)) + LentBytes(second.at_most, DeviceId(2)),
+            on_host);
+  const PlanInForce before{{plan, live.step.schedule}, live.parking};
+  const LeftPlace left{WorkerId(0), {.tier = Placement::kHostSwap}};
+  EXPECT_FALSE(FallBack(before, left, WithoutSecondChoice::kRefuse).ok()) << "nobody says where";
+  const auto after = FallBack(before, left, WithoutSecondChoice::kRefuse, second.stripes);
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_EQ(HostBytes(after->now.parking), Bytes(0));
+  EXPECT_EQ(after->now.plan.schedule, live.step.schedule) << "programs stay";
+  for (const DeviceId lender : {DeviceId(1), DeviceId(2)}) {
+    EXPECT_LE(LentBytes(after->now.parking, lender), LentBytes(second.at_most, lender));
+  }
+  EXPECT_TRUE(
+      ValidateSchedule(after->now.plan.schedule, SchedulePurpose::kTraining, after->now.plan.memory)
+          .ok());
 }
 
 }  // namespace

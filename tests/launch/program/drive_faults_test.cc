@@ -201,11 +201,11 @@ TEST_F(DriveFaults, ADriveThatRefusesIsLeftForSecondChoices) {
 }
 
 // With a host that has room for the buffers of the drive and no more, and too little memory to
-// compute anything again.
+// compute anything again, or to lend.
 TEST_F(DriveFaults, ADriveThatRefusesWithoutSecondChoiceEndsTheJob) {
   std::vector<std::string> arguments = Parking();
-  arguments.insert(arguments.end(),
-                   {"--set", "memory.host_capacity=70KiB", "--set", "memory.capacity=1370KiB"});
+  arguments.insert(arguments.end(), {"--set", "memory.host_capacity=70KiB", "--set",
+                                     "memory.capacity=[1370KiB,326KiB,396KiB,1240KiB]"});
   for (const auto& [kind, code] : {std::pair("refuse", 3), std::pair("fail", 1)}) {
     SCOPED_TRACE(kind);
     const ProgramEnd end = Siphon(

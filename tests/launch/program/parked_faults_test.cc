@@ -203,10 +203,13 @@ TEST_F(ParkedFaults, ALenderThatIsAHundredTimesSlowerForAWhileIsWaitedFor) {
   ExpectNothingLeft();
 }
 
-// With so little memory that worker 0 cannot compute again what it has no room for.
+// So little memory that worker 0 cannot compute again what it has no room for, and the others have
+// a few kilobytes more than they need.
+constexpr char kNothingToSpare[] = "[1370KiB,326KiB,396KiB,1240KiB]";
+
 TEST_F(ParkedFaults, MemoryThatIsRefusedWithoutASecondChoiceEndsTheJobWithAReport) {
   const ProgramEnd end =
-      Siphon(Parking("checkpoint.resume=none", "host_swap", "1370KiB"),
+      Siphon(Parking("checkpoint.resume=none", "host_swap", kNothingToSpare),
              {.environment = {"SIPHON_INJECT_FAULT=0:0:taking host memory:refuse"}});
   EXPECT_EQ(end.exit_code, 3) << end.errors;
   EXPECT_THAT(end.errors,
@@ -230,9 +233,23 @@ TEST_F(ParkedFaults, AnExhaustedHostPoolIsLeftForSecondChoices) {
   ExpectNothingLeft();
 }
 
+// Training state among it, which nobody computes again.
+TEST_F(ParkedFaults, AnExhaustedHostPoolIsLeftForLenders) {
+  const ProgramEnd end = Siphon(Parking("memory.host_capacity=64MiB", "host_swap", "1370KiB"),
+                                {.environment = {"SIPHON_INJECT_FAULT=0:0:the host:full"}});
+  EXPECT_EQ(end.exit_code, 0) << end.errors;
+  EXPECT_THAT(end.errors,
+              HasSubstr("warning: worker 0: host memory exhausted: parked tensors need "));
+  EXPECT_THAT(end.errors,
+              ::testing::ContainsRegex("warning: worker 0: the host does not give the memory that "
+                                       "is planned: .* go to other workers from step 1 on"));
+  EXPECT_EQ(RunCheckpoint("run", 12), ExpectedCheckpoint(12));
+  ExpectNothingLeft();
+}
+
 TEST_F(ParkedFaults, AnExhaustedHostPoolWithoutASecondChoiceEndsTheJobWithAReport) {
   for (const auto& [strategy, capacity] :
-       {std::pair("host_swap", "1370KiB"), std::pair("optimizer_offload", "1390KiB")}) {
+       {std::pair("host_swap", kNothingToSpare), std::pair("optimizer_offload", "1390KiB")}) {
     SCOPED_TRACE(strategy);
     const ProgramEnd end = Siphon(Parking("memory.host_capacity=64MiB", strategy, capacity),
                                   {.environment = {"SIPHON_INJECT_FAULT=0:0:the host:full"}});

@@ -74,6 +74,23 @@ TEST_F(HostBooks, StepsOnTheHostAreExactForOddSizes) {
   }
 }
 
+// Parameters of 16 bits, with float32 masters beside their moments.
+TEST_F(HostBooks, CountWhatIsPlannedIn16Bits) {
+  for (const char* strategy : {"optimizer_offload", "weight_offload", "l2l", "host_swap"}) {
+    SCOPED_TRACE(strategy);
+    const JobConfig ample = TightJob(strategy, 100);  // of what it needs in float32
+    JobConfig job = ample;
+    for (const int64_t percent : {95, 92, 90, 88}) {
+      JobConfig tighter = ample;
+      tighter.train.precision = "bf16";
+      tighter.memory.capacity[0] = Bytes(ample.memory.capacity[0].value / 100 * percent);
+      if (PrepareJob(tighter, {}).ok()) job = tighter;
+    }
+    ASSERT_EQ(job.train.precision, "bf16");
+    EXPECT_GT(ExpectAsPlanned(job).total(), Bytes(0));
+  }
+}
+
 // At the capacity that the plan takes exactly it runs; the books have no byte to spare.
 TEST_F(HostBooks, ACapacityOfExactlyWhatIsPlannedIsEnough) {
   for (const char* strategy : {"host_swap", "optimizer_offload"}) {

@@ -30,8 +30,10 @@ class MovingPlans : public ParkingJob {
  protected:
   using Bits = std::map<std::string, std::string>;
 
-  PreparedJob Planned(const std::string& strategy, Bytes capacity) const {
+  PreparedJob Planned(const std::string& strategy, Bytes capacity,
+                      const std::string& precision = "fp32") const {
     JobConfig job = Job(4);
+    job.train.precision = precision;
     job.memory.strategy = strategy;
     job.memory.capacity = {capacity};
     job.memory.check = "full";
@@ -108,6 +110,29 @@ TEST_F(MovingPlans, KeepTheirBitsFromEveryStrategyToEveryOther) {
       EXPECT_EQ(trained.first, expected);
     }
   }
+}
+
+// Masters of what layers compute with in 16 bits are optimizer state, and come along.
+TEST_F(MovingPlans, KeepTheirBitsIn16Bits) {
+  const Bytes ample = TightJob("auto", 100).memory.capacity[0];
+  Bytes tight = ample;
+  for (const int64_t percent : {95, 93, 91}) {
+    JobConfig job = Job(4);
+    job.train.precision = "bf16";
+    job.memory.capacity = {Bytes(ample.value / 100 * percent)};
+    job.memory.strategy = "d2d_swap";
+    const bool lent = PrepareJob(job, {}).ok();
+    job.memory.strategy = "optimizer_offload";
+    if (lent && PrepareJob(job, {}).ok()) tight = job.memory.capacity[0];
+  }
+  ASSERT_LT(tight, ample);
+  const PreparedJob steps = Planned("optimizer_offload", tight, "bf16");
+  const PreparedJob lent = Planned("d2d_swap", tight, "bf16");
+  ASSERT_FALSE(StagesSteppedOnHost(steps.plan.memory).empty());
+  const Bits expected = Train(lent, lent.plan_text, lent.plan_text).first;
+  ASSERT_FALSE(expected.empty());
+  EXPECT_EQ(Train(steps, lent.plan_text, steps.plan_text).first, expected);
+  EXPECT_EQ(Train(lent, steps.plan_text, lent.plan_text).first, expected);
 }
 
 // With all that is carried, and no byte more, on the host's books.

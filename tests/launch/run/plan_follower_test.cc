@@ -271,6 +271,45 @@ TEST_F(SecondChoices, ComputeAgainWhatTheHostHasNoRoomFor) {
   EXPECT_GT(GroupsMoved(run, 5), 0);
 }
 
+// Training state, which nobody computes again, and no drive: lenders take it, from where it is.
+TEST_F(SecondChoices, GoToLendersWhereTheHostRefusesOrIsSlow) {
+  JobConfig job = Job(4);
+  job.model.hidden = 96;
+  const TestRun unlimited = Train(Prepared(job), nullptr);
+  ASSERT_TRUE(unlimited.status.ok()) << unlimited.status;
+  job.memory.capacity.assign(4, Bytes(12'000'000));
+  job.memory.capacity[0] = Bytes(3'700'000);  // of 4.5 million that it needs
+  job.memory.strategy = "weight_offload";
+  for (const char* throttle : {"none", "0.001"}) {
+    SCOPED_TRACE(throttle);
+    const bool slow = std::string(throttle) != "none";
+    job.topology.name = slow ? "dgx1_v100" : "";
+    job.topology.throttle = throttle;
+    const PreparedJob prepared = Prepared(job);
+    ASSERT_TRUE(ParksState(prepared.plan.memory));
+    ASSERT_FALSE(prepared.second.stripes.empty());
+    EXPECT_GT(LayOutShared(prepared).lent, Bytes(0));
+    for (int worker = 0; worker < 4; ++worker) {
+      EXPECT_EQ(LentByWorker(prepared, WorkerId(worker)), Bytes(0))
+          << "nothing is lent by the plan";
+    }
+    const TestRun run =
+        Train(prepared, slow ? SlowLinkOf(0, "the host") : RefuseAt(0, kHostMemoryPhase, 0));
+    ASSERT_TRUE(run.status.ok()) << run.status;
+    EXPECT_THAT(run.said, testing::ContainsRegex("worker 0: .*[0-9]+ groups? go(es)? to other "
+                                                 "workers from step "));
+    EXPECT_GT(BytesOut(run, 5, "d2d"), 0);
+    EXPECT_EQ(BytesOut(run, 5, "host"), 0);
+    EXPECT_EQ(run.bits, unlimited.bits);
+    for (size_t step = 0; step < unlimited.steps.size(); ++step) {
+      EXPECT_EQ(run.steps.at(step)["loss"], unlimited.steps[step]["loss"]) << "step " << step + 1;
+      for (size_t worker = 0; worker < 4; ++worker) {
+        EXPECT_LE(run.steps[step]["peak_bytes"][worker], job.memory.capacity[worker].value);
+      }
+    }
+  }
+}
+
 // Everybody refuses at once, which is what second choices are budgeted for. What has none says so.
 class SecondChoicesOfSchedules : public SecondChoices,
                                  public testing::WithParamInterface<const char*> {
