@@ -31,9 +31,10 @@ Nanos Median(std::vector<int64_t> samples) {
 
 constexpr int kMillion = 1'000'000;
 
-std::vector<SavedTensor> ListedOf(const LayerSpec& layer, int64_t microbatch) {
-  if (!layer.memory.has_value()) return {};
-  return SavedOf(*layer.memory, microbatch, Precision::kFloat32);
+std::vector<SavedTensor> ListedOf(const LayerSpec& layer, const TrainConfig& train) {
+  const absl::StatusOr<Precision> precision = ParsePrecision(train.precision);
+  if (!layer.memory.has_value() || !precision.ok()) return {};
+  return SavedOf(*layer.memory, train.microbatch, *precision);
 }
 
 Bytes SumOf(const std::vector<SavedTensor>& tensors, size_t count) {
@@ -50,7 +51,7 @@ LayerRig::LayerRig(const PreparedJob& job, int layer)
     : job_(job),
       layer_(layer),
       clock_(static_cast<int>(job.job.pipeline.threads_per_worker)),
-      listed_(ListedOf(job.model.spec.layers[layer], job.job.train.microbatch)),
+      listed_(ListedOf(job.model.spec.layers[layer], job.job.train)),
       firsts_(FirstTensorsOf({.saved = listed_})) {
   times_.first_ns.resize(firsts_.size());
 }
