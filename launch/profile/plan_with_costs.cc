@@ -41,6 +41,13 @@ std::string SourceText(const CostSource& source) {
   return std::string(kUnitCosts);
 }
 
+// Of one sample.
+Bytes OutputBytes(const LayerSpec& layer) {
+  Bytes bytes;
+  for (const TensorSpec& output : layer.outputs) bytes += SizeOf(output);
+  return bytes;
+}
+
 // What a pass takes beyond what the simulator counts for it anyway.
 Bytes Beyond(const PassMoment& moment, Bytes counted) {
   return std::max(moment.total() - counted, Bytes(0));
@@ -80,10 +87,21 @@ absl::Status CheckProfileFits(const ModelProfile& profile, const ModelSpec& mode
                                                    remedy));
   }
   for (size_t layer = 0; layer < model.layers.size(); ++layer) {
-    if (profile.layers[layer].name == model.layers[layer].name) continue;
-    return absl::InvalidArgumentError(absl::StrCat("layer ", layer, " of the profile is '",
-                                                   profile.layers[layer].name, "', of the model '",
-                                                   model.layers[layer].name, "'", remedy));
+    const LayerProfile& measured = profile.layers[layer];
+    if (measured.name != model.layers[layer].name) {
+      return absl::InvalidArgumentError(absl::StrCat("layer ", layer, " of the profile is '",
+                                                     measured.name, "', of the model '",
+                                                     model.layers[layer].name, "'", remedy));
+    }
+    // Twice or half of what the layer hands on was computed in other numbers.
+    const Bytes handed_on = OutputBytes(model.layers[layer]) * microbatch;
+    if (handed_on == Bytes() ||
+        (measured.boundary != handed_on * 2 && measured.boundary * 2 != handed_on)) {
+      continue;
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "layer ", layer, " of the profile hands on ", measured.boundary.value,
+        " bytes, of the model in the job's train.precision ", handed_on.value, remedy));
   }
   return absl::OkStatus();
 }

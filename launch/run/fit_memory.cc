@@ -33,16 +33,18 @@ constexpr Bytes kCacheLine{64};
 // The most that one layer of a stage takes beyond its saved tensors, with its input and its output:
 // when it is computed again, or in its backward, which the stage's backward, fullest elsewhere, may
 // not show. Where the backward is split, a worker is often fullest in a forward, beside what waits
-// for W: then what a dropped layer makes on its way, and does not save, shows as well.
+// for W: then what a dropped layer makes on its way, and does not save, shows as well. So it does
+// in 16 bits, where activations are half as large beside optimizer state that is on its way out.
 Bytes MostOfOneLayer(const MemoryInputs& inputs, const PlanningProblem& problem,
                      const StageRange& layers) {
-  const bool splits_backward = SplitsBackward(problem.schedule);
+  const bool fullest_in_forward =
+      SplitsBackward(problem.schedule) || inputs.precision != Precision::kFloat32;
   Bytes most;
   for (int index = layers.begin; index < layers.end; ++index) {
     const LayerWorkspace workspace = WorkspaceOf(inputs, index);
     const LayerProfile& layer = problem.profile.layers[index];
     Bytes taken = std::max(workspace.forward, workspace.backward);
-    if (splits_backward) {
+    if (fullest_in_forward) {
       taken = std::max({taken, workspace.input_backward, workspace.forward + SavedBytes(layer)});
     }
     const Bytes input = index > 0 ? problem.profile.layers[index - 1].boundary : Bytes(0);

@@ -53,10 +53,11 @@ std::string Headline(const PreparedJob& prepared) {
   const JobConfig& job = prepared.job;
   const int64_t workers = WorkerCount(prepared.plan.training);
   return absl::StrCat(
-      "training ", job.model.kind, " with ", ParameterCount(prepared.model.spec),
-      " parameters: ", workers, workers == 1 ? " worker" : " workers", ", schedule ",
-      job.pipeline.schedule, ", ", prepared.plan.training.microbatches, " microbatches of ",
-      job.train.microbatch, ", ", job.pipeline.threads_per_worker,
+      "training ", job.model.kind, " with ", ParameterCount(prepared.model.spec), " parameters",
+      job.train.precision == "fp32" ? "" : absl::StrCat(" in ", job.train.precision), ": ", workers,
+      workers == 1 ? " worker" : " workers", ", schedule ", job.pipeline.schedule, ", ",
+      prepared.plan.training.microbatches, " microbatches of ", job.train.microbatch, ", ",
+      job.pipeline.threads_per_worker,
       job.pipeline.threads_per_worker == 1 ? " thread a worker" : " threads a worker");
 }
 

@@ -9,7 +9,8 @@ namespace {
 constexpr int64_t kRows = 256;
 constexpr int64_t kInner = 1024;
 constexpr int64_t kColumns = 64;
-constexpr int64_t kPadding = 32;  // of rows of a turned block, so that they do not share cache sets
+constexpr int64_t kPadding = 32;  // of long rows of a turned block
+constexpr int64_t kLong = 512;
 constexpr int64_t kBookkeeping = 1024;
 constexpr int64_t kTurnedBookkeeping = 128;
 
@@ -25,7 +26,8 @@ Bytes MatrixScratch(const MatrixProduct& product) {
   const int64_t inner = std::min(product.inner, kInner);
   const int64_t columns = std::min(product.columns, kColumns);
   int64_t bytes = kWide * rows * columns + kNarrow * kColumns * inner + kBookkeeping;
-  if (product.turned) bytes += kNarrow * rows * (inner + kPadding) + kTurnedBookkeeping;
+  const int64_t row = inner + (inner >= kLong ? kPadding : 0);
+  if (product.turned) bytes += kNarrow * rows * row + kTurnedBookkeeping;
   return Bytes(bytes);
 }
 

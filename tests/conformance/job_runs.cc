@@ -3,9 +3,11 @@
 #include <stdlib.h>  // mkdtemp
 #include <sys/wait.h>
 
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
@@ -19,8 +21,10 @@
 #include "launch/run/prepare_job.h"
 #include "launch/run/trainer.h"
 #include "planner/keyed_hash.h"
+#include "planner/memory/held_bytes.h"
 #include "planner/status.h"
 #include "tests/launch/run/small_job.h"
+#include "tests/support/same_bits.h"
 
 namespace siphon {
 namespace {
@@ -66,6 +70,8 @@ absl::Status Train(const JobConfig& job, const ModelSpec& spec, const Dataset& d
                                     .momentum = train.momentum,
                                     .clip_norm = train.clip_norm,
                                     .threads = static_cast<int>(job.pipeline.threads_per_worker),
+                                    .computed = ComputedType(*ParsePrecision(train.precision)),
+                                    .loss_scale = train.precision == "fp16" ? 65536.0 : 0.0,
                                     .accumulation = accumulation});
   for (int64_t step = 0; step < train.steps; ++step) {
     SIPHON_ASSIGN_OR_RETURN(const Batch batch,
@@ -74,7 +80,8 @@ absl::Status Train(const JobConfig& job, const ModelSpec& spec, const Dataset& d
     const reference::StepResult done =
         trainer.Step(InputsOf(batch, step), LearningRateAt(train, step));
     const bool clipped = done.clip_factor < 1;
-    if (clipped != (train.clip_norm > 0)) {
+    if (train.precision == "fp16") result.loss_scales.push_back(done.loss_scale);
+    if (!done.skipped && clipped != (train.clip_norm > 0)) {
       return absl::FailedPreconditionError("clipping is not as the job wants it");
     }
     result.losses.push_back(done.loss);
@@ -111,7 +118,13 @@ absl::Status ReadMetrics(const std::string& path, JobResult& result) {
       return absl::InternalError(absl::StrCat(path, ": no step: ", line));
     }
     result.losses.push_back(step["loss"].get<double>());
-    result.gradient_norms.push_back(step["grad_norm"].get<double>());
+    // Of a step that was skipped it is no number, which JSON has as null.
+    const bool number = step["grad_norm"].is_number();
+    result.gradient_norms.push_back(number ? step["grad_norm"].get<double>()
+                                           : std::numeric_limits<double>::infinity());
+    if (step.contains("loss_scale")) {
+      result.loss_scales.push_back(step["loss_scale"].get<double>());
+    }
     for (const nlohmann::json& seconds : step["recompute_seconds"]) {
       result.recompute_seconds += seconds.get<double>();
     }
@@ -185,6 +198,29 @@ absl::StatusOr<JobResult> ReadResult(const JobConfig& job) {
   SIPHON_RETURN_IF_ERROR(ReadTensors(checkpoint, spec, ".exp_avg", result.first_moments));
   SIPHON_RETURN_IF_ERROR(ReadTensors(checkpoint, spec, ".exp_avg_sq", result.second_moments));
   return result;
+}
+
+void ExpectSame(const JobResult& expected, const JobConfig& job, int first_step) {
+  const auto actual = ReadResult(job);
+  ASSERT_TRUE(actual.ok()) << actual.status();
+  ASSERT_EQ(actual->losses.size(), expected.losses.size() - first_step);
+  for (size_t index = 0; index < actual->losses.size(); ++index) {
+    SCOPED_TRACE(testing::Message() << "step " << first_step + index);
+    EXPECT_TRUE(SameBits(expected.losses[first_step + index], actual->losses[index]));
+    const double norm = expected.gradient_norms[first_step + index];
+    const bool skipped = !std::isfinite(norm) && !std::isfinite(actual->gradient_norms[index]);
+    EXPECT_TRUE(skipped || SameBits(norm, actual->gradient_norms[index]));
+  }
+  const auto begin = expected.loss_scales.empty() ? 0 : first_step;
+  EXPECT_EQ(actual->loss_scales,
+            std::vector<double>(expected.loss_scales.begin() + begin, expected.loss_scales.end()));
+  EXPECT_TRUE(SameBits(expected.parameters, actual->parameters)) << "parameters";
+  EXPECT_TRUE(SameBits(expected.first_moments, actual->first_moments)) << "first moments";
+  EXPECT_TRUE(SameBits(expected.second_moments, actual->second_moments)) << "second moments";
+}
+
+std::string SavedCheckpoint(const JobConfig& job) {
+  return job.output.directory + "/checkpoints/step-0000000" + std::to_string(kSavedStep);
 }
 
 absl::StatusOr<RunOutcome> TrainInProcess(const JobConfig& job) { return Trainer(job).Train(); }

@@ -34,6 +34,7 @@ JobConfig SmallTextJob(const ScratchFolder& folder, const std::string& run,
 struct JobResult {
   std::vector<double> losses;          // of each step that this run did
   std::vector<double> gradient_norms;  // before clipping
+  std::vector<double> loss_scales;     // of each step, fp16 only
   Bytes largest_peak;                  // of all workers and steps; of runs alone, as the next
   double recompute_seconds = 0;        // of all workers and steps together
   // Likewise: of what left its worker.
@@ -46,6 +47,12 @@ absl::StatusOr<JobResult> ReferenceResult(const JobConfig& job,
                                           const reference::AccumulationOrders& accumulation = {});
 // As read from metrics.jsonl and the newest checkpoint. Errors: what is missing there.
 absl::StatusOr<JobResult> ReadResult(const JobConfig& job);
+
+// A step after which SmallTextJob writes a checkpoint, and where that is.
+inline constexpr int kSavedStep = 3;
+std::string SavedCheckpoint(const JobConfig& job);
+// Expects what the job left behind to be this, from `first_step` on.
+void ExpectSame(const JobResult& expected, const JobConfig& job, int first_step);
 
 // Runs the job with all workers as threads of this process.
 absl::StatusOr<RunOutcome> TrainInProcess(const JobConfig& job);

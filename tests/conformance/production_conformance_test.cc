@@ -19,27 +19,6 @@
 namespace siphon {
 namespace {
 
-constexpr int kSavedStep = 3;
-
-void ExpectSame(const JobResult& expected, const JobConfig& job, int first_step) {
-  const auto actual = ReadResult(job);
-  ASSERT_TRUE(actual.ok()) << actual.status();
-  ASSERT_EQ(actual->losses.size(), expected.losses.size() - first_step);
-  for (size_t index = 0; index < actual->losses.size(); ++index) {
-    SCOPED_TRACE(testing::Message() << "step " << first_step + index);
-    EXPECT_TRUE(SameBits(expected.losses[first_step + index], actual->losses[index]));
-    EXPECT_TRUE(
-        SameBits(expected.gradient_norms[first_step + index], actual->gradient_norms[index]));
-  }
-  EXPECT_TRUE(SameBits(expected.parameters, actual->parameters)) << "parameters";
-  EXPECT_TRUE(SameBits(expected.first_moments, actual->first_moments)) << "first moments";
-  EXPECT_TRUE(SameBits(expected.second_moments, actual->second_moments)) << "second moments";
-}
-
-std::string SavedCheckpoint(const JobConfig& job) {
-  return job.output.directory + "/checkpoints/step-0000000" + std::to_string(kSavedStep);
-}
-
 TEST(ProgramConformance, GptOnFourWorkersUnderMpirunTrainsLikeOneProcess) {
   const ScratchFolder folder;
   JobConfig job = SmallTextJob(folder, "gpt", "gpt");

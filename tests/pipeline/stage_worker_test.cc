@@ -448,7 +448,7 @@ TEST(StageWorker, NamesWhatIsWrongWithAProgram) {
        "added already"},
       {"no norm", "0F0 1F0 1B0 0B0 0STEP",
        "worker 0 action 4 0STEP: the optimizer step needs REDUCE_GRAD of all stages that share "
-       "parameters, and REDUCE_NORM when gradients are clipped"},
+       "parameters, and REDUCE_NORM when gradients are clipped or may overflow"},
       {"backward left out", "0F0 1F0 1B0",
        "worker 0 after its last action: left over at the end of the step: 1 live microbatches of "
        "stage 0"}};

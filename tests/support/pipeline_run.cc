@@ -12,6 +12,7 @@
 #include "pipeline/schedules/build_schedule.h"
 #include "pipeline/torch/counting_allocator.h"
 #include "pipeline/torch/layers.h"
+#include "pipeline/torch/tensor_bytes.h"
 #include "pipeline/transport/in_process_transport.h"
 #include "planner/lower_schedule.h"
 #include "planner/status.h"
@@ -131,9 +132,27 @@ absl::Status RunWorker(const Job& job, WorkerId me, Transport* transport, Worker
   return ReadState(worker, stages, outcome);
 }
 
-void CollectState(const std::vector<FinalTensor>& state, PipelineResult& result) {
+// Whether `narrow` is what LibTorch rounds the float32 numbers `wide` to.
+bool IsRounded(const std::vector<std::byte>& wide, const std::vector<std::byte>& narrow,
+               at::ScalarType type) {
+  const auto count = static_cast<int64_t>(wide.size() / sizeof(float));
+  const at::Tensor rounded =
+      at::from_blob(const_cast<std::byte*>(wide.data()), {count}, at::kFloat).to(type);
+  return narrow.size() == rounded.nbytes() &&
+         std::memcmp(narrow.data(), rounded.const_data_ptr(), narrow.size()) == 0;
+}
+
+void CollectState(const std::vector<FinalTensor>& state, at::ScalarType computed,
+                  PipelineResult& result) {
+  const std::vector<std::byte>* narrow = nullptr;  // of the master behind it
   for (const auto& [tensor, bytes] : state) {
-    if (tensor.spec.dtype != DType::kFloat32) continue;  // rounded from its master
+    if (tensor.spec.dtype != DType::kFloat32) {
+      narrow = &bytes;
+      continue;
+    }
+    if (tensor.kind == StateTensor::Kind::kMaster && !IsRounded(bytes, *narrow, computed)) {
+      result.diverged_copies.push_back(absl::StrCat(tensor.name, ", not its master rounded"));
+    }
     NamedFloats& values = tensor.kind == StateTensor::Kind::kFirstMoment    ? result.first_moments
                           : tensor.kind == StateTensor::Kind::kSecondMoment ? result.second_moments
                                                                             : result.parameters;
@@ -166,7 +185,8 @@ PipelineResult Collect(const Job& job, const std::vector<WorkerOutcome>& outcome
   result.evaluation_losses = outcomes[last.value].evaluation_losses;
   for (int stage = 0; stage < StageCount(job.plan.training); ++stage) {
     const WorkerId worker = job.plan.training.worker_of_stage[stage];
-    CollectState(outcomes[worker.value].state.at(StageId(stage)), result);
+    CollectState(outcomes[worker.value].state.at(StageId(stage)), ToScalarType(job.model.computed),
+                 result);
   }
   return result;
 }

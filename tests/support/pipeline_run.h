@@ -54,7 +54,8 @@ struct PipelineResult {
   std::vector<PipelineStepResult> steps;
   std::vector<float> evaluation_losses;
   NamedFloats parameters, first_moments, second_moments;
-  // Names of tied parameters whose copies on different stages differ in a bit after the last step.
+  // Names of tied parameters whose copies on different stages differ in a bit after the last step,
+  // and of those that are not their masters rounded.
   std::vector<std::string> diverged_copies;
 };
 

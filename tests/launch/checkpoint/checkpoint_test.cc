@@ -1,4 +1,5 @@
 #include "launch/checkpoint/checkpoint.h"
+#include "launch/checkpoint/round_floats.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -66,6 +67,33 @@ TEST(Checkpoint, GivesBackItsScalarsAsTheyWere) {
       HasSubstr("step-00000007: step 7, 224 samples, fp32, optimizer adamw, seed -7, 2 threads a "
                 "worker, 8 parameters, 16 optimizer tensors\n"));
   EXPECT_THAT(checkpoint->Describe(), HasSubstr("  model-00002-of-00002.safetensors  4 tensors, "));
+}
+
+TEST(Checkpoint, GivesBackPrecisionAndLossScaleToTheBit) {
+  const TemporaryDirectory directory;
+  CheckpointInfo info = InfoAt(1);
+  info.precision = "fp16";
+  info.loss_scale = {.scale = 1.0F / 8, .fine_steps = 1999, .skipped_steps = 4};
+  TensorSet set;
+  set.Add("w", false, {2}, 1);
+  const auto partial = BeginCheckpoint(directory.path(), 1);
+  ASSERT_TRUE(partial.ok()) << partial.status();
+  const auto shard = WriteCheckpointShard(*partial, 0, 1, set.tensors());
+  ASSERT_TRUE(shard.ok()) << shard.status();
+  const auto path = FinishCheckpoint(*partial, info, {*shard}, 0);
+  ASSERT_TRUE(path.ok()) << path.status();
+  const auto checkpoint = Checkpoint::Open(*path);
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_EQ(checkpoint->info(), info);
+
+  // What is held in 16 bits comes from the same float32 tensor, rounded.
+  std::vector<std::byte> narrow(4), rounded(4);
+  ASSERT_TRUE(
+      checkpoint
+          ->Read({{.name = "w", .spec = {DType::kBFloat16, {2}}, .bytes = absl::MakeSpan(narrow)}})
+          .ok());
+  RoundFloats(set.tensors()[0].bytes, DType::kBFloat16, absl::MakeSpan(rounded));
+  EXPECT_EQ(narrow, rounded);
 }
 
 TEST(Checkpoint, ATiedCopyIsWrittenOnceAndReadIntoEachPlace) {

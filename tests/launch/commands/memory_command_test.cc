@@ -145,7 +145,8 @@ TEST_F(MemoryCommand, CountsLessWithSixteenBitsAndMoreWithWrittenOutAttention) {
   };
   const int64_t plain = most("train.seed=1");
   EXPECT_LT(most("train.precision=bf16"), plain);
-  EXPECT_EQ(most("train.precision=bf16"), most("train.precision=fp16"));
+  // What products of bf16 matrices take beside.
+  EXPECT_LT(most("train.precision=fp16"), most("train.precision=bf16"));
   EXPECT_GT(most("model.flash_attention=false"), plain);
   EXPECT_GT(most("model.dropout=0.1"), most("model.flash_attention=false"));
 }

@@ -233,8 +233,10 @@ TEST(LoadJobConfig, RefusesMissingAndWrongUnits) {
 }
 
 TEST(LoadJobConfig, KnowsWhatIsPublishedButNotBuilt) {
-  EXPECT_EQ(Refusal("train:\n  precision: bf16\n"),
-            "job.yaml:2:14: train.precision: 'bf16' is known, but not built yet; today: fp32");
+  EXPECT_EQ(
+      Refusal("train:\n  precision: bf61\n"),
+      "job.yaml:2:14: train.precision: 'bf61' is not known; did you mean 'bf16'? known: fp32, "
+      "bf16, fp16");
   EXPECT_EQ(Refusal("pipeline:\n  backend: cuda\n"),
             "job.yaml:2:12: pipeline.backend: 'cuda' is known, but not built yet; today: cpu");
   EXPECT_EQ(Refusal("pipeline:\n  replicas: 2\n"),

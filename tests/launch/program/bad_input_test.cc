@@ -163,8 +163,8 @@ INSTANTIATE_TEST_SUITE_P(
                  "nvme_swap, auto"},
         Override{"ThrottleOfNoLinks", "topology.throttle=0.5",
                  "needs links to hold to their rates; write topology.name"},
-        Override{"PrecisionNotBuilt", "train.precision=bf16",
-                 "'bf16' is known, but not built yet; today: fp32"},
+        Override{"UnknownPrecision", "train.precision=fp61",
+                 "'fp61' is not known; did you mean 'fp16'? known: fp32, bf16, fp16"},
         Override{"UnknownModel", "model.kind=gtp",
                  "'gtp' is not known; did you mean 'gpt'? known: gpt, bert, mlp, plugin; not built "
                  "yet: vgg16, resnet50, torchscript"},

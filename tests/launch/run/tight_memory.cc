@@ -19,6 +19,8 @@ namespace {
 // sends on, count all the time.
 constexpr double kPercent = 25;
 constexpr double kSplitPercent = 80;  // where the backward is split
+// In 16 bits, where a forward of one layer counts all the time as well: of a worker with little.
+constexpr double kNarrowPercent = 40;
 
 JobConfig TightJobOf(const MemoryCase& one, int stages, const std::string& strategy) {
   JobConfig job = JobOf(one.shape);
@@ -70,7 +72,9 @@ bool StaysWithin(const MemoryCase& one, const TrainingPlan& shape, const TightSt
     const double error = ErrorInPercent(one, worker, predicted, peak);
     EXPECT_GE(error, strategy.least_percent);
     if (!in_rings) continue;  // how much is sent and not asked for yet is the machine's affair
-    EXPECT_LE(error, SplitsBackward(shape.training) ? kSplitPercent : kPercent);
+    EXPECT_LE(error, SplitsBackward(shape.training)  ? kSplitPercent
+                     : one.shape.precision != "fp32" ? kNarrowPercent
+                                                     : kPercent);
   }
   return true;
 }
