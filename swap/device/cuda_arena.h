@@ -11,7 +11,7 @@
 namespace siphon {
 
 // Memory is exported in whole blocks of the driver: of a smaller one, other processes would see
-// what else lies in its block (facts/gpu.md 1).
+// what else lies in its block.
 inline constexpr Bytes kCudaArenaBlock{2 << 20};
 
 // As CudaModule::MakeArena: by cudaMalloc, outside any allocator.

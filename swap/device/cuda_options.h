@@ -35,7 +35,7 @@ struct CudaWay {
   int chunks_in_flight = 2;  // one that moves, one behind it
 };
 
-// Boards with switches have one copy engine for all peers, others one for each (facts/gpu.md 0.1).
+// Boards with switches have one copy engine for all peers, others one for each.
 enum class PeerEngines { kOneForAll, kOneEach };
 
 struct CudaBackendOptions {
