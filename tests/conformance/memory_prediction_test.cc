@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <string>
 
 #include "pipeline/torch/counting_allocator.h"
@@ -19,6 +21,14 @@ constexpr double kPercent = 10;
 // that is: rather too much than too little.
 constexpr double kMostPercentInBf16 = 15;
 constexpr double kLeastPercentInBf16 = -0.1;
+
+// What a product takes for itself depends on the processor's units; figures are for those with this
+// one (planner/memory/matrix_scratch.h).
+bool HasUnitsForBf16() {
+  std::ifstream cpus("/proc/cpuinfo");
+  const std::string text{std::istreambuf_iterator<char>(cpus), {}};
+  return text.find(" avx512_bf16") != std::string::npos;
+}
 
 class MemoryPrediction : public testing::TestWithParam<std::string> {
  protected:
@@ -44,8 +54,10 @@ void Compare(const MemoryCase& one) {
     const MemoryByKind& ours = predicted->workers[worker];
     const bool bf16 = one.shape.precision == "bf16";
     const double error = ErrorInPercent(one, worker, Total(ours), (*measured)[worker].total);
-    EXPECT_LE(error, bf16 ? kMostPercentInBf16 : kPercent) << "worker " << worker;
-    EXPECT_GE(error, bf16 ? kLeastPercentInBf16 : -kPercent) << "worker " << worker;
+    if (!bf16 || HasUnitsForBf16()) {
+      EXPECT_LE(error, bf16 ? kMostPercentInBf16 : kPercent) << "worker " << worker;
+      EXPECT_GE(error, bf16 ? kLeastPercentInBf16 : -kPercent) << "worker " << worker;
+    }
     // What stays from step to step is known to the byte.
     for (const MemoryKind kind : {MemoryKind::kParameters, MemoryKind::kOptimizer}) {
       EXPECT_EQ((*measured)[worker].by_kind[kind], ours[kind]) << MemoryKindName(kind);

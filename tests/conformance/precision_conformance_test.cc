@@ -60,6 +60,7 @@ void SetWay(int index, Job& job) {
       return;
     case 1:
       job.leaving = {kPeer, kAgain, kHost, kKeep, kNvme};
+      job.first_tensors = job.leaving_run == 1;
       return;
     case 2:
       job.leaving = {kKeep, kAgain};

@@ -48,7 +48,7 @@ TEST_F(ReplanOfProcesses, EndsWithTheBitsOfTheRunWithoutLimits) {
   const std::string profile = SlowProfile();
   const ProgramEnd end =
       Siphon(Command("train", {"pipeline.profile=" + profile, "topology.name=dgx1_v100",
-                               "topology.throttle=0.0004", "memory.check=full",
+                               "topology.throttle=0.0001", "memory.check=full",
                                "memory.capacity=[4200000B,12000000B,12000000B,12000000B]"}));
   EXPECT_EQ(end.exit_code, 0) << end.errors;
   EXPECT_THAT(end.errors, testing::HasSubstr("after step 7: re-planned in "));
