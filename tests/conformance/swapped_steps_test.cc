@@ -76,5 +76,26 @@ TEST(SwappedSteps, GiveTheBitsOfOneProcessWhereStateLeavesAndAStepIsOnTheHost) {
   ExpectSameBits(job, expected, kTwoStages, *schedule);
 }
 
+// In 16 bits masters leave with the moments, and a step that overflows changes nothing anywhere.
+TEST(SwappedSteps, GiveTheBitsOfOneProcessInSixteenBits) {
+  const auto schedule = BuildSchedule("1f1b", {.workers = 2, .microbatches = 3});
+  ASSERT_TRUE(schedule.ok()) << schedule.status();
+  for (const Precision precision : {Precision::kBFloat16, Precision::kFloat16}) {
+    Job job{.model = WithDropout(TinyGpt(/*blocks=*/4), 0.1),
+            .microbatches = 3,
+            .steps = 3,
+            .clip_norm = 0.05,
+            .precision = precision,
+            .loss_scale = precision == Precision::kFloat16 ? float{1 << 18} : 0};
+    const Expected expected = RunReference(job, OrdersOf(*schedule, kTwoStages));
+    job.leaving_run = 1;
+    job.leaving = {Placement::kRecompute, Placement::kHostSwap};
+    job.state = {Placement::kHostSwap, Placement::kPeerSwap, Placement::kKeep};
+    job.residence = WeightResidence::kLayerByLayer;
+    job.updates = {UpdatePlace::kHost, UpdatePlace::kDevice};
+    ExpectSameBits(job, expected, kTwoStages, *schedule);
+  }
+}
+
 }  // namespace
 }  // namespace siphon
