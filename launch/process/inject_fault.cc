@@ -17,14 +17,17 @@ namespace {
 constexpr char kVariable[] = "SIPHON_INJECT_FAULT";
 constexpr char kSlow[] = "slow";
 constexpr char kFull[] = "full";
+constexpr char kOverlook[] = "overlook";
+constexpr char kCapacity[] = "memory.capacity";
 constexpr char kTheHost[] = "the host";
 constexpr char kChunk[] = "chunk ";
 constexpr double kSlowness = 100;
 
 const std::map<std::string, int>& SignalOfKind() {
   static const std::map<std::string, int> signals = {
-      {"kill", SIGKILL}, {"stop", SIGSTOP}, {"stop_request", SIGUSR1}, {"fail", 0}, {"refuse", 0},
-      {kSlow, 0},        {kFull, 0}};
+      {"kill", SIGKILL}, {"stop", SIGSTOP}, {"stop_request", SIGUSR1},
+      {"fail", 0},       {"refuse", 0},     {kSlow, 0},
+      {kFull, 0},        {kOverlook, 0}};
   return signals;
 }
 
@@ -55,7 +58,7 @@ FaultInjector::FaultInjector(int rank) {
 
 absl::Status FaultInjector::At(absl::string_view place) {
   if (!fault_.has_value() || fault_->step != step_ || fault_->place != place ||
-      fault_->kind == kSlow || fault_->kind == kFull) {
+      fault_->kind == kSlow || fault_->kind == kFull || fault_->kind == kOverlook) {
     return absl::OkStatus();
   }
   const std::string kind = fault_->kind;
@@ -83,6 +86,13 @@ double FaultInjector::SlownessOf(absl::string_view link) const {
 bool FaultInjector::FillsHost() const {
   return fault_.has_value() && fault_->kind == kFull && fault_->place == kTheHost &&
          step_ >= fault_->step;
+}
+
+bool OverlooksCapacity() {
+  const char* text = std::getenv(kVariable);
+  if (text == nullptr) return false;
+  const std::vector<std::string> parts = absl::StrSplit(text, ':');
+  return parts.size() == 4 && parts[2] == kCapacity && parts[3] == kOverlook;
 }
 
 }  // namespace siphon

@@ -18,7 +18,8 @@ namespace siphon {
 // that is not given: ResourceExhausted), or stop_request (SIGUSR1 to itself). With slow, PLACE is a
 // link of the rank ("worker 3", "the host"), a hundred times slower from STEP on. "chunk 17" with
 // fail is the chunk of that number, from 0, of all that the rank copies from STEP 0 on. "the host"
-// with full: somebody takes all that the host has left before the rank takes its part.
+// with full: somebody takes all that the host has left before the rank takes its part. For
+// "memory.capacity" with overlook see OverlooksCapacity.
 //
 // Thread-safety: one thread, but for AtChunk.
 class FaultInjector {
@@ -47,6 +48,10 @@ class FaultInjector {
   std::optional<int64_t> failing_chunk_;
   std::atomic<int64_t> chunks_ = 0;
 };
+
+// Whether the variable is "RANK:STEP:memory.capacity:overlook", of whatever rank and step: a job that
+// keeps everything is then not refused before its start where it does not fit.
+bool OverlooksCapacity();
 
 }  // namespace siphon
 

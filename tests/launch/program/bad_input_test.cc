@@ -281,6 +281,19 @@ TEST_F(BadInput, CapacityTooSmallIsRefusedBeforeAnyWorkerStartsWithTheSmallestCh
   ExpectNothingLeft();
 }
 
+// What refuses then is the allocator: the promise does not hang on the prediction.
+TEST_F(BadInput, CapacityTooSmallIsHeldByTheAllocatorWhereNobodyHasLookedBefore) {
+  const ProgramEnd end =
+      Siphon({"train", job(), "--set", "memory.capacity=1.42MB", "--set", "memory.strategy=keep"},
+             {.environment = {"SIPHON_INJECT_FAULT=0:0:memory.capacity:overlook"}});
+  EXPECT_EQ(end.exit_code, 3) << end.errors;
+  EXPECT_THAT(end.errors, ::testing::ContainsRegex("siphon: worker [0-3] failed .* during "));
+  EXPECT_THAT(end.errors,
+              ::testing::ContainsRegex("memory is full: asked for [0-9]+ bytes, [0-9]+ bytes free "
+                                       "of a capacity of 1420000 "));
+  ExpectNothingLeft();
+}
+
 TEST_F(BadInput, CapacityTooSmallForAllTensorsAtOnceIsEnoughByDefault) {
   const ProgramEnd end = Siphon({"train", job(), "--set", "memory.capacity=1.42MB"});
   EXPECT_EQ(end.exit_code, 0) << end.errors;
