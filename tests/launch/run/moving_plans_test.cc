@@ -4,21 +4,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <map>
-#include <memory>
+#include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "launch/run/run_worker.h"
-#include "launch/run/shared_by_threads.h"
 #include "pipeline/carried_state.h"
-#include "pipeline/transport/in_process_transport.h"
 #include "tests/launch/run/checkpoint_bits.h"
 #include "tests/launch/run/parking_job.h"
+#include "tests/launch/run/seated_run.h"
 
 namespace siphon {
 namespace {
@@ -45,36 +41,17 @@ class MovingPlans : public ParkingJob {
   // The last checkpoint of a run of six steps that moves twice; and what the host had at most.
   std::pair<Bits, Bytes> Train(const PreparedJob& first, const PlanText& second,
                                const PlanText& third) const {
-    const int workers = WorkerCount(first.plan.training);
-    std::atomic<bool> failed = false;
-    const auto lent = HostMapping::Make(ParkingRegionBytes(first));
-    SharedByThreads more(workers);
-    auto transports = MakeInProcessTransports(workers, [&failed] {
-      return failed ? absl::UnavailableError("another worker failed") : absl::OkStatus();
+    const SeatedRun run = RunSeats(first, [&](WorkerSeat& seat) {
+      seat.next_plan = [&](int64_t steps) -> std::optional<PlanText> {
+        if (steps == kFirstMove) return second;
+        if (steps == kSecondMove) return third;
+        return std::nullopt;
+      };
     });
-    std::vector<absl::StatusOr<RunOutcome>> ends(workers);
-    std::vector<std::thread> threads;
-    testing::internal::CaptureStderr();
-    for (int worker = 0; worker < workers; ++worker) {
-      threads.emplace_back([&, worker] {
-        WorkerSeat seat{
-            .me = WorkerId(worker), .transport = transports[worker].get(), .lent = lent->bytes()};
-        seat.more_shared = [&, worker](Bytes bytes) { return more.More(WorkerId(worker), bytes); };
-        seat.next_plan = [&](int64_t steps) -> std::optional<PlanText> {
-          if (steps == kFirstMove) return second;
-          if (steps == kSecondMove) return third;
-          return std::nullopt;
-        };
-        ends[worker] = RunWorker(first, seat);
-        if (!ends[worker].ok()) failed = true;
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-    const std::string said = testing::internal::GetCapturedStderr();
-    EXPECT_THAT(said, testing::Not(testing::HasSubstr("the plan stays")));
-    for (const auto& end : ends) EXPECT_TRUE(end.ok()) << end.status();
-    if (!ends[0].ok()) return {};
-    return {CheckpointBits(ends[0]->last_checkpoint), ends[0]->host_peak};
+    for (const auto& end : run.ends) EXPECT_TRUE(end.ok()) << end.status();
+    EXPECT_THAT(run.said, testing::Not(testing::HasSubstr("the plan stays")));
+    if (!run.ends[0].ok()) return {};
+    return {CheckpointBits(run.ends[0]->last_checkpoint), run.ends[0]->host_peak};
   }
 };
 
@@ -145,29 +122,14 @@ TEST_F(MovingPlans, StayWithTheirPlanWhereTheHostHasNoRoomForWhatIsCarried) {
   from.plan_text.topology.host_memory = ample.second;
   EXPECT_EQ(Train(from, to.plan_text, to.plan_text), ample);
   from.plan_text.topology.host_memory = ample.second - Bytes(1);
-  const int workers = WorkerCount(from.plan.training);
-  auto transports = MakeInProcessTransports(workers, [] { return absl::OkStatus(); });
-  const auto lent = HostMapping::Make(ParkingRegionBytes(from));
-  SharedByThreads more(workers);
-  std::vector<absl::StatusOr<RunOutcome>> ends(workers);
-  std::vector<std::thread> threads;
-  testing::internal::CaptureStderr();
-  for (int worker = 0; worker < workers; ++worker) {
-    threads.emplace_back([&, worker] {
-      WorkerSeat seat{
-          .me = WorkerId(worker), .transport = transports[worker].get(), .lent = lent->bytes()};
-      seat.more_shared = [&, worker](Bytes bytes) { return more.More(WorkerId(worker), bytes); };
-      seat.next_plan = [&](int64_t steps) -> std::optional<PlanText> {
-        return steps == kFirstMove ? std::optional(to.plan_text) : std::nullopt;
-      };
-      ends[worker] = RunWorker(from, seat);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  const std::string said = testing::internal::GetCapturedStderr();
-  ASSERT_TRUE(ends[0].ok()) << ends[0].status();
-  EXPECT_EQ(CheckpointBits(ends[0]->last_checkpoint), ample.first);
-  EXPECT_THAT(said,
+  const SeatedRun run = RunSeats(from, [&](WorkerSeat& seat) {
+    seat.next_plan = [&](int64_t steps) -> std::optional<PlanText> {
+      return steps == kFirstMove ? std::optional(to.plan_text) : std::nullopt;
+    };
+  });
+  ASSERT_TRUE(run.ends[0].ok()) << run.ends[0].status();
+  EXPECT_EQ(CheckpointBits(run.ends[0]->last_checkpoint), ample.first);
+  EXPECT_THAT(run.said,
               testing::ContainsRegex("warning: the plan stays: .*host memory exhausted: state "
                                      "on its way to another plan need"));
 }

@@ -9,13 +9,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <functional>
 #include <latch>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -26,19 +24,16 @@
 #include "launch/run/name_of_place.h"
 #include "launch/run/run_worker.h"
 #include "pipeline/state_swaps.h"
-#include "pipeline/transport/in_process_transport.h"
 #include "planner/strategies/lower_memory_plan.h"
 #include "tests/launch/run/checkpoint_bits.h"
 #include "tests/launch/run/parking_job.h"
+#include "tests/launch/run/seated_run.h"
 
 namespace siphon {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-// What is done to a worker's seat.
-using Meddle = std::function<void(WorkerSeat& seat)>;
 
 struct TestRun {
   absl::Status status;
@@ -48,7 +43,7 @@ struct TestRun {
 };
 
 // At that phase, once so many steps are done.
-Meddle RefuseAt(int worker, const std::string& phase, int64_t step) {
+SeatChange RefuseAt(int worker, const std::string& phase, int64_t step) {
   return [=](WorkerSeat& seat) {
     if (seat.me != WorkerId(worker)) return;
     const auto done = std::make_shared<std::atomic<int64_t>>(0);
@@ -60,7 +55,7 @@ Meddle RefuseAt(int worker, const std::string& phase, int64_t step) {
   };
 }
 
-Meddle SlowLinkOf(int worker, const std::string& place) {
+SeatChange SlowLinkOf(int worker, const std::string& place) {
   return [=](WorkerSeat& seat) {
     if (seat.me != WorkerId(worker)) return;
     seat.slowness = [=](const std::string& link) { return link == place ? 100.0 : 1.0; };
@@ -69,32 +64,14 @@ Meddle SlowLinkOf(int worker, const std::string& place) {
 
 class SecondChoices : public ParkingJob {
  protected:
-  static TestRun Train(const PreparedJob& prepared, const Meddle& meddle) {
-    const int workers = WorkerCount(prepared.plan.training);
-    std::atomic<bool> failed = false;
-    auto lent = HostMapping::Make(ParkingRegionBytes(prepared));
-    const auto transports = MakeInProcessTransports(workers, [&failed] {
-      return failed ? absl::UnavailableError("another worker failed") : absl::OkStatus();
-    });
-    std::vector<absl::Status> ends(workers);
-    std::vector<std::thread> threads;
-    testing::internal::CaptureStderr();
-    for (int worker = 0; worker < workers; ++worker) {
-      threads.emplace_back([&, worker] {
-        WorkerSeat seat{
-            .me = WorkerId(worker), .transport = transports[worker].get(), .lent = lent->bytes()};
-        if (meddle) meddle(seat);
-        ends[worker] = RunWorker(prepared, seat).status();
-        if (!ends[worker].ok()) failed = true;
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-    TestRun run{.said = testing::internal::GetCapturedStderr()};
+  static TestRun Train(const PreparedJob& prepared, const SeatChange& meddle) {
+    const SeatedRun seated = RunSeats(prepared, meddle);
+    TestRun run{.said = seated.said};
     // Who still waited for the others when the first one ended knows nothing but that.
-    for (const absl::Status& end : ends) {
-      if (!absl::IsUnavailable(end)) run.status.Update(end);
+    for (const auto& end : seated.ends) {
+      if (!absl::IsUnavailable(end.status())) run.status.Update(end.status());
     }
-    for (const absl::Status& end : ends) run.status.Update(end);
+    for (const auto& end : seated.ends) run.status.Update(end.status());
     if (!run.status.ok()) return run;
     const std::string& folder = prepared.job.output.directory;
     const auto metrics = ReadTextFile(folder + "/metrics.jsonl", "metrics");
@@ -113,7 +90,7 @@ class SecondChoices : public ParkingJob {
   }
 
   // Trains, and expects the bits of the run without limits, and capacities kept in every step.
-  TestRun TrainSame(const PreparedJob& prepared, const Meddle& meddle) {
+  TestRun TrainSame(const PreparedJob& prepared, const SeatChange& meddle) {
     TestRun run = Train(prepared, meddle);
     EXPECT_TRUE(run.status.ok()) << run.status;
     ExpectSame(prepared, run);

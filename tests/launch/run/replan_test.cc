@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -33,6 +32,7 @@
 #include "planner/plan_text.h"
 #include "tests/launch/run/checkpoint_bits.h"
 #include "tests/launch/run/parking_job.h"
+#include "tests/launch/run/seated_run.h"
 
 namespace siphon {
 namespace {
@@ -44,9 +44,6 @@ using testing::Not;
 // Two more than decide, and as many behind the move as it takes to see its effect.
 constexpr int64_t kSteps = 9;
 constexpr int64_t kStepsToTheEffect = 15;
-
-// What is done to a worker's seat.
-using SeatChange = std::function<void(WorkerSeat& seat)>;
 
 struct ReplannedRun {
   std::string said;  // on standard error
@@ -101,36 +98,16 @@ class ReplanTest : public ParkingJob {
   }
 
   static ReplannedRun Train(const PreparedJob& prepared, const SeatChange& change) {
-    const int workers = WorkerCount(prepared.plan.training);
-    std::atomic<bool> failed = false;
-    const auto lent = HostMapping::Make(ParkingRegionBytes(prepared));
-    SharedByThreads more(workers);
-    auto transports = MakeInProcessTransports(workers, [&failed] {
-      return failed ? absl::UnavailableError("another worker failed") : absl::OkStatus();
-    });
-    std::vector<absl::StatusOr<RunOutcome>> ends(workers);
-    std::vector<std::thread> threads;
-    testing::internal::CaptureStderr();
-    for (int worker = 0; worker < workers; ++worker) {
-      threads.emplace_back([&, worker] {
-        WorkerSeat seat{
-            .me = WorkerId(worker), .transport = transports[worker].get(), .lent = lent->bytes()};
-        seat.more_shared = [&, worker](Bytes bytes) { return more.More(WorkerId(worker), bytes); };
-        if (change) change(seat);
-        ends[worker] = RunWorker(prepared, seat);
-        if (!ends[worker].ok()) failed = true;
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-    ReplannedRun run{.said = testing::internal::GetCapturedStderr()};
-    for (const auto& end : ends) EXPECT_TRUE(end.ok()) << end.status();
-    if (!ends[0].ok()) return run;
+    const SeatedRun seated = RunSeats(prepared, change);
+    ReplannedRun run{.said = seated.said};
+    for (const auto& end : seated.ends) EXPECT_TRUE(end.ok()) << end.status();
+    if (!seated.ends[0].ok()) return run;
     const auto metrics = ReadTextFile(prepared.job.output.directory + "/metrics.jsonl", "metrics");
     EXPECT_TRUE(metrics.ok()) << metrics.status();
     for (const absl::string_view line : absl::StrSplit(*metrics, '\n', absl::SkipEmpty())) {
       run.steps.push_back(nlohmann::json::parse(line));
     }
-    run.bits = CheckpointBits(ends[0]->last_checkpoint);
+    run.bits = CheckpointBits(seated.ends[0]->last_checkpoint);
     return run;
   }
 
