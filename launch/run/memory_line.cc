@@ -30,16 +30,19 @@ std::string Parked(const PreparedJob& prepared, size_t worker) {
   return absl::StrCat("worker ", worker, " parks up to ", absl::StrJoin(places, " and "));
 }
 
-// "2 of 4 layers of stage 1"
+// "2 of 4 layers of stage 1", " (1 of them in part)" behind it where not all tensors go
 std::string Recomputed(const PreparedJob& prepared, size_t stage) {
   int layers = 0;
+  int in_part = 0;
   for (const PlannedGroup& planned : prepared.plan.memory.stages[stage].groups) {
     if (planned.choice.placement != Placement::kRecompute) continue;
     layers += planned.group.layers.end - planned.group.layers.begin;
+    if (planned.group.first_tensors > 0) ++in_part;
   }
   if (layers == 0) return "";
   const StageRange& all = prepared.plan.partition.stages[stage];
-  return absl::StrCat(layers, " of ", all.end - all.begin, " layers of stage ", stage);
+  return absl::StrCat(layers, " of ", all.end - all.begin, " layers of stage ", stage,
+                      in_part > 0 ? absl::StrCat(" (", in_part, " of them in part)") : "");
 }
 
 // What a refusal or a slow link would leave without a place, by name.

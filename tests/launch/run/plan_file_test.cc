@@ -13,6 +13,7 @@
 #include "launch/output/text_file.h"
 #include "launch/run/memory_line.h"
 #include "launch/run/trainer.h"
+#include "planner/memory/layer_uses.h"
 #include "planner/plan_text.h"
 #include "tests/launch/run/checkpoint_bits.h"
 #include "tests/launch/run/parking_job.h"
@@ -145,6 +146,41 @@ TEST_F(PlanFiles, AreEditedByPeople) {
   const auto refused = PrepareJob(Following(job, path), {});
   EXPECT_THAT(std::string(refused.status().message()),
               testing::ContainsRegex("edited.txt:[0-9]+:1: "));
+}
+
+// Of layers that are computed again whole, a person has only what they save first dropped.
+TEST_F(PlanFiles, MayLeaveALayerPartOfWhatItSaves) {
+  JobConfig job = TightJob("recompute", 92);
+  job.memory.replan = false;
+  const Trained first = Train(job, "first");
+  job.memory.capacity.clear();
+  const auto model = PrepareJob(job, {});
+  ASSERT_TRUE(model.ok()) << model.status();
+  PlanText text = ParsePlanText(first.plan).value();
+  int edited = 0;
+  for (StagePlan& stage : text.memory.stages) {
+    for (auto& [group, choice] : stage.groups) {
+      if (choice.placement != Placement::kRecompute) continue;
+      const LayerSpec& layer = model->model.spec.layers[group.layers.begin];
+      const LayerProfile saves = {
+          .saved = SavedOf(*layer.memory, job.train.microbatch, Precision::kFloat32)};
+      const std::vector<int> counts = FirstTensorsOf(saves);
+      if (counts.empty() || group.layers.end != group.layers.begin + 1) continue;
+      ++edited;
+      group.first_tensors = counts.back();
+      group.bytes = Bytes(0);
+      for (int tensor = 0; tensor < counts.back(); ++tensor) {
+        group.bytes += saves.saved[tensor].bytes;
+      }
+    }
+  }
+  ASSERT_GT(edited, 0);
+  const std::string path = absl::StrCat(folder_, "/edited.txt");
+  ASSERT_TRUE(WriteTextFile(path, ToString(text)).ok());
+  const auto prepared = PrepareJob(Following(job, path), {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  EXPECT_THAT(MemoryLine(*prepared), HasSubstr(" of them in part)"));
+  EXPECT_EQ(Train(Following(job, path), "second").bits, first.bits);
 }
 
 }  // namespace
