@@ -65,7 +65,7 @@ JobConfig RandomJob(uint64_t key) {
     job.memory.capacity.push_back(
         Bytes(static_cast<int64_t>(1'000'000 + random.Below(1'000'000'000))));
   }
-  job.memory.chunk = Bytes(static_cast<int64_t>(random.Below(1'000'000)));
+  job.memory.chunk = Bytes(4096 + static_cast<int64_t>(random.Below(1'000'000)));
   job.memory.reserve = Bytes(static_cast<int64_t>(random.Below(1'000'000)));
   job.memory.nvme_directory = RandomText(random);
   job.memory.replan = random.Below(2) == 0;
