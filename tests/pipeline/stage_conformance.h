@@ -138,13 +138,13 @@ inline void ExpectDroppedLayersComeBackOnce(const StageWorld& world) {
   EXPECT_EQ(Refusal(first->Recompute(zero, {0, 2})),
             "activations of microbatch 0 are computed again between its forward and its backward "
             "pass");
-  ASSERT_TRUE(first->Drop(zero, {0, 2}).ok());
-  EXPECT_EQ(Refusal(first->Drop(zero, {1, 2})), "layers [1, 2) were dropped already");
-  EXPECT_EQ(first->Drop(MicrobatchId(1), {1, 3}),
+  ASSERT_TRUE(first->Drop(zero, {{0, 2}}).ok());
+  EXPECT_EQ(Refusal(first->Drop(zero, {{1, 2}})), "layers [1, 2) were dropped already");
+  EXPECT_EQ(first->Drop(MicrobatchId(1), {{1, 3}}),
             absl::InvalidArgumentError("layers [1, 3) are not of this stage, which has [0, 2)"));
-  EXPECT_EQ(Refusal(first->Collect(zero, {1, 2})), "layers [1, 2) were dropped already");
+  EXPECT_EQ(Refusal(first->Collect(zero, {{1, 2}})), "layers [1, 2) were dropped already");
   ASSERT_TRUE(first->Forward(zero).ok());
-  EXPECT_EQ(Refusal(first->Drop(zero, {0, 1})),
+  EXPECT_EQ(Refusal(first->Drop(zero, {{0, 1}})),
             "activations of microbatch 0 are dropped before its forward pass");
   EXPECT_EQ(Refusal(first->Recompute(zero, {0, 1})),
             "layers [0, 1) of microbatch 0 were not dropped");
@@ -153,7 +153,7 @@ inline void ExpectDroppedLayersComeBackOnce(const StageWorld& world) {
             "layers [0, 2) of microbatch 0 were not dropped");
   const auto evaluating = world.make(0);
   ASSERT_TRUE(evaluating->BeginStep(world.evaluate).ok());
-  EXPECT_EQ(Refusal(evaluating->Drop(zero, {0, 2})),
+  EXPECT_EQ(Refusal(evaluating->Drop(zero, {{0, 2}})),
             "activations of microbatch 0 are dropped in training only");
 }
 
@@ -198,10 +198,10 @@ inline void ExpectCollectedLayersMayBeAway(const StageWorld& world) {
   ASSERT_TRUE(last->BeginStep(world.train).ok());
   EXPECT_EQ(Refusal(first->SavedTensors(zero, {0, 2}).status()),
             "layers [0, 2) were not collected by a forward pass");
-  ASSERT_TRUE(first->Collect(zero, {0, 2}).ok());
-  EXPECT_EQ(Refusal(first->Collect(zero, {1, 2})),
+  ASSERT_TRUE(first->Collect(zero, {{0, 2}}).ok());
+  EXPECT_EQ(Refusal(first->Collect(zero, {{1, 2}})),
             "layers [1, 2) are collected already, as layers [0, 2)");
-  EXPECT_EQ(Refusal(first->Drop(zero, {0, 1})),
+  EXPECT_EQ(Refusal(first->Drop(zero, {{0, 1}})),
             "layers [0, 1) are collected already, as layers [0, 2)");
   EXPECT_EQ(Refusal(first->RefillSaved(zero, {0, 2}).status()),
             "activations of microbatch 0 are brought back between its forward and its backward "
@@ -216,7 +216,7 @@ inline void ExpectCollectedLayersMayBeAway(const StageWorld& world) {
   EXPECT_EQ(Refusal(first->FreeSaved(zero, {0, 1})),
             "layers [0, 1) were not collected by a forward pass");
   ASSERT_TRUE(first->FreeSaved(zero, {0, 2}).ok());
-  EXPECT_EQ(Refusal(first->Collect(zero, {0, 2})),
+  EXPECT_EQ(Refusal(first->Collect(zero, {{0, 2}})),
             "activations of microbatch 0 are collected before its forward pass");
   PassOn(*first, Boundary::kOutput, *last, Boundary::kInput, zero);
   ASSERT_TRUE(last->Forward(zero).ok());

@@ -81,7 +81,7 @@ class Passes {
   void Run(Emptying* emptying) {
     absl::Status status = stage_->BeginStep(batches_.steps[0]);
     for (int layer = 0; emptying != nullptr && layer < layers_; ++layer) {
-      status.Update(stage_->Collect(kMicrobatch, {layer, layer + 1}));
+      status.Update(stage_->Collect(kMicrobatch, {{layer, layer + 1}}));
     }
     status.Update(stage_->Forward(kMicrobatch));
     if (emptying != nullptr) status.Update(emptying->FreeAll());

@@ -115,8 +115,8 @@ TEST_F(SyntheticStageOfTwo, DroppedLayersTakeTheirForwardAgain) {
   ASSERT_TRUE(last->BeginStep(train_).ok());
   ASSERT_TRUE(first->Forward(zero).ok());
   PassOn(*first, Boundary::kOutput, *last, Boundary::kInput, zero);
-  ASSERT_TRUE(last->Drop(zero, {2, 3}).ok());
-  ASSERT_TRUE(last->Drop(zero, {3, 4}).ok());
+  ASSERT_TRUE(last->Drop(zero, {{2, 3}}).ok());
+  ASSERT_TRUE(last->Drop(zero, {{3, 4}}).ok());
   ASSERT_TRUE(last->Forward(zero).ok());
   EXPECT_EQ(Used(1, MemoryKind::kActivations), Bytes(100));  // 50 before each
   const Nanos forwards = *now_;
@@ -176,7 +176,7 @@ TEST_F(SyntheticStageOfTwo, WhatComesBackOtherwiseThanItLeftIsFound) {
     last->Watch(&watch);
     EXPECT_TRUE(first->BeginStep(train_).ok());
     EXPECT_TRUE(last->BeginStep(train_).ok());
-    EXPECT_TRUE(last->Collect(zero, {2, 4}).ok());
+    EXPECT_TRUE(last->Collect(zero, {{2, 4}}).ok());
     EXPECT_TRUE(first->Forward(zero).ok());
     PassOn(*first, Boundary::kOutput, *last, Boundary::kInput, zero);
     EXPECT_TRUE(last->Forward(zero).ok());

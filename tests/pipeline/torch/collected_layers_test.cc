@@ -129,7 +129,7 @@ TEST_P(CollectedBytes, AreThoseThatTheModelNames) {
     ASSERT_TRUE((*stage)->BeginStep(inputs).ok());
     const MicrobatchId first(0);
     for (int layer = 0; layer < layers; ++layer) {
-      ASSERT_TRUE((*stage)->Collect(first, {layer, layer + 1}).ok());
+      ASSERT_TRUE((*stage)->Collect(first, {{layer, layer + 1}}).ok());
     }
     const Bytes before = ledger->used();
     ASSERT_TRUE((*stage)->Forward(first).ok());

@@ -157,8 +157,8 @@ class DroppedGpt : public ::testing::Test {
 TEST_F(DroppedGpt, StopsInTheLastLayerOfEachRun) {
   const auto stage = BeginStep();
   ASSERT_EQ(layers_, 4);  // embedding, two blocks, head
-  ASSERT_TRUE(stage->Drop(only_, {0, 1}).ok());
-  ASSERT_TRUE(stage->Drop(only_, {1, 3}).ok());
+  ASSERT_TRUE(stage->Drop(only_, {{0, 1}}).ok());
+  ASSERT_TRUE(stage->Drop(only_, {{1, 3}}).ok());
   ASSERT_TRUE(stage->Forward(only_).ok());
   EXPECT_THAT(through_, ElementsAre(1, 1, 1, 1));
   ASSERT_TRUE(stage->Backward(only_).ok());
@@ -182,7 +182,7 @@ TEST_F(DroppedGpt, HoldsNoMoreThanTheFirstPassDid) {
   const LedgerScope scope(dropped_ledger);
   const auto stage = BeginStep();
   const Bytes before = dropped_ledger->used();
-  ASSERT_TRUE(stage->Drop(only_, {0, layers_}).ok());
+  ASSERT_TRUE(stage->Drop(only_, {{0, layers_}}).ok());
   ASSERT_TRUE(stage->Forward(only_).ok());
   EXPECT_EQ(dropped_ledger->used(), before);  // the data is not the stage's
   dropped_ledger->ResetPeak();
