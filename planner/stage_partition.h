@@ -15,6 +15,12 @@ struct StageRange {
   int end = 0;
   friend bool operator==(const StageRange&, const StageRange&) = default;
 };
+constexpr bool Contains(const StageRange& layers, int layer) {
+  return layers.begin <= layer && layer < layers.end;
+}
+constexpr bool Overlap(const StageRange& a, const StageRange& b) {
+  return a.begin < b.end && b.begin < a.end;
+}
 
 // Every layer in exactly one stage, in order, no stage empty.
 struct StagePartition {

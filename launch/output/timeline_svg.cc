@@ -250,9 +250,9 @@ std::string SvgWriter::Write() {
 
 absl::string_view MemoryColor(MemoryKind kind) {
   // One hue for what stays, others for what comes and goes.
-  constexpr std::array<absl::string_view, kMemoryKinds> kColors = {"#5b6ee1", "#8090f0", "#aab4f8",
-                                                                   "#d0b3f5", "#e8833a", "#4cb782",
-                                                                   "#d4a72c", "#7f8c99", "#b8bfc6"};
+  constexpr std::array<absl::string_view, kMemoryKinds> kColors = {
+      "#5b6ee1", "#8090f0", "#aab4f8", "#d0b3f5", "#e8833a",
+      "#4cb782", "#c25b9f", "#d4a72c", "#7f8c99", "#b8bfc6"};
   return kColors[static_cast<size_t>(kind)];
 }
 

@@ -134,7 +134,7 @@ absl::Status CheckRoom(const LiveStep& live, const std::vector<Bytes>& own, int6
     const Bytes capacity = live.problem.capacity[worker];
     const Bytes missing = own[worker] + lent[worker] - capacity;
     if (capacity == Bytes(0) || missing <= Bytes(0)) continue;
-    planned.held[worker][MemoryKind::kActivations] +=
+    planned.held[worker][MemoryKind::kLent] +=
         missing * times + Bytes(capacity.value / kLeastPart * (times - 1));
     if (status.ok()) status = NoRoomToLend(worker, own[worker], lent[worker], capacity);
   }
@@ -159,7 +159,7 @@ absl::StatusOr<LiveStep> WithLentMemoryHeld(LiveStep live, const std::vector<Byt
                           SimulateTimes(SimulationOf(live.problem, live.step.mapping,
                                                      live.step.memory, live.step.schedule)));
   for (size_t worker = 0; worker < own.size(); ++worker) {
-    live.problem.held[worker][MemoryKind::kActivations] +=
+    live.problem.held[worker][MemoryKind::kLent] +=
         own[worker] + lent[worker] - Total(times.step.peak[worker]);
   }
   SIPHON_ASSIGN_OR_RETURN(live.step.simulated,

@@ -14,7 +14,7 @@
 namespace siphon {
 
 // As what the host's books count what workers take there.
-inline constexpr MemoryKind kParked = MemoryKind::kActivations;
+inline constexpr MemoryKind kParked = MemoryKind::kLent;
 inline constexpr MemoryKind kHostSteps = MemoryKind::kOptimizer;
 inline constexpr MemoryKind kDriveBuffers = MemoryKind::kCommunication;
 inline constexpr MemoryKind kCarried = MemoryKind::kWorkspace;

@@ -96,7 +96,7 @@ absl::Status PlanFollower::Lend() {
   if (bytes == Bytes(0)) return absl::OkStatus();
   if (seat_.at_phase) SIPHON_RETURN_IF_ERROR(seat_.at_phase(kLendingPhase));
   const Bytes used = ledger_.used();
-  if (!ledger_.Take(bytes, MemoryKind::kActivations)) {
+  if (!ledger_.Take(bytes, MemoryKind::kLent)) {
     return absl::ResourceExhaustedError(
         absl::StrCat("tensors of other workers, which are parked here, need ", FormatBytes(bytes),
                      used > Bytes(0) ? absl::StrCat(" beside ", FormatBytes(used)) : "",
@@ -136,7 +136,7 @@ absl::Status PlanFollower::LendMore() {
   const Bytes bytes = LentBytes(now_.parking, DeviceOf(seat_.me));
   if (bytes <= lent_) return absl::OkStatus();
   if (!refusal_.ok()) return refusal_;
-  if (!ledger_.Take(bytes - lent_, MemoryKind::kActivations)) {
+  if (!ledger_.Take(bytes - lent_, MemoryKind::kLent)) {
     return absl::ResourceExhaustedError(
         absl::StrCat("second choices of other workers, which go here, need ",
                      FormatBytes(bytes - lent_), " beside ", FormatBytes(ledger_.used()),
@@ -264,7 +264,7 @@ absl::StatusOr<PlanInForceIs> PlanFollower::MoveTo(NextPlan next, int64_t next_s
 void PlanFollower::LeaveRoom() {
   room_.reset();
   host_memory_ = HostMapping();
-  ledger_.Give(std::exchange(lent_, Bytes(0)), MemoryKind::kActivations);
+  ledger_.Give(std::exchange(lent_, Bytes(0)), MemoryKind::kLent);
 }
 
 std::vector<PlanFollower::Leaving> PlanFollower::OwnersOf(WorkerId lender) const {
@@ -372,7 +372,7 @@ absl::Status PlanFollower::Leave(const std::vector<Leaving>& all, int64_t next_s
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(MoveRoom()));
   // Nobody uses any more what the owners have left.
   const Bytes still_lent = std::min(lent_, LentBytes(now_.parking, DeviceOf(seat_.me)));
-  ledger_.Give(lent_ - still_lent, MemoryKind::kActivations);
+  ledger_.Give(lent_ - still_lent, MemoryKind::kLent);
   lent_ = still_lent;
   return absl::OkStatus();
 }

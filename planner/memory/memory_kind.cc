@@ -18,6 +18,7 @@ constexpr std::array<KindRow, kMemoryKinds> kRows = {{
     {MemoryKind::kWeightVersions, "weight versions", "weight_versions"},
     {MemoryKind::kActivations, "activations", "activations"},
     {MemoryKind::kBoundary, "boundary", "boundary"},
+    {MemoryKind::kLent, "lent", "lent"},
     {MemoryKind::kWorkspace, "workspace", "workspace"},
     {MemoryKind::kCommunication, "communication", "communication"},
     {MemoryKind::kSlack, "slack", "slack"},

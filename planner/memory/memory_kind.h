@@ -17,6 +17,7 @@ enum class MemoryKind {
   kWeightVersions,  // older weights that asynchronous schedules come back to
   kActivations,     // saved for the backward
   kBoundary,        // tensors between stages, being sent, received or used
+  kLent,            // tensors of other workers, parked here
   kWorkspace,       // temporaries inside an operation
   kCommunication,   // rings and other buffers of the transport
   kSlack,           // what an allocator takes beyond the bytes asked for

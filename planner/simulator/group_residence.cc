@@ -31,10 +31,6 @@ std::span<const GroupKind> NeedsOf(ActionKind kind) {
   }
 }
 
-bool Overlap(const StageRange& a, const StageRange& b) {
-  return a.begin < b.end && b.begin < a.end;
-}
-
 }  // namespace
 
 GroupResidence::GroupResidence(StepWriter& writer)
@@ -393,7 +389,8 @@ void GroupResidence::AddGroupCopy(int group, CopyDirection direction, const Rout
   const GroupKind kind = Groups()[group].group->kind;
   if (!IsPassing(kind)) return;
   const bool out = direction == CopyDirection::kOut;
-  writer_.ChangeAt(account, copy, out ? TaskMoment::kBegin : TaskMoment::kEnd, MemoryKindOf(kind),
+  writer_.ChangeAt(account, copy, out ? TaskMoment::kBegin : TaskMoment::kEnd,
+                   accounts_.IsDevice(account) ? MemoryKind::kLent : MemoryKindOf(kind),
                    out ? bytes : bytes * -1);
 }
 

@@ -188,7 +188,8 @@ class MemoryBooks {
                                    : NameOf(change.account);
     return absl::ResourceExhaustedError(absl::StrCat(
         "worker ", change.worker, " has ", ToString(action), ", which asks for ",
-        FormatBytes(change.bytes), " of ", MemoryKindName(change.kind), ", but ", holder, " has ",
+        FormatBytes(change.bytes), " of ", MemoryKindName(change.kind),
+        change.kind == MemoryKind::kLent ? " memory" : "", ", but ", holder, " has ",
         FormatBytes(account.capacity - account.total), " free of ", FormatBytes(account.capacity),
         " (held: ", Breakdown(account.held), ")\n", MarkedGrid(input_.schedule, where)));
   }
@@ -213,7 +214,7 @@ void HoldPlace(const PlannedGroup& planned, const StepAccounts& accounts, int wo
     memory[accounts.OfDriveOf(worker)][kind] += group.bytes;
   }
   for (const Stripe& stripe : choice.stripes) {
-    memory[accounts.OfDevice(stripe.lender)][kind] += stripe.bytes;
+    memory[accounts.OfDevice(stripe.lender)][MemoryKind::kLent] += stripe.bytes;
   }
 }
 
