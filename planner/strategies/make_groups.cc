@@ -30,10 +30,11 @@ TensorGroup ActivationsOf(const ModelProfile& profile, const StageRange& stage,
 }  // namespace
 
 TensorGroup GroupOf(const ModelProfile& profile, const StageRange& stage, GroupKind kind,
-                    const StageRange& layers) {
+                    const StageRange& layers, int first_tensors) {
   SIPHON_CHECK(0 <= stage.begin && stage.begin <= layers.begin && layers.begin < layers.end &&
                    layers.end <= stage.end && stage.end <= static_cast<int>(profile.layers.size()),
                "the group's layers are in the stage, and these in the profile");
+  if (first_tensors > 0) return FirstTensorsGroup(profile, layers.begin, first_tensors);
   if (kind == GroupKind::kActivations) return ActivationsOf(profile, stage, layers);
   TensorGroup group{.kind = kind, .layers = layers};
   for (int index = layers.begin; index < layers.end; ++index) {

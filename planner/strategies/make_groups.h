@@ -17,8 +17,9 @@ namespace siphon {
 // is nothing where the model begins.
 //
 // Requires: `layers` is not empty and within `stage`, and `stage` within the profile's layers.
+// `first_tensors` other than 0: as for FirstTensorsGroup, of the activations of one layer.
 TensorGroup GroupOf(const ModelProfile& profile, const StageRange& stage, GroupKind kind,
-                    const StageRange& layers);
+                    const StageRange& layers, int first_tensors = 0);
 
 // Of the activations of one layer the tensors that it saves first, so many (TensorGroup).
 // Requires: the same; `first_tensors` is one of FirstTensorsOf.

@@ -1,0 +1,121 @@
+#include "launch/profile/fitting_step.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/string_view.h"
+#include "launch/profile/budget_second_choices.h"
+#include "launch/profile/moving_state.h"
+#include "launch/profile/predict_step.h"
+#include "planner/status.h"
+#include "planner/strategies/lower_memory_plan.h"
+#include "planner/strategies/memory_strategy.h"
+
+namespace siphon {
+namespace {
+
+absl::StatusOr<FittingStep> PlanByStrategy(const WorkersOfJob& job, const std::string& strategy) {
+  const PlannedJob& planned = job.planned;
+  SIPHON_ASSIGN_OR_RETURN(const MemoryStrategy found, FindMemoryStrategy(strategy));
+  SIPHON_ASSIGN_OR_RETURN(JobProblem made, ProblemOfWorkers(job, strategy));
+  SIPHON_ASSIGN_OR_RETURN(const MemoryInputs inputs, MemoryInputsOf(planned));
+  if (TakesPassesApart(strategy)) HoldForSingleLayers(inputs, made);
+  SIPHON_ASSIGN_OR_RETURN(LiveStep live,
+                          PlanLiveStep(std::move(made.problem), found,
+                                       SharedGradientBytes(planned.model, planned.plan.partition,
+                                                           planned.plan.training),
+                                       &inputs));
+  JobProblem recomputing{live.problem, made.plan};
+  HoldForSingleLayers(inputs, recomputing);
+  SIPHON_ASSIGN_OR_RETURN(live.step.memory, BudgetSecondChoices(live, recomputing.problem.held));
+  return FittingStep{std::move(live), std::move(made.plan)};
+}
+
+// Whether passes go apart by the plan itself: it computes layers again, or parameters or gradients
+// leave.
+bool TakesPassesApart(const MemoryPlan& plan) {
+  return absl::c_any_of(plan.stages, [](const StagePlan& stage) {
+    return absl::c_any_of(stage.groups, [](const PlannedGroup& planned) {
+      const GroupKind kind = planned.group.kind;
+      const bool weights = kind == GroupKind::kParameters || kind == GroupKind::kGradients;
+      return planned.choice.placement == Placement::kRecompute ||
+             (weights && IsSwap(planned.choice.placement));
+    });
+  });
+}
+
+// Whose problem is that of the plan.
+absl::string_view StrategyLike(const PlanText& plan) {
+  if (ParksOnDrives(plan.memory)) return "nvme_swap";
+  const bool without_places = plan.topology.devices.empty() && !MovesAnything(plan.memory);
+  return without_places ? kRecomputeStrategy : "auto";
+}
+
+// An evaluation goes by the same plan, and has parameters that are away layer by layer.
+absl::StatusOr<Schedule> EvaluationOf(const TrainingPlan& plan, const MemoryPlan& memory) {
+  if (plan.evaluation.programs.empty()) return plan.evaluation;
+  return LowerMemoryPlan(plan.evaluation, memory,
+                         {.weights = std::vector<WeightResidence>(memory.stages.size(),
+                                                                  WeightResidence::kLayerByLayer)});
+}
+
+}  // namespace
+
+// What workers take beside the planner's figures may be too much for the plan of `auto`, and not
+// for that of another strategy: then the fastest of those.
+absl::StatusOr<FittingStep> PlanFittingStep(const WorkersOfJob& job, const std::string& strategy) {
+  absl::StatusOr<FittingStep> best = PlanByStrategy(job, strategy);
+  if (strategy != "auto" || !absl::IsResourceExhausted(best.status())) return best;
+  for (const char* other : {"d2d_swap", "recompute", "host_swap", "optimizer_offload", "mpress",
+                            "weight_offload", "l2l"}) {
+    absl::StatusOr<FittingStep> found = PlanByStrategy(job, other);
+    if (!found.ok()) continue;
+    const auto step_time = [](const FittingStep& step) {
+      return step.live.step.simulated.step_time;
+    };
+    if (!best.ok() || step_time(*found) < step_time(*best)) best = std::move(found);
+  }
+  return best;
+}
+
+absl::StatusOr<FittingStep> FittingStepInFile(const WorkersOfJob& job, const PlanInFile& file) {
+  const PlannedJob& planned = job.planned;
+  const MemoryPlan& memory = file.plan.memory;
+  SIPHON_ASSIGN_OR_RETURN(JobProblem made, ProblemOfWorkers(job, StrategyLike(file.plan)));
+  // As for a strategy that moves nothing.
+  SIPHON_ASSIGN_OR_RETURN(const JobProblem whole, ProblemOfWorkers(job, kRecomputeStrategy));
+  SIPHON_ASSIGN_OR_RETURN(const MemoryInputs inputs, MemoryInputsOf(planned));
+  JobProblem apart = made;
+  HoldForSingleLayers(inputs, apart);
+  const auto live_step = [&](const PlanningProblem& problem) -> absl::StatusOr<LiveStep> {
+    SIPHON_ASSIGN_OR_RETURN(PlannedStep step, StepInFile(file, problem, whole.problem.profile));
+    return LiveStepOf(
+        problem, std::move(step),
+        SharedGradientBytes(planned.model, planned.plan.partition, planned.plan.training), &inputs);
+  };
+  const bool takes_apart = TakesPassesApart(memory);
+  absl::StatusOr<LiveStep> live =
+      live_step(takes_apart || TakesPassesApart(file.plan.strategy) ? apart.problem : made.problem);
+  // The plan of a strategy that may, and has not.
+  if (absl::IsResourceExhausted(live.status()) && !takes_apart) live = live_step(made.problem);
+  SIPHON_RETURN_IF_ERROR(live.status());
+  JobProblem recomputing{live->problem, made.plan};
+  HoldForSingleLayers(inputs, recomputing);
+  SIPHON_ASSIGN_OR_RETURN(live->step.memory, BudgetSecondChoices(*live, recomputing.problem.held));
+  return FittingStep{*std::move(live), std::move(made.plan)};
+}
+
+absl::StatusOr<PlanText> TextOf(const FittingStep& found, const std::string& strategy,
+                                const TrainingPlan& whole) {
+  const PlannedStep& step = found.live.step;
+  const SimulationInput input =
+      SimulationOf(found.live.problem, step.mapping, step.memory, step.schedule);
+  PlanText text = WithSimulationInput(found.plan, input);
+  SIPHON_ASSIGN_OR_RETURN(text.evaluation, EvaluationOf(whole, step.memory));
+  text.strategy = strategy;
+  text.predicted = PredictionOf(step.simulated, Nanos(0));
+  return text;
+}
+
+}  // namespace siphon

@@ -1,0 +1,127 @@
+#include "launch/profile/worker_problem.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "launch/plan_job/plan_rings.h"
+#include "launch/profile/moving_state.h"
+#include "launch/profile/predict_step.h"
+#include "planner/memory/stage_passes.h"
+#include "planner/round_up.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+// The most that one layer of a stage takes beyond its saved tensors, with its input and its output:
+// when it is computed again, or in its backward, which the stage's backward, fullest elsewhere, may
+// not show. Where the backward is split, a worker is often fullest in a forward, beside what waits
+// for W: then what a dropped layer makes on its way, and does not save, shows as well. So it does
+// in 16 bits, where activations are half as large beside optimizer state that is on its way out.
+Bytes MostOfOneLayer(const MemoryInputs& inputs, const PlanningProblem& problem,
+                     const StageRange& layers) {
+  const bool fullest_in_forward =
+      SplitsBackward(problem.schedule) || inputs.precision != Precision::kFloat32;
+  Bytes most;
+  for (int index = layers.begin; index < layers.end; ++index) {
+    const LayerWorkspace workspace = WorkspaceOf(inputs, index);
+    const LayerProfile& layer = problem.profile.layers[index];
+    Bytes taken = std::max(workspace.forward, workspace.backward);
+    if (fullest_in_forward) {
+      taken = std::max({taken, workspace.input_backward, workspace.forward + SavedBytes(layer)});
+    }
+    const Bytes input = index > 0 ? problem.profile.layers[index - 1].boundary : Bytes(0);
+    most = std::max(most, taken + input + layer.boundary);
+  }
+  return most;
+}
+
+// Scalars, as losses and norms of gradients, that no figure of a layer has; where the backward is
+// split, up to 192 bytes of them were found at once.
+constexpr Bytes kScalars{64};
+constexpr Bytes kScalarsOfHalves{256};
+
+// Where no ring takes what is sent, it stays with the sender until its receiver has it, however
+// late that is.
+void HoldUntilTaken(const PlannedJob& planned, PlanningProblem& problem) {
+  if (planned.job.pipeline.transport != "mpi" && RingsHoldBoundaries(planned.plan, planned.model)) {
+    return;
+  }
+  problem.transport.sent = SentMemory::kUntilTaken;
+  problem.transport.room = 0;
+}
+
+// Layer by layer, the simulator has what a pass sends on only from its last layer on. The room that
+// the pass takes for itself was counted beside it.
+void HoldBoundary(JobProblem& made) {
+  PlanningProblem& problem = made.problem;
+  for (size_t stage = 0; stage < made.plan.stages.size(); ++stage) {
+    const StageCost& cost = made.plan.stages[stage].cost;
+    // Where the backward is split, more of it is under way at once.
+    const Bytes sent_on = SplitsBackward(problem.schedule)
+                              ? (cost.input + cost.output) * 4 + kScalarsOfHalves
+                              : std::max(cost.input, cost.output) + kScalars;
+    Bytes& held =
+        problem.held[problem.schedule.worker_of_stage[stage].value][MemoryKind::kWorkspace];
+    held = std::max(held, sent_on);
+  }
+}
+
+// Whether workers may park on a drive: the one that has memory.nvme_directory.
+bool UsesDrive(const JobConfig& job, absl::string_view strategy) {
+  return strategy == "nvme_swap" || !job.memory.nvme_directory.empty();
+}
+
+}  // namespace
+
+absl::StatusOr<JobProblem> ProblemOfWorkers(const WorkersOfJob& job, absl::string_view strategy) {
+  const PlannedJob& planned = job.planned;
+  JobMachine machine{.costs = job.costs};
+  ModelProfile run_times;
+  if (job.measured != nullptr) {
+    SIPHON_ASSIGN_OR_RETURN(run_times, LayerTimes(planned, machine.costs));
+    run_times = AtPace(std::move(run_times), planned.plan.partition, job.measured->stages);
+    machine.costs.run_times = &run_times;
+  }
+  if (strategy != kRecomputeStrategy) {
+    machine.workers = WorkerMachine::kDevices;
+    machine.needs_drive = UsesDrive(planned.job, strategy);
+    machine.topology = job.throttled;
+  }
+  SIPHON_ASSIGN_OR_RETURN(JobProblem made, ProblemOfJob(planned, machine));
+  HoldUntilTaken(planned, made.problem);
+  if (strategy == kRecomputeStrategy) return made;
+  made.problem.granule = kCacheLine;
+  SIPHON_ASSIGN_OR_RETURN(const MemoryInputs inputs, MemoryInputsOf(planned));
+  HoldWhatCannotMove(inputs, made.problem);
+  std::vector<NvmeDrive>& drives = made.problem.topology.drives;
+  drives.resize(machine.needs_drive ? 1 : 0);  // whatever a topology has
+  HoldBoundary(made);
+  if (job.measured != nullptr) {
+    made.problem.topology = AtPace(std::move(made.problem.topology), job.measured->links);
+    made.problem.mapping = job.measured->mapping;
+  }
+  return made;
+}
+
+void HoldForSingleLayers(const MemoryInputs& inputs, JobProblem& made) {
+  PlanningProblem& problem = made.problem;
+  for (size_t stage = 0; stage < made.plan.stages.size(); ++stage) {
+    const StageCost& cost = made.plan.stages[stage].cost;
+    const Bytes counted = std::max(cost.forward_workspace, cost.backward_workspace);
+    const Bytes taken = MostOfOneLayer(inputs, problem, problem.partition.stages[stage]);
+    MemoryByKind& held = problem.held[problem.schedule.worker_of_stage[stage].value];
+    held[MemoryKind::kWorkspace] = std::max(held[MemoryKind::kWorkspace], taken - counted);
+  }
+}
+
+bool TakesPassesApart(absl::string_view strategy) {
+  constexpr std::array<absl::string_view, 5> kApart = {kRecomputeStrategy, "mpress",
+                                                       "weight_offload", "l2l", "auto"};
+  return absl::c_linear_search(kApart, strategy);
+}
+
+}  // namespace siphon
