@@ -6,20 +6,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "planner/action.h"
+#include "planner/round_up.h"
 #include "planner/status.h"
 
 namespace siphon {
 namespace {
 
-constexpr int64_t kAlignment = 64;
-
-Bytes Aligned(Bytes bytes) {
-  return Bytes((bytes.value + kAlignment - 1) / kAlignment * kAlignment);
-}
-
-bool Contains(const StageRange& layers, int layer) {
-  return layers.begin <= layer && layer < layers.end;
-}
+Bytes Aligned(Bytes bytes) { return RoundUp(bytes, kCacheLine); }
 
 // Hands out memory from its begin to its end.
 class HostMemoryCutter {

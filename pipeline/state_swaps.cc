@@ -11,10 +11,6 @@
 namespace siphon {
 namespace {
 
-bool Overlap(const StageRange& a, const StageRange& b) {
-  return a.begin < b.end && b.begin < a.end;
-}
-
 ParkedGroup Parked(std::pair<StageId, GroupId> place) {
   return {place.first, place.second, kNoMicrobatch};
 }

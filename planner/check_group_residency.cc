@@ -15,13 +15,8 @@ namespace siphon {
 namespace {
 
 bool Covers(const std::vector<StageRange>& ranges, int layer) {
-  return std::any_of(ranges.begin(), ranges.end(), [layer](const StageRange& range) {
-    return range.begin <= layer && layer < range.end;
-  });
-}
-
-bool Overlap(const StageRange& a, const StageRange& b) {
-  return a.begin < b.end && b.begin < a.end;
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [layer](const StageRange& range) { return Contains(range, layer); });
 }
 
 // The STEPs of a stage.

@@ -12,7 +12,7 @@ namespace siphon {
 StageId StageOfLayer(const StagePartition& partition, int layer) {
   for (size_t stage = 0; stage < partition.stages.size(); ++stage) {
     const StageRange& range = partition.stages[stage];
-    if (range.begin <= layer && layer < range.end) return StageId(static_cast<int>(stage));
+    if (Contains(range, layer)) return StageId(static_cast<int>(stage));
   }
   SIPHON_CHECK(false, "every layer of the model is in a stage");
   return StageId(0);

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "planner/round_up.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -15,14 +16,11 @@ namespace {
 
 using GroupPlace = WorkerParking::GroupPlace;
 
-// So that no two slots share a cache line, and vector loads and stores are aligned.
-constexpr int64_t kSlotAlignment = 64;
 // Drives are written in blocks of so much: no two slots share one (kNvmeBlock).
-constexpr int64_t kDriveAlignment = 4096;
+constexpr Bytes kDriveBlock{4096};
 
-Bytes RoundUp(Bytes bytes, Placement tier) {
-  const int64_t to = tier == Placement::kNvmeSwap ? kDriveAlignment : kSlotAlignment;
-  return Bytes((bytes.value + to - 1) / to * to);
+Bytes SlotBytes(Bytes bytes, Placement tier) {
+  return RoundUp(bytes, tier == Placement::kNvmeSwap ? kDriveBlock : kCacheLine);
 }
 
 // Workers hold one version of their weights, and stripes are the whole of a group.
@@ -140,7 +138,7 @@ void AddSlots(const GroupPlace& place, size_t count, const PlannedGroup& planned
     for (const auto& [where, bytes] : SharesOf(planned)) {
       Bytes& used = parking.bytes[where];
       slot.pieces.push_back({where, used, bytes});
-      used += RoundUp(bytes, where.tier);
+      used += SlotBytes(bytes, where.tier);
     }
   }
 }

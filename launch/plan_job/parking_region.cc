@@ -1,4 +1,5 @@
 #include "launch/plan_job/parking_region.h"
+#include "planner/round_up.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -7,10 +8,7 @@
 namespace siphon {
 namespace {
 
-constexpr int64_t kPage = 4096;
-constexpr int64_t kCacheLine = 64;
-
-Bytes RoundedUp(Bytes bytes, int64_t to) { return Bytes((bytes.value + to - 1) / to * to); }
+constexpr Bytes kPage{4096};
 
 std::set<DeviceId> LendersOf(const std::vector<WorkerParking>& parking) {
   std::set<DeviceId> lenders;
@@ -27,11 +25,11 @@ std::set<DeviceId> LendersOf(const std::vector<WorkerParking>& parking) {
 ParkingRegion LayOutRegion(const std::vector<WorkerParking>& parking) {
   ParkingRegion region;
   for (const DeviceId lender : LendersOf(parking)) {
-    region.bytes = RoundedUp(region.bytes, kPage);
+    region.bytes = RoundUp(region.bytes, kPage);
     for (size_t owner = 0; owner < parking.size(); ++owner) {
       const auto found = parking[owner].bytes.find({Placement::kPeerSwap, lender});
       if (found == parking[owner].bytes.end() || found->second == Bytes(0)) continue;
-      region.bytes = RoundedUp(region.bytes, kCacheLine);
+      region.bytes = RoundUp(region.bytes, kCacheLine);
       region.parts.push_back(
           {lender, WorkerId(static_cast<int>(owner)), region.bytes, found->second});
       region.bytes += found->second;

@@ -8,6 +8,7 @@
 #include "launch/profile/planning_profile.h"
 #include "planner/memory/published_formula.h"
 #include "planner/performance/host_adam.h"
+#include "planner/round_up.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -15,7 +16,6 @@ namespace {
 
 // Blocks that devices map memory in; on the CPU a cache line.
 constexpr Bytes kDeviceGranule{2 << 20};
-constexpr Bytes kHostGranule{64};
 
 // Of a drive that nobody has described. ASSUMED, the order of an NVMe drive in a rented server:
 // every process of a job must plan with the same figures, so that nobody measures. A topology's
@@ -151,7 +151,7 @@ absl::StatusOr<JobProblem> ProblemOfJob(const PlannedJob& planned, const JobMach
   problem.transport = TransportOf(made.plan, machine.costs);
   problem.cores = made.plan.cores_together;
   const bool on_devices = OnDevices(job, machine);
-  problem.granule = on_devices ? kDeviceGranule : kHostGranule;
+  problem.granule = on_devices ? kDeviceGranule : kCacheLine;
   // A worker on the CPU is on the host.
   problem.host_step =
       on_devices ? HostAdamTime(problem.profile, BytesOfParameter(inputs.precision, inputs.moments))

@@ -4,20 +4,15 @@
 #include <cstddef>
 #include <utility>
 
+#include "planner/round_up.h"
 #include "planner/status.h"
 
 namespace siphon {
 namespace {
 
 // What slots begin at (swap/parking_layout).
-constexpr Bytes kSlotGranule{64};
 // No limit, and small enough to be added up.
 constexpr Bytes kAnything(int64_t{1} << 50);
-
-Bytes RoundedUp(Bytes bytes) {
-  const int64_t granule = kSlotGranule.value;
-  return Bytes((bytes.value + granule - 1) / granule * granule);
-}
 
 int64_t TimesAway(const std::vector<WorkerParking>& parking, WorkerId worker,
                   const WorkerParking::GroupPlace& place) {
@@ -79,18 +74,18 @@ std::optional<std::vector<Stripe>> SpareLending::Place(WorkerId owner, Bytes byt
                         FindLink(topology_, to, from).has_value();
     // Each stripe may be rounded up, twice.
     const int64_t left =
-        std::min(spare_[worker].value / times, bytes.value + 2 * kSlotGranule.value) -
-        2 * kSlotGranule.value;
+        std::min(spare_[worker].value / times, bytes.value + 2 * kCacheLine.value) -
+        2 * kCacheLine.value;
     if (!linked || left <= 0) continue;
     weights.push_back({to, left});
     room += left;
   }
   if (room < bytes.value) return std::nullopt;
-  std::vector<Stripe> stripes = CutStripes(bytes, weights, kSlotGranule);
+  std::vector<Stripe> stripes = CutStripes(bytes, weights, kCacheLine);
   for (const Stripe& stripe : stripes) {
     for (size_t worker = 0; worker < spare_.size(); ++worker) {
       if (mapping_.device_of_worker[worker] != stripe.lender) continue;
-      spare_[worker] -= RoundedUp(stripe.bytes) * times;
+      spare_[worker] -= RoundUp(stripe.bytes, kCacheLine) * times;
       SIPHON_CHECK(spare_[worker] >= Bytes(0), "lenders lend what they have");
     }
   }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "planner/memory/held_bytes.h"
+#include "planner/round_up.h"
 #include "planner/stage_partition.h"
 #include "planner/status.h"
 
@@ -35,15 +36,12 @@ std::vector<LayerState> StateOf(const MemoryInputs& inputs, const StagePartition
   return layers;
 }
 
-Bytes AlignedTensor(Bytes bytes) {
-  constexpr int64_t kAlignment = 64;
-  return Bytes((bytes.value + kAlignment - 1) / kAlignment * kAlignment);
-}
+Bytes AlignedTensor(Bytes bytes) { return RoundUp(bytes, kCacheLine); }
 
 bool IsParkedWithHost(const StagePlan& stage, GroupKind kind, int layer) {
   for (const auto& [group, choice] : stage.groups) {
     if (group.kind == kind && choice.placement == Placement::kHostSwap &&
-        group.layers.begin <= layer && layer < group.layers.end) {
+        Contains(group.layers, layer)) {
       return true;
     }
   }

@@ -102,9 +102,7 @@ bool CanBeFirst(const ModelProfile& profile, const TensorGroup& group) {
 // The same tensors, with bytes and times of the profile.
 TensorGroup GroupLike(const TensorGroup& group, const ModelProfile& profile,
                       const StageRange& stage) {
-  return group.first_tensors > 0
-             ? FirstTensorsGroup(profile, group.layers.begin, group.first_tensors)
-             : GroupOf(profile, stage, group.kind, group.layers);
+  return GroupOf(profile, stage, group.kind, group.layers, group.first_tensors);
 }
 
 void CheckGroups(const PlanText& plan, const PlanningProblem& problem, const ModelProfile& whole,

@@ -15,19 +15,17 @@
 #include "launch/run/parking_routes.h"
 #include "launch/run/topology_ways.h"
 #include "pipeline/transport/paced_transport.h"
+#include "planner/round_up.h"
 #include "planner/status.h"
 
 namespace siphon {
 namespace {
 
 constexpr ParkingPlace kHost{Placement::kHostSwap, DeviceId(0)};
-constexpr int64_t kCacheLine = 64;
 constexpr char kDriveRefuses[] = "siphon/drive_refuses";
 constexpr ParkingPlace kDrive{Placement::kNvmeSwap, DeviceId(0)};
 
-Bytes AtCacheLine(Bytes bytes) {
-  return Bytes((bytes.value + kCacheLine - 1) / kCacheLine * kCacheLine);
-}
+Bytes AtCacheLine(Bytes bytes) { return RoundUp(bytes, kCacheLine); }
 
 DeviceId DeviceOf(const PreparedJob& prepared, WorkerId worker) {
   const std::vector<DeviceId>& devices = prepared.plan_text.mapping.device_of_worker;

@@ -14,14 +14,6 @@
 namespace siphon {
 namespace {
 
-bool Holds(const StageRange& layers, int layer) {
-  return layer >= layers.begin && layer < layers.end;
-}
-
-bool Overlap(const StageRange& a, const StageRange& b) {
-  return a.begin < b.end && b.begin < a.end;
-}
-
 std::string TextOf(const StageRange& layers) {
   return absl::StrCat("layers [", layers.begin, ", ", layers.end, ")");
 }
@@ -203,7 +195,7 @@ absl::StatusOr<TensorSpans> SyntheticActivations::RefillCollected(StageRange lay
 
 absl::Status SyntheticActivations::Save(int layer) {
   for (DroppedRange& dropped : dropped_) {
-    if (!Holds(dropped.group.layers, layer)) continue;
+    if (!Contains(dropped.group.layers, layer)) continue;
     if (layer != dropped.group.layers.begin) return absl::OkStatus();
     SIPHON_RETURN_IF_ERROR(Take(layer, dropped.group.input, dropped.stays));
     FillKeyed(dropped.stays.bytes(), KeyOf(layer));
@@ -211,7 +203,7 @@ absl::Status SyntheticActivations::Save(int layer) {
     return whole ? absl::OkStatus() : SaveRest(layer, dropped.group.bytes);
   }
   for (const LayerTensors& collected : collected_) {
-    if (!Holds(collected.layers, layer) || collected.first == Bytes(0)) continue;
+    if (!Contains(collected.layers, layer) || collected.first == Bytes(0)) continue;
     SIPHON_RETURN_IF_ERROR(SaveRest(layer, collected.first));
     saved_[Index(layer)].place = Place::kHere;
     return TakeAndFill(layer, collected.first, saved_[Index(layer)].block);
@@ -221,7 +213,7 @@ absl::Status SyntheticActivations::Save(int layer) {
 
 std::optional<StageRange> SyntheticActivations::FindDropped(int layer) const {
   for (const DroppedRange& dropped : dropped_) {
-    if (Holds(dropped.group.layers, layer)) return dropped.group.layers;
+    if (Contains(dropped.group.layers, layer)) return dropped.group.layers;
   }
   return std::nullopt;
 }

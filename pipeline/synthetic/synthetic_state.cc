@@ -42,7 +42,7 @@ uint64_t KeyOf(GroupKind kind, uint64_t history) {
 
 bool IsIn(const std::vector<StateGroup>& groups, GroupKind kind, int layer) {
   return std::any_of(groups.begin(), groups.end(), [&](const StateGroup& group) {
-    return group.kind == kind && group.layers.begin <= layer && layer < group.layers.end;
+    return group.kind == kind && Contains(group.layers, layer);
   });
 }
 

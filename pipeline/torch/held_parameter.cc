@@ -11,10 +11,6 @@
 namespace siphon {
 namespace {
 
-bool Contains(const StageRange& layers, int layer) {
-  return layers.begin <= layer && layer < layers.end;
-}
-
 void FillInitialValue(const ParameterSpec& spec, uint64_t seed, const at::Tensor& value) {
   if (value.scalar_type() == at::kFloat) return FillInitialParameter(spec, seed, value);
   const auto bytes = static_cast<size_t>(value.numel()) * sizeof(float);

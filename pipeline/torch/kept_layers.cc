@@ -7,14 +7,6 @@
 #include "planner/status.h"
 
 namespace siphon {
-namespace {
-
-bool Overlap(const StageRange& a, const StageRange& b) {
-  return a.begin < b.end && b.begin < a.end;
-}
-
-}  // namespace
-
 KeptLayers::KeptLayers(StageRange stage) : stage_(stage), graphs_(stage.end - stage.begin) {}
 
 absl::Status KeptLayers::CheckNotDropped(StageRange layers) const {

@@ -8,6 +8,7 @@
 #include "pipeline/torch/storage_memory.h"
 #include "pipeline/torch/tensor_bytes.h"
 #include "planner/memory/group_memory.h"
+#include "planner/round_up.h"
 #include "planner/status.h"
 #include "swap/memory_ledger.h"
 
@@ -34,10 +35,7 @@ void PrepareMemory(const std::vector<StateGroup>& away, uint64_t seed, HeldParam
 }
 
 // With the room behind it up to the next boundary of kTensorAlignment.
-Bytes AlignedBytes(Bytes bytes) {
-  const auto alignment = static_cast<int64_t>(kTensorAlignment);
-  return Bytes((bytes.value + alignment - 1) / alignment * alignment);
-}
+Bytes AlignedBytes(Bytes bytes) { return RoundUp(bytes, Bytes(kTensorAlignment)); }
 
 // Elements that a gradient of 16 bits is widened in at a time, on the stack: a whole copy in
 // float32 would be the fullest moment of many backwards.

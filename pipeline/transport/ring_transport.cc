@@ -14,6 +14,7 @@
 #include "pipeline/transport/doorbell.h"
 #include "pipeline/transport/message_sizes.h"
 #include "pipeline/transport/paced_check.h"
+#include "planner/round_up.h"
 
 namespace siphon {
 namespace {
@@ -23,7 +24,7 @@ constexpr int64_t kAlignment = 64;
 // takes a few microseconds when its sender runs on another core; a yield takes about half of one.
 constexpr int kYieldsBeforeSleep = 16;
 
-int64_t RoundUp(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+int64_t Aligned(int64_t bytes) { return RoundUp(Bytes(bytes), Bytes(kAlignment)).value; }
 
 int WorkerCount(const std::vector<RingSpec>& rings) {
   int count = 0;
@@ -48,12 +49,12 @@ struct Transfer {
 
 size_t HeadBytes(const Transfer& transfer) {
   return static_cast<size_t>(
-      RoundUp(static_cast<int64_t>((2 + transfer.sizes.parts.size()) * sizeof(uint64_t))));
+      Aligned(static_cast<int64_t>((2 + transfer.sizes.parts.size()) * sizeof(uint64_t))));
 }
 
 int64_t EndPadding(const Transfer& transfer) {
   const int64_t total = TotalBytes(transfer.sizes);
-  return RoundUp(total) - total;
+  return Aligned(total) - total;
 }
 
 // A channel seen from one end, with its started transfers in order.
@@ -318,7 +319,7 @@ RingLayout LayOutRings(std::vector<RingSpec> rings) {
   RingLayout layout;
   int64_t offset = std::max(WorkerCount(rings), 1) * static_cast<int64_t>(sizeof(Doorbell));
   for (RingSpec& ring : rings) {
-    ring.capacity = Bytes(RoundUp(std::max<int64_t>(ring.capacity.value, 1)));
+    ring.capacity = Bytes(Aligned(std::max<int64_t>(ring.capacity.value, 1)));
     layout.offsets.push_back(offset);
     offset += static_cast<int64_t>(sizeof(RingHeader)) + ring.capacity.value;
   }

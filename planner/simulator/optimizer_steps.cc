@@ -13,7 +13,7 @@ std::vector<StageRange> Without(const StageRange& range, const std::vector<Stage
   std::vector<StageRange> rest;
   for (int layer = range.begin; layer < range.end; ++layer) {
     const bool taken = std::any_of(others.begin(), others.end(), [layer](const StageRange& other) {
-      return other.begin <= layer && layer < other.end;
+      return Contains(other, layer);
     });
     if (taken) continue;
     if (rest.empty() || rest.back().end < layer) rest.push_back({layer, layer});

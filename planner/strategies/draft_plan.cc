@@ -102,8 +102,7 @@ class StagePlanWriter {
   TensorGroup TensorsOf(GroupKind kind, const StageRange& layers) const {
     const int first =
         kind == GroupKind::kActivations ? FirstTensors(layers.begin - stage_.begin) : 0;
-    return first > 0 ? FirstTensorsGroup(problem_.profile, layers.begin, first)
-                     : GroupOf(problem_.profile, stage_, kind, layers);
+    return GroupOf(problem_.profile, stage_, kind, layers, first);
   }
 
   void AddRuns(GroupKind kind) {

@@ -78,6 +78,14 @@ constexpr int64_t kFastestPair = 1'000'000'000'000;
 
 bool Fits(const SimulatedDraft& simulated) { return simulated.score.excess == Bytes(0); }
 
+absl::StatusOr<bool> TakeIfBetter(absl::StatusOr<SimulatedDraft> tried, SimulatedDraft& best) {
+  if (absl::IsResourceExhausted(tried.status())) return false;
+  if (!tried.ok()) return tried.status();
+  if (tried->score >= best.score) return false;
+  best = *std::move(tried);
+  return true;
+}
+
 DraftSimulator::DraftSimulator(const PlanningProblem& problem)
     : problem_(problem),
       away_(MostAway(problem.schedule)),
@@ -278,10 +286,7 @@ Bytes DraftSimulator::ParkedBy(const DraftPlan& draft, int worker) const {
         if (placements[place] != Placement::kPeerSwap) continue;
         const int layer = layers.begin + static_cast<int>(place);
         const int first = kind == GroupKind::kActivations ? decided.first_tensors[place] : 0;
-        const TensorGroup group =
-            first > 0 ? FirstTensorsGroup(problem_.profile, layer, first)
-                      : GroupOf(problem_.profile, layers, kind, {layer, layer + 1});
-        parked += group.bytes * times;
+        parked += GroupOf(problem_.profile, layers, kind, {layer, layer + 1}, first).bytes * times;
       }
     }
   }

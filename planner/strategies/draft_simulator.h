@@ -34,6 +34,10 @@ struct SimulatedDraft {
 };
 bool Fits(const SimulatedDraft& simulated);
 
+// Puts `tried` into the place of `best` where it is better, and says whether it was. One for which
+// there was no room (ResourceExhausted) is not. Errors: others of `tried`.
+absl::StatusOr<bool> TakeIfBetter(absl::StatusOr<SimulatedDraft> tried, SimulatedDraft& best);
+
 // Simulates drafts of one problem, and counts.
 class DraftSimulator {
  public:

@@ -131,12 +131,7 @@ class FirstTensorsSearch {
 
   absl::StatusOr<bool> Take(DraftPlan change) {
     if (IsSpent() || change == best_.draft) return false;
-    absl::StatusOr<SimulatedDraft> tried = simulator_.Run(std::move(change));
-    if (absl::IsResourceExhausted(tried.status())) return false;
-    if (!tried.ok()) return tried.status();
-    if (tried->score >= best_.score) return false;
-    best_ = *std::move(tried);
-    return true;
+    return TakeIfBetter(simulator_.Run(std::move(change)), best_);
   }
 
   DraftSimulator& simulator_;

@@ -166,11 +166,7 @@ class Improver {
     for (int repair = 0; repair < kMostRepairs && IsFastButTooFull(tried); ++repair) {
       tried = simulator_.Run(RecomputeMore(simulator_.problem(), *tried));
     }
-    if (absl::IsResourceExhausted(tried.status())) return false;
-    if (!tried.ok()) return tried.status();
-    if (tried->score >= best_.score) return false;
-    best_ = *std::move(tried);
-    return true;
+    return TakeIfBetter(std::move(tried), best_);
   }
 
   DraftSimulator& simulator_;

@@ -1,4 +1,5 @@
 #include "planner/strategies/promised_peaks.h"
+#include "planner/round_up.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -45,10 +46,6 @@ AwayCounts MostActivationsAway(const MemoryPlan& memory, const Schedule& schedul
   return most;
 }
 
-Bytes InGranules(Bytes bytes, Bytes granule) {
-  return granule * ((bytes.value + granule.value - 1) / granule.value);
-}
-
 absl::Status CheckRoom(const std::string& holder, Bytes parked, Bytes room) {
   if (room == Bytes(0) || parked <= room) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
@@ -82,7 +79,7 @@ ParkedAtMost ParkedAtMostBy(const PlanningProblem& problem, const DeviceMapping&
       int count = 1;
       if (group.kind == GroupKind::kActivations) count = activations[stage][index];
       if (group.kind == GroupKind::kWeightVersions) count = versions[stage];
-      const Bytes whole = InGranules(group.bytes, problem.granule) * count;
+      const Bytes whole = RoundUp(group.bytes, problem.granule) * count;
       if (choice.placement == Placement::kHostSwap) parked.with_host += whole;
       if (choice.placement == Placement::kNvmeSwap) {
         for (int replica = 0; replica < schedule.replicas; ++replica) {
@@ -91,8 +88,7 @@ ParkedAtMost ParkedAtMostBy(const PlanningProblem& problem, const DeviceMapping&
         }
       }
       for (const Stripe& stripe : choice.stripes) {
-        parked.with_device[stripe.lender.value] +=
-            InGranules(stripe.bytes, problem.granule) * count;
+        parked.with_device[stripe.lender.value] += RoundUp(stripe.bytes, problem.granule) * count;
       }
     }
   }
