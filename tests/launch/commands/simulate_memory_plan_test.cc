@@ -93,7 +93,8 @@ TEST_F(SimulateMemoryPlan, CountsBytesWhereTheyGo) {
   // Device 2 holds its stripe; worker 1 has that of device 0 beside its own activations.
   EXPECT_EQ(json["other_peaks"][0]["name"], "device 2");
   EXPECT_EQ(json["other_peaks"][0]["bytes"], 6'000'000);
-  EXPECT_EQ(json["memory"][1]["activations"], 4'000'000 + 10'000'000);
+  EXPECT_EQ(json["memory"][1]["lent"], 4'000'000);
+  EXPECT_EQ(json["memory"][1]["activations"], 10'000'000);
   int64_t parked = 0;
   for (const auto& link : json["links"]) {
     if (link["name"] == "device 1 to device 2") parked += link["bytes"].get<int64_t>();

@@ -55,7 +55,7 @@ TEST(Trace, HasLanesAndMemoryOfASimulatedStep) {
 {"name":"0F0","cat":"F","ph":"X","ts":0.0,"dur":1.5,"pid":0,"tid":0,"cname":"rail_response","args":{"stage":0,"microbatch":0}},
 {"name":"thread_name","ph":"M","pid":0,"tid":1,"args":{"name":"worker 0 to worker 1, forward"}},
 {"name":"0SEND_F0","cat":"SEND_F","ph":"X","ts":1.5,"dur":0.1,"pid":0,"tid":1,"cname":"thread_state_runnable","args":{"stage":0,"microbatch":0}},
-{"name":"bytes of worker 0","ph":"C","ts":0.0,"pid":0,"args":{"parameters":0,"gradients":0,"optimizer":0,"weight_versions":0,"activations":640,"boundary":0,"workspace":0,"communication":0,"slack":0}}
+{"name":"bytes of worker 0","ph":"C","ts":0.0,"pid":0,"args":{"parameters":0,"gradients":0,"optimizer":0,"weight_versions":0,"activations":640,"boundary":0,"lent":0,"workspace":0,"communication":0,"slack":0}}
 ]}
 )");
 }

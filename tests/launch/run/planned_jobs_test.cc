@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -26,20 +30,32 @@ pipeline: {stages: 4}
 )";
 
 struct PlannedCase {
-  const char* strategy;
-  const char* schedule;
-  const char* more = "train.seed=1";
+  std::string strategy;
+  std::string schedule;
+  std::string precision = "fp32";
 };
+std::string NameOf(const PlannedCase& planned) {
+  return absl::StrCat(planned.strategy, "_", planned.schedule, "_", planned.precision);
+}
+void PrintTo(const PlannedCase& planned, std::ostream* out) { *out << NameOf(planned); }
 
 class PlannedJobs : public CommandTest, public testing::WithParamInterface<PlannedCase> {
  protected:
   static void SetUpTestSuite() { InstallCountingAllocator(); }
 
-  // "--set KEY=VALUE" for each.
-  static std::vector<std::string> Flags(const std::vector<std::string>& settings) {
-    std::vector<std::string> flags;
-    for (const std::string& setting : settings) flags.insert(flags.end(), {"--set", setting});
-    return flags;
+  // What `siphon plan` says of the job, "key=value" each set in it; `more` flags.
+  static CommandEnd Plan(const std::string& job, const std::vector<std::string>& settings,
+                         std::vector<std::string> more) {
+    more.insert(more.begin(), job);
+    for (const std::string& setting : settings) more.insert(more.end(), {"--set", setting});
+    return RunRegisteredCommand("plan", std::move(more));
+  }
+  // What the fullest worker takes if everything is kept.
+  static int64_t MostKept(const std::string& job, const std::vector<std::string>& settings) {
+    const CommandEnd end = Plan(job, settings, {"--strategy", "keep", "--format", "json"});
+    EXPECT_EQ(end.code, kExitDone) << end.err;
+    const auto peaks = nlohmann::json::parse(end.out)["peak_bytes"].get<std::vector<int64_t>>();
+    return *std::max_element(peaks.begin(), peaks.end());
   }
   // As `siphon train` prepares the job.
   static absl::StatusOr<PreparedJob> Prepare(const std::string& job,
@@ -54,20 +70,19 @@ TEST_P(PlannedJobs, AreTrainedAsPlanned) {
   const std::string job = WriteFile("job.yaml", kJob);
   std::vector<std::string> settings = {absl::StrCat("memory.strategy=", GetParam().strategy),
                                        absl::StrCat("pipeline.schedule=", GetParam().schedule),
-                                       GetParam().more, "memory.capacity=1B"};
-  // The least hundredths of what everything takes that are enough.
-  absl::StatusOr<PreparedJob> alone;
-  for (const int kilobytes : {400, 450, 500, 560, 620, 700, 800, 900}) {
-    settings.back() = absl::StrCat("memory.capacity=", kilobytes, "KiB");
+                                       absl::StrCat("train.precision=", GetParam().precision)};
+  const int64_t most = MostKept(job, settings);
+  settings.emplace_back();
+  // The least of these hundredths of it that are enough.
+  absl::StatusOr<PreparedJob> alone = absl::UnknownError("not prepared");
+  for (int percent = 75; percent < 100 && !alone.ok(); percent += 6) {
+    settings.back() = absl::StrCat("memory.capacity=", most / 100 * percent, "B");
     alone = Prepare(job, settings);
-    if (alone.ok()) break;
   }
   ASSERT_TRUE(alone.ok()) << alone.status();
   ASSERT_FALSE(alone->plan.memory.stages.empty()) << "everything fits";
   const std::string file = absl::StrCat(directory_, "/plan.txt");
-  std::vector<std::string> flags = Flags(settings);
-  flags.insert(flags.end(), {job, "--output", file});
-  const CommandEnd end = RunRegisteredCommand("plan", flags);
+  const CommandEnd end = Plan(job, settings, {"--output", file});
   ASSERT_EQ(end.code, kExitDone) << end.out << end.err;
   const PlanText planned = ParsePlanText(ReadTextFile(file, "plan").value()).value();
   EXPECT_EQ(planned.memory, alone->plan.memory);
@@ -81,22 +96,20 @@ TEST_P(PlannedJobs, AreTrainedAsPlanned) {
   EXPECT_EQ(following->plan.memory, planned.memory);
   EXPECT_EQ(following->plan.training, planned.training);
   // And the command looks at the file as at its own plan.
-  const CommandEnd again = RunRegisteredCommand(
-      "plan", {job, "--set", settings[1], "--set", settings[2], "--set", settings[3], "--set",
-               settings[4], "--format", "json"});
+  const CommandEnd again = Plan(job, settings, {});
   EXPECT_EQ(again.code, kExitDone) << again.out << again.err;
 }
 
 INSTANTIATE_TEST_SUITE_P(
     EachWay, PlannedJobs,
     testing::Values(PlannedCase{"auto", "1f1b"}, PlannedCase{"auto", "zbv"},
-                    PlannedCase{"auto", "gpipe", "train.precision=bf16"},
-                    PlannedCase{"d2d_swap", "1f1b"}, PlannedCase{"host_swap", "interleaved"},
-                    PlannedCase{"recompute", "gpipe"}, PlannedCase{"mpress", "dapple"},
-                    PlannedCase{"nvme_swap", "1f1b"}, PlannedCase{"optimizer_offload", "1f1b"},
+                    PlannedCase{"auto", "gpipe", "bf16"}, PlannedCase{"d2d_swap", "1f1b"},
+                    PlannedCase{"host_swap", "interleaved_1f1b"}, PlannedCase{"recompute", "gpipe"},
+                    PlannedCase{"mpress", "dapple"}, PlannedCase{"nvme_swap", "1f1b"},
+                    PlannedCase{"optimizer_offload", "1f1b"},
                     PlannedCase{"weight_offload", "gpipe"}, PlannedCase{"l2l", "1f1b"},
                     PlannedCase{"vdnn", "1f1b"}, PlannedCase{"capacity_based", "1f1b"}),
-    [](const auto& info) { return absl::StrCat(info.param.strategy, "_", info.index); });
+    [](const auto& info) { return NameOf(info.param); });
 
 }  // namespace
 }  // namespace siphon

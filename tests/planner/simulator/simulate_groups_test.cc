@@ -298,7 +298,7 @@ TEST(SimulatedGroups, StripesGoToAllLendersAtOnce) {
             "1B0 [41,42) worker 1 to worker 0, backward\n");
   // 30 bytes on the other worker's device, 70 on one that has none.
   EXPECT_EQ(CurveText(step.memory[1]),
-            "0:\n5: activations 30\n11: activations 190\n17: activations 160\n41:\n");
+            "0:\n5: lent 30\n11: activations 160, lent 30\n17: activations 160\n41:\n");
   EXPECT_EQ(step.other_peaks, (std::vector<HolderPeak>{{"device 3", Bytes(70)}}));
 }
 
@@ -369,8 +369,8 @@ TEST(SimulatedGroups, AFullDriveOrLenderIsNamed) {
   input.memory.stages[0].groups[0].choice = {.placement = Placement::kPeerSwap,
                                              .stripes = {{DeviceId(2), Bytes(100)}}};
   EXPECT_THAT(Refusal(input, absl::StatusCode::kResourceExhausted),
-              testing::StartsWith("worker 0 has 0SWAP_OUT0.0, which asks for 100 B of "
-                                  "activations, but device 2 has 50 B free of 50 B"));
+              testing::StartsWith("worker 0 has 0SWAP_OUT0.0, which asks for 100 B of lent "
+                                  "memory, but device 2 has 50 B free of 50 B"));
 }
 
 TEST(SimulatedGroups, ManyMovesOfLargeGroupsAreNotTooMuch) {

@@ -209,17 +209,17 @@ TEST(SimulatedStaticGroups, WhatIsAwayCountsWhereItIsFromTheBeginning) {
   input.capacity = {Bytes(180), Bytes(190)};
   const SimulatedStep step = Simulated(input);
   EXPECT_EQ(step.memory[0].back().bytes[MemoryKind::kParameters], Bytes(10));
-  EXPECT_EQ(CurveText(step.memory[1]), "0: parameters 60, gradients 30, optimizer 100\n");
+  EXPECT_EQ(CurveText(step.memory[1]), "0: parameters 50, gradients 30, optimizer 100, lent 10\n");
   EXPECT_EQ(step.other_peaks, (std::vector<HolderPeak>{{"device 2", Bytes(30)}}));
   input.topology.devices[2].memory = Bytes(29);
   EXPECT_EQ(std::string(Simulate(input).status().message()),
-            "device 2 holds 30 B before the first action (parameters 30 B); its capacity is 29 B, "
-            "1 B less");
+            "device 2 holds 30 B before the first action (lent 30 B); its capacity is 29 B, 1 B "
+            "less");
   input.topology.devices[2].memory = Bytes(30);
   input.capacity[1] = Bytes(189);
   EXPECT_EQ(std::string(Simulate(input).status().message()),
-            "worker 1 holds 190 B before its first action (parameters 60 B, gradients 30 B, "
-            "optimizer 100 B); its capacity is 189 B, 1 B less");
+            "worker 1 holds 190 B before its first action (parameters 50 B, gradients 30 B, "
+            "optimizer 100 B, lent 10 B); its capacity is 189 B, 1 B less");
 }
 
 SimulationInput StepOnHost(absl::string_view schedule, std::vector<PlannedGroup> groups) {

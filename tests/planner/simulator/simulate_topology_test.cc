@@ -151,7 +151,7 @@ TEST(SimulatedTopology, LendersCountWhatTheyLend) {
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.status().message(),
             "worker 2 has 2F0, which asks for 1000 B of activations, but it has 700 B free of "
-            "1.17 KiB (held: activations 500 B)\n"
+            "1.17 KiB (held: lent 500 B)\n"
             "worker 0: 0F0 0SWAP_OUT0.0 0SWAP_OUT_END0.0 0SWAP_IN0.0 0SWAP_IN_END0.0 0B0\n"
             "worker 1: 1F0 1B0\n"
             "worker 2: 2F0 <-- here 2B0");

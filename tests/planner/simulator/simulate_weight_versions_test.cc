@@ -110,12 +110,12 @@ TEST(SimulatedWeightVersions, AreLentToOtherWorkersMeanwhile) {
                 {.placement = Placement::kPeerSwap, .stripes = {{DeviceId(1), Bytes(50)}}})});
   input.transport.rate = BytesPerSecond(10 * kGigabyte);
   const SimulatedStep step = Simulated(input);
-  EXPECT_EQ(step.peak[1][MemoryKind::kWeightVersions], Bytes(50));
-  EXPECT_EQ(step.memory[1].front().bytes[MemoryKind::kWeightVersions], Bytes(50));
-  EXPECT_EQ(step.memory[1].back().bytes[MemoryKind::kWeightVersions], Bytes(0));
+  EXPECT_EQ(step.peak[1][MemoryKind::kLent], Bytes(50));
+  EXPECT_EQ(step.memory[1].front().bytes[MemoryKind::kLent], Bytes(50));
+  EXPECT_EQ(step.memory[1].back().bytes[MemoryKind::kLent], Bytes(0));
   input.capacity = {Bytes(0), Bytes(99)};
   EXPECT_THAT(std::string(Simulate(input).status().message()),
-              testing::HasSubstr("0SWAP_OUT0.0, which asks for 50 B of weight versions, but worker "
+              testing::HasSubstr("0SWAP_OUT0.0, which asks for 50 B of lent memory, but worker "
                                  "1, its lender, has 49 B free of 99 B"));
 }
 

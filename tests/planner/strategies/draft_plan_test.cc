@@ -151,9 +151,9 @@ void ExpectWeightsAsPlanned(const PlanningProblem& problem, const SimulatedDraft
   ASSERT_TRUE(step.ok()) << seed << " " << step.status();
   for (size_t worker = 0; worker < there.size(); ++worker) {
     const MemoryByKind& end = step->memory[worker].back().bytes;
-    EXPECT_EQ(
-        end[MemoryKind::kParameters] + end[MemoryKind::kGradients] + end[MemoryKind::kOptimizer],
-        there[worker])
+    EXPECT_EQ(end[MemoryKind::kParameters] + end[MemoryKind::kGradients] +
+                  end[MemoryKind::kOptimizer] + end[MemoryKind::kLent],
+              there[worker])
         << seed;
   }
 }
