@@ -140,7 +140,9 @@ struct RunRecorder::Impl {
   absl::Status WriteReport(const std::vector<WorkerTimeline>& workers, int64_t step) const {
     if (!prepared.job.output.report || !predicted.has_value()) return absl::OkStatus();
     const PlanText& plan = replanned.has_value() ? *replanned : prepared.plan_text;
-    TimelinePage page = RunReport(plan, *predicted, workers, step);
+    TimelinePage page = RunReport(plan, *predicted, {step, workers, peaks});
+    const std::string line = MemoryLine(prepared);
+    if (!line.empty()) page.facts.emplace_back("memory", line);
     if (!replan.empty()) page.facts.emplace_back("plan", replan);
     return WriteTextFile(directory + "/report.html", TimelineHtml(page));
   }
@@ -154,6 +156,7 @@ struct RunRecorder::Impl {
   std::unique_ptr<MetricsWriter> metrics;  // null when switched off
   int64_t tokens = 0;
   MemoryCost memory;
+  std::vector<Bytes> peaks;  // [worker], of all steps so far
   std::string trace_path;
   std::optional<SimulatedStep> predicted;
   std::optional<PlanDeviation> deviation;
@@ -203,6 +206,10 @@ void RunRecorder::Record(const StepSummary& summary, const std::vector<StepRecor
   const StepMetrics metrics = impl_->MetricsOf(summary, workers);
   impl_->tokens += metrics.tokens;
   Add(metrics, impl_->memory);
+  impl_->peaks.resize(metrics.workers.size());
+  for (size_t worker = 0; worker < metrics.workers.size(); ++worker) {
+    impl_->peaks[worker] = std::max(impl_->peaks[worker], metrics.workers[worker].peak);
+  }
   impl_->progress.Step(metrics, Now());
   if (impl_->deviation.has_value()) {
     if (const auto note = impl_->deviation->Note(metrics); note.has_value()) KeepWarning(*note);

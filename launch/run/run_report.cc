@@ -31,15 +31,20 @@ double BubbleOf(const std::vector<WorkerTimeline>& workers) {
   return 1 - static_cast<double>(busy.value) / all;
 }
 
-PageTable WorkerTable(const SimulatedStep& predicted, const std::vector<WorkerTimeline>& measured) {
-  PageTable table{.title = "busy time",
-                  .header = {"worker", "predicted", "measured", "predicted peak"}};
-  for (size_t worker = 0; worker < measured.size(); ++worker) {
+PageTable WorkerTable(const SimulatedStep& predicted, const std::vector<Bytes>& capacity,
+                      const MeasuredStep& measured) {
+  PageTable table{.title = "workers",
+                  .header = {"worker", "predicted busy", "measured busy", "predicted peak",
+                             "measured peak", "capacity"}};
+  for (size_t worker = 0; worker < measured.workers.size(); ++worker) {
     const bool known = worker < predicted.workers.size();
-    table.rows.push_back({absl::StrCat(worker),
-                          known ? FormatNanos(BusyTime(predicted.workers[worker])) : "-",
-                          FormatNanos(BusyTime(measured[worker])),
-                          known ? FormatBytes(Total(predicted.peak[worker])) : "-"});
+    table.rows.push_back(
+        {absl::StrCat(worker), known ? FormatNanos(BusyTime(predicted.workers[worker])) : "-",
+         FormatNanos(BusyTime(measured.workers[worker])),
+         known ? FormatBytes(Total(predicted.peak[worker])) : "-",
+         worker < measured.peaks.size() ? FormatBytes(measured.peaks[worker]) : "-",
+         worker < capacity.size() && capacity[worker] > Bytes(0) ? FormatBytes(capacity[worker])
+                                                                 : "-"});
   }
   return table;
 }
@@ -61,10 +66,11 @@ PageTable KindTable(const std::vector<KindTime>& kinds) {
 }  // namespace
 
 TimelinePage RunReport(const PlanText& plan, const SimulatedStep& predicted,
-                       const std::vector<WorkerTimeline>& measured, int64_t step) {
+                       const MeasuredStep& step) {
+  const std::vector<WorkerTimeline>& measured = step.workers;
   const bool comparable = plan.costs != kUnitCosts;
   const Nanos end = EndOf(measured);
-  TimelinePage page{.title = absl::StrCat(plan.model, ", ", plan.schedule, ": step ", step)};
+  TimelinePage page{.title = absl::StrCat(plan.model, ", ", plan.schedule, ": step ", step.step)};
   page.facts = {{"measured step", FormatNanos(end)},
                 {"measured bubble_fraction", Percent(BubbleOf(measured))}};
   if (comparable) {
@@ -98,7 +104,7 @@ TimelinePage RunReport(const PlanText& plan, const SimulatedStep& predicted,
     }
     page.tables.push_back(KindTable(kinds));
   }
-  page.tables.push_back(WorkerTable(predicted, measured));
+  page.tables.push_back(WorkerTable(predicted, CapacityOf(plan), step));
   return page;
 }
 
