@@ -4,10 +4,12 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "launch/commands/command.h"
 #include "launch/commands/memory_report.h"
+#include "launch/commands/plan_study.h"
 #include "launch/commands/study_job.h"
 #include "launch/process/exit_codes.h"
 #include "launch/profile/profile_file.h"
@@ -24,6 +26,13 @@ struct MemoryArguments {
   std::string report;
   OutputFormat format = OutputFormat::kText;
 };
+
+// The job's memory.strategy where that makes room, or auto where it names none; else empty.
+std::string StrategyThatFits(const MemoryArguments& arguments) {
+  const auto plan = StudyPlan({.job = arguments.job, .profile = arguments.profile});
+  const bool fits = plan.ok() && plan->step.has_value() && plan->strategy != "keep";
+  return fits ? plan->strategy : "";
+}
 
 absl::StatusOr<MemoryReport> Study(const MemoryArguments& arguments) {
   MemoryReport report;
@@ -42,6 +51,7 @@ absl::StatusOr<MemoryReport> Study(const MemoryArguments& arguments) {
   if (report.accounting == Accounting::kRuntime &&
       FindMisfit(report.job, report.estimate).has_value()) {
     report.changes = ChangesThatFit(planned);
+    report.fitting_strategy = StrategyThatFits(arguments);
   }
   return report;
 }
@@ -66,7 +76,8 @@ int Memory(const MemoryArguments& arguments) {
                                ? MemoryJson(*report, arguments.detail)
                                : MemoryText(*report, arguments.detail);
   std::fputs(text.c_str(), stdout);
-  return FindMisfit(report->job, report->estimate).has_value() ? kExitDoesNotFit : kExitDone;
+  const bool fits = !FindMisfit(report->job, report->estimate).has_value();
+  return fits || !report->fitting_strategy.empty() ? kExitDone : kExitDoesNotFit;
 }
 
 }  // namespace
@@ -101,7 +112,7 @@ RunCommand AddMemoryCommand(CLI::App& app) {
   AddFormat(command, &arguments->format);
   command->footer(
       "Reads no data where model.vocabulary is given. The exit code is 3 where memory.capacity is "
-      "exceeded.");
+      "exceeded\nand memory.strategy finds no room either (siphon plan).");
   return [arguments] { return Memory(*arguments); };
 }
 

@@ -107,14 +107,20 @@ std::string Verdict(const MemoryReport& report) {
   if (report.job.memory.capacity.empty()) return "";
   const std::optional<Misfit> misfit = FindMisfit(report.job, report.estimate);
   if (!misfit.has_value()) return "fits: every worker stays within memory.capacity\n";
-  std::string text = absl::StrCat("does not fit: worker ", misfit->worker.value, " needs ",
-                                  FormatBytes(misfit->missing()), " more than its ",
-                                  FormatBytes(misfit->capacity), "\n");
+  const std::string needs =
+      absl::StrCat("worker ", misfit->worker.value, " needs ", FormatBytes(misfit->missing()),
+                   " more than its ", FormatBytes(misfit->capacity));
+  const std::string& strategy = report.fitting_strategy;
+  std::string text = strategy.empty() ? absl::StrCat("does not fit: ", needs, "\n")
+                                      : absl::StrCat("with everything kept ", needs,
+                                                     "; it fits with memory.strategy ", strategy,
+                                                     ", siphon plan shows how\n");
+  const absl::string_view smallest =
+      strategy.empty() ? "smallest change that fits: --set " : "to keep everything: --set ";
   for (const FittingChange& change : report.changes) {
     const bool first = &change == report.changes.data();
-    absl::StrAppend(&text, first ? "smallest change that fits: --set " : "or:  --set ",
-                    change.setting, "  (", change.meaning, "; ", FormatBytes(change.largest),
-                    " on the fullest worker)\n");
+    absl::StrAppend(&text, first ? smallest : "or:  --set ", change.setting, "  (", change.meaning,
+                    "; ", FormatBytes(change.largest), " on the fullest worker)\n");
   }
   return text;
 }
@@ -231,6 +237,7 @@ std::string MemoryJson(const MemoryReport& report, MemoryDetail detail) {
   json["min_bytes"] = SmallestWorker(report.estimate).value;
   json["unknown_layers"] = UnknownLayers(report.estimate);
   json["fits"] = !FindMisfit(report.job, report.estimate).has_value();
+  if (!report.fitting_strategy.empty()) json["fitting_strategy"] = report.fitting_strategy;
   json["changes"] = Json::array();
   for (const FittingChange& change : report.changes) {
     json["changes"].push_back({{"set", change.setting},

@@ -16,7 +16,9 @@ struct MemoryReport {
   TrainingPlan plan;
   Accounting accounting = Accounting::kRuntime;
   MemoryEstimate estimate;
-  std::vector<FittingChange> changes;  // when it does not fit
+  // Where not everything that is kept fits: what would, and the memory.strategy that makes room.
+  std::vector<FittingChange> changes;
+  std::string fitting_strategy;  // empty: none
 };
 
 enum class MemoryDetail { kStages, kLayers };
@@ -24,7 +26,8 @@ enum class MemoryDetail { kStages, kLayers };
 // For people: bytes of each stage by kind, sums, what is free of the capacity or what to change;
 // with kLayers each layer and saved tensor too.
 std::string MemoryText(const MemoryReport& report, MemoryDetail detail);
-// One object with the contract's fields, and beside them workers[], accounting, fits, changes[].
+// One object with the contract's fields, and beside them workers[], accounting, fits (with
+// everything kept), fitting_strategy where that makes room instead, and changes[].
 std::string MemoryJson(const MemoryReport& report, MemoryDetail detail);
 
 // Our figures beside MPress's Tables I and II, and where the paper contradicts itself. Errors: as

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "launch/commands/command.h"
+#include "launch/commands/plan_study.h"
 #include "launch/commands/simulate_report.h"
 #include "launch/commands/study_job.h"
 #include "launch/config/read_text_file.h"
@@ -52,7 +53,8 @@ absl::StatusOr<PlanText> LoadPlan(const std::string& path) {
   return plan;
 }
 
-// The plan of a job file, with costs by --profile, --device or the job's own profile.
+// The plan of a job file, with costs by --profile, --device or the job's own profile; where not
+// everything fits, with what its memory.strategy does.
 absl::StatusOr<PlanText> PlanOfJob(const SimulateArguments& arguments) {
   SIPHON_ASSIGN_OR_RETURN(const StudiedJob studied, StudyJob(arguments.job));
   const PlannedJob planned{studied.job, studied.model, studied.plan, studied.schedule_csv};
@@ -64,6 +66,12 @@ absl::StatusOr<PlanText> PlanOfJob(const SimulateArguments& arguments) {
     SIPHON_ASSIGN_OR_RETURN(PlanInFile file, LoadPlanInFile(studied.job));
     SIPHON_RETURN_IF_ERROR(CheckPlanOfJob(file, planned));
     return std::move(file.plan);
+  }
+  if (absl::IsResourceExhausted(CheckFits(planned))) {
+    // As it would be trained; where nothing fits, what the simulator says of everything kept.
+    auto fitting =
+        StudyPlan({.job = arguments.job, .profile = arguments.profile, .device = arguments.device});
+    if (fitting.ok() && fitting->step.has_value()) return std::move(fitting->plan);
   }
   std::string path = arguments.profile;
   if (path.empty() && arguments.device.empty()) path = studied.job.pipeline.profile;

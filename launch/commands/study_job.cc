@@ -21,7 +21,7 @@ namespace {
 ConfigLimits StudyLimits() {
   ConfigLimits limits;
   limits.known.purpose = JobPurpose::kStudy;
-  for (const ScheduleEntry &entry : ScheduleRegistry()) {
+  for (const ScheduleEntry& entry : ScheduleRegistry()) {
     limits.known.schedules.push_back(entry.name);
   }
   limits.known.partition_methods = KnownPartitionMethods();
@@ -33,51 +33,43 @@ ConfigLimits StudyLimits() {
   return limits;
 }
 
-absl::StatusOr<int64_t> DataIds(const JobConfig &job) {
-  if (job.data.kind == "tokens" && job.model.vocabulary > 0)
-    return 0;
+absl::StatusOr<int64_t> DataIds(const JobConfig& job) {
+  if (job.data.kind == "tokens" && job.model.vocabulary > 0) return 0;
   auto ids = DataVocabulary({.kind = job.data.kind, .path = job.data.path});
   if (!ids.ok()) {
-    return ConfigError(
-        job, "model.vocabulary",
-        absl::StrCat("is not given, and the data does not tell: ",
-                     ids.status().message(), "; write the number of ids"));
+    return ConfigError(job, "model.vocabulary",
+                       absl::StrCat("is not given, and the data does not tell: ",
+                                    ids.status().message(), "; write the number of ids"));
   }
   return ids;
 }
 
-} // namespace
+}  // namespace
 
-absl::StatusOr<StudiedJob> StudyJob(const JobArguments &arguments) {
+absl::StatusOr<StudiedJob> StudyJob(const JobArguments& arguments) {
   StudiedJob studied;
-  SIPHON_ASSIGN_OR_RETURN(
-      studied.job,
-      LoadJobConfig(arguments.job, arguments.overrides, StudyLimits()));
+  SIPHON_ASSIGN_OR_RETURN(studied.job,
+                          LoadJobConfig(arguments.job, arguments.overrides, StudyLimits()));
   SIPHON_ASSIGN_OR_RETURN(studied.topology, LoadJobTopology(studied.job));
   SIPHON_ASSIGN_OR_RETURN(const int64_t ids, DataIds(studied.job));
-  SIPHON_ASSIGN_OR_RETURN(const ModelOptions options,
-                          ModelOptionsOf(studied.job, ids));
+  SIPHON_ASSIGN_OR_RETURN(const ModelOptions options, ModelOptionsOf(studied.job, ids));
   auto model = BuildModelSpec(options);
-  if (!model.ok())
-    return ModelError(studied.job, model.status());
-  const absl::StatusOr<Precision> precision =
-      ParsePrecision(studied.job.train.precision);
+  if (!model.ok()) return ModelError(studied.job, model.status());
+  const absl::StatusOr<Precision> precision = ParsePrecision(studied.job.train.precision);
   if (!precision.ok()) {
-    return ConfigError(studied.job, "train.precision",
-                       precision.status().message());
+    return ConfigError(studied.job, "train.precision", precision.status().message());
   }
   studied.model = InPrecision(*std::move(model), *precision);
   SIPHON_ASSIGN_OR_RETURN(studied.schedule_csv, ReadScheduleFile(studied.job));
   SIPHON_ASSIGN_OR_RETURN(studied.plan, PlanJob(studied.job, studied.model,
-                                                /*validation_samples=*/0,
-                                                studied.schedule_csv));
+                                                /*validation_samples=*/0, studied.schedule_csv));
   return studied;
 }
 
-bool CanTrain(const JobArguments &arguments) {
+bool CanTrain(const JobArguments& arguments) {
   ConfigLimits limits = StudyLimits();
   limits.known.purpose = JobPurpose::kRun;
   return LoadJobConfig(arguments.job, arguments.overrides, limits).ok();
 }
 
-} // namespace siphon
+}  // namespace siphon

@@ -6,6 +6,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "launch/plan_job/job_memory.h"
 #include "launch/process/inject_fault.h"
 #include "launch/profile/fitting_step.h"
@@ -18,26 +19,22 @@
 namespace siphon {
 namespace {
 
-WorkersOfJob WorkersOf(const PlannedJob &planned, const PlanCosts &costs,
-                       const PreparedJob &prepared) {
+WorkersOfJob WorkersOf(const PlannedJob& planned, const PlanCosts& costs,
+                       const PreparedJob& prepared) {
   return {.planned = planned,
           .costs = costs.source(),
-          .throttled =
-              prepared.throttled.has_value() ? &*prepared.throttled : nullptr};
+          .throttled = prepared.throttled.has_value() ? &*prepared.throttled : nullptr};
 }
 
-absl::Status TakePlan(FittingStep found, const std::string &strategy,
-                      PreparedJob &prepared) {
-  SIPHON_ASSIGN_OR_RETURN(prepared.plan_text,
-                          TextOf(found, strategy, prepared.plan));
+absl::Status TakePlan(FittingStep found, const std::string& strategy, PreparedJob& prepared) {
+  SIPHON_ASSIGN_OR_RETURN(prepared.plan_text, TextOf(found, strategy, prepared.plan));
   prepared.whole = prepared.plan;
-  auto &[problem, step, parking, host_steps] = found.live;
+  auto& [problem, step, parking, host_steps] = found.live;
   prepared.plan.evaluation = prepared.plan_text.evaluation;
   prepared.plan.memory = std::move(step.memory);
   prepared.plan.training = std::move(step.schedule);
   const auto takes = [](Bytes bytes) { return bytes > Bytes(0); };
-  if (absl::c_any_of(host_steps, takes))
-    prepared.host_steps = std::move(host_steps);
+  if (absl::c_any_of(host_steps, takes)) prepared.host_steps = std::move(host_steps);
   if (ParksAnything(parking) || !prepared.host_steps.empty()) {
     prepared.parking = std::move(parking);
     prepared.second = SecondLendingOf(prepared.plan_text, prepared.parking);
@@ -46,10 +43,9 @@ absl::Status TakePlan(FittingStep found, const std::string &strategy,
 }
 
 // Where nothing has to move, messages do all the same.
-void ExpectThrottledMessages(PreparedJob &prepared) {
-  PlanText &plan = prepared.plan_text;
-  if (!prepared.throttled.has_value() ||
-      plan.workers.size() > prepared.throttled->devices.size()) {
+void ExpectThrottledMessages(PreparedJob& prepared) {
+  PlanText& plan = prepared.plan_text;
+  if (!prepared.throttled.has_value() || plan.workers.size() > prepared.throttled->devices.size()) {
     return;
   }
   plan.topology = *prepared.throttled;
@@ -58,110 +54,91 @@ void ExpectThrottledMessages(PreparedJob &prepared) {
   plan.mapping = IdentityMapping(static_cast<int>(plan.workers.size()));
 }
 
-// The place of the first worker that may hold less in the job than its plan
-// says; else of the file.
-std::string TighterWorker(const PlannedJob &planned, const PlanInFile &file) {
+// The place of the first worker that may hold less in the job than its plan says; else of the file.
+std::string TighterWorker(const PlannedJob& planned, const PlanInFile& file) {
   for (size_t worker = 0; worker < file.plan.workers.size(); ++worker) {
     const Bytes by_plan = file.plan.workers[worker].capacity;
     const Bytes by_job =
-        WorkerCapacity(planned.job, WorkerId(static_cast<int>(worker)))
-            .value_or(Bytes(0));
-    if (by_job == Bytes(0) || (by_plan > Bytes(0) && by_plan <= by_job))
-      continue;
+        WorkerCapacity(planned.job, WorkerId(static_cast<int>(worker))).value_or(Bytes(0));
+    if (by_job == Bytes(0) || (by_plan > Bytes(0) && by_plan <= by_job)) continue;
     const std::string may_hold =
         by_plan == Bytes(0) ? std::string("anything") : FormatBytes(by_plan);
-    return absl::StrCat(
-        PlaceInPlan(file, absl::StrCat("worker ", worker), "capacity"),
-        ": worker ", worker, " may hold ", may_hold, " by the plan, and ",
-        FormatBytes(by_job), " by the job");
+    return absl::StrCat(PlaceInPlan(file, absl::StrCat("worker ", worker), "capacity"), ": worker ",
+                        worker, " may hold ", may_hold, " by the plan, and ", FormatBytes(by_job),
+                        " by the job");
   }
   return file.path;
 }
 
 // The job follows the file, whatever would fit.
-absl::Status FollowPlanFile(const PlannedJob &planned, const absl::Status &kept,
-                            PreparedJob &prepared) {
+absl::Status FollowPlanFile(const PlannedJob& planned, const absl::Status& kept,
+                            PreparedJob& prepared) {
   SIPHON_ASSIGN_OR_RETURN(const PlanInFile file, LoadPlanInFile(prepared.job));
   SIPHON_RETURN_IF_ERROR(CheckPlanOfJob(file, planned));
   if (file.plan.memory.stages.empty()) {
-    if (kept.ok())
-      ExpectThrottledMessages(prepared);
+    if (kept.ok()) ExpectThrottledMessages(prepared);
     return Annotate(kept, absl::StrCat(file.path, " keeps everything"));
   }
-  SIPHON_ASSIGN_OR_RETURN(const PlanCosts costs,
-                          LoadPlanCosts(prepared.job, nullptr, "", ""));
-  absl::StatusOr<FittingStep> found =
-      FittingStepInFile(WorkersOf(planned, costs, prepared), file);
+  SIPHON_ASSIGN_OR_RETURN(const PlanCosts costs, LoadPlanCosts(prepared.job, nullptr, "", ""));
+  absl::StatusOr<FittingStep> found = FittingStepInFile(WorkersOf(planned, costs, prepared), file);
   if (absl::IsResourceExhausted(found.status())) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(TighterWorker(planned, file),
-                     ": the plan does not fit: ", found.status().message(),
-                     "\n  without memory.plan the job is planned with the room "
-                     "that workers take"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        TighterWorker(planned, file), ": the plan does not fit: ", found.status().message(),
+        "\n  without memory.plan the job is planned with the room "
+        "that workers take"));
   }
   SIPHON_RETURN_IF_ERROR(found.status());
   return TakePlan(*std::move(found), file.plan.strategy, prepared);
 }
 
-// What is said beside the changes of the job that fit, where one of the
-// strategies does.
-std::string StrategyThatFits(const WorkersOfJob &workers) {
+// What is said beside the changes of the job that fit, where one of the strategies does
+// that was not tried.
+std::string StrategyThatFits(const WorkersOfJob& workers, absl::string_view tried) {
   for (const std::string strategy : {"recompute", "auto"}) {
-    if (!PlanFittingStep(workers, strategy).ok())
-      continue;
-    return absl::StrCat(
-        "\n  or --set memory.strategy=", strategy,
-        strategy == kRecomputeStrategy
-            ? ": activations are dropped and computed again"
-            : ": tensors are parked elsewhere, or computed again");
+    if (strategy == tried || !PlanFittingStep(workers, strategy).ok()) continue;
+    return absl::StrCat("\n  or --set memory.strategy=", strategy,
+                        strategy == kRecomputeStrategy
+                            ? ": activations are dropped and computed again"
+                            : ": tensors are parked elsewhere, or computed again");
   }
   return "";
 }
 
-} // namespace
+}  // namespace
 
-bool ParksAnything(const std::vector<WorkerParking> &parking) {
-  return absl::c_any_of(parking, [](const WorkerParking &worker) {
-    return !worker.bytes.empty();
-  });
+bool ParksAnything(const std::vector<WorkerParking>& parking) {
+  return absl::c_any_of(parking, [](const WorkerParking& worker) { return !worker.bytes.empty(); });
 }
 
-absl::Status FitMemory(const std::string &schedule_csv, PreparedJob &prepared) {
-  const PlannedJob planned{prepared.job, prepared.model.spec, prepared.plan,
-                           schedule_csv};
+absl::Status FitMemory(const std::string& schedule_csv, PreparedJob& prepared) {
+  const PlannedJob planned{prepared.job, prepared.model.spec, prepared.plan, schedule_csv};
   const absl::Status kept = CheckFits(planned);
   if (absl::IsResourceExhausted(kept)) {
     SIPHON_ASSIGN_OR_RETURN(const MemoryEstimate estimate,
                             EstimateJob(planned, Accounting::kRuntime));
     prepared.kept_whole = FindMisfit(prepared.job, estimate);
   }
-  if (!prepared.job.memory.plan.empty())
-    return FollowPlanFile(planned, kept, prepared);
-  if (kept.ok())
-    ExpectThrottledMessages(prepared);
-  if (!absl::IsResourceExhausted(kept))
-    return kept;
-  const std::string &strategy = prepared.job.memory.strategy;
-  if (strategy == "keep" && OverlooksCapacity())
-    return absl::OkStatus();
-  SIPHON_ASSIGN_OR_RETURN(const PlanCosts costs,
-                          LoadPlanCosts(prepared.job, nullptr, "", ""));
+  if (!prepared.job.memory.plan.empty()) return FollowPlanFile(planned, kept, prepared);
+  if (kept.ok()) ExpectThrottledMessages(prepared);
+  if (!absl::IsResourceExhausted(kept)) return kept;
+  const std::string& strategy = prepared.job.memory.strategy;
+  if (strategy == "keep" && OverlooksCapacity()) return absl::OkStatus();
+  SIPHON_ASSIGN_OR_RETURN(const PlanCosts costs, LoadPlanCosts(prepared.job, nullptr, "", ""));
   const WorkersOfJob workers = WorkersOf(planned, costs, prepared);
   if (strategy == "keep") {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(kept.message(), StrategyThatFits(workers)));
+    return absl::ResourceExhaustedError(absl::StrCat(kept.message(), StrategyThatFits(workers, strategy)));
   }
   absl::StatusOr<FittingStep> found = PlanFittingStep(workers, strategy);
   if (absl::IsResourceExhausted(found.status())) {
     return absl::ResourceExhaustedError(
         absl::StrCat(kept.message(), "\n  ",
-                     strategy == kRecomputeStrategy
-                         ? std::string("computing activations again")
-                         : absl::StrCat("memory.strategy ", strategy),
-                     " is not enough: ", found.status().message()));
+                     strategy == kRecomputeStrategy ? std::string("computing activations again")
+                                                    : absl::StrCat("memory.strategy ", strategy),
+                     " is not enough: ", found.status().message(),
+                     StrategyThatFits(workers, strategy)));
   }
   SIPHON_RETURN_IF_ERROR(found.status());
   return TakePlan(*std::move(found), strategy, prepared);
 }
 
-} // namespace siphon
+}  // namespace siphon

@@ -10,20 +10,18 @@
 
 namespace siphon {
 
-// Makes the plan one that fits into memory.capacity: nothing to do where
-// everything kept fits; else what memory.strategy finds (PlanLiveStep), between
-// workers that all have a link to each other and share one to the host, or,
-// with topology.throttle, those of the topology. Where memory.plan names a
-// file, what that says, whatever else would fit.
+// Makes the plan one that fits into memory.capacity: nothing to do where everything kept fits; else
+// what memory.strategy finds (PlanLiveStep), between workers that all have a link to each other and
+// share one to the host, or, with topology.throttle, those of the topology. Where memory.plan names
+// a file, what that says, whatever else would fit.
 //
-// `schedule_csv` is what ReadScheduleFile gave. Fills plan_text and parking
-// too. Errors: ResourceExhausted when the job does not fit, with the smallest
-// change that does; as LoadPlanCosts, ProblemOfJob, LoadPlanInFile and
-// StepInFile.
-absl::Status FitMemory(const std::string &schedule_csv, PreparedJob &prepared);
+// `schedule_csv` is what ReadScheduleFile gave. Fills plan_text and parking too. Errors:
+// ResourceExhausted when the job does not fit, with the smallest change that does; as
+// LoadPlanCosts, ProblemOfJob, LoadPlanInFile and StepInFile.
+absl::Status FitMemory(const std::string& schedule_csv, PreparedJob& prepared);
 
-bool ParksAnything(const std::vector<WorkerParking> &parking);
+bool ParksAnything(const std::vector<WorkerParking>& parking);
 
-} // namespace siphon
+}  // namespace siphon
 
-#endif // SIPHON_LAUNCH_RUN_FIT_MEMORY_H_
+#endif  // SIPHON_LAUNCH_RUN_FIT_MEMORY_H_

@@ -97,7 +97,7 @@ TEST_F(MemoryCommand, SaysWhatFitsWhereTheJobDoesNot) {
   const auto whole = nlohmann::json::parse(Run({job, "--format", "json"}).out);
   const auto needed = whole["max_bytes"].get<int64_t>();
   const std::string capacity = "memory.capacity=" + std::to_string(needed - 1) + "B";
-  const CommandEnd end = Run({job, "--set", capacity});
+  const CommandEnd end = Run({job, "--set", capacity, "--set", "memory.strategy=keep"});
   EXPECT_EQ(end.code, kExitDoesNotFit);
   EXPECT_THAT(end.out, HasSubstr(" needs 1 B more than its "));
   EXPECT_THAT(end.out, HasSubstr("smallest change that fits: --set pipeline.schedule=1f1b"));
@@ -111,7 +111,8 @@ TEST_F(MemoryCommand, SaysWhatFitsWhereTheJobDoesNot) {
 
 TEST_F(MemoryCommand, EveryChangeThatItSuggestsFits) {
   const std::string job = Write(kSmallJob);
-  const std::vector<std::string> tight = {job, "--set", "memory.capacity=5MB"};
+  const std::vector<std::string> tight = {job, "--set", "memory.capacity=5MB", "--set",
+                                          "memory.strategy=keep"};
   std::vector<std::string> arguments = tight;
   arguments.insert(arguments.end(), {"--format", "json"});
   const CommandEnd end = Run(arguments);
@@ -128,6 +129,20 @@ TEST_F(MemoryCommand, EveryChangeThatItSuggestsFits) {
     arguments.insert(arguments.end(), {"--set", rest});
     EXPECT_EQ(Run(arguments).code, kExitDone) << change;
   }
+}
+
+TEST_F(MemoryCommand, SaysWhichStrategyMakesRoom) {
+  const std::vector<std::string> tight = {Write(kSmallJob), "--set", "memory.capacity=5MB"};
+  const CommandEnd end = Run(tight);
+  EXPECT_EQ(end.code, kExitDone);
+  EXPECT_THAT(end.out, HasSubstr("with everything kept worker "));
+  EXPECT_THAT(end.out, HasSubstr("; it fits with memory.strategy auto, siphon plan shows how\n"
+                                 "to keep everything: --set "));
+  std::vector<std::string> arguments = tight;
+  arguments.insert(arguments.end(), {"--format", "json"});
+  const auto json = nlohmann::json::parse(Run(arguments).out);
+  EXPECT_EQ(json["fits"], false);
+  EXPECT_EQ(json["fitting_strategy"], "auto");
 }
 
 TEST_F(MemoryCommand, ListsSavedTensorsOfAlikeLayersOnce) {

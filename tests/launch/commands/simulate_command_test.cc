@@ -133,6 +133,21 @@ TEST_F(SimulateCommand, TakesAJobFileWithCalculatedCosts) {
   EXPECT_GT(json["step_seconds"], 0.0);
 }
 
+// As it would be trained: with what its memory.strategy does.
+TEST_F(SimulateCommand, TakesAJobFileThatDoesNotFitWithItsStrategy) {
+  const std::string job = WriteFile("job.yaml", kJob);
+  const std::vector<std::string> tight = {"--config", job, "--set", "memory.capacity=3MiB",
+                                          "--format", "json"};
+  ASSERT_EQ(RunWith(tight), kExitDone) << error_;
+  const auto json = nlohmann::json::parse(out_);
+  EXPECT_EQ(json["strategy"], "auto");
+  for (const auto& peak : json["peak_bytes"]) EXPECT_LE(peak, 3 << 20);
+  std::vector<std::string> kept = tight;
+  kept.insert(kept.end(), {"--set", "memory.strategy=keep"});
+  EXPECT_EQ(RunWith(kept), kExitDoesNotFit);
+  EXPECT_THAT(error_, HasSubstr("<-- here"));
+}
+
 constexpr absl::string_view kDevice = R"(name: "one core"
 product_flops_per_second: 50000000000
 copy_bytes_per_second: 10000000000
