@@ -104,13 +104,13 @@ function(siphon_precompiled target)
 endfunction()
 
 # siphon_test(NAME SOURCES a_test.cc ... LINKS targets ... [LABEL unit] [TIMEOUT 60] [MAIN] [SERIAL] [TORCH] [THREADS]
-# [FAKE_CUDA]):
+# [FAKE_CUDA] [FAKE_NCCL]):
 # a GoogleTest program, one CTest test for each TEST. MAIN: the sources bring their own main(). SERIAL: runs beside no other
 # test. TORCH: most sources include LibTorch's headers, which are then the ones that are precompiled. THREADS: the tests, or
 # what they call, start threads; builds with the thread sanitizer make no others. FAKE_CUDA: the tests load the CUDA module,
-# on the fake runtime.
+# on the fake runtime; FAKE_NCCL: and on the fake NCCL.
 function(siphon_test name)
-  cmake_parse_arguments(ARG "MAIN;SERIAL;TORCH;THREADS;FAKE_CUDA" "LABEL;TIMEOUT" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "MAIN;SERIAL;TORCH;THREADS;FAKE_CUDA;FAKE_NCCL" "LABEL;TIMEOUT" "SOURCES;LINKS" ${ARGN})
   if(SIPHON_THREADS_ONLY AND NOT ARG_THREADS)
     return()
   endif()
@@ -143,12 +143,16 @@ function(siphon_test name)
     list(APPEND properties ENVIRONMENT ASAN_OPTIONS=allocator_may_return_null=1)
   endif()
   set(prefix "")
-  if(ARG_FAKE_CUDA)
+  if(ARG_FAKE_CUDA OR ARG_FAKE_NCCL)
     set(prefix OnCuda.)  # suites that run over other backends too have one name
     target_compile_definitions(${name} PRIVATE SIPHON_CUDA_MODULE="$<TARGET_FILE:siphon_cuda>")
     add_dependencies(${name} siphon_cuda siphon_fake_cuda)
-    list(APPEND properties ENVIRONMENT_MODIFICATION
-         LD_PRELOAD=set:${PROJECT_BINARY_DIR}/tests/support/fake_cuda/libcudart.so.${CUDAToolkit_VERSION_MAJOR})
+    set(fakes ${PROJECT_BINARY_DIR}/tests/support/fake_cuda/libcudart.so.${CUDAToolkit_VERSION_MAJOR})
+    if(ARG_FAKE_NCCL)
+      add_dependencies(${name} siphon_fake_nccl)
+      string(APPEND fakes ":${PROJECT_BINARY_DIR}/tests/support/fake_nccl/libnccl.so.2")
+    endif()
+    list(APPEND properties ENVIRONMENT_MODIFICATION LD_PRELOAD=set:${fakes})
   endif()
   gtest_discover_tests(${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${prefix}"
                        DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})

@@ -187,6 +187,8 @@ Place AddressBook::Find(const void* address, size_t bytes) const {
   place.kind = Place::Kind::kDevice;
   place.device = range.device;
   place.real = range.real + (at - holder->first);
+  place.serial = range.serial;
+  place.offset = static_cast<int64_t>(at - holder->first);
   if (range.origin == Origin::kGone) {
     place.error = cudaErrorIllegalAddress;
   } else if (at + bytes > holder->first + range.bytes) {

@@ -16,6 +16,9 @@ struct Place {
   Kind kind = Kind::kPageable;
   int device = 0;
   char* real = nullptr;  // where the bytes are
+  // Of a device's memory: its allocation on the board, and where in it.
+  int64_t serial = 0;
+  int64_t offset = 0;
   cudaError_t error = cudaSuccess;
 };
 

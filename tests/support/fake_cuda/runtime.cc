@@ -174,12 +174,14 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
 
 cudaError_t cudaMalloc(void** address, size_t bytes) {
   FAKE_CUDA_ENTER();
-  siphon::fake_cuda::WaitForAllStreams();
+  siphon::fake_cuda::WaitForStreamsOf(CurrentDevice());
   return Finish(AddressBook::The().Take(CurrentDevice(), bytes, address));
 }
 cudaError_t cudaFree(void* address) {
   FAKE_CUDA_ENTER();
-  siphon::fake_cuda::WaitForAllStreams();
+  const Place place = AddressBook::The().Find(address, 1);
+  siphon::fake_cuda::WaitForStreamsOf(place.kind == Place::Kind::kDevice ? place.device
+                                                                         : CurrentDevice());
   return Finish(AddressBook::The().Free(address));
 }
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
@@ -207,7 +209,7 @@ cudaError_t cudaMallocHost(void** address, size_t bytes) {
 }
 cudaError_t cudaFreeHost(void* address) {
   FAKE_CUDA_ENTER();
-  siphon::fake_cuda::WaitForAllStreams();
+  for (int device = 0; IsDevice(device); ++device) siphon::fake_cuda::WaitForStreamsOf(device);
   const cudaError_t error = AddressBook::The().Unlock(address);
   if (error == cudaSuccess) std::free(address);
   return Finish(error);
@@ -224,7 +226,7 @@ cudaError_t cudaIpcOpenMemHandle(void** address, cudaIpcMemHandle_t handle, unsi
 }
 cudaError_t cudaIpcCloseMemHandle(void* address) {
   FAKE_CUDA_ENTER();
-  siphon::fake_cuda::WaitForAllStreams();
+  for (int device = 0; IsDevice(device); ++device) siphon::fake_cuda::WaitForStreamsOf(device);
   return Finish(AddressBook::The().Close(address));
 }
 

@@ -144,13 +144,17 @@ std::shared_ptr<Event> FindEvent(cudaEvent_t handle) {
   return found == handles.events.end() ? nullptr : found->second;
 }
 
-void WaitForAllStreams() {
+void WaitForStreamsOf(int device) {
   std::vector<std::shared_ptr<Stream>> streams;
   {
     Handles& handles = TheHandles();
     const std::lock_guard lock(handles.mutex);
-    for (const auto& [handle, stream] : handles.streams) streams.push_back(stream);
-    for (const auto& [device, stream] : handles.defaults) streams.push_back(stream);
+    for (const auto& [handle, stream] : handles.streams) {
+      if (stream->device() == device) streams.push_back(stream);
+    }
+    if (const auto found = handles.defaults.find(device); found != handles.defaults.end()) {
+      streams.push_back(found->second);
+    }
   }
   for (const std::shared_ptr<Stream>& stream : streams) stream->Wait();
 }
@@ -327,7 +331,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind)
 
 cudaError_t cudaDeviceSynchronize() {
   FAKE_CUDA_ENTER();
-  siphon::fake_cuda::WaitForAllStreams();
+  siphon::fake_cuda::WaitForStreamsOf(CurrentDevice());
   return Finish(StandingError());
 }
 

@@ -57,8 +57,8 @@ class Event {
 // which here is one more stream beside the others. Null for what is no stream.
 Stream* FindStream(cudaStream_t handle);
 std::shared_ptr<Event> FindEvent(cudaEvent_t handle);
-// Until nothing is under way on any stream.
-void WaitForAllStreams();
+// Until all is done that the streams of a device have been given until now.
+void WaitForStreamsOf(int device);
 
 enum class CopyCall { kAsync, kBlocking };
 cudaError_t StartCopy(void* to, const void* from, size_t bytes, cudaStream_t stream, CopyCall call);
