@@ -7,13 +7,19 @@
 #include "absl/strings/str_cat.h"
 #include "launch/commands/command.h"
 #include "launch/commands/topology_report.h"
+#include "launch/output/text_file.h"
 #include "launch/process/exit_codes.h"
+#include "launch/topology/probe_server.h"
 #include "launch/topology/topology_file.h"
 #include "planner/performance/device_spec.h"
 #include "planner/status.h"
 
 namespace siphon {
 namespace {
+
+// Less than a chunk of 4 KiB is latency; more is no better a figure.
+constexpr Bytes kLeastCopy{128 << 10};
+constexpr Bytes kMostCopy{int64_t{1} << 30};
 
 struct TopologyArguments {
   std::string preset;
@@ -22,6 +28,9 @@ struct TopologyArguments {
   std::string nccl_xml;
   std::string device;
   bool probe = false;
+  bool fresh = false;
+  std::string copy_bytes;
+  std::string output;
   OutputFormat format = OutputFormat::kText;
 };
 
@@ -51,11 +60,36 @@ absl::StatusOr<DiscoveredTopology> Discover(const TopologyArguments& arguments,
   return discovered;
 }
 
-absl::StatusOr<std::string> Show(const TopologyArguments& arguments) {
-  if (arguments.probe) {
-    return absl::InvalidArgumentError(
-        "--probe is known, but not built yet; today: --preset, --file, --nvidia_smi, --nccl_xml");
+absl::StatusOr<std::string> Probe(const TopologyArguments& arguments) {
+  absl::StatusOr<ProbeSources> sources = ProbeSourcesHere();
+  // Surroundings that lack what was asked for are input to be changed, as for a job.
+  const auto refused = [](const absl::Status& status) {
+    return absl::IsFailedPrecondition(status) ? absl::InvalidArgumentError(status.message())
+                                              : status;
+  };
+  if (!sources.ok()) return refused(sources.status());
+  sources->is_fresh = arguments.fresh;
+  if (!arguments.copy_bytes.empty()) {
+    const absl::StatusOr<Bytes> bytes = ParseBytes(arguments.copy_bytes);
+    if (!bytes.ok()) return Annotate(bytes.status(), "--copy_bytes");
+    if (*bytes < kLeastCopy || *bytes > kMostCopy) {
+      return absl::InvalidArgumentError(absl::StrCat("--copy_bytes: is ", FormatBytes(*bytes),
+                                                     "; write at least ", FormatBytes(kLeastCopy),
+                                                     " and at most ", FormatBytes(kMostCopy)));
+    }
+    sources->sizes.bytes = *bytes;
   }
+  const absl::StatusOr<ProbedServer> probed = ProbeServer(*sources);
+  if (!probed.ok()) return refused(probed.status());
+  if (!arguments.output.empty()) {
+    SIPHON_RETURN_IF_ERROR(WriteTextFile(arguments.output, probed->yaml));
+  }
+  constexpr char kSource[] = "this machine";
+  return arguments.format == OutputFormat::kJson ? TopologyJson(kSource, probed->discovered)
+                                                 : TopologyText(kSource, probed->discovered);
+}
+
+absl::StatusOr<std::string> Show(const TopologyArguments& arguments) {
   const std::string* source = nullptr;
   for (const std::string* given :
        {&arguments.preset, &arguments.file, &arguments.nvidia_smi, &arguments.nccl_xml}) {
@@ -66,6 +100,16 @@ absl::StatusOr<std::string> Show(const TopologyArguments& arguments) {
     }
     source = given;
   }
+  const bool measures = arguments.fresh || !arguments.copy_bytes.empty();
+  if (arguments.probe && (source != nullptr || !arguments.device.empty())) {
+    return absl::InvalidArgumentError(
+        "--probe measures this machine; leave out --preset, --file, --nvidia_smi, --nccl_xml, "
+        "--device");
+  }
+  if (!arguments.probe && (measures || !arguments.output.empty())) {
+    return absl::InvalidArgumentError("--fresh, --copy_bytes and --output belong to --probe");
+  }
+  if (arguments.probe) return Probe(arguments);
   const bool discovers = source == &arguments.nvidia_smi || source == &arguments.nccl_xml;
   if (!arguments.device.empty() && !discovers) {
     return absl::InvalidArgumentError(
@@ -111,7 +155,17 @@ RunCommand AddTopologyCommand(CLI::App& app) {
                    "Kind of device in an --nvidia_smi or --nccl_xml file (V100, A100-80, ..), for "
                    "rates and memory; default: by what the file tells")
       ->type_name("NAME");
-  command->add_flag("--probe", arguments->probe, "Measure this machine's devices");
+  command->add_flag("--probe", arguments->probe,
+                    "Measure this machine's devices; some seconds, kept for the next time");
+  command->add_flag("--fresh", arguments->fresh, "With --probe: measure again");
+  command
+      ->add_option("--copy_bytes", arguments->copy_bytes,
+                   "With --probe: size of each timed copy; default 64MiB")
+      ->type_name("SIZE");
+  command
+      ->add_option("--output", arguments->output,
+                   "With --probe: write a topology file, for --file and topology.name of a job")
+      ->type_name("FILE");
   AddFormat(command, &arguments->format);
   command->footer(
       "Without arguments, lists the presets. A file that is wrong is refused with exit code 2 and "

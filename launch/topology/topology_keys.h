@@ -34,6 +34,9 @@ struct TopologyKeys {
 // Makes links of wires, fabric and `links`, which replace what wires give between the same ends.
 Topology MakeTopology(const TopologyKeys& keys);
 
+// The file that ParseTopology reads them from; write_topology.cc.
+std::string TopologyYaml(const TopologyKeys& keys);
+
 }  // namespace siphon
 
 #endif  // SIPHON_LAUNCH_TOPOLOGY_TOPOLOGY_KEYS_H_

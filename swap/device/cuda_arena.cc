@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "planner/status.h"
+#include "swap/device/cuda_peers.h"
 #include "swap/device/cuda_status.h"
 
 namespace siphon {
@@ -88,17 +89,6 @@ class MappedArena final : public OpenedArena {
   const At at_;
 };
 
-absl::Status AllowPeer(int device, int owner) {
-  if (device == owner) return absl::OkStatus();
-  const cudaError_t error = cudaDeviceEnablePeerAccess(owner, 0);
-  if (error == cudaErrorPeerAccessAlreadyEnabled) {
-    static_cast<void>(cudaGetLastError());
-    return absl::OkStatus();
-  }
-  return CudaStatus(error,
-                    absl::StrCat("letting device ", device, " use memory of device ", owner));
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ParkingArena>> MakeCudaArena(int device, Bytes bytes) {
@@ -136,7 +126,7 @@ absl::StatusOr<std::unique_ptr<OpenedArena>> OpenCudaArena(int device, absl::str
   const CudaDeviceScope scope(device);
   SIPHON_RETURN_IF_ERROR(scope.status());
   if (bytes.process == ThisProcess()) {
-    SIPHON_RETURN_IF_ERROR(AllowPeer(device, bytes.device));
+    SIPHON_RETURN_IF_ERROR(AllowCudaPeer(device, bytes.device));
     return std::make_unique<MappedArena>(
         device, absl::MakeSpan(reinterpret_cast<std::byte*>(bytes.address), bytes.bytes),
         MappedArena::At::kRawPointer);

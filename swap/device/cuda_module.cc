@@ -11,7 +11,9 @@
 #include "planner/status.h"
 #include "swap/device/cuda_arena.h"
 #include "swap/device/cuda_backend.h"
+#include "swap/device/cuda_copy_trial.h"
 #include "swap/device/cuda_host_pool.h"
+#include "swap/device/cuda_peers.h"
 #include "swap/device/cuda_status.h"
 
 namespace siphon {
@@ -36,6 +38,16 @@ std::optional<int> NodeOfBus(const std::string& bus_id) {
   return node;
 }
 
+// "GPU-5eb2b8ca-...", as the driver's programs write it.
+std::string UuidText(const cudaUUID_t& uuid) {
+  std::string text = "GPU";
+  for (size_t at = 0; at < sizeof(uuid.bytes); ++at) {
+    if (at == 0 || at == 4 || at == 6 || at == 8 || at == 10) text += "-";
+    absl::StrAppend(&text, absl::Hex(static_cast<unsigned char>(uuid.bytes[at]), absl::kZeroPad2));
+  }
+  return text;
+}
+
 absl::StatusOr<CudaDeviceInfo> Describe(int device) {
   const CudaDeviceScope scope(device);
   SIPHON_RETURN_IF_ERROR(scope.status());
@@ -50,6 +62,7 @@ absl::StatusOr<CudaDeviceInfo> Describe(int device) {
   char bus_id[32] = {};
   SIPHON_CUDA_RETURN_IF_ERROR(cudaDeviceGetPCIBusId(bus_id, sizeof(bus_id), device), doing);
   info.bus_id = bus_id;
+  info.uuid = UuidText(properties.uuid);
   info.numa_node = NodeOfBus(info.bus_id);
   size_t free = 0;
   size_t total = 0;
@@ -96,6 +109,13 @@ class ModuleOfThisObject final : public CudaModule {
     SIPHON_CUDA_RETURN_IF_ERROR(
         cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, cudaStreamPerThread), doing);
     return CudaStatus(cudaStreamSynchronize(cudaStreamPerThread), doing);
+  }
+  absl::StatusOr<bool> Reaches(int device, int peer) const override {
+    return CudaReaches(device, peer);
+  }
+  absl::StatusOr<std::vector<CopyFigure>> RunTrial(const CopyTrial& trial) const override {
+    SIPHON_RETURN_IF_ERROR(CountDevices().status());
+    return RunCudaCopyTrial(trial);
   }
 };
 

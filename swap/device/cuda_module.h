@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "planner/units.h"
+#include "swap/device/copy_trial.h"
 #include "swap/device/cuda_options.h"
 #include "swap/device/device_backend.h"
 
@@ -71,10 +72,14 @@ class CudaModule {
   // Between any two memories that `device` reaches; complete when it returns. On a stream of the
   // calling thread's own. Errors: Internal.
   virtual absl::Status CopyNow(int device, void* to, const void* from, size_t bytes) const = 0;
+  // Whether copies that `device` issues reach memory of `peer` without the host. Errors: Internal.
+  virtual absl::StatusOr<bool> Reaches(int device, int peer) const = 0;
+  // Times copies; a figure for each path. Errors: as cuda_copy_trial.h has them.
+  virtual absl::StatusOr<std::vector<CopyFigure>> RunTrial(const CopyTrial& trial) const = 0;
 };
 
 // Of this header and those that it includes; a module with another number is refused.
-inline constexpr int kCudaModuleInterface = 1;
+inline constexpr int kCudaModuleInterface = 2;
 
 }  // namespace siphon
 

@@ -18,6 +18,7 @@ struct CudaDeviceInfo {
   int device = 0;  // among the visible ones
   std::string name;
   std::string bus_id;     // "0000:1B:00.0"
+  std::string uuid;       // "GPU-5eb2b8ca-...": of this piece of hardware
   int compute_major = 0;  // 9.0 for an H100
   int compute_minor = 0;
   int copy_engines = 0;          // asyncEngineCount

@@ -153,10 +153,20 @@ TEST_F(TopologyCommand, RefusesWhatCannotBe) {
   EXPECT_EQ(error_,
             "siphon: links of device 'Voodoo' are not known; known: P100, V100, A100, A800, H100, "
             "H200, B300\n");
+  EXPECT_EQ(Run({"--probe", "--preset", "dgx1_v100"}), kExitBadInput);
+  EXPECT_EQ(error_,
+            "siphon: --probe measures this machine; leave out --preset, --file, --nvidia_smi, "
+            "--nccl_xml, --device\n");
+  EXPECT_EQ(Run({"--fresh"}), kExitBadInput);
+  EXPECT_EQ(error_, "siphon: --fresh, --copy_bytes and --output belong to --probe\n");
+}
+
+// No module is beside this program, whatever the machine has.
+TEST_F(TopologyCommand, SaysInALineWhyItCannotProbe) {
   EXPECT_EQ(Run({"--probe"}), kExitBadInput);
   EXPECT_EQ(error_,
-            "siphon: --probe is known, but not built yet; today: --preset, --file, --nvidia_smi, "
-            "--nccl_xml\n");
+            "siphon: no CUDA: this build has no CUDA module, there was no CUDA toolkit when it was "
+            "made; workers compute on the CPU here (pipeline.backend: cpu)\n");
 }
 
 }  // namespace

@@ -32,6 +32,10 @@ class FakeCuda {
     SIPHON_CHECK(get != nullptr && get(name) != INT64_MIN, "the fake knows what is asked for");
     return get(name);
   }
+  static void SetLinks(const char* text) {
+    const auto set = reinterpret_cast<int (*)(const char*)>(Find("siphon_fake_cuda_links"));
+    SIPHON_CHECK(set != nullptr && set(text) == 0, "the fake understands what links there are");
+  }
   static void Reset() { reinterpret_cast<void (*)()>(Find("siphon_fake_cuda_reset"))(); }
   static std::string Directory() {
     return reinterpret_cast<const char* (*)()>(Find("siphon_fake_cuda_directory"))();

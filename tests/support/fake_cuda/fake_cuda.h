@@ -24,11 +24,15 @@
 // time), freed_while_opened, opened (mappings of other processes' memory that are open here),
 // streams, events, kernels (launched), allocations (that are not freed).
 //
+// siphon_fake_cuda_links, and the environment's SIPHON_FAKE_CUDA_LINKS, describe how long copies
+// take between devices and the host in the time that cudaEventElapsedTime tells (links.h).
+//
 // SIPHON_FAKE_CUDA_DIR: the directory, best in /dev/shm, that processes share which shall see one
 // another's memory; it holds the devices' memory.
 extern "C" {
 int siphon_fake_cuda_set(const char* name, int64_t value);  // 0, or -1 for an unknown name
 int64_t siphon_fake_cuda_get(const char* name);             // INT64_MIN for an unknown name
+int siphon_fake_cuda_links(const char* text);               // 0, or -1 for what is no description
 // First values again, counters at 0, no error any more. Memory, streams and events stay.
 void siphon_fake_cuda_reset();
 // What SIPHON_FAKE_CUDA_DIR has to be for a process that shall see this one's memory.

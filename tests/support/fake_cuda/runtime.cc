@@ -122,6 +122,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (!IsDevice(device)) return Finish(cudaErrorInvalidDevice);
   *properties = cudaDeviceProp();
   std::snprintf(properties->name, sizeof(properties->name), "Siphon fake GPU");
+  properties->uuid.bytes[0] = static_cast<char>(0xFA);
+  properties->uuid.bytes[sizeof(properties->uuid.bytes) - 1] = static_cast<char>(device);
   properties->major = kComputeMajor;
   properties->asyncEngineCount = kCopyEngines;
   properties->totalGlobalMem = static_cast<size_t>(TheState().memory);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/fake_cuda/links.h"
 #include "tests/support/fake_cuda/memory.h"
 #include "tests/support/fake_cuda/state.h"
 
@@ -80,8 +81,14 @@ bool Stream::IsDone() {
 }
 
 void Stream::Wait() {
+  const int64_t through_at = through_at_;
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this, until = added_] { return done_ >= until; });
+  LinkTimes::The().HostSaw(through_at);
+}
+
+void Stream::WillBeThroughAt(int64_t time) {
+  if (time > through_at_) through_at_ = time;
 }
 
 void Stream::Run() {
@@ -99,9 +106,15 @@ void Stream::Run() {
   }
 }
 
-int64_t Event::Record() {
+int64_t Event::Record(int64_t time) {
   const std::lock_guard lock(mutex_);
+  time_ = time;
   return ++recorded_;
+}
+
+int64_t Event::time() {
+  const std::lock_guard lock(mutex_);
+  return time_;
 }
 
 void Event::Fire(int64_t record) {
@@ -112,7 +125,9 @@ void Event::Fire(int64_t record) {
 
 bool Event::HasFired() {
   const std::lock_guard lock(mutex_);
-  return fired_ >= recorded_;
+  if (fired_ < recorded_) return false;
+  LinkTimes::The().HostSaw(time_);
+  return true;
 }
 
 int64_t Event::LastRecord() {
@@ -171,6 +186,11 @@ cudaError_t StartCopy(void* to, const void* from, size_t bytes, cudaStream_t han
     return cudaErrorInvalidValue;
   }
   if (bytes == 0) return cudaSuccess;
+  const auto device_of = [](const Place& place) {
+    return place.kind == Place::Kind::kDevice ? place.device : -1;
+  };
+  stream->WillBeThroughAt(
+      LinkTimes::The().Copy(device_of(source), device_of(target), bytes, stream->through_at()));
   const bool pageable =
       target.kind == Place::Kind::kPageable || source.kind == Place::Kind::kPageable;
   if (call == CopyCall::kAsync && pageable) ++state.pageable;
@@ -199,6 +219,7 @@ using siphon::fake_cuda::Event;
 using siphon::fake_cuda::FindEvent;
 using siphon::fake_cuda::FindStream;
 using siphon::fake_cuda::Finish;
+using siphon::fake_cuda::LinkTimes;
 using siphon::fake_cuda::StandingError;
 using siphon::fake_cuda::Stream;
 using siphon::fake_cuda::TheHandles;
@@ -256,6 +277,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   Stream* const found = FindStream(stream);
   const std::shared_ptr<Event> awaited = FindEvent(event);
   if (found == nullptr || awaited == nullptr) return Finish(cudaErrorInvalidResourceHandle);
+  found->WillBeThroughAt(awaited->time());
   found->Add([awaited, record = awaited->LastRecord()] { awaited->WaitFor(record); });
   return cudaSuccess;
 }
@@ -268,12 +290,12 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
   return cudaSuccess;
 }
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   FAKE_CUDA_ENTER();
   auto& handles = TheHandles();
   const std::lock_guard lock(handles.mutex);
   *event = reinterpret_cast<cudaEvent_t>(handles.next += 16);
-  handles.events[*event] = std::make_shared<Event>();
+  handles.events[*event] = std::make_shared<Event>((flags & cudaEventDisableTiming) == 0);
   ++TheState().events;
   return cudaSuccess;
 }
@@ -294,7 +316,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   Stream* const found = FindStream(stream);
   std::shared_ptr<Event> recorded = FindEvent(event);
   if (found == nullptr || recorded == nullptr) return Finish(cudaErrorInvalidResourceHandle);
-  const int64_t record = recorded->Record();
+  const int64_t time = std::max(found->through_at(), LinkTimes::The().host_time());
+  const int64_t record = recorded->Record(time);
   found->Add([recorded = std::move(recorded), record] { recorded->Fire(record); });
   return cudaSuccess;
 }
@@ -313,7 +336,19 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   const std::shared_ptr<Event> awaited = FindEvent(event);
   if (awaited == nullptr) return Finish(cudaErrorInvalidResourceHandle);
   awaited->WaitFor(awaited->LastRecord());
+  LinkTimes::The().HostSaw(awaited->time());
   return Finish(StandingError());
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  FAKE_CUDA_ENTER();
+  const std::shared_ptr<Event> from = FindEvent(start);
+  const std::shared_ptr<Event> to = FindEvent(end);
+  if (from == nullptr || to == nullptr) return Finish(cudaErrorInvalidResourceHandle);
+  if (!from->has_time() || !to->has_time()) return Finish(cudaErrorInvalidResourceHandle);
+  if (!from->HasFired() || !to->HasFired()) return cudaErrorNotReady;
+  *milliseconds = static_cast<float>(static_cast<double>(to->time() - from->time()) * 1e-6);
+  return cudaSuccess;
 }
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind,

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -23,6 +24,9 @@ class Stream {
   bool IsDone();
   // For what it has been given until now.
   void Wait();
+  // When what it has been given until now is through, in the time of LinkTimes.
+  int64_t through_at() const { return through_at_; }
+  void WillBeThroughAt(int64_t time);
 
  private:
   void Run();
@@ -34,13 +38,18 @@ class Stream {
   int64_t added_ = 0;
   int64_t done_ = 0;
   bool stop_ = false;
+  std::atomic<int64_t> through_at_ = 0;
   std::thread thread_;
 };
 
 // Recorded again and again: each record has a number.
 class Event {
  public:
-  int64_t Record();
+  explicit Event(bool has_time) : has_time_(has_time) {}
+  bool has_time() const { return has_time_; }
+  // `time`: when it fires, in the time of LinkTimes.
+  int64_t Record(int64_t time);
+  int64_t time();  // of the last record
   void Fire(int64_t record);
   bool HasFired();
   int64_t LastRecord();
@@ -49,8 +58,10 @@ class Event {
  private:
   std::mutex mutex_;
   std::condition_variable fired_changed_;
+  const bool has_time_;
   int64_t recorded_ = 0;
   int64_t fired_ = 0;
+  int64_t time_ = 0;
 };
 
 // The stream of a handle: null, legacy and per-thread handles are the device's default stream,

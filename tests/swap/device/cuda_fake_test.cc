@@ -39,6 +39,7 @@ TEST_F(CudaOnTheFake, DescribesDevices) {
   ASSERT_EQ(devices->size(), 3u);
   EXPECT_EQ((*devices)[2].name, "Siphon fake GPU");
   EXPECT_EQ((*devices)[2].bus_id, "0000:12:00.0");
+  EXPECT_EQ((*devices)[2].uuid, "GPU-fa000000-0000-0000-0000-000000000002");
   EXPECT_EQ((*devices)[2].compute_major, 9);
   EXPECT_EQ((*devices)[2].copy_engines, 3);
   EXPECT_EQ((*devices)[2].memory, Bytes(1 << 30));
