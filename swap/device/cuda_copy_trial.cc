@@ -163,7 +163,8 @@ absl::Status TrialPath::StartChunk(size_t chunk) {
   SIPHON_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(to.data(), Chunk(*from_, chunk).data(), to.size(),
                                               cudaMemcpyDefault, stream_),
                               PathName(path_));
-  return there_[chunk].Record(stream_);
+  // An error of an earlier chunk turns up at any later call.
+  return Annotate(there_[chunk].Record(stream_), PathName(path_));
 }
 
 absl::StatusOr<bool> TrialPath::IsThrough() const {
@@ -253,7 +254,7 @@ absl::Status Trial::Start() {
   for (size_t chunk = 0; chunk < paths_.front()->chunks(); ++chunk) {
     for (const auto& path : paths_) {
       const CudaDeviceScope scope(path->path().issuer);
-      SIPHON_RETURN_IF_ERROR(scope.status());
+      SIPHON_RETURN_IF_ERROR(Annotate(scope.status(), PathName(path->path())));
       SIPHON_RETURN_IF_ERROR(path->StartChunk(chunk));
     }
   }
