@@ -77,4 +77,21 @@ std::vector<CopyPart> CutCopyIn(absl::Span<const SlotMemory> slot, absl::Span<co
   return parts;
 }
 
+std::vector<CopyPart> CutCopyAcross(absl::Span<const SlotMemory> from,
+                                    absl::Span<const SlotMemory> to, size_t bytes) {
+  std::vector<CopyPart> parts;
+  SlotCursor cursor(to);
+  for (const SlotMemory& source : from) {
+    for (size_t done = 0; done < source.bytes.size() && bytes > 0;) {
+      const SlotMemory target = cursor.Next(std::min(bytes, source.bytes.size() - done));
+      const size_t moved = target.bytes.size();
+      const CopyLinkId link = source.bytes.on_drive() ? source.link : target.link;
+      Append(parts, {source.bytes.subspan(done, moved), target.bytes, link});
+      done += moved;
+      bytes -= moved;
+    }
+  }
+  return parts;
+}
+
 }  // namespace siphon

@@ -25,6 +25,12 @@ std::vector<CopyPart> CutCopyOut(absl::Span<const absl::Span<const std::byte>> t
 std::vector<CopyPart> CutCopyIn(absl::Span<const SlotMemory> slot, absl::Span<const size_t> sizes,
                                 absl::Span<const absl::Span<std::byte>> tensors);
 
+// The copy of the first `bytes` of one slot into another one, whose memory is elsewhere; over the
+// link to the drive where one of them is there, else that of the new place. Requires: both have
+// room for them.
+std::vector<CopyPart> CutCopyAcross(absl::Span<const SlotMemory> from,
+                                    absl::Span<const SlotMemory> to, size_t bytes);
+
 }  // namespace siphon
 
 #endif  // SIPHON_SWAP_CUT_COPY_H_

@@ -33,33 +33,6 @@ std::string ToString(const ParkingPiece& piece) {
                       (piece.offset + piece.bytes).value, ")");
 }
 
-// The copy of the first `bytes` of one slot into another one, whose memory is elsewhere; over the
-// link to the drive where one of them is there, else that of the new place.
-std::vector<CopyPart> CutCarry(const std::vector<SlotMemory>& from,
-                               const std::vector<SlotMemory>& to, size_t bytes) {
-  std::vector<CopyPart> parts;
-  size_t piece = 0;
-  size_t in_piece = 0;  // bytes of it that are filled
-  for (const SlotMemory& source : from) {
-    for (size_t done = 0; done < source.bytes.size() && bytes > 0;) {
-      const SlotMemory& target = to[piece];
-      if (in_piece == target.bytes.size()) {
-        ++piece;
-        in_piece = 0;
-        continue;
-      }
-      const size_t next =
-          std::min({bytes, source.bytes.size() - done, target.bytes.size() - in_piece});
-      parts.push_back({source.bytes.subspan(done, next), target.bytes.subspan(in_piece, next),
-                       source.bytes.on_drive() ? source.link : target.link});
-      done += next;
-      in_piece += next;
-      bytes -= next;
-    }
-  }
-  return parts;
-}
-
 absl::Status OutOfOrder(const ParkedGroup& group, absl::string_view cannot,
                         absl::string_view where) {
   return absl::FailedPreconditionError(
@@ -157,7 +130,7 @@ absl::Status SwapEngine::Rehouse(WorkerParking parking,
       const bool from_drive = from.front().bytes.on_drive();
       const CopyEvent carried =
           backend_->StartCopy(from_drive ? CopyLane::kIn : CopyLane::kOut,
-                              CutCarry(from, MemoryOf(*to), Sum(residence.sizes)));
+                              CutCopyAcross(from, MemoryOf(*to), Sum(residence.sizes)));
       SIPHON_RETURN_IF_ERROR(Annotate(backend_->Wait(carried), ToString(group)));
     }
     residence.slot = to;

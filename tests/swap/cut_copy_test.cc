@@ -65,6 +65,24 @@ TEST_F(CutCopy, JoinsWhatGoesOnOnBothSidesOverOneLink) {
   EXPECT_EQ(Out({From(0, 8)}, {Piece(0, 4, 0), Piece(5, 4, 0)}), "0-0:4/0 4-5:4/0");
 }
 
+// Of 70 bytes the first 50 are in use: 20 and 50 there, 10, 30 and 30 here.
+TEST_F(CutCopy, CarriesASlotToAnotherOne) {
+  const std::vector<SlotMemory> from = {Piece(0, 20, 0), Piece(100, 50, 1)};
+  const auto to = [this](size_t begin, size_t bytes, int link) {
+    return SlotMemory{To(begin, bytes), CopyLinkId(link)};
+  };
+  const std::vector<SlotMemory> slot = {to(0, 10, 2), to(500, 30, 3), to(600, 30, 4)};
+  EXPECT_EQ(Text(CutCopyAcross(from, slot, 50), tensors_.data(), parked_.data(), CopyLane::kIn),
+            "0-0:10/2 500-10:10/3 510-100:20/3 600-120:10/4");
+  const std::vector<SlotMemory> drive = {
+      {CopySide<std::byte>(DriveRange{4096, 50}), CopyLinkId(7)}};
+  const std::vector<CopyPart> back = CutCopyAcross(drive, slot, 15);
+  ASSERT_EQ(back.size(), 2u);
+  EXPECT_EQ(back[1].from.offset(), 4106);
+  EXPECT_EQ(back[1].from.size(), 5u);
+  EXPECT_EQ(back[1].link, CopyLinkId(7));
+}
+
 TEST_F(CutCopy, JoinsRangesOfADriveAsItDoesMemory) {
   const auto range = [](int64_t offset, size_t bytes) {
     return SlotMemory{CopySide<std::byte>(DriveRange{offset, bytes}), CopyLinkId(0)};
