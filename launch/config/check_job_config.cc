@@ -83,6 +83,11 @@ absl::Status CheckPipeline(const JobConfig& job) {
     return ConfigError(job, "pipeline.schedule_file",
                        "is missing; pipeline.schedule csv needs the path of a file");
   }
+  if (pipeline.transport == "nccl" && pipeline.backend != "cuda") {
+    return ConfigError(job, Culprit(job, "pipeline.transport", "pipeline.backend"),
+                       absl::StrCat("nccl moves memory of CUDA devices, but pipeline.backend is ",
+                                    pipeline.backend, "; auto, shared_memory and mpi work"));
+  }
   const auto explicit_stages = static_cast<int64_t>(pipeline.partition_layers.size());
   if (pipeline.partition.empty() && explicit_stages != pipeline.stages) {
     return ConfigError(

@@ -185,8 +185,8 @@ std::vector<JobKey> PipelineKeys() {
       KEY(pipeline, backend, BackendName(), "what workers compute on"),
       KEY(pipeline, threads_per_worker, Between(1, kMostWorkers),
           "LibTorch's threads; another number gives other bits"),
-      KEY(pipeline, transport, (OneOf{{"auto", "shared_memory", "mpi"}}),
-          "auto: shared memory within a host, MPI messages across"),
+      KEY(pipeline, transport, (OneOf{{"auto", "shared_memory", "mpi", "nccl"}}),
+          "auto: shared memory within a host, MPI messages across; between CUDA devices nccl"),
       KEY(pipeline, profile, AnyValue(),
           "what layers cost, a file that siphon profile wrote; plan and prediction use it"),
   };

@@ -32,12 +32,10 @@ absl::StatusOr<MemoryInputs> MemoryInputsOf(const PlannedJob& planned) {
     return ConfigError(job, "train.precision", precision.status().message());
   }
   inputs.precision = *precision;
-  if (job.pipeline.transport != "mpi") {
-    const std::vector<RingSpec> rings = PlanRings(plan, model);
-    for (int worker = 0; worker < WorkerCount(plan.training); ++worker) {
-      inputs.communication.push_back(IncomingRingBytes(rings, WorkerId(worker)));
-    }
-    if (RingsHoldBoundaries(plan, model)) inputs.sent = SentTensors::kCopied;
+  const TransportKind kind = TransportKindOf(job.pipeline);
+  inputs.communication = MessageMemory(kind, plan, model);
+  if (kind == TransportKind::kRings && RingsHoldBoundaries(plan, model)) {
+    inputs.sent = SentTensors::kCopied;
   }
   return inputs;
 }

@@ -14,6 +14,8 @@ constexpr Bytes kLargestRing{64 << 20};
 constexpr Bytes kControlRing{64 << 10};
 // Gradients of tied embeddings, once a step: pieces of this size keep both sides busy.
 constexpr Bytes kSharedGradientRing{1 << 20};
+// Of records about messages over NCCL, more than are under way at once.
+constexpr int64_t kRecordsPerRing = 32;
 
 Bytes BoundaryBytes(const TrainingPlan& plan, const ModelSpec& model, StageId before) {
   const StageRange& range = plan.partition.stages[before.value];
@@ -52,13 +54,21 @@ std::set<Channel> SharedGradientChannels(const WorkerLayout& layout) {
   for (const SharedParameter& parameter : layout.shared_parameters) {
     const std::set<WorkerId> workers = WorkersSharing(layout, parameter);
     for (const WorkerId from : workers) {
-      for (const WorkerId to : workers) channels.insert({from, to, Lane::kControl});
+      for (const WorkerId to : workers) {
+        if (from != to) channels.insert({from, to, Lane::kControl});
+      }
     }
   }
   return channels;
 }
 
 }  // namespace
+
+TransportKind TransportKindOf(const PipelineConfig& pipeline) {
+  if (pipeline.transport == "mpi") return TransportKind::kMpi;
+  const bool on_devices = pipeline.transport == "auto" && pipeline.backend == "cuda";
+  return on_devices || pipeline.transport == "nccl" ? TransportKind::kNccl : TransportKind::kRings;
+}
 
 std::vector<RingSpec> PlanRings(const TrainingPlan& plan, const ModelSpec& model) {
   const WorkerLayout layout = LayoutOf(plan);
@@ -82,6 +92,57 @@ bool RingsHoldBoundaries(const TrainingPlan& plan, const ModelSpec& model) {
     const auto& [channel, bytes] = message;
     return channel.from == channel.to || RoomFor(bytes) <= kLargestRing;
   });
+}
+
+NcclTransportOptions PlanNccl(const TrainingPlan& plan, WorkerId me) {
+  const WorkerLayout layout = LayoutOf(plan);
+  const std::set<Channel> shared = SharedGradientChannels(layout);
+  NcclTransportOptions options{.me = me, .workers = WorkerCount(layout)};
+  for (const Channel& channel : ChannelsOf(layout)) {
+    if (channel.lane != Lane::kControl || shared.contains(channel)) {
+      options.channels.push_back(channel);
+    }
+  }
+  return options;
+}
+
+std::vector<RingSpec> PlanHostRings(const TrainingPlan& plan) {
+  std::vector<RingSpec> rings;
+  for (const Channel& channel : ChannelsOf(LayoutOf(plan))) {
+    if (channel.lane == Lane::kControl) rings.push_back({channel, kControlRing});
+  }
+  for (const Channel& channel : NcclRecordChannels(PlanNccl(plan, WorkerId(0)).channels)) {
+    rings.push_back({channel, kNcclRecordBytes * kRecordsPerRing});
+  }
+  return rings;
+}
+
+std::vector<RingSpec> RingsBeside(TransportKind kind, const TrainingPlan& plan,
+                                  const ModelSpec& model) {
+  switch (kind) {
+    case TransportKind::kRings:
+      return PlanRings(plan, model);
+    case TransportKind::kNccl:
+      return PlanHostRings(plan);
+    case TransportKind::kMpi:
+      break;
+  }
+  return {};
+}
+
+std::vector<Bytes> MessageMemory(TransportKind kind, const TrainingPlan& plan,
+                                 const ModelSpec& model) {
+  if (kind == TransportKind::kMpi) return {};
+  const std::vector<RingSpec> rings =
+      kind == TransportKind::kRings ? PlanRings(plan, model) : std::vector<RingSpec>();
+  const NcclTransportOptions nccl = PlanNccl(plan, WorkerId(0));
+  std::vector<Bytes> bytes;
+  for (WorkerId worker(0); worker.value < WorkerCount(plan.training); ++worker.value) {
+    bytes.push_back(kind == TransportKind::kRings
+                        ? IncomingRingBytes(rings, worker)
+                        : NcclMemoryOf(worker, nccl.channels, nccl.max_ctas));
+  }
+  return bytes;
 }
 
 Bytes IncomingRingBytes(const std::vector<RingSpec>& rings, WorkerId worker) {

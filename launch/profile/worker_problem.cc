@@ -47,9 +47,8 @@ constexpr Bytes kScalarsOfHalves{256};
 // Where no ring takes what is sent, it stays with the sender until its receiver has it, however
 // late that is.
 void HoldUntilTaken(const PlannedJob& planned, PlanningProblem& problem) {
-  if (planned.job.pipeline.transport != "mpi" && RingsHoldBoundaries(planned.plan, planned.model)) {
-    return;
-  }
+  const bool in_rings = TransportKindOf(planned.job.pipeline) == TransportKind::kRings;
+  if (in_rings && RingsHoldBoundaries(planned.plan, planned.model)) return;
   problem.transport.sent = SentMemory::kUntilTaken;
   problem.transport.room = 0;
 }

@@ -26,7 +26,9 @@
 #include "launch/run/parking_room.h"
 #include "launch/run/run_worker.h"
 #include "launch/run/throttle_messages.h"
+#include "pipeline/transport/load_nccl_module.h"
 #include "planner/status.h"
+#include "swap/device/load_cuda_module.h"
 
 namespace siphon {
 namespace {
@@ -97,20 +99,42 @@ class Rank {
 
   absl::StatusOr<std::unique_ptr<Transport>> MakeTransport(WorkerSeat& seat,
                                                            const LivenessCheck& check) {
-    const std::string& kind = prepared_.job.pipeline.transport;
-    if (kind == "mpi" || (kind == "auto" && !world_.one_host())) {
-      return world_.MakeMpiTransport(check);
-    }
+    const TransportKind kind = TransportKindOf(prepared_.job.pipeline);
+    const std::vector<RingSpec> rings = RingsBeside(kind, prepared_.plan, prepared_.model.spec);
+    SIPHON_ASSIGN_OR_RETURN(std::unique_ptr<Transport> host,
+                            MakeHostTransport(seat.me, kind, rings, check));
+    if (kind == TransportKind::kNccl) return MakeDeviceTransport(seat, std::move(host), check);
+    seat.communication_bytes = world_.one_host() ? IncomingRingBytes(rings, seat.me) : Bytes(0);
+    return host;
+  }
+
+  absl::StatusOr<std::unique_ptr<Transport>> MakeHostTransport(WorkerId me, TransportKind kind,
+                                                               const std::vector<RingSpec>& rings,
+                                                               const LivenessCheck& check) {
+    const bool across = prepared_.job.pipeline.transport != "shared_memory" && !world_.one_host();
+    if (kind == TransportKind::kMpi || across) return world_.MakeMpiTransport(check);
     if (!world_.one_host()) {
       return ConfigError(prepared_.job, "pipeline.transport",
                          "shared_memory, but the workers are on several hosts; mpi or auto work");
     }
-    const std::vector<RingSpec> rings = PlanRings(prepared_.plan, prepared_.model.spec);
     const RingLayout layout = LayOutRings(rings);
     SIPHON_ASSIGN_OR_RETURN(const absl::Span<std::byte> window,
                             world_.SharedWindow(layout.region_bytes));
-    seat.communication_bytes = IncomingRingBytes(rings, seat.me);
-    return MakeRingTransport(seat.me, window, layout, check);
+    return MakeRingTransport(me, window, layout, check);
+  }
+
+  absl::StatusOr<std::unique_ptr<Transport>> MakeDeviceTransport(WorkerSeat& seat,
+                                                                 std::unique_ptr<Transport> host,
+                                                                 const LivenessCheck& check) {
+    SIPHON_ASSIGN_OR_RETURN(const NcclModule* module,
+                            LoadNcclModule(FindCudaModule("/proc/self/exe")));
+    NcclTransportOptions options = PlanNccl(prepared_.plan, seat.me);
+    const std::vector<DeviceId>& devices = prepared_.plan_text.mapping.device_of_worker;
+    options.device = devices.empty() ? seat.me.value : devices[seat.me.value].value;
+    SIPHON_ASSIGN_OR_RETURN(NcclTransportMade made,
+                            module->MakeTransport(options, std::move(host), check));
+    seat.communication_bytes = made.device_memory;
+    return std::move(made.transport);
   }
 
   const PreparedJob& prepared_;

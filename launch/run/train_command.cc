@@ -100,7 +100,8 @@ std::vector<std::string> RankCommand(int argc, char** argv) {
 
 // Of rings, and of what lenders lend.
 Bytes WindowBytes(const PreparedJob& prepared, int workers) {
-  const auto rings = LayOutRings(PlanRings(prepared.plan, prepared.model.spec));
+  const TransportKind kind = TransportKindOf(prepared.job.pipeline);
+  const auto rings = LayOutRings(RingsBeside(kind, prepared.plan, prepared.model.spec));
   Bytes bytes = SharedWindowFileBytes(rings.region_bytes, workers);
   const Bytes lent = ParkingRegionBytes(prepared);
   if (lent > Bytes(0)) bytes += SharedWindowFileBytes(lent, workers);

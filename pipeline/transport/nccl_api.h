@@ -9,6 +9,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
+struct CUstream_st;  // of CUDA; a cudaStream_t points to one
+
 namespace siphon {
 
 // What we use of NCCL, declared by ourselves, so that it need not be there when we are built: the
@@ -53,7 +55,7 @@ struct NcclConfig {
   int traffic_class = kNcclUndefined;  // later than kNcclLeastVersion, and not read therefore
 };
 
-// The functions; streams are cudaStream_t.
+// The functions.
 struct NcclApi {
   NcclResult (*get_version)(int* version);
   NcclResult (*get_unique_id)(NcclUniqueId* id);
@@ -65,9 +67,9 @@ struct NcclApi {
   NcclResult (*group_start)();
   NcclResult (*group_end)();
   NcclResult (*send)(const void* from, size_t count, int type, int peer, NcclHandle communicator,
-                     void* stream);
+                     CUstream_st* stream);
   NcclResult (*receive)(void* to, size_t count, int type, int peer, NcclHandle communicator,
-                        void* stream);
+                        CUstream_st* stream);
   NcclResult (*finalize)(NcclHandle communicator);
   NcclResult (*destroy)(NcclHandle communicator);
   NcclResult (*abort)(NcclHandle communicator);

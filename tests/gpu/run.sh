@@ -11,10 +11,11 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 packed=build/gpu
 programs=(build/tests/gpu/first_facts build/tests/swap/swap_cuda_test build/tests/swap/cuda_lender
-  build/tests/swap/cuda_ring_worker build/swap/siphon_cuda.so)
+  build/tests/swap/cuda_ring_worker build/swap/siphon_cuda.so build/tests/pipeline/transport/nccl_processes_test
+  build/tests/pipeline/transport/nccl_rank)
 
 pack() {
-  cmake --build build --target first_facts swap_cuda_test siphon_cuda || exit 1
+  cmake --build build --target first_facts swap_cuda_test nccl_processes_test siphon_cuda || exit 1
   rm -rf "$packed"
   mkdir -p "$packed/lib" "$packed/glibc" || exit 1
   cp "${programs[@]}" "$packed/" || exit 1
@@ -44,18 +45,25 @@ mkdir -p "$results"
 here=$PWD/$packed
 export SIPHON_GPU=1 SIPHON_CUDA_MODULE=$here/siphon_cuda.so SIPHON_CUDA_LENDER=$here/cuda_lender
 export SIPHON_CUDA_RING_WORKER=$here/cuda_ring_worker
+export SIPHON_NCCL_RANK=$here/nccl_rank
 export LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+# NCCL is this machine's: that of LibTorch for CUDA, or of a toolkit.
+nccl=$(find -L .venv/lib "$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))' 2>/dev/null)" /usr/local/cuda/lib* \
+  /usr/lib/x86_64-linux-gnu -maxdepth 6 -name libnccl.so.2 2>/dev/null | head -n 1)
+if [ -n "$nccl" ]; then
+  LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$(dirname "$nccl")
+fi
 
 # Where the machine's glibc is older than ours, ours starts the programs. (Without arguments the program ends with 2.)
 start=()
 "$here/first_facts" >/dev/null 2>&1
 if [ $? != 2 ]; then
   start=("$here/glibc/ld-linux-x86-64.so.2" --library-path "$here/glibc:$LD_LIBRARY_PATH")
-  for helper in cuda_lender cuda_ring_worker; do
+  for helper in cuda_lender cuda_ring_worker nccl_rank; do
     printf '#!/bin/sh\nexec %s "$@"\n' "${start[*]} $here/$helper" >"$results/$helper"
     chmod +x "$results/$helper"
   done
-  export SIPHON_CUDA_LENDER=$results/cuda_lender SIPHON_CUDA_RING_WORKER=$results/cuda_ring_worker
+  export SIPHON_CUDA_LENDER=$results/cuda_lender SIPHON_CUDA_RING_WORKER=$results/cuda_ring_worker SIPHON_NCCL_RANK=$results/nccl_rank
 fi
 
 "${start[@]}" "$here/first_facts" "$SIPHON_CUDA_MODULE" >"$results/first_facts.md" 2>"$results/first_facts.err"
@@ -67,5 +75,12 @@ if [ "$facts" = 77 ]; then
 fi
 "${start[@]}" "$here/swap_cuda_test" 2>&1 | tee "$results/swap_cuda_test.log" | grep -E '^\[ +(FAILED|PASSED|SKIPPED)|^skipped|Failure' | sort -u
 tests=${PIPESTATUS[0]}
-echo "gpu: first_facts ended with $facts, swap_cuda_test with $tests; all of it is in $results"
-[ "$facts" = 0 ] && [ "$tests" = 0 ]
+messages=0
+if [ -n "$nccl" ]; then
+  "${start[@]}" "$here/nccl_processes_test" 2>&1 | tee "$results/nccl_processes_test.log" | grep -E '^\[ +(FAILED|PASSED|SKIPPED)|^NCCL|Failure' | sort -u
+  messages=${PIPESTATUS[0]}
+else
+  echo "gpu: nccl_processes_test skipped, because this machine has no libnccl.so.2"
+fi
+echo "gpu: first_facts ended with $facts, swap_cuda_test with $tests, nccl_processes_test with $messages; all of it is in $results"
+[ "$facts" = 0 ] && [ "$tests" = 0 ] && [ "$messages" = 0 ]

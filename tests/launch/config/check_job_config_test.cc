@@ -71,6 +71,12 @@ TEST(CheckJobConfig, SchedulesFromFilesNeedAFile) {
                                        "pipeline.schedule csv needs the path of a file"));
 }
 
+TEST(CheckJobConfig, NcclIsForCudaDevices) {
+  EXPECT_EQ(Refusal("pipeline:\n  transport: nccl\n"),
+            "job.yaml:2:14: pipeline.transport: nccl moves memory of CUDA devices, but "
+            "pipeline.backend is cpu; auto, shared_memory and mpi work");
+}
+
 TEST(CheckJobConfig, TopologiesFromFilesNeedAFile) {
   EXPECT_EQ(Refusal("topology:\n  source: file\n"),
             "default: topology.name: is missing; topology.source file needs the path of a topology "

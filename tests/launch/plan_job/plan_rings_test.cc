@@ -64,5 +64,46 @@ TEST(PlanRings, IncomingBytesCountEachRingOnceAtItsReceiver) {
   EXPECT_EQ(sum, all);
 }
 
+TEST(TransportKindOf, IsNcclBetweenDevicesUnlessTheJobSaysOtherwise) {
+  const auto kind = [](const std::string& transport, const std::string& backend) {
+    return TransportKindOf({.backend = backend, .transport = transport});
+  };
+  EXPECT_EQ(kind("auto", "cpu"), TransportKind::kRings);
+  EXPECT_EQ(kind("auto", "cuda"), TransportKind::kNccl);
+  EXPECT_EQ(kind("nccl", "cuda"), TransportKind::kNccl);
+  EXPECT_EQ(kind("shared_memory", "cuda"), TransportKind::kRings);
+  EXPECT_EQ(kind("mpi", "cuda"), TransportKind::kMpi);
+}
+
+// 0 -> 1 -> 2 and back; the embedding is shared by the first and the last.
+TEST(PlanNccl, HasAChannelForEachBoundaryAndForSharedGradients) {
+  const std::vector<Channel> expected = {
+      {WorkerId(0), WorkerId(1), Lane::kForward},  {WorkerId(0), WorkerId(2), Lane::kControl},
+      {WorkerId(1), WorkerId(0), Lane::kBackward}, {WorkerId(1), WorkerId(2), Lane::kForward},
+      {WorkerId(2), WorkerId(0), Lane::kControl},  {WorkerId(2), WorkerId(1), Lane::kBackward}};
+  const NcclTransportOptions options = PlanNccl(PlanGpt(3, true).plan, WorkerId(1));
+  EXPECT_EQ(options.me, WorkerId(1));
+  EXPECT_EQ(options.workers, 3);
+  EXPECT_EQ(options.channels, expected);
+  EXPECT_EQ(PlanNccl(PlanGpt(3, false).plan, WorkerId(1)).channels.size(), 4u);
+}
+
+TEST(PlanHostRings, HaveControlAndRecordsBothWaysAndNoTensors) {
+  const Planned planned = PlanGpt(3, true);
+  const std::vector<RingSpec> rings = PlanHostRings(planned.plan);
+  // 0 <-> 1, 1 <-> 2 and 0 <-> 2 have records, the same pairs but the second have control.
+  EXPECT_EQ(rings.size(), 3u * 2 + 2 * 2);
+  for (const RingSpec& ring : rings) EXPECT_LE(ring.capacity, Bytes(64 << 10));
+}
+
+TEST(MessageMemory, OfNcclIsThatOfEachWorkersEnds) {
+  const Planned planned = PlanGpt(3, false);
+  const std::vector<Bytes> nccl = MessageMemory(TransportKind::kNccl, planned.plan, planned.model);
+  ASSERT_EQ(nccl.size(), 3u);
+  EXPECT_EQ(nccl[1], nccl[0] * 2);
+  EXPECT_EQ(nccl[2], nccl[0]);
+  EXPECT_TRUE(MessageMemory(TransportKind::kMpi, planned.plan, planned.model).empty());
+}
+
 }  // namespace
 }  // namespace siphon

@@ -97,6 +97,24 @@ TEST_F(NcclFaults, AWrongOrderHangsUntilTheDeadlineOnBothWorkers) {
   }
 }
 
+// What no validated program does: two messages ahead on one channel, and one that the peer needs
+// first behind them. A device with a queue for each stream carries it.
+TEST_F(NcclFaults, AMessageBehindTwoOfAnotherChannelHangsInOneQueueOfTheDevice) {
+  for (const int64_t one_queue : {0, 1}) {
+    FakeNccl::Set("one_queue", one_queue);
+    NcclThreads job = Two();
+    ASSERT_TRUE(job.ok());
+    for (int message = 0; message < 2; ++message) {
+      ASSERT_TRUE(job.transport(1).StartReceive(kForward, {job.memory[1]->Take(64)}).ok());
+    }
+    ASSERT_TRUE(job.transport(1).StartSend(kBackward, {job.memory[1]->Take(64)}).ok());
+    const TransferId first =
+        job.transport(0).StartReceive(kBackward, {job.memory[0]->Take(64)}).value();
+    const absl::Status status = job.transport(0).Wait(first);
+    EXPECT_EQ(status.ok(), one_queue == 0) << status;
+  }
+}
+
 TEST_F(NcclFaults, AnErrorThatNcclMeetsItselfEndsEverything) {
   NcclThreads job = Two(nullptr, nullptr);
   ASSERT_TRUE(job.ok());

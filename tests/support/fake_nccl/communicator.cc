@@ -9,6 +9,7 @@
 
 #include "tests/support/fake_cuda/fake_cuda.h"
 #include "tests/support/fake_cuda/other_fakes.h"
+#include "tests/support/fake_nccl/hardware_queue.h"
 #include "tests/support/fake_nccl/state.h"
 
 namespace siphon::fake_nccl {
@@ -17,6 +18,7 @@ namespace siphon::fake_nccl {
 struct Communicator::Work {
   std::shared_ptr<Communicator> communicator;
   std::vector<Operation> operations;
+  int64_t launch = -1;  // of the device's one queue; -1: it has one for each stream
 };
 
 Communicator::Communicator(std::shared_ptr<Meeting> meeting, int ranks, int rank, int device,
@@ -126,6 +128,7 @@ NcclResult Communicator::Destroy() {
 void Communicator::Abort() {
   ++TheState().aborts;
   aborted_ = true;
+  HardwareQueue::Of(device_).Wake();
   meeting_->Ring();
 }
 
@@ -137,6 +140,7 @@ NcclResult Communicator::Launch() {
   for (const Operation& operation : work->operations) {
     ++(operation.sends ? TheState().sends : TheState().receives);
   }
+  if (TheState().one_queue != 0) work->launch = HardwareQueue::Of(device_).Launch();
   ++on_streams_;
   ++TheState().waiting;
   if (cudaLaunchHostFunc(stream, Run, work.get()) != cudaSuccess) {
@@ -151,6 +155,9 @@ NcclResult Communicator::Launch() {
 void Communicator::Run(void* argument) {
   const std::unique_ptr<Work> work(static_cast<Work*>(argument));
   Communicator& me = *work->communicator;
+  if (work->launch >= 0) {
+    HardwareQueue::Of(me.device_).Begin(work->launch, [&me] { return me.aborted_.load(); });
+  }
   std::vector<bool> posted(work->operations.size()), done(work->operations.size());
   size_t left = work->operations.size();
   while (left > 0 && !me.aborted_) {

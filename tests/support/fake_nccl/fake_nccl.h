@@ -19,6 +19,8 @@
 //   questions     of ncclCommGetAsyncError until something goes on (2)
 //   delay_ns      before the bytes of each receive are copied (0)
 //   memory        bytes of the device that a communicator takes (65536)
+//   one_queue     1: each device has one queue for all streams, so that a group begins only when
+//                 all groups that were launched before it have begun (0)
 //   fail_group    the ncclGroupEnd, counted from 1, that ends with fail_code; 0: none (0)
 //   fail_after    groups, counted likewise, after which every communicator of this process has
 //                 fail_code to say when it is asked; 0: none (0)

@@ -26,6 +26,7 @@ const std::map<std::string, Value>& Values() {
       {"questions", {&State::questions, Kind::kSetting, 2}},
       {"delay_ns", {&State::delay_ns, Kind::kSetting, 0}},
       {"memory", {&State::memory, Kind::kSetting, 64 << 10}},
+      {"one_queue", {&State::one_queue, Kind::kSetting, 0}},
       {"fail_group", {&State::fail_group, Kind::kSetting, 0}},
       {"fail_after", {&State::fail_after, Kind::kSetting, 0}},
       {"fail_code", {&State::fail_code, Kind::kSetting, 6}},

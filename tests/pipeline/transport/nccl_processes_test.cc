@@ -1,0 +1,111 @@
+// The transport over NCCL between processes: the conformance suite, and what happens when one is
+// killed. On the fakes (LD_PRELOAD), or with SIPHON_GPU=1 on the first GPUs of this machine, on one
+// of them if there is only one.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/support/fake_cuda/fake_control.h"
+#include "tests/swap/device/line_process.h"
+
+namespace siphon {
+namespace {
+
+// The job's directory, which no later job finds anything in.
+class JobDirectory {
+ public:
+  JobDirectory() {
+    std::string pattern = "/dev/shm/siphon-nccl-test-XXXXXX";
+    SIPHON_CHECK(mkdtemp(pattern.data()) != nullptr, "there is room");
+    path_ = pattern;
+    setenv("SIPHON_NCCL_TEST_DIR", path_.c_str(), 1);
+  }
+  ~JobDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  JobDirectory(const JobDirectory&) = delete;
+  JobDirectory& operator=(const JobDirectory&) = delete;
+
+ private:
+  std::string path_;
+};
+
+enum Mode : int64_t { kSuite = 0, kLinger = 1 };
+
+class NcclProcesses : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_NE(FakeCuda::IsThere(), FakeCuda::IsGpuWanted())
+        << "LD_PRELOAD the fakes (tests/support), or set SIPHON_GPU=1 without them";
+  }
+  // Of the fake; a real machine has those that it has.
+  static void SetDevices(int devices) {
+    setenv("SIPHON_FAKE_CUDA_DEVICES", std::to_string(devices).c_str(), 1);
+  }
+  static std::vector<std::unique_ptr<LineProcess>> Start(int ranks, Mode mode) {
+    // The variable: on a machine that the programs were taken to.
+    const char* const elsewhere = std::getenv("SIPHON_NCCL_RANK");
+    std::vector<std::unique_ptr<LineProcess>> processes;
+    for (int rank = 0; rank < ranks; ++rank) {
+      processes.push_back(
+          std::make_unique<LineProcess>(elsewhere == nullptr ? SIPHON_NCCL_RANK : elsewhere,
+                                        std::vector<int64_t>{rank, ranks, mode}));
+    }
+    return processes;
+  }
+  static void RunSuite(int ranks) {
+    const JobDirectory directory;
+    const auto processes = Start(ranks, kSuite);
+    std::string passed;
+    for (size_t rank = 0; rank < processes.size(); ++rank) {
+      std::string said, last;
+      for (std::string line = processes[rank]->Line(); !line.empty();) {
+        said += line + "\n";
+        last = line;
+        line = processes[rank]->Line();
+      }
+      if (FakeCuda::IsGpuWanted()) std::printf("%s", said.c_str());
+      EXPECT_EQ(processes[rank]->End(), 0) << "rank " << rank << ":\n" << said;
+      EXPECT_EQ(last, passed.empty() ? last : passed);  // as many as rank 0
+      passed = last;
+    }
+    EXPECT_THAT(passed, testing::MatchesRegex("[1-9][0-9] passed"));
+  }
+};
+
+TEST_F(NcclProcesses, PassTheConformanceSuiteOnADeviceEach) {
+  SetDevices(3);
+  RunSuite(3);
+}
+
+// As on a machine with one GPU: NCCL takes them for hosts.
+TEST_F(NcclProcesses, PassTheConformanceSuiteOnOneDevice) {
+  SetDevices(1);
+  RunSuite(2);
+}
+
+// NCCL does not say that a peer on the same host has died. Whoever watches the processes does, and
+// the wait of the other one ends, and so does what it has on its device.
+TEST_F(NcclProcesses, EndTheirWaitsWhenOneIsKilled) {
+  SetDevices(2);
+  const JobDirectory directory;
+  const auto processes = Start(2, kLinger);
+  EXPECT_EQ(processes[0]->Line(), "waiting");
+  EXPECT_EQ(processes[1]->Line(), "waiting");
+  processes[0]->Kill();
+  processes[1]->Say("lost");
+  EXPECT_EQ(processes[1]->Line(), "worker 0 was lost");
+  EXPECT_EQ(processes[1]->Line(), "gone");
+  EXPECT_EQ(processes[1]->End(), 0);
+}
+
+}  // namespace
+}  // namespace siphon
