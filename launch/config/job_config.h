@@ -57,6 +57,7 @@ struct TrainConfig {
   double clip_norm = 1.0;  // 0: off
   std::string precision = "fp32";
   int64_t seed = 1;
+  bool deterministic = true;       // only algorithms that give the same bits every time
   int64_t validate_every = 0;      // steps; 0: only after the last
   int64_t validation_batches = 8;  // global batches a validation; 0: the whole split
   friend bool operator==(const TrainConfig&, const TrainConfig&) = default;

@@ -151,6 +151,8 @@ std::vector<JobKey> TrainKeys() {
       KEY(train, precision, (OneOf{{"fp32", "bf16", "fp16"}}),
           "of weights and activations; sums, moments and master weights are fp32"),
       KEY(train, seed, AtLeast(int64_t{0}), "of initial weights, data order and dropout"),
+      KEY(train, deterministic, AnyValue(),
+          "refuse layers whose results may differ from run to run; bitwise equality needs it"),
       KEY(train, validate_every, AtLeast(int64_t{0}),
           "steps between validations; 0: only after the last"),
       KEY(train, validation_batches, AtLeast(int64_t{0}),

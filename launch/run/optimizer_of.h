@@ -2,6 +2,7 @@
 #define SIPHON_LAUNCH_RUN_OPTIMIZER_OF_H_
 
 #include "launch/config/job_config.h"
+#include "pipeline/torch/determinism.h"
 #include "pipeline/torch/torch_stage.h"
 
 namespace siphon {
@@ -12,6 +13,10 @@ inline OptimizerOptions OptimizerOf(const TrainConfig& train) {
           .beta1 = train.beta1,
           .beta2 = train.beta2,
           .momentum = train.momentum};
+}
+
+inline Determinism DeterminismOf(const TrainConfig& train) {
+  return train.deterministic ? Determinism::kRequired : Determinism::kNotRequired;
 }
 
 }  // namespace siphon

@@ -5,6 +5,7 @@
 #include "launch/profile/machine.h"
 #include "launch/run/layer_rounds.h"
 #include "launch/run/measure_cores.h"
+#include "launch/run/optimizer_of.h"
 #include "pipeline/torch/torch_stage.h"
 #include "planner/status.h"
 
@@ -25,6 +26,7 @@ absl::StatusOr<ProfileFile> ProfileLayers(const PreparedJob& job, const ProfileO
   const JobConfig& config = job.job;
   const auto threads = static_cast<int>(config.pipeline.threads_per_worker);
   SetTorchThreads(threads);
+  SetDeterminism(DeterminismOf(config.train));
   SIPHON_ASSIGN_OR_RETURN(const Batch batch, LayerRounds::FirstBatch(job));
   SIPHON_ASSIGN_OR_RETURN(LayerRounds layers, LayerRounds::Make(job, batch));
   const int rounds = 2 * (options.warm_up + options.repetitions);

@@ -459,6 +459,7 @@ absl::StatusOr<RunOutcome> WorkerRun::Run() {
 
 absl::StatusOr<RunOutcome> RunWorker(const PreparedJob& prepared, const WorkerSeat& seat) {
   SetTorchThreads(static_cast<int>(prepared.job.pipeline.threads_per_worker));
+  SetDeterminism(DeterminismOf(prepared.job.train));
   return WorkerRun(prepared, seat).Run();
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "pipeline/torch/aten.h"
+#include "pipeline/torch/determinism.h"
 
 namespace siphon {
 namespace call_torch_internal {
@@ -36,8 +37,8 @@ struct Result<absl::StatusOr<T>> {
 
 // Where LibTorch's exceptions end: calls `fn` and returns its result, or a status that says what we
 // were `doing`. A void `fn` gives a Status; one that returns a Status or StatusOr itself gives
-// that. Errors: ResourceExhausted when the worker's memory is full, Internal for whatever else was
-// thrown.
+// that. Errors: ResourceExhausted when the worker's memory is full, InvalidArgument for an operator
+// that is refused because it is not deterministic, Internal for whatever else was thrown.
 template <typename Fn>
 auto CallTorch(absl::string_view doing, Fn&& fn) ->
     typename call_torch_internal::Result<std::invoke_result_t<Fn>>::type {
@@ -51,6 +52,9 @@ auto CallTorch(absl::string_view doing, Fn&& fn) ->
   } catch (const c10::OutOfMemoryError& error) {
     return absl::ResourceExhaustedError(absl::StrCat(doing, ": ", error.what_without_backtrace()));
   } catch (const c10::Error& error) {
+    if (const auto operation = OperatorWithoutDeterminism(error.what_without_backtrace())) {
+      return absl::InvalidArgumentError(absl::StrCat(doing, ": ", NoDeterminismText(*operation)));
+    }
     return absl::InternalError(
         absl::StrCat("LibTorch: ", doing, ": ", error.what_without_backtrace()));
   } catch (const std::bad_alloc&) {

@@ -1,9 +1,11 @@
 #include "pipeline/torch/held_parameter.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 
 #include "pipeline/torch/keyed_random.h"
+#include "pipeline/torch/storage_memory.h"
 #include "pipeline/torch/tensor_bytes.h"
 #include "planner/memory/held_bytes.h"
 #include "swap/memory_ledger.h"
@@ -11,8 +13,11 @@
 namespace siphon {
 namespace {
 
+// Drawn on the CPU, whatever computes: so a model starts with the same bits anywhere.
 void FillInitialValue(const ParameterSpec& spec, uint64_t seed, const at::Tensor& value) {
-  if (value.scalar_type() == at::kFloat) return FillInitialParameter(spec, seed, value);
+  if (value.scalar_type() == at::kFloat && value.device().is_cpu()) {
+    return FillInitialParameter(spec, seed, value);
+  }
   const auto bytes = static_cast<size_t>(value.numel()) * sizeof(float);
   const size_t aligned = (bytes / kTensorAlignment + 1) * kTensorAlignment;
   const std::unique_ptr<void, decltype(&std::free)> memory(
@@ -26,7 +31,8 @@ void FillInitialValue(const ParameterSpec& spec, uint64_t seed, const at::Tensor
 }  // namespace
 
 HeldParameter MakeHeldParameter(const ModelSpec& model, const Parameter& parameter,
-                                const StageRange& stage, int moments, DType computed) {
+                                const StageRange& stage, int moments, DType computed,
+                                at::Device device) {
   HeldParameter held;
   held.name = parameter.name;
   held.spec = {ParameterType(parameter.shape, computed), parameter.shape};
@@ -47,17 +53,19 @@ HeldParameter MakeHeldParameter(const ModelSpec& model, const Parameter& paramet
   held.first = &model.layers[first.layer].parameters[first.index];
   {
     const MemoryKindScope kind(MemoryKind::kParameters);
-    held.value = EmptyTensor(held.spec);
+    held.value = EmptyTensor(held.spec, device);
   }
   {
     const MemoryKindScope kind(MemoryKind::kGradients);
     for (HeldParameter::Use& use : held.uses) {
-      if (use.here) use.gradient = EmptyTensor(held.wide);
+      if (use.here) use.gradient = EmptyTensor(held.wide, device);
     }
   }
   const MemoryKindScope kind(MemoryKind::kOptimizer);
-  if (held.spec != held.wide) held.master = EmptyTensor(held.wide);
-  for (int moment = 0; moment < moments; ++moment) held.moments.push_back(EmptyTensor(held.wide));
+  if (held.spec != held.wide) held.master = EmptyTensor(held.wide, device);
+  for (int moment = 0; moment < moments; ++moment) {
+    held.moments.push_back(EmptyTensor(held.wide, device));
+  }
   return held;
 }
 
@@ -66,6 +74,21 @@ std::vector<at::Tensor> HeldParameter::OptimizerState() const {
   if (master.defined()) state.push_back(master);
   state.insert(state.end(), moments.begin(), moments.end());
   return state;
+}
+
+void HeldParameter::KeepStateOnHost(absl::Span<std::byte> memory) {
+  const size_t bytes = static_cast<size_t>(SizeOf(wide).value);
+  const size_t room = (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+  const auto place = [&](at::Tensor& tensor) {
+    if (tensor.device().is_cpu()) {
+      PlaceStorage(tensor.storage(), memory.subspan(0, bytes));
+    } else {
+      tensor = TensorOver(wide, memory.subspan(0, bytes));
+    }
+    memory.remove_prefix(std::min(memory.size(), room));
+  };
+  if (master.defined()) place(master);
+  for (at::Tensor& moment : moments) place(moment);
 }
 
 std::vector<at::Tensor> TensorsIn(const StateGroup& group, const HeldParameter& parameter) {
@@ -98,7 +121,7 @@ void Initialise(GroupKind kind, uint64_t seed, HeldParameter& parameter) {
       break;
     case GroupKind::kOptimizerState:
       if (parameter.master.defined()) {
-        FillInitialParameter(*parameter.first, seed, parameter.master);
+        FillInitialValue(*parameter.first, seed, parameter.master);
       }
       for (at::Tensor& moment : parameter.moments) moment.zero_();
       break;

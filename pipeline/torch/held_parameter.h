@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "pipeline/state_memory.h"
 #include "pipeline/torch/aten.h"
 #include "planner/model_spec.h"
@@ -43,12 +44,16 @@ struct HeldParameter {
   bool HasOneUse() const { return uses.size() == 1; }
   // The optimizer's tensors: the master, where there is one, and the moments.
   std::vector<at::Tensor> OptimizerState() const;
+  // They are in this memory of the host from now on, each on a boundary of kTensorAlignment.
+  // Requires: they are freed.
+  void KeepStateOnHost(absl::Span<std::byte> memory);
 };
 
-// With memory for all of it, unset; without value where no use is in `stage`. `computed`: what the
-// model computes in.
+// With memory of `device` for all of it, unset; without value where no use is in `stage`.
+// `computed`: what the model computes in.
 HeldParameter MakeHeldParameter(const ModelSpec& model, const Parameter& parameter,
-                                const StageRange& stage, int moments, DType computed);
+                                const StageRange& stage, int moments, DType computed,
+                                at::Device device = at::kCPU);
 
 // The parameter's tensors that are in the group.
 std::vector<at::Tensor> TensorsIn(const StateGroup& group, const HeldParameter& parameter);

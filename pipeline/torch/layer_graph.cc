@@ -73,7 +73,7 @@ LayerGraph::Leaf LayerGraph::MakeLeaf(at::Tensor& tensor) {
   tensor = tensor.detach();  // shares memory; has no history
   Leaf leaf;
   leaf.shape = tensor.sizes().vec();
-  leaf.type = tensor.scalar_type();
+  leaf.options = at::TensorOptions(tensor.scalar_type()).device(tensor.device());
   if (at::isFloatingType(tensor.scalar_type())) {
     tensor.set_requires_grad(true);
     leaf.edge = torch::autograd::impl::gradient_edge(tensor);
@@ -99,7 +99,7 @@ std::vector<at::Tensor> LayerGraph::Collect(const std::vector<Leaf>& leaves, var
     if (leaf.edge.is_valid()) {
       gradient = std::exchange(found[next++], at::Tensor());
       gradient =
-          gradient.defined() ? ContiguousAligned(gradient) : at::zeros(leaf.shape, leaf.type);
+          gradient.defined() ? ContiguousAligned(gradient) : at::zeros(leaf.shape, leaf.options);
     }
     gradients.push_back(std::move(gradient));
   }

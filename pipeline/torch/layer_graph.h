@@ -50,7 +50,7 @@ class LayerGraph {
   struct Leaf {
     torch::autograd::Edge edge;  // without function: takes no gradient
     std::vector<int64_t> shape;
-    at::ScalarType type = at::kFloat;
+    at::TensorOptions options;
   };
   static Leaf MakeLeaf(at::Tensor& tensor);
   // Gradients of `leaves` from what the engine found for their valid edges, from `found[next]` on.

@@ -8,8 +8,8 @@ namespace {
 
 // [sequence, sequence]: minus infinity above the diagonal, else zero. Added rather than filled in,
 // because an addition saves nothing for the backward pass.
-at::Tensor CausalMask(int64_t sequence, at::ScalarType type) {
-  return at::full({sequence, sequence}, -std::numeric_limits<float>::infinity(), type).triu_(1);
+at::Tensor CausalMask(int64_t sequence, const at::TensorOptions& options) {
+  return at::full({sequence, sequence}, -std::numeric_limits<float>::infinity(), options).triu_(1);
 }
 
 at::Tensor SplitHeads(const at::Tensor& x, int64_t heads) {  // to [microbatch, heads, sequence, d]
@@ -20,7 +20,7 @@ at::Tensor AttendWrittenOut(LayerContext& context, const at::Tensor& query, cons
                             const at::Tensor& value, const AttentionOptions& options) {
   const double scale = 1.0 / std::sqrt(static_cast<double>(query.size(3)));
   at::Tensor scores = at::matmul(query, key.transpose(2, 3)) * scale;
-  if (options.causal) scores = scores + CausalMask(query.size(2), scores.scalar_type());
+  if (options.causal) scores = scores + CausalMask(query.size(2), scores.options());
   const at::Tensor probabilities = context.Dropout(at::softmax(scores, -1), options.dropout);
   return at::matmul(probabilities, value);
 }

@@ -41,8 +41,12 @@ absl::StatusOr<LayerForward> BuildLayer(const LayerSpec& layer, const ModelOptio
 }  // namespace
 
 LayerContext::LayerContext(const std::vector<at::Tensor>* parameters, Position position,
-                           bool training, at::ScalarType computed)
-    : parameters_(parameters), position_(position), training_(training), computed_(computed) {}
+                           bool training, at::ScalarType computed, at::Device device)
+    : parameters_(parameters),
+      position_(position),
+      training_(training),
+      computed_(computed),
+      device_(device) {}
 
 const at::Tensor& LayerContext::Parameter(int index) {
   const at::Tensor& held = ParameterAsHeld(index);
@@ -56,7 +60,7 @@ const at::Tensor& LayerContext::Parameter(int index) {
 at::Tensor LayerContext::DropoutMask(at::IntArrayRef shape, double probability) {
   SIPHON_CHECK(training_, "no mask is drawn outside of training");
   return KeyedDropoutMask(position_.seed, position_.step, position_.microbatch, position_.layer,
-                          draws_++, shape, probability, computed_);
+                          draws_++, shape, probability, computed_, device_);
 }
 
 at::Tensor LayerContext::Dropout(const at::Tensor& x, double probability) {

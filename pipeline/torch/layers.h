@@ -22,9 +22,9 @@ class LayerContext {
     int microbatch = 0;
     int layer = 0;
   };
-  // `computed`: what the model computes in.
+  // `computed`: what the model computes in; `device`: where.
   LayerContext(const std::vector<at::Tensor>* parameters, Position position, bool training,
-               at::ScalarType computed = at::kFloat);
+               at::ScalarType computed = at::kFloat, at::Device device = at::kCPU);
 
   // The parameters in the order of LayerSpec::parameters, in the numbers that activations are in.
   const at::Tensor& Parameter(int index);
@@ -32,6 +32,8 @@ class LayerContext {
   // them beside 16-bit activations.
   const at::Tensor& ParameterAsHeld(int index) const { return (*parameters_)[index]; }
   bool training() const { return training_; }
+  // Where inputs and parameters are, and whatever a layer makes besides has to be.
+  at::Device device() const { return device_; }
 
   // A mask of zeros and 1 / (1 - probability), in the numbers that activations are in, keyed by
   // seed, step, microbatch, layer and the number of draws so far in this layer. Multiply it to what
@@ -46,6 +48,7 @@ class LayerContext {
   Position position_;
   bool training_;
   at::ScalarType computed_;
+  at::Device device_;
   int draws_ = 0;
 };
 

@@ -154,7 +154,10 @@ absl::StatusOr<std::vector<at::Tensor>> MicrobatchPasses::Backward(
     SIPHON_RETURN_IF_ERROR(Enter(layer, watch, half == Half::kBoth));
     SIPHON_RETURN_IF_ERROR(Provide(layer, watch));
     SIPHON_RETURN_IF_ERROR(AtLayer(layer, [&] {
-      if (layers_->IsModelEnd(layer)) gradients = {at::full({}, layers_->LossScale(), at::kFloat)};
+      if (layers_->IsModelEnd(layer)) {
+        gradients = {at::full({}, layers_->LossScale(),
+                              at::TensorOptions(at::kFloat).device(layers_->device()))};
+      }
       LayerGraph graph = kept_.TakeGraph(layer);
       if (half == Half::kInput) {
         LayerGraph::InputHalf found = std::move(graph).BackwardInput(gradients);

@@ -17,7 +17,7 @@
 
 // What a plugin and the program that loads it must agree on. Raise the number with any change to
 // Model, ModelSpec or what they consist of.
-#define SIPHON_PLUGIN_INTERFACE "Siphon plugin interface 2, LibTorch " TORCH_VERSION
+#define SIPHON_PLUGIN_INTERFACE "Siphon plugin interface 3, LibTorch " TORCH_VERSION
 
 #define SIPHON_PLUGIN(build_function)                                                           \
   extern "C" const char* SiphonPluginInterface() { return SIPHON_PLUGIN_INTERFACE; }            \

@@ -16,7 +16,9 @@ class SinkHooks final : public torch::autograd::SavedVariableHooks {
 
   // As detach() gives it, which takes twice as long: keeping the variable itself would keep the
   // operator that made it, which may be the one that holds this.
-  void call_pack_hook(const at::Tensor& tensor) override { saved_ = sink_->Save(tensor.tensor_data()); }
+  void call_pack_hook(const at::Tensor& tensor) override {
+    saved_ = sink_->Save(tensor.tensor_data());
+  }
   at::Tensor call_unpack_hook() override { return saved_->Restore(); }
   std::optional<std::pair<c10::SafePyObject, c10::SafePyObject>> retrieve_unpack_hook_data()
       const override {
@@ -43,12 +45,16 @@ class HookEngine final : public torch::autograd::Engine {
 };
 
 SavedTensorSink* Exchange(SavedTensorSink* sink) {
-  static std::once_flag set;
-  std::call_once(set, [] { torch::autograd::set_default_engine_stub(&HookEngine::Instance); });
+  UseEngineWithSinks();
   return std::exchange(current_sink, sink);
 }
 
 }  // namespace
+
+void UseEngineWithSinks() {
+  static std::once_flag set;
+  std::call_once(set, [] { torch::autograd::set_default_engine_stub(&HookEngine::Instance); });
+}
 
 CollectSavedTensors::CollectSavedTensors(SavedTensorSink* sink) : previous_(Exchange(sink)) {}
 CollectSavedTensors::~CollectSavedTensors() { Exchange(previous_); }

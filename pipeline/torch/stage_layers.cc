@@ -66,14 +66,14 @@ absl::Status StageLayers::CheckData(const MicrobatchData& data, int microbatch) 
 
 at::Tensor StageLayers::Data(MicrobatchId microbatch) const {
   const MicrobatchData& data = inputs_.microbatches[microbatch.value];
-  return TensorOver(data.input_spec, data.input);
+  return TensorOver(data.input_spec, data.input).to(device_);
 }
 
 std::vector<at::Tensor> StageLayers::EmptyOutputs(int layer, MicrobatchId microbatch) const {
   const MemoryKindScope kind(MemoryKind::kBoundary);
   std::vector<at::Tensor> tensors;
   for (const TensorSpec& sample : Spec(layer).outputs) {
-    tensors.push_back(EmptyTensor(Batched(sample, Samples(microbatch))));
+    tensors.push_back(EmptyTensor(Batched(sample, Samples(microbatch)), device_));
   }
   return tensors;
 }
@@ -104,7 +104,7 @@ std::vector<at::Tensor> StageLayers::Call(int layer, MicrobatchId microbatch,
   const LayerContext::Position position = {
       .seed = seed_, .step = inputs_.step, .microbatch = microbatch.value, .layer = layer};
   const at::ScalarType computed = ToScalarType(model_.computed);
-  LayerContext context(&parameters, position, IsTraining(), computed);
+  LayerContext context(&parameters, position, IsTraining(), computed, device_);
   std::vector<at::Tensor> outputs =
       model_.forward[layer](context, layer == 0 ? DataAsComputed(inputs, computed) : inputs);
   if (!IsModelEnd(layer)) return outputs;
@@ -126,7 +126,7 @@ at::Tensor StageLayers::Loss(const std::vector<at::Tensor>& outputs,
               "the last layer produced ", DescribeTensor(logits), "; the logits of ", targets,
               " targets in ", classes, " classes should be ", type, "[..., ", classes, "] of ",
               targets * classes, " elements");
-  const at::Tensor target = TensorOver(data.target_spec, data.target);
+  const at::Tensor target = TensorOver(data.target_spec, data.target).to(device_);
   return at::cross_entropy_loss(logits.reshape({-1, classes}).to(at::kFloat), target.reshape({-1}),
                                 {}, at::Reduction::Sum, kIgnoredTarget, /*label_smoothing=*/0.0)
       .div(inputs_.target_count);

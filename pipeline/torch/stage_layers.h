@@ -19,8 +19,10 @@ namespace siphon {
 // Thread-safety: one thread. `model` must outlive it.
 class StageLayers {
  public:
-  StageLayers(const Model& model, StageRange range, uint64_t seed)
-      : model_(model), range_(range), seed_(seed) {}
+  StageLayers(const Model& model, StageRange range, uint64_t seed, at::Device device = at::kCPU)
+      : model_(model), range_(range), seed_(seed), device_(device) {}
+
+  at::Device device() const { return device_; }
 
   int begin() const { return range_.begin; }
   int end() const { return range_.end; }
@@ -37,7 +39,7 @@ class StageLayers {
   float LossScale() const { return inputs_.loss_scale; }
   int microbatches() const { return static_cast<int>(inputs_.microbatches.size()); }
 
-  // The data of a microbatch as the first layer's input. Throws as LibTorch does.
+  // The data of a microbatch as the first layer's input, on the device. Throws as LibTorch does.
   at::Tensor Data(MicrobatchId microbatch) const;
   // Memory for what `layer` hands to the next, of a microbatch. Throws as LibTorch does.
   std::vector<at::Tensor> EmptyOutputs(int layer, MicrobatchId microbatch) const;
@@ -64,6 +66,7 @@ class StageLayers {
   const Model& model_;
   const StageRange range_;
   const uint64_t seed_;
+  const at::Device device_;
   StepInputs inputs_;
 };
 

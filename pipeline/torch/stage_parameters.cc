@@ -43,7 +43,8 @@ constexpr int64_t kWidened = 4096;
 
 // Adds a gradient to a float32 sum, element by element in float32.
 void AddWide(const at::Tensor& gradient, at::Tensor& sum) {
-  if (gradient.scalar_type() == sum.scalar_type()) {
+  // A device's kernels widen as they add.
+  if (gradient.scalar_type() == sum.scalar_type() || !sum.device().is_cpu()) {
     sum.add_(gradient);
     return;
   }
@@ -71,8 +72,9 @@ absl::Status CheckMemory(const at::Tensor& tensor, absl::string_view what,
 
 StageParameters::StageParameters(const Model& model, const StagePartition& partition, StageId stage,
                                  uint64_t seed, const OptimizerTraits* optimizer,
-                                 OptimizerOptions options, const std::vector<StateGroup>& away)
-    : optimizer_(optimizer), options_(std::move(options)), seed_(seed) {
+                                 OptimizerOptions options, const std::vector<StateGroup>& away,
+                                 at::Device device)
+    : device_(device), optimizer_(optimizer), options_(std::move(options)), seed_(seed) {
   const StageRange range = partition.stages[stage.value];
   first_layer_ = range.begin;
   for (int layer = range.begin; layer < range.end; ++layer) {
@@ -82,7 +84,7 @@ StageParameters::StageParameters(const Model& model, const StagePartition& parti
   }
   for (const Parameter& parameter : CanonicalParameters(model.spec)) {
     HeldParameter held = MakeHeldParameter(model.spec, parameter, range,
-                                           optimizer_->moments(options_), model.computed);
+                                           optimizer_->moments(options_), model.computed, device_);
     if (!held.value.defined()) continue;  // no use of it here
     PrepareMemory(away, seed, held);
     for (size_t use = 0; use < held.uses.size(); ++use) {
@@ -95,7 +97,8 @@ StageParameters::StageParameters(const Model& model, const StagePartition& parti
     held_.push_back(std::move(held));
   }
   const MemoryKindScope kind(MemoryKind::kOptimizer);
-  update_count_ = at::zeros({}, at::kFloat);
+  update_count_ = at::zeros({}, at::TensorOptions(at::kFloat).device(device_));
+  update_count_on_host_ = device_.is_cpu() ? update_count_ : at::zeros({}, at::kFloat);
 }
 
 const std::vector<at::Tensor>& StageParameters::OfLayer(int layer) const {
@@ -145,7 +148,7 @@ std::vector<SharedGradient> StageParameters::SharedGradients() {
   for (HeldParameter& held : held_) {
     if (!held.shared) continue;
     for (HeldParameter::Use& use : held.uses) {
-      if (!use.gradient.defined()) use.gradient = EmptyTensor(held.wide);
+      if (!use.gradient.defined()) use.gradient = EmptyTensor(held.wide, device_);
       gradients.push_back({held.name, use.place.layer, BytesOf(use.gradient)});
     }
   }
@@ -221,12 +224,15 @@ absl::Status StageParameters::Update(const UpdateSettings& settings, StageRange 
     updated.push_back(&held);
   }
   update_count_.fill_(static_cast<double>(settings.update));
-  for (HeldParameter* const held : updated) UpdateOne(settings, held->value, held->total, *held);
+  for (HeldParameter* const held : updated) {
+    UpdateOne(settings, held->value, held->total, update_count_, *held);
+  }
   return absl::OkStatus();
 }
 
 void StageParameters::UpdateOne(const UpdateSettings& settings, const at::Tensor& value,
-                                const at::Tensor& gradient, HeldParameter& held) {
+                                const at::Tensor& gradient, const at::Tensor& update_count,
+                                HeldParameter& held) {
   held.stepped = true;
   if (settings.skipped) return Forget(held);
   if (settings.gradient_scale != 1.0f) gradient.mul_(settings.gradient_scale);
@@ -234,7 +240,7 @@ void StageParameters::UpdateOne(const UpdateSettings& settings, const at::Tensor
   optimizer_->update(options_, {.parameter = held.master.defined() ? held.master : value,
                                 .gradient = gradient,
                                 .moments = held.moments,
-                                .update_count = update_count_,
+                                .update_count = update_count,
                                 .learning_rate = settings.learning_rate,
                                 .weight_decay = decays ? options_.weight_decay : 0.0});
   if (held.master.defined()) value.copy_(held.master);
@@ -264,15 +270,8 @@ std::vector<StepTensor> StageParameters::StepTensors() {
 absl::Status StageParameters::KeepStateOnHost(const TensorSpans& memory) {
   return CallTorch("optimizer state on the host", [&]() -> absl::Status {
     for (size_t index = 0; index < held_.size(); ++index) {
-      HeldParameter& held = held_[index];
-      const Bytes bytes = SizeOf(held.wide);
-      size_t begin = 0;
-      for (const at::Tensor& tensor : held.OptimizerState()) {
-        PlaceStorage(tensor.storage(),
-                     memory[index].subspan(begin, static_cast<size_t>(bytes.value)));
-        begin += static_cast<size_t>(AlignedBytes(bytes).value);
-      }
-      siphon::Initialise(GroupKind::kOptimizerState, seed_, held);
+      held_[index].KeepStateOnHost(memory[index]);
+      siphon::Initialise(GroupKind::kOptimizerState, seed_, held_[index]);
     }
     return absl::OkStatus();
   });
@@ -300,11 +299,11 @@ absl::Status StageParameters::UpdateOnHost(const UpdateSettings& settings, Stage
     }
     updated.push_back(index);
   }
-  update_count_.fill_(static_cast<double>(settings.update));
+  update_count_on_host_.fill_(static_cast<double>(settings.update));
   for (const size_t index : updated) {
     HeldParameter& held = held_[index];
     UpdateOne(settings, TensorOver(held.spec, memory[index].parameter),
-              TensorOver(held.wide, memory[index].gradient), held);
+              TensorOver(held.wide, memory[index].gradient), update_count_on_host_, held);
   }
   return absl::OkStatus();
 }

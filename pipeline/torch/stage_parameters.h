@@ -28,7 +28,7 @@ class StageParameters final : public StateMemory {
   // `away`, which has no memory yet.
   StageParameters(const Model& model, const StagePartition& partition, StageId stage, uint64_t seed,
                   const OptimizerTraits* optimizer, OptimizerOptions options,
-                  const std::vector<StateGroup>& away);
+                  const std::vector<StateGroup>& away, at::Device device = at::kCPU);
 
   // In the order of LayerSpec::parameters. `layer` counts in the whole model.
   const std::vector<at::Tensor>& OfLayer(int layer) const;
@@ -66,8 +66,9 @@ class StageParameters final : public StateMemory {
   void Forget(HeldParameter& held);
   // `value` is updated, by way of the master where there is one.
   void UpdateOne(const UpdateSettings& settings, const at::Tensor& value,
-                 const at::Tensor& gradient, HeldParameter& held);
+                 const at::Tensor& gradient, const at::Tensor& update_count, HeldParameter& held);
 
+  const at::Device device_;
   const OptimizerTraits* optimizer_;
   OptimizerOptions options_;
   int first_layer_ = 0;
@@ -75,6 +76,7 @@ class StageParameters final : public StateMemory {
   std::vector<std::vector<at::Tensor>> of_layer_;      // [layer - first_layer_][index]
   std::vector<std::vector<std::pair<int, int>>> use_;  // same places: indices into held_, uses
   at::Tensor update_count_;
+  at::Tensor update_count_on_host_;  // the same tensor on the CPU
   uint64_t seed_;
   int microbatches_ = 0;  // of the step under way
 };

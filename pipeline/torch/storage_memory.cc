@@ -5,14 +5,15 @@
 namespace siphon {
 
 void FreeStorage(const c10::Storage& storage) {
-  storage.set_data_ptr_noswap(at::DataPtr(nullptr, at::kCPU));
+  storage.set_data_ptr_noswap(at::DataPtr(nullptr, storage.device()));
 }
 
 void RefillStorage(const c10::Storage& storage) {
-  storage.set_data_ptr_noswap(c10::GetAllocator(at::kCPU)->allocate(storage.nbytes()));
+  storage.set_data_ptr_noswap(c10::GetAllocator(storage.device_type())->allocate(storage.nbytes()));
 }
 
 void PlaceStorage(const c10::Storage& storage, absl::Span<std::byte> memory) {
+  SIPHON_CHECK(storage.device().is_cpu(), "a device's memory is not the host's");
   SIPHON_CHECK(IsFreed(storage) && memory.size() == storage.nbytes(), "it is freed, and as large");
   storage.set_data_ptr_noswap(at::DataPtr(memory.data(), at::kCPU));
 }

@@ -15,7 +15,8 @@ void FreeStorage(const c10::Storage& storage);
 // Takes as much memory as there was, its contents unknown. Throws as LibTorch does. Requires: it is
 // freed.
 void RefillStorage(const c10::Storage& storage);
-// Its bytes are in this memory of the caller's from now on. Requires: it is freed, and as large.
+// Its bytes are in this memory of the caller's, of the host, from now on. Requires: it is the
+// CPU's, freed, and as large.
 void PlaceStorage(const c10::Storage& storage, absl::Span<std::byte> memory);
 bool IsFreed(const c10::Storage& storage);
 // Empty where it is freed.

@@ -23,8 +23,22 @@ at::ScalarType ToScalarType(DType dtype) {
   return at::kFloat;
 }
 
-at::Tensor EmptyTensor(const TensorSpec& spec) {
-  return at::empty(spec.shape, at::TensorOptions(ToScalarType(spec.dtype)));
+at::Device ToDevice(const ComputeDevice& device) {
+  const auto index = static_cast<at::DeviceIndex>(device.index);
+  switch (device.kind) {
+    case ComputeDevice::Kind::kCpu:
+      return at::kCPU;
+    case ComputeDevice::Kind::kCuda:
+      return {at::kCUDA, index};
+    case ComputeDevice::Kind::kExtension:
+      return {at::kPrivateUse1, index};
+  }
+  SIPHON_CHECK(false, "every kind of device is one of LibTorch's");
+  return at::kCPU;
+}
+
+at::Tensor EmptyTensor(const TensorSpec& spec, at::Device device) {
+  return at::empty(spec.shape, at::TensorOptions(ToScalarType(spec.dtype)).device(device));
 }
 
 at::Tensor TensorOver(const TensorSpec& spec, absl::Span<const std::byte> bytes) {

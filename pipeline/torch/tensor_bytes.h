@@ -6,6 +6,7 @@
 
 #include "absl/types/span.h"
 #include "pipeline/torch/aten.h"
+#include "pipeline/torch/compute_device.h"
 #include "planner/tensor_spec.h"
 
 namespace siphon {
@@ -16,10 +17,12 @@ namespace siphon {
 inline constexpr size_t kTensorAlignment = 64;
 
 at::ScalarType ToScalarType(DType dtype);
-at::Tensor EmptyTensor(const TensorSpec& spec);
-// A tensor over memory of the caller, who keeps it alive and unchanged as long as the tensor lives.
+at::Device ToDevice(const ComputeDevice& device);
+at::Tensor EmptyTensor(const TensorSpec& spec, at::Device device = at::kCPU);
+// A tensor over memory of the host, whose owner keeps it alive and unchanged as long as the tensor
+// lives.
 at::Tensor TensorOver(const TensorSpec& spec, absl::Span<const std::byte> bytes);
-// Requires: `tensor` is contiguous.
+// Requires: `tensor` is contiguous. An address and a size, where it is on a device.
 absl::Span<std::byte> BytesOf(const at::Tensor& tensor);
 
 bool IsAligned(const void* pointer);

@@ -10,6 +10,7 @@
 #include "pipeline/torch/call_torch.h"
 #include "pipeline/torch/microbatch_passes.h"
 #include "pipeline/torch/optimizers.h"
+#include "pipeline/torch/saved_tensors.h"
 #include "pipeline/torch/stage_layers.h"
 #include "pipeline/torch/stage_parameters.h"
 #include "pipeline/torch/tensor_bytes.h"
@@ -34,9 +35,9 @@ class TorchStage final : public StageCompute {
  public:
   TorchStage(const Model& model, const StagePartition& partition, StageId stage, uint64_t seed,
              const OptimizerTraits* optimizer, OptimizerOptions options,
-             const std::vector<StateGroup>& away)
-      : layers_(model, partition.stages[stage.value], seed),
-        parameters_(model, partition, stage, seed, optimizer, std::move(options), away),
+             const std::vector<StateGroup>& away, at::Device device)
+      : layers_(model, partition.stages[stage.value], seed, device),
+        parameters_(model, partition, stage, seed, optimizer, std::move(options), away, device),
         order_({.first = layers_.IsFirst(), .last = layers_.IsLast()}) {}
 
   absl::Status BeginStep(const StepInputs& inputs) override;
@@ -148,7 +149,8 @@ absl::Status TorchStage::Forward(MicrobatchId microbatch) {
   }
   SIPHON_ASSIGN_OR_RETURN(activations, state.passes.Forward(std::move(activations), watch_));
   if (layers_.IsLast()) {
-    state.loss = *static_cast<const float*>(activations[0].const_data_ptr());
+    SIPHON_RETURN_IF_ERROR(
+        CallTorch("reading the loss", [&] { state.loss = activations[0].item<float>(); }));
   } else {
     state.output = std::move(activations);
   }
@@ -266,7 +268,8 @@ absl::StatusOr<std::unique_ptr<StageCompute>> MakeTorchStage(const Model& model,
                                                              const StagePartition& partition,
                                                              StageId stage, uint64_t seed,
                                                              const OptimizerOptions& optimizer,
-                                                             const std::vector<StateGroup>& away) {
+                                                             const std::vector<StateGroup>& away,
+                                                             const ComputeDevice& device) {
   SIPHON_RETURN_IF_ERROR(ValidateModel(model));
   if (stage.value < 0 || stage.value >= static_cast<int>(partition.stages.size())) {
     return absl::InvalidArgumentError(absl::StrCat("there is no stage ", stage.value,
@@ -280,10 +283,11 @@ absl::StatusOr<std::unique_ptr<StageCompute>> MakeTorchStage(const Model& model,
                                                    layers));
   }
   SIPHON_ASSIGN_OR_RETURN(const OptimizerTraits* traits, FindOptimizer(optimizer.name));
+  UseEngineWithSinks();
   return CallTorch(absl::StrCat("memory for the parameters of stage ", stage.value),
                    [&]() -> std::unique_ptr<StageCompute> {
                      return std::make_unique<TorchStage>(model, partition, stage, seed, traits,
-                                                         optimizer, away);
+                                                         optimizer, away, ToDevice(device));
                    });
 }
 

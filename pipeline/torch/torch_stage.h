@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "pipeline/stage_compute.h"
+#include "pipeline/torch/compute_device.h"
 #include "planner/stage_partition.h"
 
 namespace siphon {
@@ -22,12 +23,14 @@ struct OptimizerOptions {
   double momentum = 0.0;  // sgd
 };
 
-// One stage of `model` in LibTorch on the CPU, in its precision. Parameters start keyed by (seed,
-// name); the groups of `away` are freed (StateMemory). `model` must outlive it. Errors: NotFound
-// for an unknown optimizer (known ones listed), ResourceExhausted when memory is full.
+// One stage of `model` in LibTorch on a device, in its precision. Parameters start keyed by (seed,
+// name); the groups of `away` are freed (StateMemory). Boundaries and state are the device's
+// memory, the step's data is the host's. `model` must outlive it. Errors: NotFound for an unknown
+// optimizer (known ones listed), ResourceExhausted when memory is full.
 absl::StatusOr<std::unique_ptr<StageCompute>> MakeTorchStage(
     const Model& model, const StagePartition& partition, StageId stage, uint64_t seed,
-    const OptimizerOptions& optimizer, const std::vector<StateGroup>& away = {});
+    const OptimizerOptions& optimizer, const std::vector<StateGroup>& away = {},
+    const ComputeDevice& device = {});
 
 // Sets LibTorch's threads for operators called from this thread. Call once in each worker thread,
 // before any tensor.

@@ -1,5 +1,6 @@
 #include "launch/run/trainer.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -126,6 +127,39 @@ TEST(Trainer, TrainsAListOfLayersOfTheUsersOwn) {
   const auto outcome = Trainer(job, factory).Train();
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   EXPECT_LT(outcome->last_loss, 0.6);  // ln 3 = 1.10 is chance
+}
+
+// What has no deterministic algorithm is refused in the first step, and said to whom it belongs.
+TEST(Trainer, RefusesALayerThatIsNotDeterministicUnlessTheJobAllowsIt) {
+  JobConfig job = TinyJob(TestFolder(), "run", 2);
+  job.model.kind = "mine";
+  job.train.steps = 1;
+  const ModelFactory factory = [](const ModelOptions&) -> absl::StatusOr<Model> {
+    Model model;
+    model.spec.objective = Objective::kClassification;
+    model.spec.input = {DType::kFloat32, {6}};
+    model.spec.target = {DType::kInt64, {}};
+    model.spec.classes = 3;
+    model.spec.layers = {{.name = "scatter", .outputs = {{DType::kFloat32, {6}}}},
+                         {.name = "out", .parameters = {{"out.weight", {3, 6}}}}};
+    const LayerForward scatter = [](LayerContext&, const std::vector<at::Tensor>& x) {
+      return std::vector<at::Tensor>{x[0].clone().put_(at::zeros({1}, at::kLong), at::ones({1}))};
+    };
+    const LayerForward out = [](LayerContext& context, const std::vector<at::Tensor>& x) {
+      return std::vector<at::Tensor>{at::linear(x[0], context.Parameter(0))};
+    };
+    model.forward = {scatter, out};
+    return model;
+  };
+  const auto refused = Trainer(job, factory).Train();
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument) << refused.status();
+  EXPECT_THAT(std::string(refused.status().message()),
+              testing::HasSubstr("layer scatter, microbatch 0: forward: put_ has no deterministic "
+                                 "algorithm; compute it another way, or write "
+                                 "train.deterministic: false"));
+  job.train.deterministic = false;
+  const auto allowed = Trainer(job, factory).Train();
+  EXPECT_TRUE(allowed.ok()) << allowed.status();
 }
 
 }  // namespace

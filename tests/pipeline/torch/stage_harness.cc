@@ -208,12 +208,13 @@ StepInputs TokenBatch::Inputs(int64_t step, StepMode mode) const {
 }
 
 HandRunPipeline::HandRunPipeline(const Model& model, int stages, uint64_t seed,
-                                 const OptimizerOptions& optimizer) {
+                                 const OptimizerOptions& optimizer, const ComputeDevice& device) {
   SetTorchThreads(1);
   const int layers = static_cast<int>(model.spec.layers.size());
   partition_ = CutEvenly(layers, stages);
   for (int stage = 0; stage < stages; ++stage) {
-    auto made = MakeTorchStage(model, partition_, StageId(stage), seed, optimizer);
+    auto made =
+        MakeTorchStage(model, partition_, StageId(stage), seed, optimizer, /*away=*/{}, device);
     EXPECT_TRUE(made.ok()) << made.status();
     stages_.push_back(*std::move(made));
     own_uses_.emplace_back();

@@ -49,7 +49,8 @@ class HandRunPipeline {
   // first.
   enum class Backward { kWhole, kHalves };
 
-  HandRunPipeline(const Model& model, int stages, uint64_t seed, const OptimizerOptions& optimizer);
+  HandRunPipeline(const Model& model, int stages, uint64_t seed, const OptimizerOptions& optimizer,
+                  const ComputeDevice& device = {});
   ~HandRunPipeline();
 
   // From now on every microbatch drops its activations, in runs of at most so many layers of a

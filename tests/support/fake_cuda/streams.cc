@@ -88,6 +88,7 @@ void Stream::Wait() {
 }
 
 void Stream::WillBeThroughAt(int64_t time) {
+  const std::lock_guard lock(mutex_);
   if (time > through_at_) through_at_ = time;
 }
 

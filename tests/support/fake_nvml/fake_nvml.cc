@@ -46,8 +46,8 @@ struct Server {
 };
 
 Server& TheServer() {
-  static auto* const server = new Server();
-  return *server;
+  static Server server;  // goes with the library, which may be let go
+  return server;
 }
 
 std::vector<std::string> Split(const std::string& text, char at) {

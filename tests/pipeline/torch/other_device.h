@@ -1,0 +1,21 @@
+#ifndef SIPHON_TESTS_PIPELINE_TORCH_OTHER_DEVICE_H_
+#define SIPHON_TESTS_PIPELINE_TORCH_OTHER_DEVICE_H_
+
+#include <cstdint>
+
+#include "pipeline/torch/compute_device.h"
+
+namespace siphon::testing {
+
+// A device beside the CPU for LibTorch (its PrivateUse1), made of the CPU's memory and kernels:
+// what it computes has the CPU's bits, and what mixes its tensors with the CPU's is refused, as on
+// a device. Its backward passes run on a thread of LibTorch's own, as a device's do. Whoever links
+// other_device.cc has it.
+inline constexpr ComputeDevice kOtherDevice{ComputeDevice::Kind::kExtension, 0};
+
+// Operators that ran on it so far.
+int64_t OtherDeviceCalls();
+
+}  // namespace siphon::testing
+
+#endif  // SIPHON_TESTS_PIPELINE_TORCH_OTHER_DEVICE_H_
