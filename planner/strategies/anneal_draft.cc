@@ -10,8 +10,10 @@
 #include "planner/keyed_hash.h"
 #include "planner/status.h"
 #include "planner/strategies/draft_changes.h"
+#include "planner/strategies/made_early.h"
 #include "planner/strategies/move_lists.h"
 #include "planner/strategies/start_drafts.h"
+#include "planner/strategies/time_state_home.h"
 
 namespace siphon {
 namespace {
@@ -37,6 +39,8 @@ class Annealer {
         first_(simulator.simulations()),
         most_(simulations),
         decisions_(weights == WeightSearch::kAnywhere ? 10 : 8),
+        makes_early_(MakesEarly(start.draft)),
+        timed_(IsStateTimed(start.draft)),
         best_(std::move(start)) {
     for (const std::vector<DraftMove>& moves : UpdateMoves(problem_)) {
       for (const DraftMove& move : moves) steps_.push_back(move.stage);
@@ -98,6 +102,7 @@ class Annealer {
     const int index = Roll(static_cast<int>(draft.stages.size()));
     StageDraft& stage = draft.stages[index];
     const bool steps = std::find(steps_.begin(), steps_.end(), index) != steps_.end();
+    if (makes_early_ && Roll(decisions_) == 0) return ChangeMadeEarly(stage);
     switch (Roll(decisions_)) {
       case 0:
         stage.timing.forwards_to_leave = Roll(kMostActions);
@@ -130,6 +135,12 @@ class Annealer {
         stage.timing.forwards_to_leave = Roll(kFewActions);
         stage.timing.actions_to_come_back = Roll(kFewActions);
     }
+  }
+
+  void ChangeMadeEarly(StageDraft& stage) {
+    constexpr int kFewActions = 3;
+    stage.layers_made_early = Roll(static_cast<int>(stage.activations.size()) + 1);
+    stage.actions_made_early = Roll(kFewActions);
   }
 
   void ChangeWeights(StageDraft& stage) {
@@ -177,6 +188,7 @@ class Annealer {
   void ChangeHome(StageDraft& stage) {
     constexpr int kMostForwards = 8;
     constexpr int kMostActions = 16;
+    if (timed_) return ChangeHomeTimes(stage);
     switch (Roll(3)) {
       case 0:
         stage.timing.forwards_to_leave_home = 1 + Roll(kMostForwards);
@@ -190,6 +202,22 @@ class Annealer {
     }
   }
 
+  // A little earlier or later: what fits the memory is narrow.
+  void ChangeHomeTimes(StageDraft& stage) {
+    constexpr int kFurthest = 3;
+    const int by = Roll(2 * kFurthest + 1) - kFurthest;
+    if (Roll(4) == 0) {
+      int& away = stage.timing.groups_away_between_steps;
+      away =
+          std::clamp(away + (by > 0 ? 1 : -1), 0, static_cast<int>(stage.optimizer_state.size()));
+      return;
+    }
+    std::vector<int>& times = Roll(2) == 0 ? stage.home.gone : stage.home.ahead;
+    if (times.empty()) return;
+    int& time = times[Roll(static_cast<int>(times.size()))];
+    time = std::max(0, time + by);
+  }
+
   DraftSimulator& simulator_;
   const PlanningProblem& problem_;
   const std::vector<Placement> possible_;
@@ -197,6 +225,8 @@ class Annealer {
   const int first_;
   const int most_;
   const int decisions_;
+  const bool makes_early_;
+  const bool timed_;        // optimizer state that is home
   std::vector<int> steps_;  // stages that step at their end
   Bytes largest_;           // capacity
   SimulatedDraft best_;

@@ -9,14 +9,17 @@
 #include "planner/strategies/first_tensors_search.h"
 #include "planner/strategies/fit_moves.h"
 #include "planner/strategies/improve_draft.h"
+#include "planner/strategies/made_early.h"
 #include "planner/strategies/map_draft.h"
 #include "planner/strategies/memory_strategy.h"
 #include "planner/strategies/move_lists.h"
 #include "planner/strategies/second_choices.h"
+#include "planner/strategies/share_search.h"
 #include "planner/strategies/start_drafts.h"
 #include "planner/strategies/state_home.h"
 #include "planner/strategies/strategies.h"
 #include "planner/strategies/tidy_draft.h"
+#include "planner/strategies/time_state_home.h"
 #include "planner/strategies/uniform_starts.h"
 #include "planner/strategies/weight_starts.h"
 
@@ -43,6 +46,10 @@ constexpr int kMostFromUniform = 900;
 constexpr int kMostWithStateHome = 900;
 // So many at most for tensors within layers; of large problems a half.
 constexpr int kMostForTensors = 600;
+// So many at most with layers made early; of large problems an eighth.
+constexpr int kMostMadeEarly = 900;
+// So many at most for shares of microbatches; of large problems an eighth.
+constexpr int kMostForShares = 900;
 constexpr std::pair<int64_t, int64_t> kNearUniform = {20, 23};
 
 int ImprovementsOf(const PlanningProblem& problem) {
@@ -216,6 +223,50 @@ absl::StatusOr<SimulatedDraft> SearchTensors(DraftSimulator& simulator, Simulate
                             is_large ? simulations / 2 : std::min(simulations, kMostForTensors));
 }
 
+// The same, where state leaves late and comes back early.
+absl::StatusOr<SimulatedDraft> SearchWithTimedState(DraftSimulator& simulator, SimulatedDraft draft,
+                                                    const SimulatedDraft& kept) {
+  const PlanningProblem& problem = simulator.problem();
+  if (Fits(kept) || IsGood(draft, kept) || !MovesState(problem)) return draft;
+  if (!ReachesHost(problem, draft.draft.mapping)) return draft;
+  const int simulations = ImprovementsOf(problem);
+  const bool is_large = simulations < 2 * kFewestImprovements;
+  absl::StatusOr<SimulatedDraft> start = BestWithTimedState(
+      simulator, draft, kept, is_large ? TimingEffort::kCoarse : TimingEffort::kExact);
+  if (absl::IsResourceExhausted(start.status())) return draft;
+  if (!start.ok()) return start.status();
+  return Better(std::move(draft),
+                SearchWith(WeightSearch::kOnlyBack,
+                           is_large ? simulations / 8 : std::min(simulations, kMostWithStateHome),
+                           simulator, *std::move(start), kept));
+}
+
+// Once more with layers computed again before their backward, which no draft until then does: so
+// that nothing is lost to trying.
+absl::StatusOr<SimulatedDraft> SearchMadeEarly(DraftSimulator& simulator, SimulatedDraft draft,
+                                               const SimulatedDraft& kept) {
+  if (Fits(kept) || IsGood(draft, kept)) return draft;
+  const int simulations = ImprovementsOf(simulator.problem());
+  const bool is_large = simulations < 2 * kFewestImprovements;
+  absl::StatusOr<SimulatedDraft> start =
+      BestMadeEarly(simulator, draft, is_large ? EarlyStarts::kFew : EarlyStarts::kMany);
+  if (absl::IsResourceExhausted(start.status())) return draft;
+  if (!start.ok()) return start.status();
+  const int most = is_large ? simulations / 8 : std::min(simulations, kMostMadeEarly);
+  return Better(std::move(draft),
+                SearchWith(WeightSearch::kOnlyBack, most, simulator, *std::move(start), kept));
+}
+
+// Of how many microbatches what goes does.
+absl::StatusOr<SimulatedDraft> SearchMicrobatches(DraftSimulator& simulator, SimulatedDraft draft,
+                                                  const SimulatedDraft& kept) {
+  if (Fits(kept) || IsGood(draft, kept)) return draft;
+  const int simulations = ImprovementsOf(simulator.problem());
+  const bool is_large = simulations < 2 * kFewestImprovements;
+  return SearchShares(simulator, std::move(draft),
+                      is_large ? simulations / 8 : std::min(simulations, kMostForShares));
+}
+
 // Strategies that make no drafts, and so cannot be improved here.
 bool MakesDrafts(absl::string_view strategy) {
   constexpr absl::string_view kNames[] = {
@@ -240,6 +291,9 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   SIPHON_ASSIGN_OR_RETURN(improved, SearchFromBlocks(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchWithStateHome(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchTensors(simulator, std::move(improved), kept));
+  SIPHON_ASSIGN_OR_RETURN(improved, SearchWithTimedState(simulator, std::move(improved), kept));
+  SIPHON_ASSIGN_OR_RETURN(improved, SearchMadeEarly(simulator, std::move(improved), kept));
+  SIPHON_ASSIGN_OR_RETURN(improved, SearchMicrobatches(simulator, std::move(improved), kept));
   SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, improved));
   absl::StatusOr<PlannedStep> best = PlannedOf(problem, std::move(improved), "auto");
   if (best.ok() && mapped.found) best->map = ProofOf(problem.score, *mapped.found);

@@ -23,8 +23,26 @@ absl::Status CheckSizes(const Schedule& schedule, const MemoryPlan& plan,
   if (!options.direct.empty()) {
     SIPHON_RETURN_IF_ERROR(check(options.direct.size(), "rules for direct backwards"));
   }
+  if (!options.home.empty()) {
+    SIPHON_RETURN_IF_ERROR(check(options.home.size(), "times of optimizer state at home"));
+  }
   return options.weights.empty() ? absl::OkStatus()
                                  : check(options.weights.size(), "residence of weights");
+}
+
+// That options which name layers know all of them; `what` is what they say.
+absl::Status CheckLayers(const MemoryPlan& plan, size_t layers, absl::string_view what) {
+  if (layers == 0) return absl::OkStatus();
+  for (const StagePlan& stage : plan.stages) {
+    for (const auto& [group, choice] : stage.groups) {
+      if (group.kind != GroupKind::kActivations) continue;
+      if (static_cast<size_t>(group.layers.begin) < layers) continue;
+      return absl::InvalidArgumentError(absl::StrCat("the memory plan has activations of layer ",
+                                                     group.layers.begin, ", but says of ", layers,
+                                                     " layers ", what));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckChoices(const MemoryPlan& plan) {
@@ -66,6 +84,10 @@ absl::Status CheckActions(const Schedule& schedule, const MemoryPlan& plan) {
 absl::Status CheckLowering(const Schedule& schedule, const MemoryPlan& plan,
                            const LowerMemoryOptions& options) {
   SIPHON_RETURN_IF_ERROR(CheckSizes(schedule, plan, options));
+  SIPHON_RETURN_IF_ERROR(
+      CheckLayers(plan, options.made_ahead.size(), "where they are computed again"));
+  SIPHON_RETURN_IF_ERROR(
+      CheckLayers(plan, options.shares.size(), "of how many microbatches they go"));
   SIPHON_RETURN_IF_ERROR(CheckChoices(plan));
   return CheckActions(schedule, plan);
 }

@@ -5,8 +5,10 @@
 #include <initializer_list>
 #include <utility>
 
+#include "planner/strategies/made_early.h"
 #include "planner/strategies/move_lists.h"
 #include "planner/strategies/start_drafts.h"
+#include "planner/strategies/time_state_home.h"
 
 namespace siphon {
 namespace {
@@ -62,6 +64,11 @@ class ChangeWriter {
 
   std::vector<DraftPlan> Write() {
     Timings();
+    if (MakesEarly(draft_)) {
+      for (DraftPlan& change : ChangesOfMadeEarly(draft_, stages_)) {
+        changes_.push_back(std::move(change));
+      }
+    }
     // What costs most first: computing again, then copies.
     for (const Placement from : {Placement::kRecompute, Placement::kNvmeSwap, Placement::kHostSwap,
                                  Placement::kPeerSwap, Placement::kKeep}) {
@@ -159,6 +166,24 @@ class ChangeWriter {
       Step(&StageDraft::optimizer_state, &SwapTiming::groups_ahead, by);
     }
     HomeTimings();
+    if (IsStateTimed(draft_)) TimedHome();
+  }
+
+  // All of them, or the first one, or the last one.
+  void TimedHome() {
+    const auto shift = [](std::vector<int>& times, Part part, int by) {
+      for (size_t place = 0; place < times.size(); ++place) {
+        const bool concerned = part == Part::kAll || (part == Part::kHalf && place == 0) ||
+                               (part == Part::kOne && place + 1 == times.size());
+        if (concerned) times[place] = std::max(0, times[place] + by);
+      }
+    };
+    for (const int by : {1, -1}) {
+      for (const Part part : kParts) {
+        Try([&](StageId, StageDraft& draft) { shift(draft.home.gone, part, by); });
+        Try([&](StageId, StageDraft& draft) { shift(draft.home.ahead, part, by); });
+      }
+    }
   }
 
   // Of optimizer state that is home between steps: how many groups are not, how long they have.

@@ -77,6 +77,9 @@ class StagePlanWriter {
     switch (kind) {
       case GroupKind::kActivations:
         if (FirstTensors(first) > 0 || FirstTensors(next) > 0) return false;
+        if (placement != Placement::kKeep && draft_.shares[first] != draft_.shares[next]) {
+          return false;
+        }
         if (placement != Placement::kRecompute)
           return !IsSwap(placement) || within(draft_.swap_run);
         return within(draft_.recompute_run) && ParametersOf(first) == ParametersOf(next);
@@ -135,6 +138,18 @@ class StagePlanWriter {
   StagePlan plan_;
 };
 
+// Of the stage's layers, behind those of the stages before it.
+void AddMadeAhead(const StageDraft& stage, std::vector<int>& made_ahead) {
+  const size_t first = made_ahead.size();
+  made_ahead.resize(first + stage.activations.size(), LowerMemoryOptions::kInBackward);
+  int left = stage.layers_made_early;
+  for (size_t layer = stage.activations.size(); layer > 0 && left > 0; --layer) {
+    if (stage.activations[layer - 1] != Placement::kRecompute) continue;
+    made_ahead[first + layer - 1] = std::max(0, stage.actions_made_early);
+    --left;
+  }
+}
+
 }  // namespace
 
 DraftPlan KeepingDraft(const PlanningProblem& problem) {
@@ -148,6 +163,7 @@ DraftPlan KeepingDraft(const PlanningProblem& problem) {
     const bool stashes = versions[draft.stages.size()] > 1;
     draft.stages.push_back({.activations = kept,
                             .first_tensors = std::vector<int>(layers, 0),
+                            .shares = std::vector<int>(layers, LowerMemoryOptions::kShares),
                             .parameters = kept,
                             .gradients = kept,
                             .optimizer_state = kept,
@@ -190,6 +206,9 @@ LowerMemoryOptions LoweringOf(const DraftPlan& draft) {
     options.timing.push_back(stage.timing);
     options.direct.push_back(stage.direct);
     options.weights.push_back(stage.weights);
+    options.home.push_back(stage.home);
+    options.shares.insert(options.shares.end(), stage.shares.begin(), stage.shares.end());
+    AddMadeAhead(stage, options.made_ahead);
   }
   return options;
 }

@@ -16,6 +16,9 @@ struct StageDraft {
   // [layer]: of activations that are not kept only so many, those that the layer saves first
   // (FirstTensorsOf), go where they are placed, in a group of their own; 0: all.
   std::vector<int> first_tensors;
+  // [layer]: of so many of LowerMemoryOptions::kShares microbatches activations that are not kept
+  // go where they are placed.
+  std::vector<int> shares;
   std::vector<Placement> parameters;  // swapped only where CanStream says so, as are gradients
   std::vector<Placement> gradients;
   // Means nothing with an update on the host, which holds it then.
@@ -25,12 +28,18 @@ struct StageDraft {
   std::vector<Placement> weight_versions;
   UpdatePlace update = UpdatePlace::kDevice;
   int recompute_run = 1;  // most neighbouring layers in one group; 0: all
-  int swap_run = 1;       // likewise; of activations and optimizer state
+  // Of the layers that are computed again so many, the last ones, are so before their backward,
+  // this many compute actions (LowerMemoryOptions::made_ahead). Groups go together in it or not at
+  // all.
+  int layers_made_early = 0;
+  int actions_made_early = 0;
+  int swap_run = 1;  // likewise; of activations and optimizer state
   // Parameters and gradients that are away go by blocks of so many layers, counted from the
   // stage's first one; 0: all. The step of a block's layers is one.
   int weight_run = 1;
   WeightResidence weights = WeightResidence::kLayerByLayer;
   SwapTiming timing;
+  HomeTimes home;
   DirectBackward direct = DirectBackward::kLeave;
   friend bool operator==(const StageDraft&, const StageDraft&) = default;
 };

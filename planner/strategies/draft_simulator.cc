@@ -53,6 +53,13 @@ std::vector<std::vector<LenderWeight>> LendersOf(const ParkingAssignment& assign
   return lenders;
 }
 
+// Of so many microbatches at once those that go. What is live is not always a run of neighbours,
+// so one more; where that is too few, the simulated step tells.
+int AwayOf(int microbatches, int share) {
+  constexpr int kShares = LowerMemoryOptions::kShares;
+  return std::min(microbatches, (microbatches * share + kShares - 1) / kShares + 1);
+}
+
 bool Lends(const MemoryPlan& memory) {
   return std::any_of(memory.stages.begin(), memory.stages.end(), [](const StagePlan& stage) {
     return std::any_of(stage.groups.begin(), stage.groups.end(), [](const PlannedGroup& planned) {
@@ -285,8 +292,10 @@ Bytes DraftSimulator::ParkedBy(const DraftPlan& draft, int worker) const {
       for (size_t place = 0; place < placements.size(); ++place) {
         if (placements[place] != Placement::kPeerSwap) continue;
         const int layer = layers.begin + static_cast<int>(place);
-        const int first = kind == GroupKind::kActivations ? decided.first_tensors[place] : 0;
-        parked += GroupOf(problem_.profile, layers, kind, {layer, layer + 1}, first).bytes * times;
+        const bool activations = kind == GroupKind::kActivations;
+        const int first = activations ? decided.first_tensors[place] : 0;
+        const int copies = activations ? AwayOf(times, decided.shares[place]) : times;
+        parked += GroupOf(problem_.profile, layers, kind, {layer, layer + 1}, first).bytes * copies;
       }
     }
   }

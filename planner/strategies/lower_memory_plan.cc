@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <utility>
 
+#include "planner/group_state.h"
 #include "planner/status.h"
 #include "planner/strategies/check_lowering.h"
 #include "planner/strategies/program_slots.h"
@@ -31,7 +33,7 @@ class ProgramLowering {
     for (const StageId stage : stages) {
       const std::vector<PlannedGroup>& groups = plan.stages[stage.value].groups;
       for (int group = 0; group < static_cast<int>(groups.size()); ++group) {
-        AddGroup(stage, GroupId(group), groups[group]);
+        AddGroup(plan.stages[stage.value], stage, GroupId(group));
       }
       AddStepUnits(stage, plan.stages[stage.value]);
       AddStep(stage);
@@ -76,7 +78,8 @@ class ProgramLowering {
     return options_.weights.empty() ? WeightResidence::kWholeActions
                                     : options_.weights[stage.value];
   }
-  void AddGroup(StageId stage, GroupId group, const PlannedGroup& planned) {
+  void AddGroup(const StagePlan& plan, StageId stage, GroupId group) {
+    const PlannedGroup& planned = plan.groups[group.value];
     if (planned.choice.placement == Placement::kKeep) return;
     if (planned.group.kind == GroupKind::kOptimizerState) return;  // AddStepUnits
     if (planned.group.kind == GroupKind::kWeightVersions) {
@@ -88,10 +91,14 @@ class ProgramLowering {
         AddResident(stage, group, planned.group.kind);
       }
     } else {
+      const int ahead = MadeAhead(plan, planned.group);
+      const int share = options_.shares.empty() ? LowerMemoryOptions::kShares
+                                                : options_.shares[planned.group.layers.begin];
       for (int microbatch = 0; microbatch < microbatches_; ++microbatch) {
+        if (!Goes(MicrobatchId(microbatch), share)) continue;
         const Action action{.stage = stage, .microbatch = MicrobatchId(microbatch), .group = group};
         if (planned.choice.placement == Placement::kRecompute) {
-          AddDrop(action);
+          AddDrop(action, ahead);
         } else {
           AddSwap(action);
         }
@@ -99,17 +106,32 @@ class ProgramLowering {
     }
   }
 
+  // How many compute actions before its backward the group is computed again. What that takes has
+  // to be there then: of weights that are away at times nobody knows.
+  int MadeAhead(const StagePlan& plan, const TensorGroup& group) const {
+    if (options_.made_ahead.empty()) return LowerMemoryOptions::kInBackward;
+    for (const auto& [other, choice] : plan.groups) {
+      const bool weights =
+          other.kind != GroupKind::kActivations && UsesGroups(ActionKind::kForward, other.kind);
+      if (weights && IsSwap(choice.placement)) return LowerMemoryOptions::kInBackward;
+    }
+    return options_.made_ahead[group.layers.begin];
+  }
+
   static Action As(Action action, ActionKind kind) {
     action.kind = kind;
     return action;
   }
 
-  void AddDrop(const Action& action) {
+  void AddDrop(const Action& action, int ahead) {
     const ProgramSlots::Life life = slots_.LifeOf(action);
     if (life.forward == kNone || life.backward == kNone) return;
     const bool direct = life.backward == life.forward + 1;
     if (direct && DirectOf(action.stage) == DirectBackward::kLeave) return;
     slots_.AddForward(life.forward, As(action, ActionKind::kDrop));
+    if (direct || ahead == LowerMemoryOptions::kInBackward) return;
+    slots_.AddMade(std::max(life.forward + 1, life.backward - ahead), life.backward,
+                   As(action, ActionKind::kRecompute));
   }
 
   void AddSwap(const Action& action) {
@@ -328,22 +350,29 @@ class ProgramLowering {
     }
   }
 
+  static int EntryOf(const std::vector<int>& times, std::ptrdiff_t group) {
+    return times[std::min(group, std::ssize(times) - 1)];
+  }
+
   // What is home between steps: gone only behind the worker's first forward, so that a forward by
   // itself, as in an evaluation, has room beside it.
   void AddHome(StageId stage) {
     const int step = first_step_;
     const SwapTiming timing = TimingOf(stage);
+    const HomeTimes times = options_.home.empty() ? HomeTimes{} : options_.home[stage.value];
     const std::vector<GroupId>& home = ends_[stage.value].home;
     const std::ptrdiff_t groups = std::ssize(home);
     const std::vector<int>& forwards = slots_.forwards();
     for (std::ptrdiff_t group = 0; group < groups; ++group) {
-      const auto computed = std::max<std::ptrdiff_t>(
+      auto computed = std::max<std::ptrdiff_t>(
           1, (group + 1) * std::max(1, timing.forwards_to_leave_home) / groups);
+      if (!times.gone.empty()) computed = std::max(1, EntryOf(times.gone, group));
       int gone = forwards.empty() ? 0 : forwards.back() + 1;
       if (computed < std::ssize(forwards)) gone = forwards[computed];
       gone = std::min(gone, step);
       const std::ptrdiff_t actions = std::max(0, timing.actions_to_come_home);
-      const auto ahead = static_cast<int>(actions - group * actions / groups);
+      auto ahead = static_cast<int>(actions - group * actions / groups);
+      if (!times.ahead.empty()) ahead = std::max(0, EntryOf(times.ahead, group));
       slots_.AddLeaving(0, OnState(stage, ActionKind::kSwapOut, home[group]));
       slots_.AddLeaving(gone, OnState(stage, ActionKind::kSwapOutEnd, home[group]));
       slots_.AddComing(std::max(gone, step - ahead), step,
@@ -384,6 +413,10 @@ class ProgramLowering {
 };
 
 }  // namespace
+
+bool Goes(MicrobatchId microbatch, int share) {
+  return int64_t{microbatch.value} * share % LowerMemoryOptions::kShares < share;
+}
 
 absl::StatusOr<Schedule> LowerMemoryPlan(Schedule schedule, const MemoryPlan& plan,
                                          const LowerMemoryOptions& options) {

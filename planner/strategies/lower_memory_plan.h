@@ -39,6 +39,14 @@ struct SwapTiming {
   friend bool operator==(const SwapTiming&, const SwapTiming&) = default;
 };
 
+// When optimizer state that is home between steps leaves and comes back, group by group, instead of
+// spread evenly (SwapTiming). The last entry stands for all groups behind it; empty: spread evenly.
+struct HomeTimes {
+  std::vector<int> gone;   // when the worker has computed so many forwards
+  std::vector<int> ahead;  // comes back so many actions before the worker's first STEP
+  friend bool operator==(const HomeTimes&, const HomeTimes&) = default;
+};
+
 // What becomes of activations to be recomputed whose backward follows their forward directly.
 enum class DirectBackward {
   kLeave,  // they stay: their worker never holds more for it, except in that backward itself
@@ -57,12 +65,29 @@ struct LowerMemoryOptions {
   std::vector<SwapTiming> timing;        // [stage]; empty: the default for all
   std::vector<DirectBackward> direct;    // [stage]; empty: kLeave for all
   std::vector<WeightResidence> weights;  // [stage]; empty: kWholeActions for all
+  std::vector<HomeTimes> home;           // [stage]; empty: spread evenly for all
+  // [layer of the model]: where a group of activations that begins with it is computed again:
+  // within the backward, or so many compute actions before it (0: right before it). There that
+  // hides where the worker waits for its gradient; but the group takes its memory earlier. Empty:
+  // kInBackward.
+  static constexpr int kInBackward = -1;
+  std::vector<int> made_ahead;
+  // [layer of the model]: of a group of activations that begins with it so many of kShares
+  // microbatches go as the plan says, the first ones of each kShares and spread among them; the
+  // others stay. Empty: all go.
+  static constexpr int kShares = 8;
+  std::vector<int> shares;
 };
+
+// Whether the microbatch is one of those.
+bool Goes(MicrobatchId microbatch, int share);
 
 // `schedule` with the memory actions that `plan` means (planner/memory_plan.h):
 // - activations leave behind their F and are back for their B or I; those of a microbatch whose
 //   backward follows its forward directly stay, and where copies out have until the next forward,
 //   those without one in between, since nothing would use the room;
+// - what is to be computed again is so within its B or I; or before it, but for backwards that
+//   follow their forward directly, and for stages whose weights are away at times;
 // - a weight version goes as soon as it is made, and is back for the first action that goes by it
 //   behind the UPDATE which replaces it; it stays where that follows too soon for it to be away
 //   in between. It leaves once: PipeDream uses most versions once more, and leaving twice would

@@ -103,12 +103,16 @@ bool ProgramSlots::ComesBefore(const Coming& a, const Coming& b) {
   return order(a) < order(b);
 }
 
+void ProgramSlots::WriteComing(std::vector<Coming> coming, std::vector<Action>& lowered) {
+  std::sort(coming.begin(), coming.end(), ComesBefore);
+  for (const Coming& one : coming) lowered.push_back(one.action);
+}
+
 void ProgramSlots::Write(int slot, std::vector<Action>& lowered) const {
   const SlotActions& actions = before_[slot];
-  std::vector<Coming> coming = actions.coming;
-  std::sort(coming.begin(), coming.end(), ComesBefore);
   lowered.insert(lowered.end(), actions.leaving.begin(), actions.leaving.end());
-  for (const Coming& one : coming) lowered.push_back(one.action);
+  WriteComing(actions.coming, lowered);
+  WriteComing(actions.made, lowered);
   lowered.insert(lowered.end(), actions.forward.begin(), actions.forward.end());
 }
 

@@ -49,10 +49,14 @@ class ProgramSlots {
   int GoneAfterStep(int step) const;
 
   // What stands in a slot, in this order: what makes room, what takes it (for slot `needed`), what
-  // the coming action does with its activations, or with what it has layer by layer.
+  // is computed again for that slot, what the coming action does with its activations, or with what
+  // it has layer by layer.
   void AddLeaving(int slot, const Action& action) { before_[slot].leaving.push_back(action); }
   void AddComing(int slot, int needed, const Action& action) {
     before_[slot].coming.push_back({needed, action});
+  }
+  void AddMade(int slot, int needed, const Action& action) {
+    before_[slot].made.push_back({needed, action});
   }
   void AddForward(int slot, const Action& action) { before_[slot].forward.push_back(action); }
   // What is needed first comes first, of one backward the last layers.
@@ -66,6 +70,7 @@ class ProgramSlots {
   struct SlotActions {
     std::vector<Action> leaving;
     std::vector<Coming> coming;
+    std::vector<Coming> made;
     std::vector<Action> forward;
   };
 
@@ -74,6 +79,7 @@ class ProgramSlots {
   }
   void FindSlots();
   static bool ComesBefore(const Coming& a, const Coming& b);
+  static void WriteComing(std::vector<Coming> coming, std::vector<Action>& lowered);
 
   const int microbatches_;
   const std::vector<Action>& program_;

@@ -83,8 +83,7 @@ class RunWriter {
  private:
   void TakeFirstTensors(TensorGroup& group) {
     const LayerSpec& layer = spec_.layers[group.layers.begin];
-    const LayerProfile saves = {.saved =
-                                    SavedOf(*layer.memory, job_.microbatch, job_.precision)};
+    const LayerProfile saves = {.saved = SavedOf(*layer.memory, job_.microbatch, job_.precision)};
     const std::vector<int> counts = FirstTensorsOf(saves);
     if (counts.empty()) return;
     group.first_tensors = counts[first_turn_++ % counts.size()];
@@ -132,9 +131,16 @@ absl::StatusOr<TrainingPlan> PlanOf(const Job& job, const ModelSpec& spec,
   const std::vector<DirectBackward> direct(partition.stages.size(), DirectBackward::kDrop);
   const std::vector<WeightResidence> weights(partition.stages.size(), job.residence);
   const std::vector<SwapTiming> timing(partition.stages.size(), job.timing);
+  const size_t layers = spec.layers.size();
   SIPHON_ASSIGN_OR_RETURN(
-      plan.training, LowerMemoryPlan(std::move(plan.training), plan.memory,
-                                     {.timing = timing, .direct = direct, .weights = weights}));
+      plan.training,
+      LowerMemoryPlan(std::move(plan.training), plan.memory,
+                      {.timing = timing,
+                       .direct = direct,
+                       .weights = weights,
+                       .home = std::vector<HomeTimes>(partition.stages.size(), job.home),
+                       .made_ahead = std::vector<int>(layers, job.made_ahead),
+                       .shares = std::vector<int>(layers, job.share)}));
   SIPHON_ASSIGN_OR_RETURN(plan.evaluation, LowerMemoryPlan(std::move(plan.evaluation), plan.memory,
                                                            {.weights = weights}));
   return plan;

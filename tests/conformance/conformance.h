@@ -43,6 +43,10 @@ struct Job {
   // Where the optimizer steps of the stages are, in turn.
   std::vector<UpdatePlace> updates = {UpdatePlace::kDevice};
   SwapTiming timing;  // of all that leaves
+  HomeTimes home;     // of optimizer state that is home between steps
+  // Of all layers, as in LowerMemoryOptions.
+  int made_ahead = LowerMemoryOptions::kInBackward;
+  int share = LowerMemoryOptions::kShares;
 };
 
 // What the reference makes of a job.

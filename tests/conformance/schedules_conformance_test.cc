@@ -51,6 +51,9 @@ struct Leaving {
   WeightResidence residence = WeightResidence::kWholeActions;
   std::vector<UpdatePlace> updates = {UpdatePlace::kDevice};
   SwapTiming timing;
+  HomeTimes home = {};
+  int made_ahead = LowerMemoryOptions::kInBackward;
+  int share = LowerMemoryOptions::kShares;
   bool first_tensors = false;
 };
 
@@ -70,7 +73,10 @@ void ExpectSameBitsAs(const std::string& model, const ScheduleEntry& entry,
           .state = leaving.state,
           .residence = leaving.residence,
           .updates = leaving.updates,
-          .timing = leaving.timing};
+          .timing = leaving.timing,
+          .home = leaving.home,
+          .made_ahead = leaving.made_ahead,
+          .share = leaving.share};
   if (entry.update == WeightUpdate::kJustInTime) job.clip_norm = 0;
   const auto spec = BuildModelSpec(job.model);
   ASSERT_TRUE(spec.ok()) << spec.status();
@@ -192,6 +198,24 @@ TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenTheFirstTensorsOfLayersLeave
   }
 }
 
+TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenLayersAreComputedAgainBeforeTheirBackward) {
+  for (const int made_ahead : {0, 2}) {
+    ExpectSameBitsWhere({.placements = {Placement::kRecompute}, .made_ahead = made_ahead});
+  }
+  ExpectSameBitsWhere({.placements = {Placement::kRecompute, Placement::kPeerSwap},
+                       .made_ahead = 1,
+                       .first_tensors = true});
+}
+
+TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenAShareOfTheMicrobatchesGoes) {
+  for (const int share : {1, 5}) {
+    ExpectSameBitsWhere({.placements = {Placement::kPeerSwap, Placement::kRecompute,
+                                        Placement::kNvmeSwap, Placement::kHostSwap},
+                         .made_ahead = share == 1 ? 0 : LowerMemoryOptions::kInBackward,
+                         .share = share});
+  }
+}
+
 TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenStateIsAwayBetweenItsUses) {
   ExpectSameBitsWhere(
       {.placements = {Placement::kKeep}, .state = {Placement::kHostSwap, Placement::kPeerSwap}});
@@ -214,6 +238,10 @@ TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenStateIsHomeBetweenSteps) {
                        .state = {Placement::kPeerSwap, Placement::kHostSwap, Placement::kKeep},
                        .residence = WeightResidence::kLayerByLayer,
                        .timing = home});
+  ExpectSameBitsWhere({.placements = {Placement::kRecompute},
+                       .state = {Placement::kKeep, Placement::kKeep, Placement::kHostSwap},
+                       .timing = home,
+                       .home = {.gone = {1, 2}, .ahead = {3, 0}}});
 }
 
 TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenEverythingLeaves) {

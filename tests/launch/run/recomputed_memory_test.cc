@@ -25,7 +25,19 @@ TEST_P(RecomputedMemory, StaysWithinItsCapacity) {
   ExpectWithinCapacities(GetParam(), {{"recompute", recomputes, -0.1}});
 }
 
+// With layers that are computed again before their backward, and some microbatches that stay.
+using RecomputedMemoryOfAuto = RecomputedMemory;
+TEST_P(RecomputedMemoryOfAuto, StaysWithinItsCapacity) {
+  const auto leaves = [](const PreparedJob& prepared) {
+    return !prepared.plan.memory.stages.empty();
+  };
+  ExpectWithinCapacities(GetParam(), {{"auto", leaves, -0.1}});
+}
+
 INSTANTIATE_TEST_SUITE_P(Schedules, RecomputedMemory, testing::ValuesIn(TightScheduleNames()),
+                         [](const auto& info) { return TestNameOf(info.param); });
+INSTANTIATE_TEST_SUITE_P(Schedules, RecomputedMemoryOfAuto,
+                         testing::Values("gpipe", "1f1b", "interleaved_1f1b"),
                          [](const auto& info) { return TestNameOf(info.param); });
 
 }  // namespace

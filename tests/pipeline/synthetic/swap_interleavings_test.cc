@@ -80,7 +80,7 @@ MemoryPlan CrossingPlan(Dice& dice, const SyntheticJobParts& parts, int workers)
   return plan;
 }
 
-LowerMemoryOptions DicedTimes(Dice& dice, size_t stages) {
+LowerMemoryOptions DicedTimes(Dice& dice, size_t stages, size_t layers) {
   LowerMemoryOptions options;
   for (size_t stage = 0; stage < stages; ++stage) {
     options.timing.push_back({.forwards_to_leave = dice.Roll(0, 2),
@@ -90,6 +90,10 @@ LowerMemoryOptions DicedTimes(Dice& dice, size_t stages) {
     options.direct.push_back(DirectBackward::kDrop);
     options.weights.push_back(dice.Roll(0, 1) == 0 ? WeightResidence::kWholeActions
                                                    : WeightResidence::kLayerByLayer);
+  }
+  for (size_t layer = 0; layer < layers; ++layer) {
+    options.made_ahead.push_back(dice.Roll(0, 3) - 1);
+    options.shares.push_back(dice.Roll(0, 1) == 0 ? LowerMemoryOptions::kShares : dice.Roll(1, 7));
   }
   return options;
 }
@@ -113,8 +117,9 @@ SyntheticJobParts CrossingParts(const CrossingCase& one) {
   SyntheticJobParts parts = PartsOf(schedule, stages, stages * kLayersPerStage);
   Dice dice(one.seed);
   parts.memory = CrossingPlan(dice, parts, one.workers);
-  const auto lowered = LowerMemoryPlan(parts.schedule, parts.memory,
-                                       DicedTimes(dice, parts.partition.stages.size()));
+  const auto lowered =
+      LowerMemoryPlan(parts.schedule, parts.memory,
+                      DicedTimes(dice, parts.partition.stages.size(), parts.profile.layers.size()));
   EXPECT_TRUE(lowered.ok()) << lowered.status();
   if (lowered.ok()) parts.schedule = *lowered;
   return parts;

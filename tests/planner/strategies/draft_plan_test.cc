@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "planner/home_groups.h"
 #include "planner/simulator/simulate.h"
 #include "planner/strategies/draft_simulator.h"
 #include "planner/validate_schedule.h"
@@ -125,6 +126,13 @@ DraftPlan RollDraft(const PlanningProblem& problem, Dice& dice) {
                     .actions_to_come_back = dice.Roll(0, 2),
                     .actions_before_step = dice.Roll(0, 2),
                     .groups_ahead = dice.Roll(0, 2)};
+    stage.layers_made_early = dice.Roll(0, 4);
+    stage.actions_made_early = dice.Roll(0, 2);
+    for (int& share : stage.shares) share = dice.Roll(1, LowerMemoryOptions::kShares);
+    if (dice.Roll(0, 1) == 0) continue;
+    stage.timing.groups_away_between_steps = dice.Roll(0, 2);
+    stage.home = {.gone = {dice.Roll(0, 2), dice.Roll(0, 4)},
+                  .ahead = {dice.Roll(0, 6), dice.Roll(0, 3)}};
   }
   return draft;
 }
@@ -133,14 +141,18 @@ DraftPlan RollDraft(const PlanningProblem& problem, Dice& dice) {
 void ExpectWeightsAsPlanned(const PlanningProblem& problem, const SimulatedDraft& simulated,
                             int seed) {
   std::vector<Bytes> there(problem.schedule.programs.size());  // [worker], which is its device
+  const HomeGroups home = HomeGroupsOf(simulated.schedule, simulated.memory);
   for (size_t stage = 0; stage < simulated.memory.stages.size(); ++stage) {
     const StagePlan& plan = simulated.memory.stages[stage];
-    for (const auto& [group, choice] : plan.groups) {
+    for (size_t index = 0; index < plan.groups.size(); ++index) {
+      const auto& [group, choice] = plan.groups[index];
       const bool on_host =
           group.kind == GroupKind::kOptimizerState && plan.update == UpdatePlace::kHost;
       if (group.kind == GroupKind::kActivations || on_host) continue;
       const int worker = problem.schedule.worker_of_stage[stage].value;
-      if (choice.placement == Placement::kKeep) there[worker] += group.bytes;
+      const bool is_home =
+          home.contains({StageId(static_cast<int>(stage)), GroupId(static_cast<int>(index))});
+      if (choice.placement == Placement::kKeep || is_home) there[worker] += group.bytes;
       for (const Stripe& stripe : choice.stripes) there[stripe.lender.value] += stripe.bytes;
     }
   }

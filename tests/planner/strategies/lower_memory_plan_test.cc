@@ -234,6 +234,82 @@ TEST(LowerMemoryPlan, KeepsWeightsInForACellWithTwoActionsOfTheirStage) {
             "0DROP.0 0SWAP_OUT.1 0B1 0SWAP_OUT_END.1\n");
 }
 
+// One stage.
+std::string LoweredWith(absl::string_view program, std::vector<PlannedGroup> groups,
+                        const LowerMemoryOptions& options) {
+  const auto lowered =
+      LowerMemoryPlan(ParsedSchedule(program), Plan(1, std::move(groups)), options);
+  EXPECT_TRUE(lowered.ok()) << lowered.status();
+  return lowered.ok() ? ToString(*lowered) : "";
+}
+
+PlannedGroup Recomputed(int layer) {
+  return Group(GroupKind::kActivations, Placement::kRecompute, layer);
+}
+
+TEST(LowerMemoryPlan, ComputesAgainBeforeTheBackwardWhenTold) {
+  constexpr int kWithin = LowerMemoryOptions::kInBackward;
+  const std::vector<PlannedGroup> groups = {Recomputed(0), Recomputed(1), Recomputed(2)};
+  EXPECT_EQ(LoweredWith("0F0 0F1 0B0 0B1\n", groups, {.made_ahead = {kWithin, 0, 0}}),
+            "0DROP0.0 0DROP0.1 0DROP0.2 0F0 0DROP1.0 0DROP1.1 0DROP1.2 0F1 "
+            "0RECOMPUTE0.2 0RECOMPUTE0.1 0B0 0RECOMPUTE1.2 0RECOMPUTE1.1 0B1\n");
+  EXPECT_EQ(LoweredWith("0F0 0F1 0B0 0B1\n", groups, {.made_ahead = {kWithin, kWithin, 1}}),
+            "0DROP0.0 0DROP0.1 0DROP0.2 0F0 0RECOMPUTE0.2 0DROP1.0 0DROP1.1 0DROP1.2 0F1 "
+            "0RECOMPUTE1.2 0B0 0B1\n");
+}
+
+// Nothing is waited for there; and nobody knows whether the weights are there.
+TEST(LowerMemoryPlan, LeavesDirectBackwardsAndWeightsThatAreAwayToTheBackward) {
+  EXPECT_EQ(LoweredWith("0F0 0B0 0F1 0B1\n", {Recomputed(0)},
+                        {.direct = {DirectBackward::kDrop}, .made_ahead = {0}}),
+            "0DROP0.0 0F0 0B0 0DROP1.0 0F1 0B1\n");
+  EXPECT_EQ(LoweredWith("0F0 0F1 0B0 0B1\n",
+                        {Recomputed(0), Group(GroupKind::kParameters, Placement::kHostSwap)},
+                        {.weights = {WeightResidence::kLayerByLayer}, .made_ahead = {0}}),
+            "0DROP0.0 0DROP.1 0F0 0DROP1.0 0DROP.1 0F1 0DROP.1 0B0 0DROP.1 0B1\n");
+}
+
+TEST(LowerMemoryPlan, LetsAShareOfTheMicrobatchesGo) {
+  const std::vector<PlannedGroup> groups = {
+      Recomputed(0), Group(GroupKind::kActivations, Placement::kHostSwap, 1)};
+  EXPECT_EQ(LoweredWith("0F0 0F1 0F2 0F3 0B0 0B1 0B2 0B3\n", groups, {.shares = {4, 2}}),
+            "0DROP0.0 0SWAP_OUT0.1 0F0 0SWAP_OUT_END0.1 0F1 0DROP2.0 0F2 0SWAP_IN0.1 0F3 0B0 0B1 "
+            "0B2 0B3\n");
+  int went = 0;
+  for (int microbatch = 0; microbatch < 16; ++microbatch) {
+    went += Goes(MicrobatchId(microbatch), 3) ? 1 : 0;
+    EXPECT_TRUE(Goes(MicrobatchId(microbatch), LowerMemoryOptions::kShares));
+  }
+  EXPECT_EQ(went, 6);
+}
+
+TEST(LowerMemoryPlan, TimesOptimizerStateAtHomeGroupByGroup) {
+  const std::vector<PlannedGroup> groups = {
+      Group(GroupKind::kOptimizerState, Placement::kHostSwap, 0),
+      Group(GroupKind::kOptimizerState, Placement::kHostSwap, 1),
+      Group(GroupKind::kOptimizerState, Placement::kHostSwap, 2)};
+  EXPECT_EQ(LoweredWith("0F0 0F1 0F2 0B0 0B1 0B2 0STEP\n", groups,
+                        {.timing = {{.groups_away_between_steps = 0}},
+                         .home = {{.gone = {1, 2}, .ahead = {2, 0}}}}),
+            "0SWAP_OUT.0 0SWAP_OUT.1 0SWAP_OUT.2 0F0 0SWAP_OUT_END.0 0F1 0SWAP_OUT_END.1 "
+            "0SWAP_OUT_END.2 0F2 0B0 0SWAP_IN.0 0B1 0B2 0SWAP_IN.1 0SWAP_IN.2 0STEP.0 0STEP.1 "
+            "0STEP.2 0STEP\n");
+}
+
+TEST(LowerMemoryPlan, RefusesOptionsOfOtherLayers) {
+  const MemoryPlan plan = Plan(1, {Recomputed(0), Recomputed(1)});
+  const Schedule schedule = ParsedSchedule("0F0 0B0\n");
+  EXPECT_EQ(LowerMemoryPlan(schedule, plan, {.made_ahead = {0}}).status().ToString(),
+            "INVALID_ARGUMENT: the memory plan has activations of layer 1, but says of 1 layers "
+            "where they are computed again");
+  EXPECT_EQ(LowerMemoryPlan(schedule, plan, {.shares = {8}}).status().ToString(),
+            "INVALID_ARGUMENT: the memory plan has activations of layer 1, but says of 1 layers "
+            "of how many microbatches they go");
+  EXPECT_EQ(LowerMemoryPlan(schedule, plan, {.home = {{}, {}}}).status().ToString(),
+            "INVALID_ARGUMENT: the memory plan has times of optimizer state at home for 2 stages, "
+            "but the schedule has 1");
+}
+
 TEST(LowerMemoryPlan, RefusesWhatDoesNotBelongTogether) {
   const Schedule schedule = ParsedSchedule("0F0 0B0\n");
   EXPECT_EQ(LowerMemoryPlan(schedule, {}, {}).status().ToString(),
@@ -261,11 +337,13 @@ TEST(LowerMemoryPlan, RefusesASchedulesOwnMemoryActionsAndUpdatesWithoutState) {
             "0UPDATE0, which needs them in the middle of the step");
 }
 
+constexpr int kMostGroups = 5;  // of a stage
+
 MemoryPlan RandomPlan(int stages, Dice& dice) {
   MemoryPlan plan;
   for (int stage = 0; stage < stages; ++stage) {
     StagePlan& planned = plan.stages.emplace_back();
-    for (int group = dice.Roll(0, 5); group > 0; --group) {
+    for (int group = dice.Roll(0, kMostGroups); group > 0; --group) {
       const auto kind = static_cast<GroupKind>(dice.Roll(0, kGroupKinds - 1));
       auto placement = static_cast<Placement>(dice.Roll(0, kPlacements - 1));
       if (kind != GroupKind::kActivations && placement == Placement::kRecompute) {
@@ -320,6 +398,9 @@ std::string BrokenRule(const Schedule& schedule, const MemoryPlan& plan) {
             break;
           case ActionKind::kSwapOutEnd:
             right = move(Where::kLeaving, Where::kAway);
+            break;
+          case ActionKind::kRecompute:
+            right = saved && move(Where::kDropped, Where::kIn);
             break;
           default:
             right = move(Where::kAway, Where::kIn);
@@ -409,6 +490,12 @@ TEST(LowerMemoryPlan, KeepsTheRulesForEveryScheduleAndAnyPlan) {
                                 .actions_to_come_home = dice.Roll(0, 5)});
       options.direct.push_back(static_cast<DirectBackward>(dice.Roll(0, 1)));
       options.weights.push_back(static_cast<WeightResidence>(dice.Roll(0, 1)));
+      options.home.push_back({.gone = {dice.Roll(0, 3), dice.Roll(0, 5)},
+                              .ahead = {dice.Roll(0, 7), dice.Roll(0, 4)}});
+    }
+    for (int layer = 0; layer < kMostGroups + 1; ++layer) {
+      options.made_ahead.push_back(dice.Roll(0, 4) - 1);
+      options.shares.push_back(dice.Roll(1, LowerMemoryOptions::kShares));
     }
     const auto lowered = LowerMemoryPlan(schedule, plan, options);
     ASSERT_TRUE(lowered.ok()) << lowered.status();

@@ -1,0 +1,207 @@
+#include "planner/strategies/time_state_home.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+#include "planner/status.h"
+#include "planner/strategies/fit_moves.h"
+#include "planner/strategies/move_lists.h"
+#include "planner/strategies/start_drafts.h"
+#include "planner/strategies/state_home.h"
+
+namespace siphon {
+namespace {
+
+// Groups of a stage beyond so many share their times.
+constexpr size_t kMostTimes = 4;
+constexpr size_t kFewTimes = 2;
+// Coarsely, a time is looked for in so many steps of its range.
+constexpr int kCoarseSteps = 8;
+
+// Which values take less memory.
+enum class Thrifty { kLow, kHigh };
+
+class StateTimer {
+ public:
+  StateTimer(DraftSimulator& simulator, DraftPlan draft, TimingEffort effort)
+      : simulator_(simulator),
+        problem_(simulator.problem()),
+        draft_(std::move(draft)),
+        most_times_(effort == TimingEffort::kExact ? kMostTimes : kFewTimes),
+        is_coarse_(effort == TimingEffort::kCoarse) {
+    for (int worker = 0; worker < WorkerCount(problem_.schedule); ++worker) {
+      stages_.push_back(StagesOf(problem_.schedule, WorkerId(worker)));
+      ranks_ = std::max(ranks_, stages_.back().size());
+      const std::vector<Action>& program = problem_.schedule.programs[worker];
+      const auto actions = std::count_if(program.begin(), program.end(), [](const Action& action) {
+        return IsCompute(action.kind);
+      });
+      actions_ = std::max(actions_, static_cast<int>(actions));
+    }
+    for (const StageDraft& stage : draft_.stages) {
+      layers_ = std::max(layers_, stage.optimizer_state.size());
+    }
+    forwards_ = problem_.schedule.microbatches * static_cast<int>(ranks_);
+  }
+
+  absl::StatusOr<SimulatedDraft> Run() {
+    KeepStateHome(problem_, draft_);
+    for (StageDraft& stage : draft_.stages) {
+      stage.timing.actions_before_step = 0;
+      stage.timing.groups_ahead = 0;
+      stage.home.gone.assign(TimesOf(stage), 1);
+      stage.home.ahead.assign(TimesOf(stage), 0);
+    }
+    const auto layers = static_cast<int>(layers_);
+    SIPHON_RETURN_IF_ERROR(Set(layers, Thrifty::kHigh, [](StageDraft& stage) {
+      return &stage.timing.groups_away_between_steps;
+    }));
+    // What stays longest is what leaves last; what is back first comes before all others.
+    for (size_t time = most_times_; time > 0; --time) {
+      SIPHON_RETURN_IF_ERROR(Set(forwards_, Thrifty::kLow, [time](StageDraft& stage) {
+        return EntryOf(stage.home.gone, time - 1);
+      }));
+    }
+    for (size_t time = 0; time < most_times_; ++time) {
+      SIPHON_RETURN_IF_ERROR(Set(actions_, Thrifty::kLow, [time](StageDraft& stage) {
+        return EntryOf(stage.home.ahead, time);
+      }));
+    }
+    SIPHON_RETURN_IF_ERROR(
+        Set(layers, Thrifty::kLow, [](StageDraft& stage) { return &stage.timing.groups_ahead; }));
+    SIPHON_RETURN_IF_ERROR(Set(actions_, Thrifty::kLow, [](StageDraft& stage) {
+      return &stage.timing.actions_before_step;
+    }));
+    return simulator_.Run(std::move(draft_));
+  }
+
+ private:
+  // A worker's bisection.
+  struct Search {
+    int fits = 0;  // as far as is known
+    int limit = 0;
+    bool IsOpen() const { return fits != limit; }
+    // Towards the limit, so that it is tried at last.
+    int Middle() const { return fits + (limit - fits) / 2 + (limit - fits) % 2; }
+  };
+
+  size_t TimesOf(const StageDraft& stage) const {
+    const auto swapped = static_cast<size_t>(
+        std::count_if(stage.optimizer_state.begin(), stage.optimizer_state.end(), IsSwap));
+    return stage.update == UpdatePlace::kHost ? 0 : std::min(swapped, most_times_);
+  }
+
+  static int* EntryOf(std::vector<int>& times, size_t time) {
+    return time < times.size() ? &times[time] : nullptr;
+  }
+
+  // Of each worker the value that takes most memory of those with which it fits, one stage of it
+  // after the other.
+  template <typename Value>
+  absl::Status Set(int most, Thrifty thrifty, const Value& value) {
+    for (size_t rank = 0; rank < ranks_; ++rank) {
+      std::vector<int*> values;
+      for (const std::vector<StageId>& stages : stages_) {
+        const bool has = rank < stages.size() && TimesOf(draft_.stages[stages[rank].value]) > 0;
+        values.push_back(has ? value(draft_.stages[stages[rank].value]) : nullptr);
+      }
+      SIPHON_RETURN_IF_ERROR(SetAll(most, thrifty, values));
+    }
+    return absl::OkStatus();
+  }
+
+  // `values`, [worker], are of the draft.
+  absl::Status SetAll(int most, Thrifty thrifty, const std::vector<int*>& values) {
+    std::vector<Search> searches;
+    for (const int* value : values) {
+      const int now = value == nullptr ? most : *value;
+      searches.push_back(thrifty == Thrifty::kLow ? Search{now, std::max(now, most)}
+                                                  : Search{most, std::min(now, most)});
+    }
+    const int least = is_coarse_ ? most / kCoarseSteps : 0;  // that is worth a simulation
+    const auto is_open = [least](const Search& search) {
+      return std::abs(search.limit - search.fits) > least;
+    };
+    while (std::any_of(searches.begin(), searches.end(), is_open)) {
+      for (size_t worker = 0; worker < values.size(); ++worker) {
+        if (values[worker] != nullptr) *values[worker] = searches[worker].Middle();
+      }
+      const absl::StatusOr<SimulatedDraft> tried = simulator_.Run(draft_);
+      if (!tried.ok()) return tried.status();
+      for (size_t worker = 0; worker < searches.size(); ++worker) {
+        Search& search = searches[worker];
+        if (!search.IsOpen()) continue;
+        const int step = search.limit > search.fits ? 1 : -1;
+        if (tried->excess[worker] == Bytes(0)) {
+          search.fits = search.Middle();
+        } else {
+          search.limit = search.Middle() - step;
+        }
+      }
+    }
+    for (size_t worker = 0; worker < values.size(); ++worker) {
+      if (values[worker] != nullptr) *values[worker] = searches[worker].fits;
+    }
+    return absl::OkStatus();
+  }
+
+  DraftSimulator& simulator_;
+  const PlanningProblem& problem_;
+  DraftPlan draft_;
+  std::vector<std::vector<StageId>> stages_;  // [worker]
+  size_t ranks_ = 0;                          // most stages of a worker
+  int actions_ = 0;                           // of a worker, at most
+  int forwards_ = 0;
+  size_t layers_ = 0;  // of a stage, at most
+  const size_t most_times_;
+  const bool is_coarse_;
+};
+
+}  // namespace
+
+bool IsStateTimed(const DraftPlan& draft) {
+  return std::any_of(draft.stages.begin(), draft.stages.end(),
+                     [](const StageDraft& stage) { return !stage.home.gone.empty(); });
+}
+
+absl::StatusOr<SimulatedDraft> TimeStateHome(DraftSimulator& simulator, DraftPlan draft,
+                                             TimingEffort effort) {
+  return StateTimer(simulator, std::move(draft), effort).Run();
+}
+
+absl::StatusOr<SimulatedDraft> BestWithTimedState(DraftSimulator& simulator,
+                                                  const SimulatedDraft& best,
+                                                  const SimulatedDraft& kept, TimingEffort effort) {
+  const PlanningProblem& problem = simulator.problem();
+  absl::StatusOr<SimulatedDraft> timed = absl::ResourceExhaustedError("nothing tried");
+  const auto attempt = [&](const absl::StatusOr<SimulatedDraft>& start) {
+    if (!start.ok()) return;
+    timed = Better(std::move(timed), TimeStateHome(simulator, start->draft, effort));
+  };
+  attempt(best);
+  if (effort == TimingEffort::kCoarse) return timed;
+  DraftPlan draft = kept.draft;
+  draft.mapping = best.draft.mapping;
+  KeepStateHome(problem, draft);
+  for (StageDraft& stage : draft.stages) {
+    stage.timing.forwards_to_leave_home = 1;
+    stage.timing.actions_to_come_home = 0;
+    stage.timing.groups_ahead = 0;
+    stage.direct = DirectBackward::kDrop;
+  }
+  attempt(FitMoves(
+      simulator, draft,
+      Chain(OptimizerStateMoves(problem, Placement::kHostSwap),
+            ActivationMoves(problem, Placement::kRecompute, LayerOrder::kLastLayersFirst))));
+  for (StageDraft& stage : draft.stages) {
+    std::fill(stage.optimizer_state.begin(), stage.optimizer_state.end(), Placement::kHostSwap);
+  }
+  attempt(FitMoves(simulator, draft,
+                   ActivationMoves(problem, Placement::kRecompute, LayerOrder::kLastLayersFirst)));
+  return timed;
+}
+
+}  // namespace siphon

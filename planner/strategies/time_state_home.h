@@ -1,0 +1,34 @@
+#ifndef SIPHON_PLANNER_STRATEGIES_TIME_STATE_HOME_H_
+#define SIPHON_PLANNER_STRATEGIES_TIME_STATE_HOME_H_
+
+#include "absl/status/statusor.h"
+#include "planner/strategies/draft_plan.h"
+#include "planner/strategies/draft_simulator.h"
+
+namespace siphon {
+
+// Whether any stage's optimizer state that is home leaves or comes back as TimeStateHome found.
+bool IsStateTimed(const DraftPlan& draft);
+
+// How exactly times are looked for: large problems have time for a few simulations only.
+enum class TimingEffort { kExact, kCoarse };
+
+// The draft with as much optimizer state at home between steps as there is room for, which leaves
+// as late and comes back as early as each worker's memory allows: found by bisection of all workers
+// at once, one time after the other. What steps on the host, and what is kept, stays as it is.
+//
+// Errors: as DraftSimulator::Run. O(stages of a worker * log(actions)) simulations.
+absl::StatusOr<SimulatedDraft> TimeStateHome(DraftSimulator& simulator, DraftPlan draft,
+                                             TimingEffort effort);
+
+// The best of `best` so, and, if that is to be exact, of starts that send optimizer state away
+// before anything else.
+// `kept` is a simulation of a draft that keeps everything. Errors: ResourceExhausted where none
+// came to a simulation; else as DraftSimulator::Run.
+absl::StatusOr<SimulatedDraft> BestWithTimedState(DraftSimulator& simulator,
+                                                  const SimulatedDraft& best,
+                                                  const SimulatedDraft& kept, TimingEffort effort);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_STRATEGIES_TIME_STATE_HOME_H_
