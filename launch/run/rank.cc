@@ -108,6 +108,7 @@ class Rank {
     return host;
   }
 
+  // Of rings where `kind` has some, and of MPI messages where the workers are on several hosts.
   absl::StatusOr<std::unique_ptr<Transport>> MakeHostTransport(WorkerId me, TransportKind kind,
                                                                const std::vector<RingSpec>& rings,
                                                                const LivenessCheck& check) {
@@ -123,6 +124,7 @@ class Rank {
     return MakeRingTransport(me, window, layout, check);
   }
 
+  // Over NCCL, with `host` for what is in the host's memory.
   absl::StatusOr<std::unique_ptr<Transport>> MakeDeviceTransport(WorkerSeat& seat,
                                                                  std::unique_ptr<Transport> host,
                                                                  const LivenessCheck& check) {
@@ -131,6 +133,7 @@ class Rank {
     NcclTransportOptions options = PlanNccl(prepared_.plan, seat.me);
     const std::vector<DeviceId>& devices = prepared_.plan_text.mapping.device_of_worker;
     options.device = devices.empty() ? seat.me.value : devices[seat.me.value].value;
+    options.work_stream = nullptr;  // LibTorch computes on the default stream
     SIPHON_ASSIGN_OR_RETURN(NcclTransportMade made,
                             module->MakeTransport(options, std::move(host), check));
     seat.communication_bytes = made.device_memory;

@@ -200,6 +200,21 @@ TEST_F(NcclMessages, OfOtherSizesAreNamedAtTheSenderToo) {
   EXPECT_TRUE(job.transport(0).Wait(other).ok());
 }
 
+// Nothing moves on the device: only the other end's word says that it is there.
+TEST_F(NcclMessages, WithoutBytesAreDoneWhenTheirSenderHasStartedThem) {
+  NcclThreads job = Two();
+  const TransferId receive = job.transport(1).StartReceive(kForward, {}).value();
+  EXPECT_EQ(job.transport(1).Test(receive).value(), false);
+  const TransferId send = job.transport(0).StartSend(kForward, {}).value();
+  EXPECT_EQ(job.transport(0).Test(send).value(), true);
+  EXPECT_EQ(job.transport(1).Test(receive).value(), true);
+  // Nor is one with bytes taken for one without.
+  const TransferId more = job.transport(0).StartSend(kForward, {job.memory[0]->Take(64)}).value();
+  const TransferId none = job.transport(1).StartReceive(kForward, {}).value();
+  EXPECT_EQ(job.transport(1).Wait(none).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(job.transport(0).Wait(more).code(), absl::StatusCode::kFailedPrecondition);
+}
+
 // A receive that is started after its message was announced with other sizes reaches no stream.
 TEST_F(NcclMessages, OfOtherSizesAreNotBegunWhenThatIsKnown) {
   NcclThreads job = Two();
