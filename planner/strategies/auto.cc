@@ -48,7 +48,7 @@ constexpr int kMostWithStateHome = 900;
 constexpr int kMostForTensors = 600;
 // So many at most with layers made early; of large problems an eighth.
 constexpr int kMostMadeEarly = 900;
-// So many at most for shares of microbatches; of large problems an eighth.
+// So many at most for shares of microbatches; of large problems none.
 constexpr int kMostForShares = 900;
 constexpr std::pair<int64_t, int64_t> kNearUniform = {20, 23};
 
@@ -223,7 +223,8 @@ absl::StatusOr<SimulatedDraft> SearchTensors(DraftSimulator& simulator, Simulate
                             is_large ? simulations / 2 : std::min(simulations, kMostForTensors));
 }
 
-// The same, where state leaves late and comes back early.
+// The same, where state leaves late and comes back early; of large problems only as far as
+// bisection finds it.
 absl::StatusOr<SimulatedDraft> SearchWithTimedState(DraftSimulator& simulator, SimulatedDraft draft,
                                                     const SimulatedDraft& kept) {
   const PlanningProblem& problem = simulator.problem();
@@ -235,9 +236,9 @@ absl::StatusOr<SimulatedDraft> SearchWithTimedState(DraftSimulator& simulator, S
       simulator, draft, kept, is_large ? TimingEffort::kCoarse : TimingEffort::kExact);
   if (absl::IsResourceExhausted(start.status())) return draft;
   if (!start.ok()) return start.status();
+  if (is_large) return Better(std::move(draft), std::move(start));
   return Better(std::move(draft),
-                SearchWith(WeightSearch::kOnlyBack,
-                           is_large ? simulations / 8 : std::min(simulations, kMostWithStateHome),
+                SearchWith(WeightSearch::kOnlyBack, std::min(simulations, kMostWithStateHome),
                            simulator, *std::move(start), kept));
 }
 
@@ -263,8 +264,8 @@ absl::StatusOr<SimulatedDraft> SearchMicrobatches(DraftSimulator& simulator, Sim
   if (Fits(kept) || IsGood(draft, kept)) return draft;
   const int simulations = ImprovementsOf(simulator.problem());
   const bool is_large = simulations < 2 * kFewestImprovements;
-  return SearchShares(simulator, std::move(draft),
-                      is_large ? simulations / 8 : std::min(simulations, kMostForShares));
+  if (is_large) return draft;
+  return SearchShares(simulator, std::move(draft), std::min(simulations, kMostForShares));
 }
 
 // Strategies that make no drafts, and so cannot be improved here.
