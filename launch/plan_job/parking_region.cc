@@ -1,9 +1,9 @@
 #include "launch/plan_job/parking_region.h"
-#include "planner/round_up.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <set>
+
+#include "planner/round_up.h"
 
 namespace siphon {
 namespace {
