@@ -141,6 +141,8 @@ RandomStep MakeStep(PlanningProblem random, Dice& dice) {
     shares.push_back(dice.Roll(0, 1) == 0 ? LowerMemoryOptions::kShares : dice.Roll(1, 7));
   }
   const bool timed = dice.Roll(0, 1) == 0;
+  // Otherwise so little leaves in most that a bound would have nothing to say.
+  if (dice.Roll(0, 3) > 0) shares.clear();
   const Schedule lowered =
       LowerMemoryPlan(problem.schedule, plan,
                       {.timing = std::vector<SwapTiming>(plan.stages.size(), timing),
@@ -213,10 +215,9 @@ TEST(LowerBoundProperties, NoPlanIsFasterThanItsBound) {
       above_compute += bound.step_time > *bound.parts[0].time ? 1 : 0;
     }
   }
-  // The bounds have something to say. Which problems are drawn depends on the compiler, as arguments
-  // are evaluated in any order.
+  // The bounds have something to say.
   EXPECT_GT(saving, kSeeds / 4);
-  EXPECT_GT(above_compute, kSeeds / 16);
+  EXPECT_GT(above_compute, kSeeds / 8);
 }
 
 TEST(LowerBoundProperties, ABoundOfAMapIsAtLeastThatOfAll) {
