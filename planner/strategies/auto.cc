@@ -62,6 +62,17 @@ int ImprovementsOf(const PlanningProblem& problem) {
       std::max(improvements, std::min(kTinyForwards / forwards, kMostTinyImprovements)));
 }
 
+// Has little time for searches beside the first one.
+bool IsLarge(const PlanningProblem& problem) {
+  return ImprovementsOf(problem) < 2 * kFewestImprovements;
+}
+
+// What such a search may take: at most so much; of large problems a part of what the first takes.
+int MoreOf(const PlanningProblem& problem, int most, int part_of_large) {
+  const int simulations = ImprovementsOf(problem);
+  return IsLarge(problem) ? simulations / part_of_large : std::min(simulations, most);
+}
+
 // The best of the strategies with one kind of place each.
 absl::StatusOr<SimulatedDraft> BestSingle(DraftSimulator& simulator, const SimulatedDraft& kept) {
   const PlanningProblem& problem = simulator.problem();
@@ -112,6 +123,17 @@ absl::StatusOr<SimulatedDraft> SearchWith(WeightSearch weights, int simulations,
   return ImproveDraft(simulator, std::move(draft), most, weights);
 }
 
+// The better of `draft` and of what is found from `start`, so that nothing is lost to trying; where
+// there was no room for a start, `draft`.
+absl::StatusOr<SimulatedDraft> SearchFrom(absl::StatusOr<SimulatedDraft> start, int simulations,
+                                          DraftSimulator& simulator, SimulatedDraft draft,
+                                          const SimulatedDraft& kept) {
+  if (absl::IsResourceExhausted(start.status())) return draft;
+  if (!start.ok()) return start.status();
+  return Better(std::move(draft), SearchWith(WeightSearch::kOnlyBack, simulations, simulator,
+                                             *std::move(start), kept));
+}
+
 bool SendsWeights(const DraftPlan& draft) {
   return std::any_of(draft.stages.begin(), draft.stages.end(), [](const StageDraft& stage) {
     return std::any_of(stage.parameters.begin(), stage.parameters.end(), IsSwap) ||
@@ -129,11 +151,10 @@ absl::StatusOr<SimulatedDraft> Search(DraftSimulator& simulator, SimulatedDraft 
     if (IsGood(draft, kept)) return draft;
     SIPHON_ASSIGN_OR_RETURN(draft, BestWithWeightsAway(simulator, std::move(draft)));
   }
-  const bool is_large = simulations < 2 * kFewestImprovements;
-  const int again = is_large ? simulations / 4 : std::min(simulations, kMostForWeights);
+  const int again = MoreOf(simulator.problem(), kMostForWeights, 4);
   SIPHON_ASSIGN_OR_RETURN(
       draft, SearchWith(WeightSearch::kAnywhere, again, simulator, std::move(draft), kept));
-  return is_large ? std::move(draft) : TidyDraft(simulator, std::move(draft));
+  return IsLarge(simulator.problem()) ? std::move(draft) : TidyDraft(simulator, std::move(draft));
 }
 
 // Whether any worker steps at its end, with optimizer state that could be away until then.
@@ -163,8 +184,7 @@ absl::StatusOr<SimulatedDraft> SearchOverTime(DraftSimulator& simulator, Simulat
 // search: another start often leads elsewhere. Large problems have no time for it.
 absl::StatusOr<SimulatedDraft> SearchFromUniform(DraftSimulator& simulator, SimulatedDraft draft,
                                                  const SimulatedDraft& kept) {
-  const int simulations = ImprovementsOf(simulator.problem());
-  if (simulations < 2 * kFewestImprovements || IsGood(draft, kept)) return draft;
+  if (IsLarge(simulator.problem()) || IsGood(draft, kept)) return draft;
   DraftPlan there = kept.draft;
   there.mapping = draft.draft.mapping;
   SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft placed, simulator.Run(std::move(there)));
@@ -175,9 +195,8 @@ absl::StatusOr<SimulatedDraft> SearchFromUniform(DraftSimulator& simulator, Simu
   const bool is_near =
       start->score.step.value / kNearUniform.second <= draft.score.step.value / kNearUniform.first;
   if (Fits(draft) && !is_near) return draft;
-  return Better(std::move(draft),
-                SearchWith(WeightSearch::kOnlyBack, std::min(simulations, kMostFromUniform),
-                           simulator, *std::move(start), kept));
+  return SearchFrom(std::move(start), MoreOf(simulator.problem(), kMostFromUniform, 1), simulator,
+                    std::move(draft), kept);
 }
 
 // Where all that came to nothing.
@@ -203,24 +222,16 @@ absl::StatusOr<SimulatedDraft> SearchWithStateHome(DraftSimulator& simulator, Si
     return Better(std::move(draft), BestSwapWithStateHome(simulator, kept));
   }
   absl::StatusOr<SimulatedDraft> start = BestWithStateHome(simulator, draft, kept);
-  if (absl::IsResourceExhausted(start.status())) return draft;
-  if (!start.ok()) return start.status();
-  const int simulations = ImprovementsOf(simulator.problem());
-  const bool is_large = simulations < 2 * kFewestImprovements;
-  return Better(std::move(draft),
-                SearchWith(WeightSearch::kOnlyBack,
-                           is_large ? simulations / 4 : std::min(simulations, kMostWithStateHome),
-                           simulator, *std::move(start), kept));
+  return SearchFrom(std::move(start), MoreOf(simulator.problem(), kMostWithStateHome, 4), simulator,
+                    std::move(draft), kept);
 }
 
 // What goes, tensor by tensor, where all searches until then have moved whole layers.
 absl::StatusOr<SimulatedDraft> SearchTensors(DraftSimulator& simulator, SimulatedDraft draft,
                                              const SimulatedDraft& kept) {
   if (Fits(kept) || IsGood(draft, kept)) return draft;
-  const int simulations = ImprovementsOf(simulator.problem());
-  const bool is_large = simulations < 2 * kFewestImprovements;
   return SearchFirstTensors(simulator, std::move(draft),
-                            is_large ? simulations / 2 : std::min(simulations, kMostForTensors));
+                            MoreOf(simulator.problem(), kMostForTensors, 2));
 }
 
 // The same, where state leaves late and comes back early; of large problems only as far as
@@ -230,16 +241,13 @@ absl::StatusOr<SimulatedDraft> SearchWithTimedState(DraftSimulator& simulator, S
   const PlanningProblem& problem = simulator.problem();
   if (Fits(kept) || IsGood(draft, kept) || !MovesState(problem)) return draft;
   if (!ReachesHost(problem, draft.draft.mapping)) return draft;
-  const int simulations = ImprovementsOf(problem);
-  const bool is_large = simulations < 2 * kFewestImprovements;
+  const bool is_large = IsLarge(problem);
   absl::StatusOr<SimulatedDraft> start = BestWithTimedState(
       simulator, draft, kept, is_large ? TimingEffort::kCoarse : TimingEffort::kExact);
   if (absl::IsResourceExhausted(start.status())) return draft;
-  if (!start.ok()) return start.status();
   if (is_large) return Better(std::move(draft), std::move(start));
-  return Better(std::move(draft),
-                SearchWith(WeightSearch::kOnlyBack, std::min(simulations, kMostWithStateHome),
-                           simulator, *std::move(start), kept));
+  return SearchFrom(std::move(start), MoreOf(problem, kMostWithStateHome, 1), simulator,
+                    std::move(draft), kept);
 }
 
 // Once more with layers computed again before their backward, which no draft until then does: so
@@ -247,25 +255,19 @@ absl::StatusOr<SimulatedDraft> SearchWithTimedState(DraftSimulator& simulator, S
 absl::StatusOr<SimulatedDraft> SearchMadeEarly(DraftSimulator& simulator, SimulatedDraft draft,
                                                const SimulatedDraft& kept) {
   if (Fits(kept) || IsGood(draft, kept)) return draft;
-  const int simulations = ImprovementsOf(simulator.problem());
-  const bool is_large = simulations < 2 * kFewestImprovements;
+  const PlanningProblem& problem = simulator.problem();
   absl::StatusOr<SimulatedDraft> start =
-      BestMadeEarly(simulator, draft, is_large ? EarlyStarts::kFew : EarlyStarts::kMany);
-  if (absl::IsResourceExhausted(start.status())) return draft;
-  if (!start.ok()) return start.status();
-  const int most = is_large ? simulations / 8 : std::min(simulations, kMostMadeEarly);
-  return Better(std::move(draft),
-                SearchWith(WeightSearch::kOnlyBack, most, simulator, *std::move(start), kept));
+      BestMadeEarly(simulator, draft, IsLarge(problem) ? EarlyStarts::kFew : EarlyStarts::kMany);
+  return SearchFrom(std::move(start), MoreOf(problem, kMostMadeEarly, 8), simulator,
+                    std::move(draft), kept);
 }
 
 // Of how many microbatches what goes does.
 absl::StatusOr<SimulatedDraft> SearchMicrobatches(DraftSimulator& simulator, SimulatedDraft draft,
                                                   const SimulatedDraft& kept) {
   if (Fits(kept) || IsGood(draft, kept)) return draft;
-  const int simulations = ImprovementsOf(simulator.problem());
-  const bool is_large = simulations < 2 * kFewestImprovements;
-  if (is_large) return draft;
-  return SearchShares(simulator, std::move(draft), std::min(simulations, kMostForShares));
+  if (IsLarge(simulator.problem())) return draft;
+  return SearchShares(simulator, std::move(draft), MoreOf(simulator.problem(), kMostForShares, 1));
 }
 
 // Strategies that make no drafts, and so cannot be improved here.
