@@ -65,6 +65,8 @@ const std::vector<Door>& HeaderDoors() {
       {std::regex("nccl\\.h"), {"pipeline/transport/nccl_"}},
       {std::regex("liburing(/.*|\\.h)"), {"swap/device/nvme_"}},
       {std::regex("hwloc(/.*|\\.h)"), {"swap/device/numa_"}},
+      {std::regex("[a-z]mmintrin\\.h|immintrin\\.h"),
+       {"swap/device/stream_copy"}},  // of the processor
       {std::regex("coin/.*|(Cbc|Clp|Coin|Osi).*\\.hp?p?"), {"planner/bounds/"}},
       {std::regex("mpi(_.*|-ext)?\\.h"), {"launch/mpi_"}},
       {std::regex("(yaml-cpp|nlohmann|CLI|spdlog|fmt)/.*|xxhash\\.h"), {"launch/"}},

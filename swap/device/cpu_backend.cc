@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstring>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "planner/status.h"
+#include "swap/device/stream_copy.h"
 
 namespace siphon {
 namespace {
@@ -184,7 +184,7 @@ absl::Status CpuBackend::Move(CopyLane lane, const LinkTurn& turn) const {
   }
   if (IsDrive(turn.link)) return options_.drive->move(lane, turn.parts);
   for (const CopyPart& part : turn.parts) {
-    std::memcpy(part.to.data(), part.from.data(), part.from.size());
+    StreamCopy({part.from.data(), part.from.size()}, {part.to.data(), part.to.size()});
   }
   return absl::OkStatus();
 }

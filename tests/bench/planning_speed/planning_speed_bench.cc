@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "launch/output/svg_plot.h"
 #include "launch/topology/topology_file.h"
@@ -109,6 +110,11 @@ PlotSeries Grow(const std::string& name, const std::vector<int>& factors, const 
 }
 
 int Main(const std::vector<std::string>& arguments) {
+  if (arguments.size() > 1 || (!arguments.empty() && absl::StartsWith(arguments[0], "-"))) {
+    const bool asked = arguments[0] == "--help" || arguments[0] == "-h";
+    (asked ? std::cout : std::cerr) << "usage: planning_speed_bench [PICTURE.svg]\n";
+    return asked ? 0 : 2;
+  }
   std::cout << MachineName() << ", processor time of plan and bound, median of " << kRepeats
             << "\n";
   const double needed =
