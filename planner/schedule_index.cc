@@ -103,7 +103,7 @@ ScheduleIndex::ScheduleIndex(int stages, int microbatches)
   }
 }
 
-absl::StatusOr<ScheduleIndex> ScheduleIndex::Build(const Schedule& schedule) {
+absl::StatusOr<ScheduleIndex> ScheduleIndex::Build(const Schedule& schedule, Actions actions) {
   SIPHON_RETURN_IF_ERROR(CheckStages(schedule));
   SIPHON_RETURN_IF_ERROR(CheckSize(schedule));
   ScheduleIndex index(StageCount(schedule), schedule.microbatches);
@@ -111,6 +111,7 @@ absl::StatusOr<ScheduleIndex> ScheduleIndex::Build(const Schedule& schedule) {
   for (size_t worker = 0; worker < schedule.programs.size(); ++worker) {
     for (size_t place = 0; place < schedule.programs[worker].size(); ++place) {
       const Action& action = schedule.programs[worker][place];
+      if (action.group != kWholeStage && actions == Actions::kWithoutGroups) continue;
       const ActionPosition where{static_cast<int>(worker), static_cast<int>(place)};
       SIPHON_RETURN_IF_ERROR(CheckAction(schedule, action, where));
       if (action.group != kWholeStage) {

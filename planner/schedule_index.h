@@ -22,11 +22,15 @@ struct ActionPosition {
 // outside.
 class ScheduleIndex {
  public:
+  // kWithoutGroups: those on tensor groups are not looked at.
+  enum class Actions { kAll, kWithoutGroups };
+
   // Errors: FailedPrecondition with the grid when a worker, stage or microbatch does not exist, a
   // worker holds no stage, an action stands on a worker that does not hold its stage, or an action
   // stands twice. (Those on groups that belong to no microbatch may: parameters can come in for the
   // forward, and again for the backward.)
-  static absl::StatusOr<ScheduleIndex> Build(const Schedule& schedule);
+  static absl::StatusOr<ScheduleIndex> Build(const Schedule& schedule,
+                                             Actions actions = Actions::kAll);
 
   // Place of the action in its worker's program, or -1. Stage and microbatch must exist. Requires:
   // it names no group.

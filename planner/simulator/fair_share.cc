@@ -69,16 +69,56 @@ void FairShare::Begin(TaskId copy, Nanos now) {
     if (rate.value > 0) flow.fastest = std::min(flow.fastest, rate.value);
   }
   for (const CapacityId id : PathOf(copy)) {
-    Wire& wire = wires_[id.value];
-    wire.flows.push_back(index);
-    wire.demand += absl::uint128(flow.fastest);
+    Join(index, id);
     uses_[id.value].bytes += bytes;
-    if (wire.flows.size() > 1) continue;
-    wire.busy_since = now;
+    if (wires_[id.value].flows.size() > 1) continue;
+    wires_[id.value].busy_since = now;
     DirectionChanged(id);
   }
   flow_of_[copy.value].flow = index;
   dirty_.push_back(index);
+}
+
+void FairShare::Join(int flow, CapacityId id) {
+  Wire& wire = wires_[id.value];
+  wire.flows.push_back(flow);
+  wire.demand += absl::uint128(flows_[flow].fastest);
+}
+
+FairShare::State FairShare::Save() const {
+  SIPHON_CHECK(dirty_.empty(), "rates are settled");
+  State state{.uses = uses_};
+  for (const Flow& flow : flows_) {
+    if (flow.copy.value < 0) continue;
+    state.copies.push_back({.copy = flow.copy,
+                            .version = flow_of_[flow.copy.value].version,
+                            .fastest = flow.fastest,
+                            .rate = flow.rate,
+                            .since = flow.since,
+                            .left = flow.left});
+  }
+  state.busy_since.reserve(wires_.size());
+  for (const Wire& wire : wires_) state.busy_since.push_back(wire.busy_since);
+  return state;
+}
+
+void FairShare::Restore(const State& state) {
+  SIPHON_CHECK(flows_.empty(), "nothing has begun");
+  for (const State::Copy& copy : state.copies) {
+    const auto index = static_cast<int>(flows_.size());
+    flows_.push_back({.copy = copy.copy,
+                      .fastest = copy.fastest,
+                      .rate = copy.rate,
+                      .since = copy.since,
+                      .left = copy.left});
+    flow_of_[copy.copy.value] = {index, copy.version};
+    for (const CapacityId id : PathOf(copy.copy)) Join(index, id);
+  }
+  const size_t known = std::min(wires_.size(), state.busy_since.size());
+  for (size_t wire = 0; wire < known; ++wire) {
+    wires_[wire].busy_since = state.busy_since[wire];
+    uses_[wire] = state.uses[wire];
+  }
 }
 
 void FairShare::End(TaskId copy, Nanos now) {
@@ -146,16 +186,16 @@ void FairShare::Fill() {
       return false;
     };
     // Decided for all before any is taken out, for taking one out changes what is left for others.
-    std::vector<std::pair<size_t, int64_t>> stopping;
+    stopping_.clear();
     bool any_own_limit = false;
     for (size_t place = 0; place < component_.size(); ++place) {
       bool own_limit = false;
       if (component_rates_[place] > 0 || !stops_here(flows_[component_[place]], own_limit))
         continue;
       any_own_limit |= own_limit;
-      stopping.emplace_back(place, own_limit ? flows_[component_[place]].fastest : 0);
+      stopping_.emplace_back(place, own_limit ? flows_[component_[place]].fastest : 0);
     }
-    for (const auto& [place, own] : stopping) {
+    for (const auto& [place, own] : stopping_) {
       if (any_own_limit && own == 0) continue;  // what the slower ones leave may be more
       // A capacity of fewer bytes a second than it has copies still moves all of them.
       component_rates_[place] = own > 0 ? own : std::max<int64_t>(level, 1);

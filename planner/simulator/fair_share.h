@@ -1,7 +1,9 @@
 #ifndef SIPHON_PLANNER_SIMULATOR_FAIR_SHARE_H_
 #define SIPHON_PLANNER_SIMULATOR_FAIR_SHARE_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/numeric/int128.h"
@@ -29,6 +31,21 @@ class FairShare {
     Nanos end;
   };
 
+  // All that is under way.
+  struct State {
+    struct Copy {
+      TaskId copy;
+      uint32_t version = 0;
+      int64_t fastest = 0;
+      int64_t rate = 0;
+      Nanos since;
+      absl::uint128 left;
+    };
+    std::vector<Copy> copies;
+    std::vector<Nanos> busy_since;  // [capacity]; means something where copies are
+    std::vector<CapacityUse> uses;  // [capacity]
+  };
+
   // The graph must outlive this.
   explicit FairShare(const TaskGraph& graph);
 
@@ -40,6 +57,12 @@ class FairShare {
   // call. Valid until the next call. Looks only at copies that share a capacity, directly or
   // through others, with one that began or ended.
   const std::vector<Forecast>& Settle(Nanos now);
+
+  // Requires: nothing began or ended since the last Settle.
+  State Save() const;
+  // Goes on from there, with forecasts as they were. Requires: nothing has begun, and the state is
+  // of copies of the graph, on the same paths.
+  void Restore(const State& state);
 
   // False for a forecast that a newer one has replaced, or whose copy has ended.
   bool IsNewest(TaskId copy, uint32_t version) const {
@@ -79,6 +102,7 @@ class FairShare {
   void CollectComponent();
   void Fill();
   void Settle(int flow, int64_t rate, Nanos now);
+  void Join(int flow, CapacityId capacity);
 
   const TaskGraph& graph_;
   std::vector<Wire> wires_;
@@ -90,6 +114,7 @@ class FairShare {
   std::vector<int> component_;
   std::vector<CapacityId> component_wires_;
   std::vector<int64_t> component_rates_;
+  std::vector<std::pair<size_t, int64_t>> stopping_;  // in Fill: (place, own limit or 0)
   std::vector<Forecast> forecasts_;
 };
 

@@ -135,8 +135,7 @@ void GroupResidence::BeginCompute() {
   const bool forward = writer_.action().kind == ActionKind::kForward;
   for (const GroupKind kind : NeedsOf(writer_.action().kind)) {
     if (IsPassing(kind)) continue;
-    for (int group = 0; group < Groups().size(); ++group) {
-      if (Groups()[group].group->kind != kind) continue;
+    for (const int group : Groups().Of(kind)) {
       const Where where = BookOf(group).where;
       if (where != Where::kToDrop && where != Where::kToSwap) continue;
       const int layer = forward ? Groups()[group].first : Groups()[group].last;
@@ -222,7 +221,8 @@ absl::Status GroupResidence::LeaveStreamed(int group) {
 }
 
 bool GroupResidence::Stops(int layer) {
-  if (Groups().size() == 0) return false;
+  const bool forward = writer_.action().kind == ActionKind::kForward;
+  if (streams_.empty() && !(forward ? Groups().Begins(layer) : Groups().Ends(layer))) return false;
   if (BeginsStream(layer)) return true;
   if (next_stream_ == 0 && !streams_.empty()) {
     const std::vector<int>& first = streams_.front().groups;

@@ -2,15 +2,15 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <optional>
-#include <queue>
-#include <tuple>
 #include <utility>
 
 namespace siphon {
 namespace {
+
+// Of a run, at most.
+constexpr size_t kMarks = 32;
 
 void FindFollowers(const TaskGraph& graph, TaskRunSpace& space) {
   std::vector<int>& first = space.first_follower;
@@ -25,7 +25,7 @@ void FindFollowers(const TaskGraph& graph, TaskRunSpace& space) {
 
 class Runner {
  public:
-  Runner(const TaskGraph& graph, TaskRunSpace& space)
+  Runner(const TaskGraph& graph, TaskRunSpace& space, RunMarks marks)
       : graph_(graph),
         shares_(graph),
         cores_(graph.cores()),
@@ -34,26 +34,120 @@ class Runner {
         waiting_for_(space.waiting_for),
         next_in_lane_(space.next_in_lane),
         queues_(static_cast<size_t>(graph.lanes())),
+        marks_(space.marks),
+        events_between_marks_(marks == RunMarks::kKept ? 2 * graph.tasks().size() / kMarks + 1 : 0),
+        repeated_(space.repeated),
         run_(space.run) {
     FindFollowers(graph, space);
     waiting_for_.assign(graph.tasks().size(), 0);
     next_in_lane_.assign(graph.tasks().size(), -1);
+    marks_.clear();
+    repeated_ = 0;
     run_.events.clear();
     run_.stuck.clear();
     run_.begin.assign(graph.tasks().size(), Nanos(-1));
     run_.end.assign(graph.tasks().size(), Nanos(-1));
     run_.events.reserve(2 * graph.tasks().size());
-    for (const auto& [task, before] : graph.dependencies()) ++waiting_for_[task.value];
     for (int lane = 0; lane < graph.lanes(); ++lane) has_queues_ |= graph.IsQueue(LaneId(lane));
-    ChainLanes();
   }
 
   void Run() {
+    CountWaits();
     for (size_t task = 0; task < waiting_for_.size(); ++task) {
       if (waiting_for_[task] == 0) Ready(static_cast<int>(task));
     }
-    Nanos now(0);
-    BeginReady(now);
+    BeginReady(Nanos(0));
+    RunFrom(Nanos(0));
+  }
+
+  // Goes on from the last mark of the beginning.
+  void Run(const RunBeginning& beginning) {
+    const std::vector<RunMark>& marks = beginning.base->marks;
+    const auto end = std::find_if(marks.begin(), marks.end(), [&](const RunMark& mark) {
+      return mark.events > beginning.events;
+    });
+    if (end == marks.begin()) return Run();
+    for (auto mark = marks.begin(); mark != end; ++mark) marks_.push_back(Here(*mark, beginning));
+    const RunMark& mark = marks_.back();
+    Repeat(beginning, mark.events);
+    CountWaits();
+    due_ = mark.due;
+    std::make_heap(due_.begin(), due_.end(), std::greater<>());
+    shares_.Restore(mark.copies);
+    cores_.Restore(mark.cores);
+    for (const RunMark::Queue& queue : mark.queues) {
+      *QueueOf(queue.running) = {queue.running, queue.waiting, 0};
+    }
+    RunFrom(mark.now);
+  }
+
+ private:
+  using Due = RunMark::Due;
+  static constexpr int kNone = -1;
+
+  struct Queue {
+    int running = kNone;
+    std::vector<int> waiting;  // those from `next` on, in the order in which they became ready
+    size_t next = 0;
+  };
+
+  // The mark with the tasks of this graph.
+  static RunMark Here(RunMark mark, const RunBeginning& beginning) {
+    const std::vector<int>& task_of = beginning.task_of;
+    for (Due& due : mark.due) due.task = task_of[due.task];
+    for (FairShare::State::Copy& copy : mark.copies.copies) {
+      copy.copy = TaskId(task_of[copy.copy.value]);
+    }
+    for (auto& [progress, task] : mark.cores.running) task = task_of[task];
+    for (RunMark::Queue& queue : mark.queues) {
+      queue.running = task_of[queue.running];
+      for (int& task : queue.waiting) task = task_of[task];
+    }
+    return mark;
+  }
+
+  // The first so many events of the base.
+  void Repeat(const RunBeginning& beginning, size_t events) {
+    repeated_ = events;
+    const TaskRun& base = beginning.base->run;
+    for (size_t index = 0; index < events; ++index) {
+      const auto [task, moment] = base.events[index];
+      const int here = beginning.task_of[task.value];
+      run_.events.push_back({TaskId(here), moment});
+      if (moment == TaskMoment::kBegin) {
+        run_.begin[here] = base.begin[task.value];
+      } else {
+        run_.end[here] = base.end[task.value];
+      }
+    }
+  }
+
+  bool HasEnded(int task) const { return run_.end[task] >= Nanos(0); }
+
+  // For those that have not ended yet.
+  void CountWaits() {
+    for (const auto& [task, before] : graph_.dependencies()) {
+      if (!HasEnded(before.value)) ++waiting_for_[task.value];
+    }
+    ChainLanes();
+  }
+
+  // A lane's order is a dependency like any other: each of its tasks waits for the one before.
+  void ChainLanes() {
+    std::vector<int> last(static_cast<size_t>(graph_.lanes()), kNone);
+    for (size_t task = 0; task < graph_.tasks().size(); ++task) {
+      const std::optional<LaneId>& lane = graph_.tasks()[task].lane;
+      if (!lane.has_value() || graph_.IsQueue(*lane)) continue;
+      int& before = last[lane->value];
+      if (before != kNone) {
+        next_in_lane_[before] = static_cast<int>(task);
+        if (!HasEnded(before)) ++waiting_for_[task];
+      }
+      before = static_cast<int>(task);
+    }
+  }
+
+  void RunFrom(Nanos now) {
     while (Advance(now)) {
     }
     run_.uses = shares_.uses();
@@ -63,36 +157,9 @@ class Runner {
     }
   }
 
- private:
-  // The task's time is over, or its newest forecast has come true.
-  struct Due {
-    Nanos time;
-    int task;
-    uint32_t version;  // of a forecast; 0: the task's own time is over
-    friend bool operator>(const Due& a, const Due& b) {
-      return std::tie(a.time, a.task, a.version) > std::tie(b.time, b.task, b.version);
-    }
-  };
-
-  struct Queue {
-    bool busy = false;
-    std::vector<int> waiting;  // those from `next` on, in the order in which they became ready
-    size_t next = 0;
-  };
-
-  // A lane's order is a dependency like any other: each of its tasks waits for the one before.
-  void ChainLanes() {
-    std::vector<int> last(static_cast<size_t>(graph_.lanes()), -1);
-    for (size_t task = 0; task < graph_.tasks().size(); ++task) {
-      const std::optional<LaneId>& lane = graph_.tasks()[task].lane;
-      if (!lane.has_value() || graph_.IsQueue(*lane)) continue;
-      int& before = last[lane->value];
-      if (before >= 0) {
-        next_in_lane_[before] = static_cast<int>(task);
-        ++waiting_for_[task];
-      }
-      before = static_cast<int>(task);
-    }
+  void AddDue(const Due& due) {
+    due_.push_back(due);
+    std::push_heap(due_.begin(), due_.end(), std::greater<>());
   }
 
   void BeginReady(Nanos now) {
@@ -103,7 +170,7 @@ class Runner {
       if (begun.on_core && !graph_.cores().empty() && begun.duration > Nanos(0)) {
         cores_.Begin(task, begun.duration, now);
       } else {
-        due_.push({now + begun.duration, task, 0});
+        AddDue({now + begun.duration, task, 0});
       }
     }
     ready_.clear();
@@ -111,13 +178,18 @@ class Runner {
 
   // Goes to the next moment at which something is due; false when there is none.
   bool Advance(Nanos& now) {
-    if (due_.empty() || due_.top().time > now) Forecast(now);
+    if (due_.empty() || due_.front().time > now) {
+      Forecast(now);
+      MarkNow(now);
+    }
     const std::optional<Nanos> core = shares_cores_ ? cores_.NextEnd() : std::nullopt;
     if (due_.empty() && !core.has_value()) return false;
-    now = due_.empty() || (core.has_value() && *core < due_.top().time) ? *core : due_.top().time;
-    while (!due_.empty() && due_.top().time == now) {
-      const Due due = due_.top();
-      due_.pop();
+    now =
+        due_.empty() || (core.has_value() && *core < due_.front().time) ? *core : due_.front().time;
+    while (!due_.empty() && due_.front().time == now) {
+      const Due due = due_.front();
+      std::pop_heap(due_.begin(), due_.end(), std::greater<>());
+      due_.pop_back();
       Handle(due, now);
     }
     if (core.has_value() && *core == now) {
@@ -129,7 +201,23 @@ class Runner {
 
   void Forecast(Nanos now) {
     for (const FairShare::Forecast& forecast : shares_.Settle(now)) {
-      due_.push({forecast.end, forecast.copy.value, forecast.version});
+      AddDue({forecast.end, forecast.copy.value, forecast.version});
+    }
+  }
+
+  void MarkNow(Nanos now) {
+    if (events_between_marks_ == 0) return;
+    const size_t last = marks_.empty() ? 0 : marks_.back().events;
+    if (run_.events.size() < last + events_between_marks_) return;
+    RunMark& mark = marks_.emplace_back(RunMark{.events = run_.events.size(),
+                                                .now = now,
+                                                .due = due_,
+                                                .copies = shares_.Save(),
+                                                .cores = cores_.Save()});
+    for (const Queue& queue : queues_) {
+      if (queue.running == kNone) continue;
+      const auto next = queue.waiting.begin() + static_cast<std::ptrdiff_t>(queue.next);
+      mark.queues.push_back({queue.running, {next, queue.waiting.end()}});
     }
   }
 
@@ -166,17 +254,17 @@ class Runner {
 
   void Ready(int task) {
     Queue* queue = QueueOf(task);
-    if (queue != nullptr && queue->busy) {
+    if (queue != nullptr && queue->running != kNone) {
       queue->waiting.push_back(task);
       return;
     }
-    if (queue != nullptr) queue->busy = true;
+    if (queue != nullptr) queue->running = task;
     ready_.push_back(task);
   }
 
   void EndInQueue(Queue& queue) {
-    queue.busy = queue.next < queue.waiting.size();
-    if (queue.busy) ready_.push_back(queue.waiting[queue.next++]);
+    queue.running = queue.next < queue.waiting.size() ? queue.waiting[queue.next++] : kNone;
+    if (queue.running != kNone) ready_.push_back(queue.running);
   }
 
   const TaskGraph& graph_;
@@ -190,7 +278,10 @@ class Runner {
   bool has_queues_ = false;
   std::vector<Queue> queues_;  // [lane]
   std::vector<int> ready_;
-  std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
+  std::vector<Due> due_;  // a heap, the earliest first
+  std::vector<RunMark>& marks_;
+  const size_t events_between_marks_;  // 0: no marks
+  size_t& repeated_;
   TaskRun& run_;
 };
 
@@ -198,12 +289,18 @@ class Runner {
 
 TaskRun RunTaskGraph(const TaskGraph& graph) {
   TaskRunSpace space;
-  Runner(graph, space).Run();
+  Runner(graph, space, RunMarks::kNone).Run();
   return std::move(space.run);
 }
 
-const TaskRun& RunTaskGraph(const TaskGraph& graph, TaskRunSpace& space) {
-  Runner(graph, space).Run();
+const TaskRun& RunTaskGraph(const TaskGraph& graph, TaskRunSpace& space, RunMarks marks) {
+  Runner(graph, space, marks).Run();
+  return space.run;
+}
+
+const TaskRun& RunTaskGraph(const TaskGraph& graph, const RunBeginning& beginning,
+                            TaskRunSpace& space) {
+  Runner(graph, space, RunMarks::kKept).Run(beginning);
   return space.run;
 }
 

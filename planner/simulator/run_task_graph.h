@@ -1,9 +1,13 @@
 #ifndef SIPHON_PLANNER_SIMULATOR_RUN_TASK_GRAPH_H_
 #define SIPHON_PLANNER_SIMULATOR_RUN_TASK_GRAPH_H_
 
+#include <compare>
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "planner/simulator/fair_share.h"
+#include "planner/simulator/shared_cores.h"
 #include "planner/simulator/task_graph.h"
 #include "planner/units.h"
 
@@ -29,6 +33,29 @@ struct TaskRun {
   friend bool operator==(const TaskRun&, const TaskRun&) = default;
 };
 
+// A run in the middle, behind all that happens at a moment.
+struct RunMark {
+  // A task's own time will be over, or a forecast comes true.
+  struct Due {
+    Nanos time;
+    int task = 0;
+    uint32_t version = 0;  // of a forecast; 0: the task's own time is over
+    friend auto operator<=>(const Due&, const Due&) = default;
+  };
+  // A queue that is busy.
+  struct Queue {
+    int running = 0;           // task
+    std::vector<int> waiting;  // those that became ready first come first
+  };
+
+  size_t events = 0;  // that have happened
+  Nanos now;
+  std::vector<Due> due;
+  FairShare::State copies;
+  SharedCores::State cores;
+  std::vector<Queue> queues;
+};
+
 // A run, and memory for the next one.
 struct TaskRunSpace {
   TaskRun run;
@@ -38,7 +65,19 @@ struct TaskRunSpace {
   std::vector<int> followers;
   std::vector<int> waiting_for;   // [task]: of how many others
   std::vector<int> next_in_lane;  // [task]; -1: none
+  // Some of them, in the order of time, for runs that begin as this one does.
+  std::vector<RunMark> marks;
+  size_t repeated = 0;  // events that were taken from the run of another graph
 };
+
+// How a run begins: as one of another graph did.
+struct RunBeginning {
+  const TaskRunSpace* base = nullptr;
+  std::vector<int> task_of;  // [task of that graph]: the same task here; -1: none
+  size_t events = 0;         // so many of its first events are those of this run, too
+};
+
+enum class RunMarks { kNone, kKept };
 
 // Runs the graph by discrete events in whole nanoseconds. The same graph gives the same run.
 //
@@ -46,7 +85,12 @@ struct TaskRunSpace {
 // capacities; where they do, each begin and end looks at all copies that share one with it.
 TaskRun RunTaskGraph(const TaskGraph& graph);
 // The same, to be found in `space` until the next run there.
-const TaskRun& RunTaskGraph(const TaskGraph& graph, TaskRunSpace& space);
+const TaskRun& RunTaskGraph(const TaskGraph& graph, TaskRunSpace& space,
+                            RunMarks marks = RunMarks::kNone);
+// The same run as those, of which only what comes behind the last mark of the beginning is run.
+// Requires: `beginning` is that of the graph (FindCommonBeginning), its base is not `space`.
+const TaskRun& RunTaskGraph(const TaskGraph& graph, const RunBeginning& beginning,
+                            TaskRunSpace& space);
 
 }  // namespace siphon
 

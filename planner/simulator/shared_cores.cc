@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
+#include <utility>
 
 namespace siphon {
 namespace {
@@ -28,14 +30,22 @@ void SharedCores::AdvanceTo(Nanos now) {
   since_ = now;
 }
 
+void SharedCores::Restore(State state) {
+  progress_ = state.progress;
+  since_ = state.since;
+  running_ = std::move(state.running);
+  std::make_heap(running_.begin(), running_.end(), std::greater<>());
+}
+
 void SharedCores::Begin(int task, Nanos work, Nanos now) {
   AdvanceTo(now);
-  running_.emplace(progress_ + absl::uint128(work.value) * kUnits, task);
+  running_.emplace_back(progress_ + absl::uint128(work.value) * kUnits, task);
+  std::push_heap(running_.begin(), running_.end(), std::greater<>());
 }
 
 std::optional<Nanos> SharedCores::NextEnd() const {
   if (running_.empty()) return std::nullopt;
-  const absl::uint128 end = running_.top().first;
+  const absl::uint128 end = running_.front().first;
   if (end <= progress_) return since_;
   const absl::uint128 rate(Rate());
   const absl::uint128 wait = (end - progress_ + rate - 1) / rate;
@@ -45,9 +55,10 @@ std::optional<Nanos> SharedCores::NextEnd() const {
 const std::vector<int>& SharedCores::TakeEnded(Nanos now) {
   ended_.clear();
   AdvanceTo(now);
-  while (!running_.empty() && running_.top().first <= progress_) {
-    ended_.push_back(running_.top().second);
-    running_.pop();
+  while (!running_.empty() && running_.front().first <= progress_) {
+    ended_.push_back(running_.front().second);
+    std::pop_heap(running_.begin(), running_.end(), std::greater<>());
+    running_.pop_back();
   }
   return ended_;
 }

@@ -2,9 +2,7 @@
 #define SIPHON_PLANNER_SIMULATOR_SHARED_CORES_H_
 
 #include <cstdint>
-#include <functional>
 #include <optional>
-#include <queue>
 #include <utility>
 #include <vector>
 
@@ -29,6 +27,16 @@ class SharedCores {
   // Requires: entries are positive.
   explicit SharedCores(CoreSharing together) : together_(std::move(together)) {}
 
+  // All that runs.
+  struct State {
+    absl::uint128 progress = 0;
+    Nanos since;
+    std::vector<std::pair<absl::uint128, int>> running;  // (progress at its end, task)
+  };
+  State Save() const { return {progress_, since_, running_}; }
+  // Goes on from there.
+  void Restore(State state);
+
   // Requires: work > 0, and `now` never decreases from call to call, nor passes NextEnd().
   void Begin(int task, Nanos work, Nanos now);
   // When the next task ends if none begins before; none when none runs.
@@ -45,8 +53,8 @@ class SharedCores {
 
   const CoreSharing together_;
   absl::uint128 progress_ = 0;
-  Nanos since_;  // `progress_` is of this time
-  std::priority_queue<End, std::vector<End>, std::greater<>> running_;
+  Nanos since_;               // `progress_` is of this time
+  std::vector<End> running_;  // a heap, the least first
   std::vector<int> ended_;
 };
 

@@ -10,10 +10,10 @@
 #include "planner/marked_grid.h"
 #include "planner/schedule_index.h"
 #include "planner/simulator/check_simulation_input.h"
-#include "planner/simulator/run_task_graph.h"
 #include "planner/simulator/simulate_times.h"
 #include "planner/simulator/step_graph.h"
 #include "planner/simulator/step_memory.h"
+#include "planner/simulator/step_runs.h"
 #include "planner/simulator/step_timelines.h"
 #include "planner/status.h"
 #include "planner/validate_schedule.h"
@@ -58,10 +58,9 @@ struct Details {
 
 // Requires: CheckResidency.
 absl::StatusOr<StepTimes> SimulateChecked(const SimulationInput& input, const ScheduleIndex& index,
-                                          const Details& details, SimulationSpace& space) {
-  SIPHON_ASSIGN_OR_RETURN(space.graph, BuildStepGraph(input, index, std::move(space.graph)));
-  const StepGraph& step = space.graph;
-  const TaskRun& run = RunTaskGraph(step.graph, space.run);
+                                          const Details& details, StepRuns& runs) {
+  SIPHON_ASSIGN_OR_RETURN(StepGraph built, BuildStepGraph(input, index, runs.TakeSpace()));
+  const auto& [step, run] = runs.Run(std::move(built));
   if (!run.stuck.empty()) return Deadlock(input, index, step, run);
   SIPHON_ASSIGN_OR_RETURN(StepMemory memory, KeepMemoryBooks(input, step, run, details.memory));
   SimulatedStep result = StepTimelines(input.schedule, step, run, details.lanes);
@@ -80,8 +79,8 @@ absl::StatusOr<StepTimes> SimulateChecked(const SimulationInput& input, const Sc
 absl::StatusOr<SimulatedStep> SimulateOnDevices(const SimulationInput& input) {
   SIPHON_ASSIGN_OR_RETURN(const ScheduleIndex index, ScheduleIndex::Build(input.schedule));
   SIPHON_RETURN_IF_ERROR(CheckResidency(input.schedule, input.memory));
-  SimulationSpace space;
-  SIPHON_ASSIGN_OR_RETURN(StepTimes simulated, SimulateChecked(input, index, {}, space));
+  StepRuns runs;
+  SIPHON_ASSIGN_OR_RETURN(StepTimes simulated, SimulateChecked(input, index, {}, runs));
   return std::move(simulated.step);
 }
 
@@ -109,12 +108,14 @@ absl::StatusOr<StepTimes> SimulateTimes(const SimulationInput& input, LendingDet
 absl::StatusOr<StepTimes> SimulateTimes(const SimulationInput& input, LendingDetail lending,
                                         SimulationSpace& space) {
   SIPHON_RETURN_IF_ERROR(CheckSimulationInput(input));
-  SIPHON_ASSIGN_OR_RETURN(const ScheduleIndex index, ScheduleIndex::Build(input.schedule));
+  SIPHON_ASSIGN_OR_RETURN(
+      const ScheduleIndex index,
+      ScheduleIndex::Build(input.schedule, ScheduleIndex::Actions::kWithoutGroups));
   const Details details{
       .memory = lending == LendingDetail::kLent ? BooksDetail::kLent : BooksDetail::kPeaks,
       .lanes = LaneDetail::kWithoutLanes};
-  if (!input.device_of_worker.empty()) return SimulateChecked(input, index, details, space);
-  return SimulateChecked(Placed(input), index, details, space);
+  if (!input.device_of_worker.empty()) return SimulateChecked(input, index, details, space.runs);
+  return SimulateChecked(Placed(input), index, details, space.runs);
 }
 
 SimulationInput EqualStages(Schedule schedule, const StageCost& cost) {

@@ -3,10 +3,9 @@
 
 #include "absl/status/statusor.h"
 #include "planner/simulator/lent_memory.h"
-#include "planner/simulator/run_task_graph.h"
 #include "planner/simulator/simulate.h"
 #include "planner/simulator/simulated_step.h"
-#include "planner/simulator/step_graph.h"
+#include "planner/simulator/step_runs.h"
 
 namespace siphon {
 
@@ -17,11 +16,10 @@ struct StepTimes {
   friend bool operator==(const StepTimes&, const StepTimes&) = default;
 };
 
-// Memory that simulations of one problem use one after the other. Nothing in it has a meaning
-// between two of them.
+// What simulations use one after the other: memory, and the latest runs, of whose beginnings the
+// next one makes use. It changes nothing of what they answer.
 struct SimulationSpace {
-  StepGraph graph;
-  TaskRunSpace run;
+  StepRuns runs;
 };
 
 enum class LendingDetail { kNone, kLent };

@@ -18,12 +18,19 @@ std::vector<StageGroups> GroupsOfStages(const SimulationInput& input) {
     const size_t layers = input.layers.empty() ? 0 : input.layers[stage].size();
     std::array<int, kGroupKinds> none;
     none.fill(StageGroups::kNone);
-    if (!groups.empty()) result.at_.assign(layers, none);
+    if (!groups.empty()) {
+      result.at_.assign(layers, none);
+      result.begins_.assign(layers, 0);
+      result.ends_.assign(layers, 0);
+    }
     for (size_t id = 0; id < groups.size(); ++id) {
       const auto& [group, choice] = groups[id];
       const StageGroup& placed = result.groups_.emplace_back(StageGroup{
           &group, &choice, group.layers.begin - first_layer, group.layers.end - first_layer - 1});
+      result.of_[static_cast<size_t>(group.kind)].push_back(static_cast<int>(id));
       if (choice.placement == Placement::kKeep) continue;
+      result.begins_[placed.first] = 1;
+      result.ends_[placed.last] = 1;
       for (int layer = placed.first; layer <= placed.last; ++layer) {
         result.at_[layer][static_cast<size_t>(group.kind)] = static_cast<int>(id);
       }

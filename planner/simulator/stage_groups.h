@@ -26,6 +26,11 @@ class StageGroups {
 
   int size() const { return static_cast<int>(groups_.size()); }
   const StageGroup& operator[](int group) const { return groups_[group]; }
+  // Those of a kind, ascending.
+  const std::vector<int>& Of(GroupKind kind) const { return of_[static_cast<size_t>(kind)]; }
+  // Whether the layer is the first, or the last one of a group that is not kept.
+  bool Begins(int layer) const { return !begins_.empty() && begins_[layer] != 0; }
+  bool Ends(int layer) const { return !ends_.empty() && ends_[layer] != 0; }
   // The group that has the layer's tensors of that kind; kNone where they are kept.
   int At(int layer, GroupKind kind) const {
     return at_.empty() ? kNone : at_[layer][static_cast<size_t>(kind)];
@@ -34,8 +39,11 @@ class StageGroups {
  private:
   friend std::vector<StageGroups> GroupsOfStages(const SimulationInput& input);
 
-  std::vector<StageGroup> groups_;                // by GroupId
+  std::vector<StageGroup> groups_;  // by GroupId
+  std::array<std::vector<int>, kGroupKinds> of_;
   std::vector<std::array<int, kGroupKinds>> at_;  // [layer]; empty where all is kept
+  std::vector<uint8_t> begins_;                   // [layer]; likewise
+  std::vector<uint8_t> ends_;
 };
 
 // bytes * part / whole, rounded down. Requires: whole > 0.

@@ -48,6 +48,7 @@ class StepGraphBuilder {
         SIPHON_RETURN_IF_ERROR(WriteProgram(replica, worker));
       }
     }
+    writer_.EndPrograms();
     SIPHON_RETURN_IF_ERROR(boundaries_.Connect());
     return writer_.Take();
   }

@@ -24,8 +24,11 @@ void StepWriter::BeginProgram(int replica, int worker) {
   replica_ = replica;
   worker_ = worker;
   place_ = kNone;
+  graph_.graph.BeginPart();
   AddOnLane(TaskRole::kMarker, Nanos(0));  // what comes before the first action waits for it
 }
+
+void StepWriter::EndPrograms() { graph_.graph.BeginPart(); }
 
 StepGraph StepWriter::Take() {
   graph_.lane_names = resources_.lane_names();

@@ -22,6 +22,8 @@ class StepWriter {
 
   void BeginProgram(int replica, int worker);
   void BeginAction(int place) { place_ = place; }
+  // What is added from here on belongs to no program.
+  void EndPrograms();
   int place() const { return place_; }
   StepGraph Take();
 

@@ -11,6 +11,7 @@ void TaskGraph::Clear() {
   dependencies_.clear();
   capacities_.clear();
   paths_.clear();
+  parts_.assign(1, {});
 }
 
 LaneId TaskGraph::AddLane() {
@@ -45,6 +46,8 @@ PathId TaskGraph::AddPath(std::vector<CapacityId> capacities) {
   paths_.push_back(std::move(capacities));
   return PathId(static_cast<int>(paths_.size()) - 1);
 }
+
+void TaskGraph::BeginPart() { parts_.push_back({tasks_.size(), dependencies_.size()}); }
 
 TaskId TaskGraph::AddTask(std::optional<LaneId> lane, Nanos duration) {
   SIPHON_CHECK(duration >= Nanos(0), "a task does not end before it begins");

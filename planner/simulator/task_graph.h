@@ -1,6 +1,7 @@
 #ifndef SIPHON_PLANNER_SIMULATOR_TASK_GRAPH_H_
 #define SIPHON_PLANNER_SIMULATOR_TASK_GRAPH_H_
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -53,6 +54,10 @@ class TaskGraph {
   void JoinDirections(CapacityId a, BytesPerSecond a_both, CapacityId b, BytesPerSecond b_both);
   PathId AddPath(std::vector<CapacityId> capacities);
 
+  // What is added from here on is another part of the graph than what was added before. Two graphs
+  // are compared part by part (common_beginning.h).
+  void BeginPart();
+
   TaskId AddTask(std::optional<LaneId> lane, Nanos duration);
   // A task of so much work, which it gets done in that time alone on a core.
   TaskId AddWork(LaneId lane, Nanos work);
@@ -67,6 +72,12 @@ class TaskGraph {
   const std::vector<std::pair<TaskId, TaskId>>& dependencies() const { return dependencies_; }
   const std::vector<SharedCapacity>& capacities() const { return capacities_; }
   const std::vector<std::vector<CapacityId>>& paths() const { return paths_; }
+  // How many tasks and dependencies stand before a part.
+  struct PartBegin {
+    size_t tasks = 0;
+    size_t dependencies = 0;
+  };
+  const std::vector<PartBegin>& parts() const { return parts_; }  // at least one
   int lanes() const { return static_cast<int>(is_queue_.size()); }
   bool IsQueue(LaneId lane) const { return is_queue_[lane.value]; }
   const CoreSharing& cores() const { return cores_; }
@@ -78,6 +89,7 @@ class TaskGraph {
   std::vector<std::pair<TaskId, TaskId>> dependencies_;
   std::vector<SharedCapacity> capacities_;
   std::vector<std::vector<CapacityId>> paths_;
+  std::vector<PartBegin> parts_ = {{}};
 };
 
 }  // namespace siphon
