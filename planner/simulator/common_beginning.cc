@@ -60,6 +60,20 @@ size_t SameTasks(const TaskGraph& base, const Part& from, const TaskGraph& graph
   return same;
 }
 
+// Whether a part differs so early that the run has no mark from which to go on: then there is no
+// use in looking closer.
+bool DiffersBeforeMarks(const TaskGraph& base, const TaskRunSpace& run, const TaskGraph& graph) {
+  if (run.marks.empty()) return true;
+  for (size_t part = 0; part < base.parts().size(); ++part) {
+    const Part from = PartOf(base, part);
+    const Part to = PartOf(graph, part);
+    const size_t same = SameTasks(base, from, graph, to);
+    if (same == from.task_end - from.task && same == to.task_end - to.task) continue;
+    if (same == 0 || run.run.end[from.task + same - 1] < run.marks.front().now) return true;
+  }
+  return false;
+}
+
 // One graph, and what is known of its tasks.
 struct Side {
   explicit Side(const TaskGraph& of)
@@ -244,6 +258,7 @@ RunBeginning FindCommonBeginning(const TaskGraph& base, const TaskRunSpace& run,
                                  const TaskGraph& graph) {
   RunBeginning beginning{.base = &run};
   if (base.parts().size() != graph.parts().size() || !HaveSameRates(base, graph)) return beginning;
+  if (DiffersBeforeMarks(base, run, graph)) return beginning;
   Comparison comparison(base, run.run, graph);
   const int events = comparison.FindEvents(static_cast<int>(run.run.events.size()));
   if (events <= 0) return beginning;

@@ -97,6 +97,7 @@ DraftSimulator::DraftSimulator(const PlanningProblem& problem)
     : problem_(problem),
       away_(MostAway(problem.schedule)),
       fabric_(MakeSwapFabric(problem.topology)),
+      programs_(problem.schedule),
       known_(problem) {
   versions_ = PeakWeightVersions(problem.schedule);
 }
@@ -135,14 +136,15 @@ absl::StatusOr<SimulatedDraft> DraftSimulator::RunPlan(DraftPlan draft, MemoryPl
 absl::StatusOr<SimulatedDraft> DraftSimulator::SimulatedPlan(DraftPlan draft, MemoryPlan memory,
                                                              LentMemory* lent) {
   SimulatedDraft result{.draft = std::move(draft), .memory = std::move(memory)};
-  SIPHON_ASSIGN_OR_RETURN(
-      result.schedule, LowerMemoryPlan(problem_.schedule, result.memory, LoweringOf(result.draft)));
+  SIPHON_ASSIGN_OR_RETURN(LoweredPlan lowered,
+                          programs_.Lower(result.memory, LoweringOf(result.draft)));
   const bool promises = problem_.lending == LendingRule::kPeaks;
   const bool lends = promises && MayLend() && Lends(result.memory);
   SIPHON_ASSIGN_OR_RETURN(
       StepTimes times,
-      known_.Run(result.draft.mapping, result.memory, result.schedule,
+      known_.Run(result.draft.mapping, result.memory, lowered,
                  lent != nullptr || lends ? LendingDetail::kLent : LendingDetail::kNone));
+  result.schedule = std::move(lowered.schedule);
   if (promises) {
     SIPHON_ASSIGN_OR_RETURN(result.peaks, PromisedPeaks(problem_, result.draft.mapping,
                                                         result.memory, result.schedule, times));

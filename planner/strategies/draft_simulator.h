@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "planner/mapping/swap_fabric.h"
 #include "planner/strategies/draft_plan.h"
+#include "planner/strategies/known_programs.h"
 #include "planner/strategies/known_steps.h"
 #include "planner/strategies/planning_problem.h"
 
@@ -103,6 +104,7 @@ class DraftSimulator {
   std::vector<int> away_;
   std::vector<int> versions_;  // [stage]: of the weights, at most, all of which may be away
   const SwapFabric fabric_;
+  KnownPrograms programs_;
   KnownSteps known_;
   LendingRule lending_ = LendingRule::kPeaks;
   int simulations_ = 0;

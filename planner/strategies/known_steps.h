@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "planner/memory_plan.h"
-#include "planner/schedule.h"
 #include "planner/simulator/simulate_times.h"
+#include "planner/strategies/known_programs.h"
 #include "planner/strategies/planning_problem.h"
 
 namespace siphon {
@@ -25,20 +25,20 @@ class KnownSteps {
   explicit KnownSteps(const PlanningProblem& problem);
 
   // Without capacities of workers, so that one sees by how much a plan does not fit.
-  // Requires: `schedule` is LowerMemoryPlan's for the problem and `memory`; kLent: no replicas.
+  // Requires: `plan` is `memory` lowered by the problem's KnownPrograms, always the same; kLent: no
+  // replicas.
   // Errors: as SimulateTimes.
   absl::StatusOr<StepTimes> Run(const DeviceMapping& mapping, const MemoryPlan& memory,
-                                const Schedule& schedule,
+                                const LoweredPlan& plan,
                                 LendingDetail lending = LendingDetail::kNone);
 
   int simulations() const { return simulations_; }  // without those that were known
+  const StepRuns& runs() const { return space_.runs; }
 
  private:
   struct Step {
-    uint64_t key = 0;  // equal for equal steps
     DeviceMapping mapping;
-    MemoryPlan memory;
-    std::vector<std::vector<Action>> programs;
+    std::vector<int64_t> programs;  // their names
     LendingDetail lending = LendingDetail::kNone;
     absl::StatusOr<StepTimes> times = StepTimes{};
     size_t bytes = 0;

@@ -418,12 +418,17 @@ bool Goes(MicrobatchId microbatch, int share) {
   return int64_t{microbatch.value} * share % LowerMemoryOptions::kShares < share;
 }
 
+std::vector<Action> LowerProgram(const Schedule& schedule, WorkerId worker, const MemoryPlan& plan,
+                                 const LowerMemoryOptions& options) {
+  return ProgramLowering(schedule, worker.value, plan, options).Run();
+}
+
 absl::StatusOr<Schedule> LowerMemoryPlan(Schedule schedule, const MemoryPlan& plan,
                                          const LowerMemoryOptions& options) {
   SIPHON_RETURN_IF_ERROR(CheckLowering(schedule, plan, options));
   std::vector<std::vector<Action>> programs;
   for (int worker = 0; worker < WorkerCount(schedule); ++worker) {
-    programs.push_back(ProgramLowering(schedule, worker, plan, options).Run());
+    programs.push_back(LowerProgram(schedule, WorkerId(worker), plan, options));
   }
   schedule.programs = std::move(programs);
   return schedule;

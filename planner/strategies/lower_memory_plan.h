@@ -111,6 +111,10 @@ bool Goes(MicrobatchId microbatch, int share);
 absl::StatusOr<Schedule> LowerMemoryPlan(Schedule schedule, const MemoryPlan& plan,
                                          const LowerMemoryOptions& options);
 
+// The program of one worker in it. Requires: CheckLowering.
+std::vector<Action> LowerProgram(const Schedule& schedule, WorkerId worker, const MemoryPlan& plan,
+                                 const LowerMemoryOptions& options);
+
 }  // namespace siphon
 
 #endif  // SIPHON_PLANNER_STRATEGIES_LOWER_MEMORY_PLAN_H_

@@ -1,6 +1,7 @@
 #include "planner/strategies/mpress_emulator.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -21,18 +22,27 @@ MpressEmulator::MpressEmulator(const PlanningProblem& problem)
     : problem_(problem),
       mapping_(problem.mapping.value_or(
           IdentityMapping(WorkerCount(problem.schedule) * problem.schedule.replicas))),
-      known_(problem),
-      direct_(StageCount(problem.schedule), DirectBackward::kLeave) {}
+      programs_(problem.schedule),
+      known_(problem) {
+  const auto stages = static_cast<size_t>(StageCount(problem.schedule));
+  const size_t layers = problem.profile.layers.size();
+  lowering_ = {.timing = std::vector<SwapTiming>(stages),
+               .direct = std::vector<DirectBackward>(stages),
+               .weights = std::vector<WeightResidence>(stages),
+               .home = std::vector<HomeTimes>(stages),
+               .made_ahead = std::vector<int>(layers, LowerMemoryOptions::kInBackward),
+               .shares = std::vector<int>(layers, LowerMemoryOptions::kShares)};
+}
 
 absl::StatusOr<MpressCandidate> MpressEmulator::Run(MemoryPlan memory) {
   ++simulations_;
   MpressCandidate candidate{.memory = std::move(memory)};
-  SIPHON_ASSIGN_OR_RETURN(candidate.schedule, LowerMemoryPlan(problem_.schedule, candidate.memory,
-                                                              {.direct = direct_}));
+  SIPHON_ASSIGN_OR_RETURN(LoweredPlan lowered, programs_.Lower(candidate.memory, lowering_));
   const bool promises = problem_.lending == LendingRule::kPeaks;
   SIPHON_ASSIGN_OR_RETURN(StepTimes times,
-                          known_.Run(mapping_, candidate.memory, candidate.schedule,
+                          known_.Run(mapping_, candidate.memory, lowered,
                                      promises ? LendingDetail::kLent : LendingDetail::kNone));
+  candidate.schedule = std::move(lowered.schedule);
   if (promises) {
     SIPHON_ASSIGN_OR_RETURN(candidate.peaks, PromisedPeaks(problem_, mapping_, candidate.memory,
                                                            candidate.schedule, times));
@@ -62,14 +72,14 @@ std::vector<bool> MpressEmulator::FullWorkers(const MpressCandidate& candidate) 
 bool MpressEmulator::DropDirectly(WorkerId worker) {
   bool changes = false;
   for (const StageId stage : StagesOf(problem_.schedule, worker)) {
-    changes = changes || direct_[stage.value] == DirectBackward::kLeave;
-    direct_[stage.value] = DirectBackward::kDrop;
+    changes = changes || lowering_.direct[stage.value] == DirectBackward::kLeave;
+    lowering_.direct[stage.value] = DirectBackward::kDrop;
   }
   return changes;
 }
 
 void MpressEmulator::ForgetDirectDrops() {
-  std::fill(direct_.begin(), direct_.end(), DirectBackward::kLeave);
+  std::fill(lowering_.direct.begin(), lowering_.direct.end(), DirectBackward::kLeave);
 }
 
 }  // namespace siphon

@@ -7,6 +7,7 @@
 #include "planner/memory_plan.h"
 #include "planner/schedule.h"
 #include "planner/simulator/simulated_step.h"
+#include "planner/strategies/known_programs.h"
 #include "planner/strategies/known_steps.h"
 #include "planner/strategies/lower_memory_plan.h"
 #include "planner/strategies/planning_problem.h"
@@ -58,8 +59,9 @@ class MpressEmulator {
  private:
   const PlanningProblem& problem_;
   DeviceMapping mapping_;
+  KnownPrograms programs_;
   KnownSteps known_;
-  std::vector<DirectBackward> direct_;  // [stage]
+  LowerMemoryOptions lowering_;
   int simulations_ = 0;
 };
 

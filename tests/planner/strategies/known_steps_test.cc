@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "planner/check_residency.h"
-#include "planner/keyed_hash.h"
 #include "planner/strategies/draft_plan.h"
+#include "tests/planner/strategies/draft_dice.h"
 #include "tests/planner/strategies/planning_testing.h"
 
 namespace siphon {
@@ -21,43 +21,6 @@ SimulatedStep WithoutPictures(SimulatedStep step) {
   step.memory.clear();
   return step;
 }
-
-class DraftDice {
- public:
-  explicit DraftDice(uint64_t seed) : dice_(seed) {}
-  int Roll(int sides) { return static_cast<int>(dice_.Below(static_cast<uint64_t>(sides))); }
-
-  // One decision of one stage; some of them change nothing.
-  void Change(DraftPlan& draft) {
-    constexpr Placement kPlaces[] = {Placement::kKeep, Placement::kRecompute, Placement::kPeerSwap,
-                                     Placement::kHostSwap};
-    StageDraft& stage = draft.stages[Roll(static_cast<int>(draft.stages.size()))];
-    const auto layers = static_cast<int>(stage.activations.size());
-    switch (Roll(7)) {
-      case 0:
-        stage.timing.forwards_to_leave = Roll(3);
-        break;
-      case 1:
-        stage.timing.actions_to_come_back = Roll(3);
-        break;
-      case 2:
-        stage.recompute_run = Roll(3);
-        break;
-      case 3:
-        stage.optimizer_state[Roll(layers)] =
-            Roll(2) == 0 ? Placement::kKeep : Placement::kHostSwap;
-        break;
-      case 4:
-        std::swap(draft.mapping.device_of_worker.front(), draft.mapping.device_of_worker.back());
-        break;
-      default:
-        stage.activations[Roll(layers)] = kPlaces[Roll(4)];
-    }
-  }
-
- private:
-  KeyedGenerator dice_;
-};
 
 struct SequenceShape {
   std::string schedule;
@@ -75,6 +38,7 @@ TEST_P(KnownStepsSequence, AnswersWhatASimulationFromScratchWould) {
   PlanningProblem problem =
       ProblemOf(layer, 3 * shape.workers * FindSchedule(shape.schedule)->chunks,
                 LoweredSchedule(shape.schedule, shape.workers, shape.microbatches), Dgx1V100());
+  KnownPrograms programs(problem.schedule);
   KnownSteps known(problem);
   DraftDice dice(shape.seed);
   DraftPlan draft = KeepingDraft(problem);
@@ -88,14 +52,14 @@ TEST_P(KnownStepsSequence, AnswersWhatASimulationFromScratchWould) {
     const DraftPlan before = draft;
     dice.Change(draft);
     const MemoryPlan memory = PlanOf(problem, draft);
-    const auto schedule = LowerMemoryPlan(problem.schedule, memory, LoweringOf(draft));
-    ASSERT_TRUE(schedule.ok()) << schedule.status();
-    ASSERT_TRUE(CheckResidency(*schedule, memory).ok()) << "what is not checked again";
-    SimulationInput input = SimulationOf(problem, draft.mapping, memory, *schedule);
+    const auto lowered = programs.Lower(memory, LoweringOf(draft));
+    ASSERT_TRUE(lowered.ok()) << lowered.status();
+    ASSERT_TRUE(CheckResidency(lowered->schedule, memory).ok()) << "what is not checked again";
+    SimulationInput input = SimulationOf(problem, draft.mapping, memory, lowered->schedule);
     input.capacity.clear();
     const auto scratch = Simulate(input);
     const auto lending = dice.Roll(2) == 0 ? LendingDetail::kNone : LendingDetail::kLent;
-    const auto times = known.Run(draft.mapping, memory, *schedule, lending);
+    const auto times = known.Run(draft.mapping, memory, *lowered, lending);
     ASSERT_EQ(times.ok(), scratch.ok());
     if (!scratch.ok()) {
       EXPECT_EQ(times.status(), scratch.status());
@@ -108,6 +72,8 @@ TEST_P(KnownStepsSequence, AnswersWhatASimulationFromScratchWould) {
     if (dice.Roll(2) == 0) draft = before;
   }
   EXPECT_LT(known.simulations(), kChanges) << "steps that came again were known";
+  EXPECT_GT(known.runs().events_taken(), known.runs().events() / 20) << "steps begin alike";
+  EXPECT_LT(known.runs().events_taken(), known.runs().events());
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -119,12 +85,13 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(KnownSteps, SimulatesEachStepOnce) {
   const PlanningProblem problem = TwoWorkers(TwoLinkedDevices());
+  KnownPrograms programs(problem.schedule);
   KnownSteps known(problem);
   DraftPlan draft = KeepingDraft(problem);
   const auto run = [&](LendingDetail lending) {
     const MemoryPlan memory = PlanOf(problem, draft);
-    const auto schedule = LowerMemoryPlan(problem.schedule, memory, LoweringOf(draft));
-    return known.Run(draft.mapping, memory, *schedule, lending);
+    const auto lowered = programs.Lower(memory, LoweringOf(draft));
+    return known.Run(draft.mapping, memory, *lowered, lending);
   };
   const auto kept = run(LendingDetail::kNone);
   ASSERT_TRUE(kept.ok()) << kept.status();

@@ -1,0 +1,155 @@
+#include "planner/strategies/known_programs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "planner/status.h"
+#include "planner/strategies/check_lowering.h"
+#include "planner/strategies/step_key.h"
+
+namespace siphon {
+namespace {
+
+// Actions of all programs that are known of a worker, if each has so many times those of the program
+// that it is lowered from; and how many programs are known in any case.
+constexpr size_t kMostActions = 400'000;
+constexpr size_t kTimesLowered = 8;
+constexpr size_t kFewestPrograms = 8;
+
+// What the options say of the groups' first layers.
+bool AreOf(const std::vector<int>& known, const StagePlan& plan, const std::vector<int>& layers) {
+  auto next = known.begin();
+  for (const auto& [group, choice] : plan.groups) {
+    if (group.kind == GroupKind::kActivations && *next++ != layers[group.layers.begin]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::vector<int> OfGroups(const StagePlan& plan, const std::vector<int>& layers) {
+  std::vector<int> of_groups;
+  for (const auto& [group, choice] : plan.groups) {
+    if (group.kind == GroupKind::kActivations) of_groups.push_back(layers[group.layers.begin]);
+  }
+  return of_groups;
+}
+
+void AddTiming(const SwapTiming& timing, StepKey& key) {
+  for (const int times :
+       {timing.forwards_to_leave, timing.actions_to_come_back, timing.actions_before_step,
+        timing.groups_ahead, timing.groups_away_between_steps, timing.forwards_to_leave_home,
+        timing.actions_to_come_home, timing.actions_to_stay}) {
+    key.Add(times);
+  }
+}
+
+uint64_t KeyOf(const std::vector<StageId>& stages, const MemoryPlan& plan,
+               const LowerMemoryOptions& options) {
+  StepKey key;
+  for (const StageId stage : stages) {
+    const StagePlan& planned = plan.stages[stage.value];
+    key.Add(planned);
+    AddTiming(options.timing[stage.value], key);
+    key.Add(static_cast<int64_t>(options.direct[stage.value]));
+    key.Add(static_cast<int64_t>(options.weights[stage.value]));
+    for (const int gone : options.home[stage.value].gone) key.Add(gone);
+    for (const int ahead : options.home[stage.value].ahead) key.Add(ahead);
+    for (const auto& [group, choice] : planned.groups) {
+      if (group.kind != GroupKind::kActivations) continue;
+      key.Add(options.made_ahead[group.layers.begin]);
+      key.Add(options.shares[group.layers.begin]);
+    }
+  }
+  return key.Get();
+}
+
+}  // namespace
+
+KnownPrograms::KnownPrograms(const Schedule& schedule)
+    : schedule_(schedule), programs_(schedule.programs.size()) {
+  for (int worker = 0; worker < WorkerCount(schedule); ++worker) {
+    stages_.push_back(StagesOf(schedule, WorkerId(worker)));
+    const size_t actions = kTimesLowered * schedule.programs[worker].size() + 1;
+    most_.push_back(std::max(kFewestPrograms, kMostActions / actions));
+  }
+}
+
+bool KnownPrograms::IsOf(const StageDecisions& known, StageId stage, const MemoryPlan& plan,
+                         const LowerMemoryOptions& options) {
+  const int index = stage.value;
+  return known.timing == options.timing[index] && known.direct == options.direct[index] &&
+         known.weights == options.weights[index] && known.home == options.home[index] &&
+         known.plan == plan.stages[index] &&
+         AreOf(known.made_ahead, known.plan, options.made_ahead) &&
+         AreOf(known.shares, known.plan, options.shares);
+}
+
+KnownPrograms::StageDecisions KnownPrograms::DecisionsOf(StageId stage, const MemoryPlan& plan,
+                                                         const LowerMemoryOptions& options) {
+  const int index = stage.value;
+  return {.plan = plan.stages[index],
+          .timing = options.timing[index],
+          .direct = options.direct[index],
+          .weights = options.weights[index],
+          .home = options.home[index],
+          .made_ahead = OfGroups(plan.stages[index], options.made_ahead),
+          .shares = OfGroups(plan.stages[index], options.shares)};
+}
+
+bool KnownPrograms::HaveSamePlans(const Program& a, const Program& b) {
+  return std::equal(a.decided.begin(), a.decided.end(), b.decided.begin(),
+                    [](const StageDecisions& one, const StageDecisions& other) {
+                      return one.plan == other.plan;
+                    });
+}
+
+const KnownPrograms::Program& KnownPrograms::ProgramOf(int worker, const MemoryPlan& plan,
+                                                       const LowerMemoryOptions& options) {
+  std::list<Program>& known = programs_[worker];
+  const std::vector<StageId>& stages = stages_[worker];
+  const uint64_t key = KeyOf(stages, plan, options);
+  const auto found = std::find_if(known.begin(), known.end(), [&](const Program& program) {
+    return program.key == key && std::equal(stages.begin(), stages.end(), program.decided.begin(),
+                                            [&](StageId stage, const StageDecisions& decided) {
+                                              return IsOf(decided, stage, plan, options);
+                                            });
+  });
+  if (found != known.end()) {
+    known.splice(known.begin(), known, found);
+    return known.front();
+  }
+  ++lowered_;
+  Program program{.key = key, .actions = LowerProgram(schedule_, WorkerId(worker), plan, options)};
+  for (const StageId stage : stages) program.decided.push_back(DecisionsOf(stage, plan, options));
+  return Remember(worker, std::move(program));
+}
+
+// Many decisions mean nothing for stages that swap nothing: their program keeps its name.
+const KnownPrograms::Program& KnownPrograms::Remember(int worker, Program program) {
+  std::list<Program>& known = programs_[worker];
+  const auto same = std::find_if(known.begin(), known.end(), [&](const Program& other) {
+    return other.actions == program.actions && HaveSamePlans(other, program);
+  });
+  program.name = same != known.end() ? same->name : names_++;
+  known.push_front(std::move(program));
+  if (known.size() > most_[worker]) known.pop_back();
+  return known.front();
+}
+
+absl::StatusOr<LoweredPlan> KnownPrograms::Lower(const MemoryPlan& plan,
+                                                 const LowerMemoryOptions& options) {
+  SIPHON_RETURN_IF_ERROR(CheckLowering(schedule_, plan, options));
+  LoweredPlan lowered{.schedule = {.microbatches = schedule_.microbatches,
+                                   .worker_of_stage = schedule_.worker_of_stage,
+                                   .replicas = schedule_.replicas,
+                                   .weight_rule = schedule_.weight_rule}};
+  for (int worker = 0; worker < WorkerCount(schedule_); ++worker) {
+    const Program& program = ProgramOf(worker, plan, options);
+    lowered.schedule.programs.push_back(program.actions);
+    lowered.names.push_back(program.name);
+  }
+  return lowered;
+}
+
+}  // namespace siphon
