@@ -151,7 +151,9 @@ class Runner {
     while (Advance(now)) {
     }
     run_.uses = shares_.uses();
-    run_.end_time = now;
+    // Not `now`: what was due last may be a forecast that a sooner end has replaced.
+    const std::vector<TaskEvent>& events = run_.events;
+    run_.end_time = events.empty() ? Nanos(0) : run_.end[events.back().task.value];
     for (size_t task = 0; task < run_.begin.size(); ++task) {
       if (run_.begin[task] < Nanos(0)) run_.stuck.push_back(TaskId(static_cast<int>(task)));
     }

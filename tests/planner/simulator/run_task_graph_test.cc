@@ -112,6 +112,7 @@ TEST(RunTaskGraph, TwoCopiesOnOneLinkGetHalfEach) {
   // Both at half speed until the small one is through at 200; then 200 bytes are left of the other.
   const TaskRun run = RunCopies({{0, 100}, {0, 300}});
   EXPECT_EQ(Times(run), "0 [0,200)\n1 [0,400)\n");
+  EXPECT_EQ(run.end_time, Nanos(400)) << "not when it was to end while there were two";
   EXPECT_THAT(run.uses, ElementsAre(CapacityUse{Bytes(400), Nanos(400)}));
 }
 
