@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "planner/bounds/bound_facts.h"
 #include "planner/bounds/linear_program.h"
+#include "planner/bounds/moment_facts.h"
+#include "planner/bounds/moment_program.h"
 #include "planner/bounds/solve_linear_program.h"
 #include "planner/bounds/window_program.h"
 #include "planner/status.h"
@@ -62,11 +64,26 @@ std::optional<BoundPart> ProgramBound(const BoundFacts& facts) {
                    RoundedDown(std::max(0.0, bound) * static_cast<double>(made.unit.value))};
 }
 
+std::optional<BoundPart> MomentBound(const PlanningProblem& problem, const BoundFacts& facts) {
+  if (!HasLinearSolver() || WindowsOf(facts) == 0) return std::nullopt;
+  const std::optional<MomentFacts> moments = MomentFactsOf(problem, facts);
+  if (!moments.has_value()) return std::nullopt;
+  const WindowProgram made = BuildMomentProgram(facts, *moments);
+  const absl::StatusOr<LinearSolution> solution = SolveLinearProgram(made.program);
+  if (!solution.ok()) return std::nullopt;
+  const double bound = SafeBound(made.program, solution->multipliers);
+  return BoundPart{"computing and copying from moment to moment",
+                   RoundedDown(std::max(0.0, bound) * static_cast<double>(made.unit.value))};
+}
+
 }  // namespace
 
 absl::StatusOr<LowerBound> LowerBoundOf(const PlanningProblem& problem) {
   SIPHON_ASSIGN_OR_RETURN(const BoundFacts facts, BoundFactsOf(problem));
   LowerBound bound{.parts = CombinatorialBounds(facts)};
+  if (std::optional<BoundPart> part = MomentBound(problem, facts)) {
+    bound.parts.push_back(*std::move(part));
+  }
   if (std::optional<BoundPart> part = ProgramBound(facts)) bound.parts.push_back(*std::move(part));
   for (const BoundPart& part : bound.parts) {
     if (!part.time.has_value()) {

@@ -24,12 +24,12 @@ struct LowerBound {
 };
 
 // The largest of the combinatorial bounds (combinatorial_bound.h) and, where this build has a
-// solver and windows are not too many, of the linear program of all windows (window_program.h).
-// The order of the schedule's actions is fixed, and each action takes at least its profiled time;
-// with a map in the problem the bound is for that map.
+// solver and they are not too large, of the linear programs of all moments (moment_program.h) and
+// of all windows (window_program.h). The order of the schedule's actions is fixed, and each action
+// takes at least its profiled time; with a map in the problem the bound is for that map.
 //
 // Grows, or stays, when a capacity or a rate shrinks; the same for devices under other numbers. The
-// program's part is computed in floating point and rounded down to 20 binary digits: the exact
+// programs' parts are computed in floating point and rounded down to 20 binary digits: the exact
 // minima of two problems are ordered so, and their computed values, good to about 12 digits, come
 // in another order only when one digit boundary lies between two that agree in all of those. The
 // boundaries are shifted so that none lies at a short binary number, where minima of round figures

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -38,6 +39,16 @@ void Append(LinearTerms& terms, const LinearTerms& more, double factor) {
   for (const LinearTerm& term : more) {
     terms.push_back({term.column, term.coefficient * factor});
   }
+}
+
+void AddMerged(LinearProgram& program, const LinearTerms& terms, double least) {
+  std::map<int, double> coefficients;
+  for (const LinearTerm& term : terms) coefficients[term.column] += term.coefficient;
+  LinearTerms merged;
+  for (const auto& [column, coefficient] : coefficients) {
+    if (coefficient != 0) merged.push_back({column, coefficient});
+  }
+  if (!merged.empty()) program.AddRow(std::move(merged), least);
 }
 
 ProgramRows::ProgramRows(WindowProgram& made, Bytes byte_unit)
@@ -106,6 +117,34 @@ void ProgramRows::AddUplinks(int time, const std::vector<UplinkRates>& uplinks,
   }
   if (out_row.has_value()) made_.program.AddRow(*std::move(out_row), 0);
   if (in_row.has_value()) made_.program.AddRow(*std::move(in_row), 0);
+}
+
+void ProgramRows::AddUplink(const LinearTerms& time, const UplinkRates& uplink,
+                            const LinearTerms& out, const LinearTerms& in) {
+  // out_weight * out + in_weight * in <= most * time
+  const auto add = [&](double out_weight, double in_weight, double most) {
+    LinearTerms row;
+    Append(row, time, most);
+    Append(row, out, -out_weight);
+    Append(row, in, -in_weight);
+    AddMerged(made_.program, row, 0);
+  };
+  const bool limits_out = FastestOut(uplink) != kUnlimitedRate && !out.empty();
+  const bool limits_in = FastestIn(uplink) != kUnlimitedRate && !in.empty();
+  if (limits_out) add(1, 0, Rate(FastestOut(uplink)));
+  if (limits_in) add(0, 1, Rate(FastestIn(uplink)));
+  if (!limits_out || !limits_in) return;
+  const double out_alone = Rate(uplink.out_alone);
+  const double in_alone = Rate(uplink.in_alone);
+  const double out_both = Rate(uplink.out_both);
+  const double in_both = Rate(uplink.in_both);
+  const bool in_turns = out_both * in_alone + in_both * out_alone < out_alone * in_alone;
+  if (in_turns) {
+    add(in_alone, out_alone, out_alone * in_alone);
+    return;
+  }
+  if (out_alone > out_both) add(in_both, out_alone - out_both, out_alone * in_both);
+  if (in_alone > in_both) add(in_alone - in_both, out_both, in_alone * out_both);
 }
 
 }  // namespace siphon

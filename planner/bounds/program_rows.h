@@ -14,6 +14,9 @@ namespace siphon {
 using LinearTerms = std::vector<LinearTerm>;
 void Append(LinearTerms& terms, const LinearTerms& more, double factor = 1);
 
+// A row of one term a column; none where no term is left.
+void AddMerged(LinearProgram& program, const LinearTerms& terms, double least);
+
 // Writes columns and rows in a program's units, and those that say what a link carries in a time.
 class ProgramRows {
  public:
@@ -39,6 +42,10 @@ class ProgramRows {
   // The same, both ways over some uplinks, whose directions may run together.
   void AddUplinks(int time, const std::vector<UplinkRates>& uplinks, const LinearTerms& out,
                   const LinearTerms& in, int cause);
+  // The same over one uplink in a time that is a sum of columns, without columns of its own: what
+  // it carries in a unit of time lies within the hull of its three pairs of rates and less.
+  void AddUplink(const LinearTerms& time, const UplinkRates& uplink, const LinearTerms& out,
+                 const LinearTerms& in);
 
  private:
   WindowProgram& made_;

@@ -1,6 +1,7 @@
 #include "planner/bounds/step_paths.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/numeric/int128.h"
@@ -241,6 +242,31 @@ std::vector<bool> StepPaths::NotBefore(PathPlace at) const {
     }
   }
   return later;
+}
+
+std::vector<PathLink> StepPaths::LinksAmong(const std::vector<bool>& marked) const {
+  std::vector<PathLink> links;
+  // [node without a mark]: from the ends of marked ones to its begin.
+  std::vector<std::map<size_t, Nanos>> lags(durations_.size());
+  const auto pass = [&](size_t from, size_t to, Nanos lag) {
+    if (marked[to]) {
+      links.push_back({from, to, lag});
+      return;
+    }
+    Nanos& longest = lags[to].try_emplace(from, lag).first->second;
+    longest = std::max(longest, lag);
+  };
+  for (const int node : order_) {
+    for (int edge = first_edge_[node]; edge < first_edge_[node + 1]; ++edge) {
+      const auto to = static_cast<size_t>(edges_[edge].to);
+      if (marked[node]) pass(node, to, edges_[edge].lag);
+      for (const auto& [from, lag] : lags[node]) {
+        pass(from, to, lag + durations_[node] + edges_[edge].lag);
+      }
+    }
+    lags[node].clear();
+  }
+  return links;
 }
 
 }  // namespace siphon

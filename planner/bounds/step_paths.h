@@ -19,6 +19,14 @@ struct PathPlace {
   int place = 0;
 };
 
+// From the end of one action to the begin of another, by node.
+struct PathLink {
+  size_t from = 0;
+  size_t to = 0;
+  Nanos lag;  // at least
+  friend bool operator==(const PathLink&, const PathLink&) = default;
+};
+
 // A step as a graph: what each action takes at least, and what it waits for whatever a memory plan
 // does: the action before it, the tensors that it needs, other workers around the optimizer step.
 //
@@ -58,6 +66,9 @@ class StepPaths {
   std::vector<bool> EndedBefore(PathPlace at) const;
   std::vector<bool> NotBefore(PathPlace at) const;
   size_t NodeOf(PathPlace at) const { return Node(at); }
+  // What each action with a mark waits for of the others with one, by way of none of these.
+  // `marked` is [node]. O(actions).
+  std::vector<PathLink> LinksAmong(const std::vector<bool>& marked) const;
 
  private:
   struct Edge {

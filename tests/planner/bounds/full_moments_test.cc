@@ -49,7 +49,7 @@ TEST(FullMoments, LetFullWorkersLendEachOtherNothing) {
   PlanningProblem problem = ProblemOf(ScheduleOf("gpipe", 2, 3), PlainLayer(), Bytes(150'000));
   problem.topology = UniformTopology(2, kBytePerNano * 1'000'000, Nanos(0));
   for (TopologyLink& link : problem.topology.links) link.wires = 1;
-  const Nanos bound = BoundOf(problem).step_time;
+  const Nanos bound = *PartOf(BoundOf(problem), "linear program");
   EXPECT_LE(bound, Nanos(125'000));
   EXPECT_GE(bound, Nanos(124'990));
   // Worker 0 alone with too little: worker 1 takes it all.

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "planner/bounds/bound_facts.h"
 #include "planner/simulator/simulate.h"
 #include "tests/planner/bounds/bounds_testing.h"
@@ -51,6 +55,24 @@ TEST(StepPaths, RefuseAScheduleThatWaitsForItself) {
   problem.schedule = ParseSchedule("0B0 0F0\n1F0 1B0\n").value();
   EXPECT_EQ(BoundFactsOf(problem).status(),
             absl::FailedPreconditionError("4 actions of the schedule wait for each other"));
+}
+
+// Among the first and the third action of worker 0, F0 and B0, and B0 of worker 1: B0 waits for
+// that and its message, and for F0 by way of F1; that waits for F0 by way of worker 1's F0.
+TEST(StepPaths, LinkWhatIsMarkedByWayOfTheRest) {
+  const StepPaths paths = BoundFactsOf(TwoWorkers()).value().paths;
+  std::vector<bool> marked(paths.nodes(), false);
+  const size_t forward = paths.NodeOf({0, 0});
+  const size_t backward = paths.NodeOf({0, 2});
+  const size_t other = paths.NodeOf({1, 1});
+  for (const size_t node : {forward, backward, other}) marked[node] = true;
+  std::vector<PathLink> links = paths.LinksAmong(marked);
+  std::sort(links.begin(), links.end(), [](const PathLink& a, const PathLink& b) {
+    return std::pair(a.from, a.to) < std::pair(b.from, b.to);
+  });
+  EXPECT_EQ(links, (std::vector<PathLink>{{forward, backward, Nanos(10'000)},
+                                          {forward, other, Nanos(15'000)},
+                                          {other, backward, Nanos(5'000)}}));
 }
 
 }  // namespace
