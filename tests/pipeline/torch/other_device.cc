@@ -99,10 +99,10 @@ class Call {
     }
     c10::StorageImpl* const made = tensor.storage().unsafeGetStorageImpl();
     const auto original = originals_.find(made);
-    c10::Storage storage =
-        original != originals_.end()
-            ? original->second  // a view
-            : c10::Storage(c10::Storage::use_byte_size_t(), made->nbytes(), Hold(tensor));
+    c10::Storage storage = original != originals_.end()
+                               ? original->second  // a view
+                               : c10::Storage(c10::Storage::use_byte_size_t(), made->nbytes(),
+                                              Hold(tensor), c10::GetAllocator(kType));
     at::Tensor ours = at::detail::make_tensor<c10::TensorImpl>(
         std::move(storage), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), tensor.dtype());
     ours.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides(),
