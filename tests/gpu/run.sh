@@ -2,7 +2,7 @@
 # What needs a real GPU.
 #
 #   tests/gpu/run.sh pack   gathers in build/gpu what another machine needs of this build: the programs, the CUDA modules, Open MPI
-#                           and the libraries that they link; LibTorch, CUDA and NCCL are the other machine's (60 MB)
+#                           and the libraries that they link; LibTorch, CUDA and NCCL are the other machine's (56 MB)
 #   tests/gpu/run.sh        runs it, from build/gpu, on this machine's first GPU; some minutes
 #
 # Results go to $OUT, or build/gpu/results. Exit code 1 when something failed; 0 with a reason where there is no GPU.
@@ -18,9 +18,12 @@ programs=(build/tests/gpu/first_facts build/tests/swap/swap_cuda_test build/test
 # Open MPI, as it lies in /usr; OPAL_PREFIX tells it where that is there.
 pack_mpi() {
   mkdir -p "$packed/mpi" || return 1
-  dpkg -L libopenmpi3 openmpi-bin openmpi-common libpmix2 | grep -E '^/usr/(bin|lib|share/(openmpi|pmix))/' | while read -r file; do
-    if [ ! -d "$file" ]; then cp --parents -a "$file" "$packed/mpi/" || return 1; fi
-  done
+  # What starts processes and talks within a machine; its libraries come with all others.
+  dpkg -L libopenmpi3 openmpi-bin openmpi-common libpmix2 |
+    grep -E '^/usr/(bin/(orterun|orted)$|lib/x86_64-linux-gnu/(openmpi/lib/openmpi3|pmix2)/|share/(openmpi|pmix)/)' |
+    grep -v -E 'mca_(atomic|memheap|scoll|spml|sshmem)_|ucx|ofi|psm|openib' | while read -r file; do
+    if [ ! -d "$file" ]; then echo "${file#/}"; fi
+  done | sort -u | tar -C / -cf - --no-recursion -T - | tar -C "$packed/mpi" -xf - || return 1
   # Its configuration is beside the system's.
   mkdir -p "$packed/mpi/usr/etc" && cp -r /etc/openmpi "$packed/mpi/usr/etc/" || return 1
   # The name is an alternative of Debian's, which no package lists.
