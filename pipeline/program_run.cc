@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -286,9 +285,7 @@ absl::Status ProgramRun::CopyFromNeighbour(const Place& place, StageId neighbour
   bool alike = from.size() == to.size();
   for (size_t part = 0; alike && part < from.size(); ++part) {
     alike = from[part].size() == to[part].size();
-    if (alike && !from[part].empty()) {
-      std::memcpy(to[part].data(), from[part].data(), from[part].size());
-    }
+    if (alike) SIPHON_RETURN_IF_ERROR(stages_.at(stage)->CopyWithin(from[part], to[part]));
   }
   if (!alike) {
     return absl::InternalError(absl::StrCat("the ", Describe(neighbour, source, microbatch),

@@ -1,6 +1,5 @@
 #include "pipeline/shared_gradients.h"
 
-#include <cstring>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -64,7 +63,7 @@ class Exchange {
                                                 " bytes in one stage and ", copy.to.size(),
                                                 " in another"));
       }
-      if (!copy.from.empty()) std::memcpy(copy.to.data(), copy.from.data(), copy.from.size());
+      SIPHON_RETURN_IF_ERROR(stages_.begin()->second->CopyWithin(copy.from, copy.to));
     }
     for (const auto& [stage, spans] : spans_) {
       SIPHON_RETURN_IF_ERROR(stages_.at(stage)->AddSharedGradients());

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -113,6 +114,7 @@ struct StateTensor {
   TensorSpec spec;
   // The live memory; written to when a checkpoint is loaded. Empty while it is freed.
   absl::Span<std::byte> bytes;
+  bool on_host = true;  // else a device's: StageCompute::CopyToHost, CopyFromHost
 };
 
 // What layers save for their backward, and what of it is dropped, or can be away.
@@ -220,6 +222,20 @@ class StageCompute {
   // Values here stay as they are.
   virtual absl::Status StepOnHost(const UpdateSettings& settings, StageRange layers,
                                   const std::vector<HostStepMemory>& memory) = 0;
+
+  // For spans that a stage gives out and the host may not be able to touch: `own` is this stage's
+  // memory, `other` that of one of the same worker; both sides have one size. Done when they
+  // return.
+  virtual absl::Status CopyToHost(absl::Span<const std::byte> own, absl::Span<std::byte> host) {
+    return CopyWithin(own, host);
+  }
+  virtual absl::Status CopyFromHost(absl::Span<const std::byte> host, absl::Span<std::byte> own) {
+    return CopyWithin(host, own);
+  }
+  virtual absl::Status CopyWithin(absl::Span<const std::byte> other, absl::Span<std::byte> own) {
+    if (!other.empty()) std::memcpy(own.data(), other.data(), other.size());
+    return absl::OkStatus();
+  }
 
   // Live views of parameters and moments, in canonical order.
   virtual std::vector<StateTensor> State() = 0;

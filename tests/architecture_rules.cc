@@ -78,7 +78,7 @@ const std::vector<Door>& HeaderDoors() {
 
 const std::vector<Door>& LinkDoors() {
   static const auto* const doors = new std::vector<Door>{
-      {std::regex("Siphon::(torch_cpu|c10)|torch.*|c10.*"), {"pipeline/torch/"}},
+      {std::regex("Siphon::(torch_cpu|c10|c10_cuda)|torch.*|c10.*"), {"pipeline/torch/"}},
       {std::regex("Siphon::cbc"), {"planner/bounds/"}},
       {std::regex("Siphon::(uring|hwloc)"), {"swap/"}},
       {std::regex("CUDA::.*|nvml.*"), {"swap/", "pipeline/torch/", "pipeline/transport/"}},

@@ -23,4 +23,5 @@ include(SiphonUring)  # optional: swap/device/nvme_* uses threads without it
 include(SiphonCuda)  # optional: no CUDA module without it
 if(SIPHON_TORCH)
   include(SiphonLibTorch)
+  include(SiphonTorchCuda)  # optional: nothing computes on CUDA devices without it
 endif()

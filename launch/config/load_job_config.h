@@ -22,8 +22,8 @@ struct KnownNames {
   std::vector<std::string> data_kinds;
   std::vector<std::string> optimizers;
   JobPurpose purpose = JobPurpose::kRun;
-  // Why no job runs on CUDA devices here, in one line; asked only for a job that wants to. Null: as
-  // for whatever else is not built yet.
+  // Why no job runs on CUDA devices here, in one line, or nothing where it does; asked only for a
+  // job that wants to. Null: it is not asked.
   std::string (*why_no_cuda)() = nullptr;
 };
 

@@ -32,10 +32,11 @@ absl::Status BackendName::Check(const std::string& value, const KnownNames& know
   const OneOf names{{"cpu"}, {"cuda"}};
   const bool asks = value == "cuda" && known.purpose == JobPurpose::kRun;
   if (!asks || known.why_no_cuda == nullptr) return names.Check(value, known);
-  return absl::InvalidArgumentError(known.why_no_cuda());
+  const std::string problem = known.why_no_cuda();
+  return problem.empty() ? absl::OkStatus() : absl::InvalidArgumentError(problem);
 }
 
-std::string BackendName::Words(const KnownNames&) const { return "cpu"; }
+std::string BackendName::Words(const KnownNames&) const { return "cpu, cuda"; }
 
 std::optional<double> ScaleOf(const std::string& value) {
   double scale = 0;

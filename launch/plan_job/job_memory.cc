@@ -17,6 +17,20 @@ int MomentsOf(const TrainConfig& train) {
   return 2;
 }
 
+// What LibTorch takes of a CUDA device beside tensors, guesses until a device has answered:
+// workspaces of cuBLAS and cuBLASLt for each of the two threads that compute (passes backward have
+// one of their own), and what its allocator leaves unused of the blocks that it takes.
+constexpr Bytes kWorkspace{32 << 20};
+constexpr Bytes kUnusedOfBlocks{64 << 20};
+constexpr Bytes kLibTorchOnCuda{4 * kWorkspace.value + kUnusedOfBlocks.value};
+// What a worker lends begins and ends with a block of the driver (swap/device/cuda_arena.h).
+constexpr Bytes kDriverBlock{2 << 20};
+
+void AddLibTorchOnCuda(const TrainingPlan& plan, std::vector<Bytes>& communication) {
+  communication.resize(static_cast<size_t>(WorkerCount(plan.training)));
+  for (Bytes& bytes : communication) bytes += kLibTorchOnCuda + kDriverBlock;
+}
+
 }  // namespace
 
 absl::StatusOr<MemoryInputs> MemoryInputsOf(const PlannedJob& planned) {
@@ -34,6 +48,7 @@ absl::StatusOr<MemoryInputs> MemoryInputsOf(const PlannedJob& planned) {
   inputs.precision = *precision;
   const TransportKind kind = TransportKindOf(job.pipeline);
   inputs.communication = MessageMemory(kind, plan, model);
+  if (job.pipeline.backend == "cuda") AddLibTorchOnCuda(plan, inputs.communication);
   if (kind == TransportKind::kRings && RingsHoldBoundaries(plan, model)) {
     inputs.sent = SentTensors::kCopied;
   }

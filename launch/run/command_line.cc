@@ -20,6 +20,8 @@ void DescribeTrain(CLI::App& app, TrainArguments* train) {
   CLI::App* command = app.add_subcommand("train", "Train a model by a job file");
   AddJob(command, train);
   AddFormat(command, &train->format);
+  command->add_flag("--share_gpu", train->share_gpu,
+                    "For tests: CUDA workers share devices where there are fewer of these");
   command->footer(absl::StrCat(
       "Started alone, it starts mpirun with one process a worker; started under mpirun or srun, it "
       "uses\nthat world. SIGINT or SIGUSR1: finish the step, write a checkpoint, exit 4. A second "

@@ -13,6 +13,7 @@ namespace siphon {
 
 struct TrainArguments : JobArguments {
   OutputFormat format = OutputFormat::kText;
+  bool share_gpu = false;  // several workers on one CUDA device
 };
 
 struct GenerateArguments {

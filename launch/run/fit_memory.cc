@@ -1,5 +1,6 @@
 #include "launch/run/fit_memory.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,16 +15,36 @@
 #include "launch/profile/plan_in_file.h"
 #include "launch/profile/predict_step.h"
 #include "launch/profile/worker_problem.h"
+#include "launch/topology/job_topology.h"
 #include "planner/status.h"
 
 namespace siphon {
 namespace {
 
-WorkersOfJob WorkersOf(const PlannedJob& planned, const PlanCosts& costs,
+// What the job's costs are, and between which devices: of CUDA workers those of the topology that
+// the job names.
+struct Machine {
+  std::optional<Topology> server;  // none: CPU workers, or nothing is said
+  PlanCosts costs;
+};
+
+absl::StatusOr<Machine> MachineOf(const PreparedJob& prepared) {
+  Machine machine;
+  if (prepared.job.pipeline.backend == "cuda") {
+    SIPHON_ASSIGN_OR_RETURN(machine.server, LoadJobTopology(prepared.job));
+  }
+  const Topology* const devices = machine.server.has_value() ? &*machine.server : nullptr;
+  SIPHON_ASSIGN_OR_RETURN(machine.costs, LoadPlanCosts(prepared.job, devices, "", ""));
+  return machine;
+}
+
+WorkersOfJob WorkersOf(const PlannedJob& planned, const Machine& machine,
                        const PreparedJob& prepared) {
+  const std::optional<Topology>& links =
+      prepared.throttled.has_value() ? prepared.throttled : machine.server;
   return {.planned = planned,
-          .costs = costs.source(),
-          .throttled = prepared.throttled.has_value() ? &*prepared.throttled : nullptr};
+          .costs = machine.costs.source(),
+          .throttled = links.has_value() ? &*links : nullptr};
 }
 
 absl::Status TakePlan(FittingStep found, const std::string& strategy, PreparedJob& prepared) {
@@ -79,8 +100,9 @@ absl::Status FollowPlanFile(const PlannedJob& planned, const absl::Status& kept,
     if (kept.ok()) ExpectThrottledMessages(prepared);
     return Annotate(kept, absl::StrCat(file.path, " keeps everything"));
   }
-  SIPHON_ASSIGN_OR_RETURN(const PlanCosts costs, LoadPlanCosts(prepared.job, nullptr, "", ""));
-  absl::StatusOr<FittingStep> found = FittingStepInFile(WorkersOf(planned, costs, prepared), file);
+  SIPHON_ASSIGN_OR_RETURN(const Machine machine, MachineOf(prepared));
+  absl::StatusOr<FittingStep> found =
+      FittingStepInFile(WorkersOf(planned, machine, prepared), file);
   if (absl::IsResourceExhausted(found.status())) {
     return absl::ResourceExhaustedError(absl::StrCat(
         TighterWorker(planned, file), ": the plan does not fit: ", found.status().message(),
@@ -123,19 +145,19 @@ absl::Status FitMemory(const std::string& schedule_csv, PreparedJob& prepared) {
   if (!absl::IsResourceExhausted(kept)) return kept;
   const std::string& strategy = prepared.job.memory.strategy;
   if (strategy == "keep" && OverlooksCapacity()) return absl::OkStatus();
-  SIPHON_ASSIGN_OR_RETURN(const PlanCosts costs, LoadPlanCosts(prepared.job, nullptr, "", ""));
-  const WorkersOfJob workers = WorkersOf(planned, costs, prepared);
+  SIPHON_ASSIGN_OR_RETURN(const Machine machine, MachineOf(prepared));
+  const WorkersOfJob workers = WorkersOf(planned, machine, prepared);
   if (strategy == "keep") {
-    return absl::ResourceExhaustedError(absl::StrCat(kept.message(), StrategyThatFits(workers, strategy)));
+    return absl::ResourceExhaustedError(
+        absl::StrCat(kept.message(), StrategyThatFits(workers, strategy)));
   }
   absl::StatusOr<FittingStep> found = PlanFittingStep(workers, strategy);
   if (absl::IsResourceExhausted(found.status())) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(kept.message(), "\n  ",
-                     strategy == kRecomputeStrategy ? std::string("computing activations again")
-                                                    : absl::StrCat("memory.strategy ", strategy),
-                     " is not enough: ", found.status().message(),
-                     StrategyThatFits(workers, strategy)));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        kept.message(), "\n  ",
+        strategy == kRecomputeStrategy ? std::string("computing activations again")
+                                       : absl::StrCat("memory.strategy ", strategy),
+        " is not enough: ", found.status().message(), StrategyThatFits(workers, strategy)));
   }
   SIPHON_RETURN_IF_ERROR(found.status());
   return TakePlan(*std::move(found), strategy, prepared);

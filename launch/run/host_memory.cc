@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -93,9 +94,10 @@ absl::StatusOr<HostMapping> HostMapping::Make(Bytes bytes) {
 }
 
 absl::StatusOr<HostMapping> HostMapping::Make(Bytes bytes, MemoryLedger* books, MemoryKind kind,
-                                              const NumaPlace* place) {
+                                              const NumaPlace* place, const CudaModule* locks) {
   HostMapping mapping;
   mapping.place_ = place;
+  mapping.locks_ = locks;
   SIPHON_ASSIGN_OR_RETURN(mapping.claim_, HostClaim::Take(Bytes(0), books, kind));
   SIPHON_RETURN_IF_ERROR(mapping.Grow(bytes));
   return mapping;
@@ -105,7 +107,8 @@ absl::Status HostMapping::Grow(Bytes bytes) {
   const Bytes before(static_cast<int64_t>(bytes_.size()));
   if (bytes <= before) return absl::OkStatus();
   SIPHON_RETURN_IF_ERROR(claim_.Add(bytes - before));
-  const absl::Status mapped = MapMore(static_cast<size_t>(bytes.value));
+  const absl::Status mapped =
+      locks_ != nullptr ? LockMore(bytes) : MapMore(static_cast<size_t>(bytes.value));
   if (!mapped.ok()) claim_.Remove(bytes - before);
   return mapped;
 }
@@ -124,20 +127,38 @@ absl::Status HostMapping::MapMore(size_t size) {
   return absl::OkStatus();
 }
 
+// A pool is locked as it is: a larger one takes over what the one before has.
+absl::Status HostMapping::LockMore(Bytes bytes) {
+  SIPHON_ASSIGN_OR_RETURN(
+      std::unique_ptr<PinnedPool> pool,
+      locks_->MakePinnedPool({.bytes = bytes,
+                              .cap = bytes,
+                              .numa_node = place_ != nullptr ? place_->node() : std::nullopt}));
+  SIPHON_ASSIGN_OR_RETURN(const absl::Span<std::byte> locked, pool->Take(bytes));
+  if (!bytes_.empty()) std::memcpy(locked.data(), bytes_.data(), bytes_.size());
+  bytes_ = locked;
+  pool_ = std::move(pool);
+  return absl::OkStatus();
+}
+
 HostMapping::HostMapping(HostMapping&& other) noexcept
     : claim_(std::move(other.claim_)),
       place_(other.place_),
+      locks_(other.locks_),
+      pool_(std::move(other.pool_)),
       bytes_(std::exchange(other.bytes_, absl::Span<std::byte>())) {}
 
 HostMapping& HostMapping::operator=(HostMapping&& other) noexcept {
   std::swap(claim_, other.claim_);
   std::swap(place_, other.place_);
+  std::swap(locks_, other.locks_);
+  std::swap(pool_, other.pool_);
   std::swap(bytes_, other.bytes_);
   return *this;
 }
 
 HostMapping::~HostMapping() {
-  if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
+  if (!bytes_.empty() && pool_ == nullptr) munmap(bytes_.data(), bytes_.size());
 }
 
 }  // namespace siphon

@@ -2,12 +2,14 @@
 #define SIPHON_LAUNCH_RUN_HOST_MEMORY_H_
 
 #include <cstddef>
+#include <memory>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "planner/memory/memory_kind.h"
 #include "planner/units.h"
+#include "swap/device/cuda_module.h"
 #include "swap/device/numa_place.h"
 #include "swap/memory_ledger.h"
 
@@ -48,10 +50,12 @@ class HostMapping {
  public:
   // Counted on no books. Errors: ResourceExhausted when the machine does not give it.
   static absl::StatusOr<HostMapping> Make(Bytes bytes);
-  // `place`: where it is to be; outlives it; null: anywhere. Errors: as the above and
-  // HostClaim::Take.
+  // `place`: where it is to be; outlives it; null: anywhere. `locks`: of CUDA workers, whose copies
+  // need memory that is locked to its pages (that is where it is, then); null: it need not be.
+  // Errors: as the above and HostClaim::Take.
   static absl::StatusOr<HostMapping> Make(Bytes bytes, MemoryLedger* books, MemoryKind kind,
-                                          const NumaPlace* place = nullptr);
+                                          const NumaPlace* place = nullptr,
+                                          const CudaModule* locks = nullptr);
   HostMapping() = default;
   HostMapping(HostMapping&& other) noexcept;
   HostMapping& operator=(HostMapping&& other) noexcept;
@@ -63,10 +67,13 @@ class HostMapping {
 
  private:
   absl::Status MapMore(size_t size);
+  absl::Status LockMore(Bytes bytes);
 
   HostClaim claim_;
   const NumaPlace* place_ = nullptr;
-  absl::Span<std::byte> bytes_;  // empty: nothing is mapped
+  const CudaModule* locks_ = nullptr;
+  std::unique_ptr<PinnedPool> pool_;  // that bytes_ are of, where it is locked
+  absl::Span<std::byte> bytes_;       // empty: nothing is mapped
 };
 
 }  // namespace siphon

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "launch/data/dataset.h"
-#include "launch/run/why_no_cuda.h"
+#include "launch/run/cuda_machine.h"
 #include "partitioner/partition_model.h"
 #include "pipeline/schedules/build_schedule.h"
 #include "pipeline/torch/torch_stage.h"

@@ -121,6 +121,18 @@ absl::StatusOr<std::unique_ptr<NvmeParking>> MakeDrive(const PreparedJob& prepar
   return drive;
 }
 
+// Of a CUDA worker: streams on its device, in the order of what it computes.
+absl::StatusOr<std::unique_ptr<DeviceBackend>> MakeDeviceBackend(const PreparedJob& prepared,
+                                                                 const WorkerDevice& device,
+                                                                 size_t links) {
+  const bool each = prepared.plan_text.topology.copy_engines == CopyEngines::kOnePerPeer;
+  CudaBackendOptions options =
+      OptionsForLenders(device.torch->device().index, static_cast<int>(links) - 1,
+                        each ? PeerEngines::kOneEach : PeerEngines::kOneForAll);
+  options.work_stream = device.torch->work_stream();
+  return device.cuda->MakeBackend(options);
+}
+
 SwapCheck CheckOf(const JobConfig& job) {
   if (job.memory.check == "off") return SwapCheck::kOff;
   return job.memory.check == "full" ? SwapCheck::kFull : SwapCheck::kCheap;
@@ -129,7 +141,9 @@ SwapCheck CheckOf(const JobConfig& job) {
 }  // namespace
 
 SharedRegion LayOutShared(const PreparedJob& prepared) {
-  const Bytes lent = LayOutRegion(ParkingAtMost(prepared)).bytes;
+  // CUDA workers lend memory of their devices (DeviceLending).
+  const bool on_devices = prepared.job.pipeline.backend == "cuda";
+  const Bytes lent = on_devices ? Bytes(0) : LayOutRegion(ParkingAtMost(prepared)).bytes;
   SharedRegion region{.lent = lent, .bytes = lent};
   if (prepared.throttled.has_value()) {
     region.ways = AtCacheLine(lent);
@@ -209,14 +223,16 @@ absl::StatusOr<std::unique_ptr<ParkingRoom>> ParkingRoom::Make(
   std::map<ParkingPlace, ParkingMemory> memory;
   HostMapping host;
   if (const auto on_host = parking.bytes.find(kHost); on_host != parking.bytes.end()) {
-    SIPHON_ASSIGN_OR_RETURN(host,
-                            HostMapping::Make(on_host->second, region.host, kParked, region.numa));
+    SIPHON_ASSIGN_OR_RETURN(host, HostMapping::Make(on_host->second, region.host, kParked,
+                                                    region.numa, LocksOf(region.device)));
   }
   for (const ParkingRegion::Part& part : LayOutRegion(region.parking).parts) {
     if (part.owner != me) continue;
     const ParkingPlace place{Placement::kPeerSwap, part.lender};
-    memory[place] = {region.lent.subspan(part.offset.value, part.bytes.value),
-                     LinkOf(own.links, place)};
+    const absl::Span<std::byte> there =
+        region.lending != nullptr ? region.lending->PartAt(part.lender)
+                                  : region.lent.subspan(part.offset.value, part.bytes.value);
+    memory[place] = {there, LinkOf(own.links, place)};
   }
   HostClaim buffers;
   if (const auto on_drive = parking.bytes.find(kDrive); on_drive != parking.bytes.end()) {
@@ -234,22 +250,32 @@ absl::StatusOr<std::unique_ptr<ParkingRoom>> ParkingRoom::Make(
     };
     own.options.drive = DriveLink{memory[kDrive].link, move};
   }
-  return std::unique_ptr<ParkingRoom>(
-      new ParkingRoom(std::move(host), std::move(buffers), std::move(drive), std::move(own.links),
-                      std::move(own.options), parking, std::move(memory), CheckOf(prepared.job)));
+  std::unique_ptr<DeviceBackend> backend;
+  CpuBackend* cpu_backend = nullptr;
+  if (region.device != nullptr) {
+    SIPHON_ASSIGN_OR_RETURN(backend, MakeDeviceBackend(prepared, *region.device, own.links.size()));
+  } else {
+    auto made_on_cpu = std::make_unique<CpuBackend>(std::move(own.options));
+    cpu_backend = made_on_cpu.get();
+    backend = std::move(made_on_cpu);
+  }
+  return std::unique_ptr<ParkingRoom>(new ParkingRoom(
+      std::move(host), std::move(buffers), std::move(drive), std::move(own.links),
+      std::move(backend), cpu_backend, parking, std::move(memory), CheckOf(prepared.job)));
 }
 
 ParkingRoom::ParkingRoom(HostMapping host, HostClaim buffers, std::unique_ptr<NvmeParking> drive,
-                         std::vector<LinkState> links, CpuBackendOptions options,
-                         const WorkerParking& parking, std::map<ParkingPlace, ParkingMemory> memory,
-                         SwapCheck check)
+                         std::vector<LinkState> links, std::unique_ptr<DeviceBackend> backend,
+                         CpuBackend* cpu_backend, const WorkerParking& parking,
+                         std::map<ParkingPlace, ParkingMemory> memory, SwapCheck check)
     : host_(std::move(host)),
       buffers_(std::move(buffers)),
       drive_(std::move(drive)),
       links_(std::move(links)),
       memory_(std::move(memory)),
-      backend_(std::move(options)),
-      engine_(&backend_, parking, WithHostMemory(memory_, host_), check) {}
+      backend_(std::move(backend)),
+      cpu_backend_(cpu_backend),
+      engine_(backend_.get(), parking, WithHostMemory(memory_, host_), check) {}
 
 absl::Status ParkingRoom::Rehouse(const WorkerParking& parking) {
   const auto on_host = parking.bytes.find(kHost);
@@ -258,16 +284,18 @@ absl::Status ParkingRoom::Rehouse(const WorkerParking& parking) {
 }
 
 std::vector<LinkState> ParkingRoom::TakeLinkUse() {
+  if (cpu_backend_ == nullptr) return {};
   std::vector<LinkState> links = links_;
-  const std::vector<CopyLinkUse> uses = backend_.TakeUse();
+  const std::vector<CopyLinkUse> uses = cpu_backend_->TakeUse();
   for (size_t link = 0; link < links.size(); ++link) links[link].use = uses[link];
   return links;
 }
 
 void ParkingRoom::SlowDown(const ParkingPlace& place, double factor) {
+  if (cpu_backend_ == nullptr) return;
   for (size_t link = 0; link < links_.size(); ++link) {
     if (links_[link].place != place) continue;
-    backend_.SlowDown(CopyLinkId(static_cast<int>(link)), factor);
+    cpu_backend_->SlowDown(CopyLinkId(static_cast<int>(link)), factor);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "launch/run/device_lending.h"
 #include "launch/run/host_memory.h"
 #include "launch/run/link_watch.h"
 #include "launch/run/prepare_job.h"
@@ -49,6 +50,9 @@ struct RoomRegion {
   absl::Span<std::byte> ways;       // SharedWays; empty: links share nothing
   MemoryLedger* host = nullptr;     // what is taken of the host is on it; null: on none
   const NumaPlace* numa = nullptr;  // of the worker's memory; null: anywhere
+  // Of a CUDA worker: its device, and what others lend it there, instead of `lent`. Null: the CPU.
+  const WorkerDevice* device = nullptr;
+  const DeviceLending* lending = nullptr;
 };
 // Of the job's plan. `shared` has ParkingRegionBytes; where nobody lends it may be empty.
 RoomRegion RegionOf(const PreparedJob& prepared, absl::Span<std::byte> shared);
@@ -98,7 +102,8 @@ class ParkingRoom {
 
  private:
   ParkingRoom(HostMapping host, HostClaim buffers, std::unique_ptr<NvmeParking> drive,
-              std::vector<LinkState> links, CpuBackendOptions options, const WorkerParking& parking,
+              std::vector<LinkState> links, std::unique_ptr<DeviceBackend> backend,
+              CpuBackend* cpu_backend, const WorkerParking& parking,
               std::map<ParkingPlace, ParkingMemory> memory, SwapCheck check);
 
   HostMapping host_;
@@ -106,7 +111,8 @@ class ParkingRoom {
   std::unique_ptr<NvmeParking> drive_;                  // null: nothing goes there
   const std::vector<LinkState> links_;                  // [link], not used yet
   const std::map<ParkingPlace, ParkingMemory> memory_;  // of lenders and the drive
-  CpuBackend backend_;
+  const std::unique_ptr<DeviceBackend> backend_;
+  CpuBackend* const cpu_backend_;  // the same; null: it is a CUDA worker's, which times no links
   SwapEngine engine_;
 };
 

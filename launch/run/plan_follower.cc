@@ -84,6 +84,16 @@ PlanFollower::PlanFollower(const PreparedJob& prepared, const WorkerSeat& seat,
       second_choices_(static_cast<size_t>(WorkerCount(prepared.plan.training))) {
   region_.host = &host_;
   region_.numa = &numa_;
+  if (seat.device == nullptr) return;
+  std::vector<DeviceId> device_of;
+  for (size_t worker = 0; worker < second_choices_.size(); ++worker) {
+    device_of.push_back(DeviceOf(WorkerId(static_cast<int>(worker))));
+  }
+  lending_ =
+      std::make_unique<DeviceLending>(*seat.device, seat.me, std::move(device_of), coordinator_);
+  region_.device = seat.device;
+  region_.lending = lending_.get();
+  second_ = SecondStripes();  // a lender's memory is taken once, for what is planned
 }
 
 DeviceId PlanFollower::DeviceOf(WorkerId worker) const {
@@ -91,8 +101,13 @@ DeviceId PlanFollower::DeviceOf(WorkerId worker) const {
   return devices.empty() ? DeviceId(worker.value) : devices[worker.value];
 }
 
+Bytes PlanFollower::LentByPlan() const {
+  if (lending_ != nullptr) return lending_->LentHere(now_.parking);
+  return LentBytes(now_.parking, DeviceOf(seat_.me));
+}
+
 absl::Status PlanFollower::Lend() {
-  const Bytes bytes = LentBytes(now_.parking, DeviceOf(seat_.me));
+  const Bytes bytes = LentByPlan();
   if (bytes == Bytes(0)) return absl::OkStatus();
   if (seat_.at_phase) SIPHON_RETURN_IF_ERROR(seat_.at_phase(kLendingPhase));
   const Bytes used = ledger_.used();
@@ -101,6 +116,13 @@ absl::Status PlanFollower::Lend() {
         absl::StrCat("tensors of other workers, which are parked here, need ", FormatBytes(bytes),
                      used > Bytes(0) ? absl::StrCat(" beside ", FormatBytes(used)) : "",
                      ", memory.capacity is ", FormatBytes(ledger_.capacity())));
+  }
+  if (lending_ != nullptr) {
+    const absl::Status taken = lending_->Lend(now_.parking);
+    if (!taken.ok()) {
+      ledger_.Give(bytes, MemoryKind::kLent);
+      return taken;
+    }
   }
   lent_ = bytes;
   TouchLent({});
@@ -133,7 +155,7 @@ void PlanFollower::TouchLent(const std::vector<WorkerParking>& before) {
 
 // For second choices that go to this lender.
 absl::Status PlanFollower::LendMore() {
-  const Bytes bytes = LentBytes(now_.parking, DeviceOf(seat_.me));
+  const Bytes bytes = LentByPlan();
   if (bytes <= lent_) return absl::OkStatus();
   if (!refusal_.ok()) return refusal_;
   if (!ledger_.Take(bytes - lent_, MemoryKind::kLent)) {
@@ -146,6 +168,16 @@ absl::Status PlanFollower::LendMore() {
   return absl::OkStatus();
 }
 
+// Whether a device does not lend what this worker would park there.
+bool PlanFollower::LacksLenders() const {
+  if (lending_ == nullptr) return false;
+  return absl::c_any_of(now_.parking[static_cast<size_t>(seat_.me.value)].bytes,
+                        [&](const auto& place) {
+                          return place.first.tier == Placement::kPeerSwap &&
+                                 lending_->PartAt(place.first.lender).empty();
+                        });
+}
+
 absl::Status PlanFollower::MakeRoom() {
   bool steps = false;
   for (const StageId stage : StagesSteppedOnHost(now_.plan.memory)) {
@@ -153,6 +185,8 @@ absl::Status PlanFollower::MakeRoom() {
   }
   if (now_.parking.empty()) return absl::OkStatus();
   if (now_.parking[seat_.me.value].bytes.empty() && !steps) return absl::OkStatus();
+  // It is made when its groups have gone their second way.
+  if (LacksLenders()) return absl::OkStatus();
   const WorkerParking& parking = now_.parking[seat_.me.value];
   if (parking.bytes.contains(kHost) && seat_.at_phase) {
     SIPHON_RETURN_IF_ERROR(seat_.at_phase(kHostMemoryPhase));
@@ -170,7 +204,8 @@ absl::StatusOr<absl::Span<std::byte>> PlanFollower::TakeHostMemory(Bytes bytes) 
   if (bytes == Bytes(0)) return absl::Span<std::byte>();
   if (seat_.at_phase) SIPHON_RETURN_IF_ERROR(seat_.at_phase(kHostMemoryPhase));
   SIPHON_CHECK(room_ != nullptr, "who has optimizer steps on the host has a room");
-  SIPHON_ASSIGN_OR_RETURN(host_memory_, HostMapping::Make(bytes, &host_, kHostSteps, &numa_));
+  SIPHON_ASSIGN_OR_RETURN(
+      host_memory_, HostMapping::Make(bytes, &host_, kHostSteps, &numa_, LocksOf(seat_.device)));
   return host_memory_.bytes();
 }
 
@@ -181,6 +216,7 @@ absl::Status PlanFollower::TakeRoom() { return TakeRoomFor(/*next_step=*/1); }
 absl::Status PlanFollower::TakeRoomFor(int64_t next_step) {
   if (seat_.host_is_full && seat_.host_is_full()) FillHost();
   refusal_ = Lend();
+  if (lending_ != nullptr) SIPHON_RETURN_IF_ERROR(lending_->Open(now_.parking));
   room_refusal_ = MakeRoom();
   absl::Status failed = UnlessRefused(refusal_);
   failed.Update(UnlessRefused(room_refusal_));
@@ -259,6 +295,12 @@ absl::StatusOr<PlanInForceIs> PlanFollower::MoveTo(NextPlan next, int64_t next_s
   absl::c_fill(second_choices_, 0);
   SIPHON_RETURN_IF_ERROR(take_room(before.host_steps));
   return PlanInForceIs::kBefore;
+}
+
+absl::Status PlanFollower::Close() {
+  if (lending_ == nullptr) return absl::OkStatus();
+  room_.reset();
+  return lending_->Close();
 }
 
 void PlanFollower::LeaveRoom() {
@@ -370,6 +412,7 @@ absl::Status PlanFollower::Leave(const std::vector<Leaving>& all, int64_t next_s
   // Everybody moves into memory that its lender has touched.
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(absl::OkStatus()));
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(MoveRoom()));
+  if (lending_ != nullptr) return absl::OkStatus();  // its arena stays as it is
   // Nobody uses any more what the owners have left.
   const Bytes still_lent = std::min(lent_, LentBytes(now_.parking, DeviceOf(seat_.me)));
   ledger_.Give(lent_ - still_lent, MemoryKind::kLent);

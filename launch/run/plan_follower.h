@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "launch/profile/fall_back.h"
 #include "launch/run/coordinate.h"
+#include "launch/run/device_lending.h"
 #include "launch/run/host_memory.h"
 #include "launch/run/link_watch.h"
 #include "launch/run/parking_room.h"
@@ -40,6 +41,9 @@ class PlanFollower {
   // what it parks has its room. What is refused there is the first thing that second choices are
   // taken for. Errors: ResourceExhausted where there are none, on all workers.
   absl::Status TakeRoom();
+  // Collective, behind the last step: gives the room back, in an order in which nobody touches what
+  // is gone. CUDA workers need it; others may.
+  absl::Status Close();
 
   const FollowedPlan& plan() const { return now_.plan; }
   const Schedule& evaluation() const { return evaluation_; }
@@ -97,9 +101,11 @@ class PlanFollower {
   void FillHost();
   void LeaveRoom();
   absl::Status Lend();
+  Bytes LentByPlan() const;
   absl::Status LendMore();
   void TouchLent(const std::vector<WorkerParking>& before);
   absl::Status MakeRoom();
+  bool LacksLenders() const;
   std::vector<Leaving> OwnersOf(WorkerId lender) const;
   std::string Reason(const Leaving& leaving) const;
   absl::Status Leave(const std::vector<Leaving>& all, int64_t next_step);
@@ -115,8 +121,9 @@ class PlanFollower {
   Schedule evaluation_;   // of that plan
   SecondStripes second_;  // of that plan
   PlanInForce now_;
-  HostMapping host_memory_;            // for optimizer steps on the host
-  std::unique_ptr<ParkingRoom> room_;  // null where nobody parks anything
+  HostMapping host_memory_;                 // for optimizer steps on the host
+  std::unique_ptr<DeviceLending> lending_;  // null: the memory of all lenders is shared
+  std::unique_ptr<ParkingRoom> room_;       // null where nobody parks anything
   LinkWatch watch_;
   std::vector<LinkState> link_use_;
   Bytes lent_;                           // on the books

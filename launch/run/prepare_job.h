@@ -35,8 +35,10 @@ struct PreparedJob {
   // Where the plan does not keep everything: the worker that would exceed its capacity most.
   std::optional<Misfit> kept_whole;
   // For commands worth typing next.
-  std::string program = "siphon";  // as it was called
-  std::string resume_command;      // goes on from the newest checkpoint; empty if there is none
+  std::string program = "siphon";    // as it was called
+  std::string resume_command;        // goes on from the newest checkpoint; empty if there is none
+  std::vector<std::string> decided;  // "section.key=value" that the job's own ranks are told
+  bool share_gpu = false;            // CUDA workers share devices
 };
 
 // Options of the model as the job has them; a vocabulary of 0 is replaced by what the data needs.

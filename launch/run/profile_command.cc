@@ -63,6 +63,11 @@ std::string SummaryJson(const ProfileFile& file, const std::string& output) {
 absl::Status Profile(const ProfileArguments& arguments) {
   SIPHON_ASSIGN_OR_RETURN(const JobConfig job, LoadJobConfig(arguments.job, arguments.overrides,
                                                              MachineLimits(ModelSource::kJobFile)));
+  if (job.pipeline.backend == "cuda") {
+    return ConfigError(
+        job, "pipeline.backend",
+        "layers are measured on the CPU only; a profile of them says nothing of cuda");
+  }
   SIPHON_ASSIGN_OR_RETURN(const PreparedJob prepared, PrepareJob(job, {}));
   const bool terminal = isatty(STDERR_FILENO) != 0;
   const auto told = [terminal](int done, int all) {

@@ -22,10 +22,12 @@
 #include "launch/process/inject_fault.h"
 #include "launch/process/rank_process.h"
 #include "launch/run/coordinate.h"
+#include "launch/run/cuda_machine.h"
 #include "launch/run/outcome_json.h"
 #include "launch/run/parking_room.h"
 #include "launch/run/run_worker.h"
 #include "launch/run/throttle_messages.h"
+#include "pipeline/torch/load_torch_cuda.h"
 #include "pipeline/transport/load_nccl_module.h"
 #include "planner/status.h"
 #include "swap/device/load_cuda_module.h"
@@ -52,6 +54,7 @@ class Rank {
 
   absl::StatusOr<RunOutcome> Run(const LivenessCheck& check) {
     WorkerSeat seat{.me = WorkerId(world_.rank())};
+    SIPHON_RETURN_IF_ERROR(OpenDevice(seat));
     SIPHON_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, MakeTransport(seat, check));
     SIPHON_ASSIGN_OR_RETURN(seat.lent, LentMemory());
     transport = ThrottleMessages(prepared_, std::move(transport), seat.lent);
@@ -78,6 +81,27 @@ class Rank {
   absl::Status Show(const std::string& place) {
     board_.SetAction(world_.rank(), place);
     return faults_.At(place);
+  }
+
+  // The CUDA device that this worker computes on, before anything else is made there: NCCL and
+  // copies are ordered behind its stream.
+  absl::Status OpenDevice(WorkerSeat& seat) {
+    if (prepared_.job.pipeline.backend != "cuda") return absl::OkStatus();
+    const std::string path = FindCudaModule("/proc/self/exe");
+    SIPHON_ASSIGN_OR_RETURN(device_.cuda, LoadCudaModule(path));
+    SIPHON_ASSIGN_OR_RETURN(const TorchCudaModule* const torch,
+                            LoadTorchCuda(FindTorchCudaModule(path)));
+    SIPHON_ASSIGN_OR_RETURN(const int devices, torch->Devices());
+    const DeviceUse use = prepared_.share_gpu ? DeviceUse::kShared : DeviceUse::kOneEach;
+    device_.index_of = [devices, use](DeviceId device) {
+      return VisibleDevice(device, devices, use);
+    };
+    const std::vector<DeviceId>& mapped = prepared_.plan_text.mapping.device_of_worker;
+    const DeviceId mine = mapped.empty() ? DeviceId(seat.me.value) : mapped[seat.me.value];
+    SIPHON_ASSIGN_OR_RETURN(torch_, torch->Open(device_.index_of(mine), TorchKernels::kLoad));
+    device_.torch = torch_.get();
+    seat.device = &device_;
+    return absl::OkStatus();
   }
 
   // Of all lenders, those without a worker as well.
@@ -131,9 +155,8 @@ class Rank {
     SIPHON_ASSIGN_OR_RETURN(const NcclModule* module,
                             LoadNcclModule(FindCudaModule("/proc/self/exe")));
     NcclTransportOptions options = PlanNccl(prepared_.plan, seat.me);
-    const std::vector<DeviceId>& devices = prepared_.plan_text.mapping.device_of_worker;
-    options.device = devices.empty() ? seat.me.value : devices[seat.me.value].value;
-    options.work_stream = nullptr;  // LibTorch computes on the default stream
+    options.device = torch_->device().index;
+    options.work_stream = torch_->work_stream();
     SIPHON_ASSIGN_OR_RETURN(NcclTransportMade made,
                             module->MakeTransport(options, std::move(host), check));
     seat.communication_bytes = made.device_memory;
@@ -144,6 +167,8 @@ class Rank {
   MpiWorld& world_;
   Board& board_;
   FaultInjector faults_;
+  std::unique_ptr<TorchDevice> torch_;  // null: the CPU
+  WorkerDevice device_;
 };
 
 // Memory that the job does not get is the job's plan not fitting; anything else has its own code.
@@ -198,6 +223,10 @@ class Presence {
 
 int RunRank(int* argc, char*** argv, const PreparedJob& prepared, OutputFormat format) {
   DieWithParent();
+  if (prepared.job.pipeline.backend == "cuda") {
+    SetCudaEnvironment(AnnouncedRank(),
+                       prepared.share_gpu ? DeviceUse::kShared : DeviceUse::kOneEach);
+  }
   StartLog(absl::StrCat("siphon rank ", AnnouncedRank()), prepared.job.output.log_level);
   const Nanos timeout = prepared.job.launch.heartbeat_timeout;
   std::optional<Presence> presence;

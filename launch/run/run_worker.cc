@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -62,6 +63,9 @@ class WorkerRun {
  private:
   absl::Status TakeCommunication();
   absl::Status MakeStages();
+  absl::Status LimitDevice();
+  Bytes Peak() const;
+  WorkerStages Stages() { return {&stages_, &worker_->state(), &window_}; }
   WorkerLayout LayoutOf(const FollowedPlan& followed) const;
   void MakeWorker();
   std::map<StageId, StageCompute*> Computes() const;
@@ -93,6 +97,7 @@ class WorkerRun {
   PlanFollower follower_;
   Replanner replanner_;
   StageMap stages_;
+  StateWindow window_;
   std::unique_ptr<StageWorker> worker_;
   std::unique_ptr<RunRecorder> recorder_;  // on worker 0
   Progress progress_;
@@ -112,15 +117,29 @@ absl::Status WorkerRun::TakeCommunication() {
                    FormatBytes(ledger_->capacity())));
 }
 
+// LibTorch's allocator on a device keeps its own books: it may have what the others leave.
+absl::Status WorkerRun::LimitDevice() {
+  if (seat_.device == nullptr || ledger_->capacity() == Bytes(0)) return absl::OkStatus();
+  return seat_.device->torch->Limit(ledger_->capacity() - ledger_->used());
+}
+
+// Of this step. On a device: tensors, beside what NCCL has and what is lent.
+Bytes WorkerRun::Peak() const {
+  if (seat_.device == nullptr) return ledger_->peak();
+  return ledger_->peak() + seat_.device->torch->memory().peak;
+}
+
 absl::Status WorkerRun::MakeStages() {
   const TrainingPlan& plan = prepared_.plan;
   const HomeGroups home = HomeGroupsOf(plan.training, plan.memory);
+  const ComputeDevice device =
+      seat_.device == nullptr ? ComputeDevice() : seat_.device->torch->device();
   for (const StageId stage : StagesOf(plan.training, seat_.me)) {
     SIPHON_ASSIGN_OR_RETURN(stages_[stage],
                             MakeTorchStage(prepared_.model, plan.partition, stage,
                                            static_cast<uint64_t>(prepared_.job.train.seed),
                                            OptimizerOf(prepared_.job.train),
-                                           StateGroupsAway(plan.memory, home, stage)));
+                                           StateGroupsAway(plan.memory, home, stage), device));
   }
   MakeWorker();
   SIPHON_RETURN_IF_ERROR(worker_->state().SendAway());
@@ -182,6 +201,7 @@ absl::Status WorkerRun::TrainOneStep() {
   const JobConfig& job = prepared_.job;
   const Clock::time_point begin = Clock::now();
   ledger_->ResetPeak();
+  if (seat_.device != nullptr) seat_.device->torch->ResetPeak();
   follower_.BeforeStep();
   Batch batch;
   if (NeedsData()) {
@@ -202,7 +222,7 @@ absl::Status WorkerRun::TrainOneStep() {
                           RunBatch(follower_.plan().schedule, batch, StepMode::kTrain, end));
 
   StepRecord mine = SummariseTimeline(report.timeline);
-  mine.peak_bytes = ledger_->peak().value;
+  mine.peak_bytes = Peak().value;
   SetBytesOut(report.swapped_out, mine);
   SIPHON_RETURN_IF_ERROR(follower_.Report(Since(begin), mine));
   replanner_.Note(report.timeline, Since(begin), follower_.link_use());
@@ -263,6 +283,8 @@ absl::Status WorkerRun::FollowPlan(const std::vector<StepRecord>& records) {
 }
 
 absl::Status WorkerRun::PlanAgain() {
+  // A device's memory is lent once, and its state goes to the host by its stage alone.
+  if (seat_.device != nullptr) return absl::OkStatus();
   std::optional<PlanText> plan;
   if (seat_.next_plan) {
     plan = seat_.next_plan(progress_.step);
@@ -378,7 +400,7 @@ absl::StatusOr<double> WorkerRun::Validate() {
 // at the end.
 absl::Status WorkerRun::SaveCheckpoint() {
   SIPHON_RETURN_IF_ERROR(Phase("writing a checkpoint"));
-  auto saved = SaveState(prepared_, {&stages_, &worker_->state()}, coordinator_, progress_,
+  auto saved = SaveState(prepared_, Stages(), coordinator_, progress_,
                          [this](const std::string& phase) { return Phase(phase); });
   if (saved.ok()) {
     outcome_.last_checkpoint = *saved;
@@ -407,14 +429,17 @@ void WorkerRun::WarnOfFailedSave(const absl::Status& status) {
 
 absl::StatusOr<RunOutcome> WorkerRun::Run() {
   const JobConfig& job = prepared_.job;
-  LedgerScope scope(ledger_);
+  // What a CUDA worker has on the CPU is none of its device's memory.
+  std::optional<LedgerScope> scope;
+  if (seat_.device == nullptr) scope.emplace(ledger_);
   SIPHON_RETURN_IF_ERROR(Phase("making its stages"));
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(TakeCommunication()));
   SIPHON_RETURN_IF_ERROR(follower_.TakeRoom());
+  SIPHON_RETURN_IF_ERROR(coordinator_.Agree(LimitDevice()));
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(MakeStages()));
   SIPHON_RETURN_IF_ERROR(Phase("reading the checkpoint"));
-  SIPHON_ASSIGN_OR_RETURN(progress_, RestoreState(prepared_, {&stages_, &worker_->state()},
-                                                  coordinator_, outcome_.warnings));
+  SIPHON_ASSIGN_OR_RETURN(progress_,
+                          RestoreState(prepared_, Stages(), coordinator_, outcome_.warnings));
   outcome_.steps_done = progress_.step;
   outcome_.last_checkpoint = progress_.checkpoint;
   if (progress_.step > 0 && seat_.at_progress) {
@@ -450,6 +475,7 @@ absl::StatusOr<RunOutcome> WorkerRun::Run() {
                                               ", and no checkpoint could be written"));
     }
   }
+  SIPHON_RETURN_IF_ERROR(follower_.Close());
   outcome_.host_peak = follower_.host().peak();
   if (recorder_ != nullptr) recorder_->Close(outcome_);
   return outcome_;

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -23,6 +24,7 @@
 #include "launch/process/rank_process.h"
 #include "launch/process/supervise.h"
 #include "launch/run/check_places.h"
+#include "launch/run/cuda_machine.h"
 #include "launch/run/job_limits.h"
 #include "launch/run/parking_room.h"
 #include "launch/run/prepare_job.h"
@@ -57,10 +59,25 @@ std::string ResumeCommand(const std::string& program, const TrainArguments& argu
 absl::StatusOr<PreparedJob> Prepare(const std::string& program, const TrainArguments& arguments,
                                     const ModelFactory& factory) {
   SIPHON_ASSIGN_OR_RETURN(
-      const JobConfig job,
+      JobConfig job,
       LoadJobConfig(arguments.job, arguments.overrides,
                     MachineLimits(factory ? ModelSource::kProgram : ModelSource::kJobFile)));
+  // What the parent of a job decides, it tells its ranks.
+  const bool asks_for_devices = job.pipeline.backend == "cuda" && !Supervised();
+  const DeviceUse use = arguments.share_gpu ? DeviceUse::kShared : DeviceUse::kOneEach;
+  std::vector<std::string> decided;
+  if (asks_for_devices && job.memory.capacity.empty()) {
+    job.memory.capacity = {
+        CudaCapacity(TheCudaMachine(), static_cast<int>(job.pipeline.stages), use)};
+    decided.push_back(absl::StrCat("memory.capacity=", job.memory.capacity[0].value, "B"));
+  }
   SIPHON_ASSIGN_OR_RETURN(PreparedJob prepared, PrepareJob(job, factory));
+  prepared.decided = std::move(decided);
+  prepared.share_gpu = arguments.share_gpu;
+  if (asks_for_devices) {
+    const int devices = static_cast<int>(TheCudaMachine().memory.size());
+    SIPHON_RETURN_IF_ERROR(CheckOnCuda(prepared, devices, use));
+  }
   SIPHON_RETURN_IF_ERROR(CheckPlaces(job));
   if (!Supervised()) {  // else the parent has asked
     SIPHON_RETURN_IF_ERROR(CheckDriveRoom(prepared));
@@ -89,8 +106,13 @@ void LetWaitingThreadsSleep(int64_t workers, int64_t threads_per_worker) {
 
 // The command line that each rank runs: this program with these arguments, under the name by which
 // it was called, as that is what the closing words suggest to type.
-std::vector<std::string> RankCommand(int argc, char** argv) {
+std::vector<std::string> RankCommand(int argc, char** argv,
+                                     const std::vector<std::string>& decided) {
   std::vector<std::string> command(argv, argv + argc);
+  for (const std::string& value : decided) {
+    command.push_back("--set");
+    command.push_back(value);
+  }
   if (absl::StrContains(command[0], '/')) return command;
   char self[4096];
   const ssize_t length = readlink("/proc/self/exe", self, sizeof(self));
@@ -127,7 +149,7 @@ int TrainCommand(int* argc, char*** argv, const TrainArguments& arguments,
   const int workers = WorkerCount(prepared->plan.training);
   LetWaitingThreadsSleep(workers, prepared->job.pipeline.threads_per_worker);
   const int code = Supervise({.workers = workers,
-                              .command = RankCommand(*argc, *argv),
+                              .command = RankCommand(*argc, *argv, prepared->decided),
                               .mpirun_options = prepared->job.launch.mpirun_options,
                               .heartbeat_timeout = prepared->job.launch.heartbeat_timeout,
                               .window_bytes = WindowBytes(*prepared, workers),

@@ -59,6 +59,11 @@ absl::StatusOr<RunOutcome> Trainer::Train() {
   SIPHON_RETURN_IF_ERROR(CheckJobConfig(
       job_, MachineLimits(factory_ ? ModelSource::kProgram : ModelSource::kJobFile)));
   SIPHON_ASSIGN_OR_RETURN(const PreparedJob prepared, PrepareJob(job_, factory_));
+  if (job_.pipeline.backend == "cuda") {
+    return ConfigError(job_, "pipeline.backend",
+                       "cuda has a process for each worker, which `siphon train` starts; workers "
+                       "that are threads compute on the CPU");
+  }
   const int workers = WorkerCount(prepared.plan.training);
   FirstFailure failure;
   SIPHON_ASSIGN_OR_RETURN(const HostMapping lent, HostMapping::Make(ParkingRegionBytes(prepared)));

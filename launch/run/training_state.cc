@@ -39,6 +39,16 @@ bool HasMaster(const StateTensor& tensor) {
 enum class Which { kOwned, kAll };
 using Access = StateSwaps::Access;
 
+// The memory of tensor `index` of a stage's state, as the host reads or writes it until the next
+// call or Close.
+absl::StatusOr<absl::Span<std::byte>> OpenState(const WorkerStages& worker, StageId stage,
+                                                size_t index, Access access) {
+  SIPHON_RETURN_IF_ERROR(worker.window->Close());  // before what it was of leaves
+  StageCompute& compute = *worker.stages->at(stage);
+  SIPHON_RETURN_IF_ERROR(worker.swaps->Open(stage, index, access).status());
+  return worker.window->Open(compute, compute.State()[index], access);
+}
+
 std::vector<CheckpointTensor> TensorsOf(const WorkerStages& worker, Which which, Access access) {
   std::vector<CheckpointTensor> tensors;
   for (const auto& [stage, compute] : *worker.stages) {
@@ -50,8 +60,8 @@ std::vector<CheckpointTensor> TensorsOf(const WorkerStages& worker, Which which,
       tensors.push_back({.name = TensorName(tensor),
                          .optimizer = IsMoment(tensor),
                          .spec = tensor.spec,
-                         .bring = [swaps = worker.swaps, stage = stage, index, access] {
-                           return swaps->Open(stage, index, access);
+                         .bring = [worker, stage = stage, index, access] {
+                           return OpenState(worker, stage, index, access);
                          }});
     }
   }
@@ -64,8 +74,9 @@ LossScale FirstLossScale(absl::string_view precision) {
 
 // `status`, or that of sending away again what was brought in last.
 absl::Status Close(const WorkerStages& worker, absl::Status status) {
-  const absl::Status closed = worker.swaps->Close();
-  return status.ok() ? closed : status;
+  status.Update(worker.window->Close());
+  status.Update(worker.swaps->Close());
+  return status;
 }
 
 // The checkpoint to resume from, empty for a fresh start. Worker 0's word counts.

@@ -11,6 +11,7 @@
 #include "launch/checkpoint/checkpoint.h"
 #include "launch/run/coordinate.h"
 #include "launch/run/prepare_job.h"
+#include "launch/run/state_window.h"
 #include "pipeline/loss_scale.h"
 #include "pipeline/stage_compute.h"
 #include "pipeline/state_swaps.h"
@@ -27,6 +28,7 @@ using StageMap = std::map<StageId, std::unique_ptr<StageCompute>>;
 struct WorkerStages {
   const StageMap* stages = nullptr;
   StateSwaps* swaps = nullptr;
+  StateWindow* window = nullptr;
 };
 
 // Where a run stands between two steps; with the stages' tensors all that a checkpoint has to hold.

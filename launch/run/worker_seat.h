@@ -12,11 +12,25 @@
 #include "absl/types/span.h"
 #include "launch/run/training_state.h"
 #include "pipeline/stage_worker.h"
+#include "pipeline/torch/torch_device.h"
 #include "pipeline/transport/transport.h"
 #include "planner/plan_text.h"
 #include "planner/units.h"
+#include "swap/device/cuda_module.h"
 
 namespace siphon {
+
+// The device that a worker computes on, where that is not the CPU. Both outlive the run.
+struct WorkerDevice {
+  TorchDevice* torch = nullptr;      // opened by the worker's thread
+  const CudaModule* cuda = nullptr;  // copies, memory to lend, locked memory of the host
+  // The visible device that one of the plan is.
+  std::function<int(DeviceId device)> index_of;
+};
+// What locks memory of the host for copies of that device (HostMapping::Make).
+inline const CudaModule* LocksOf(const WorkerDevice* device) {
+  return device == nullptr ? nullptr : device->cuda;
+}
 
 // What a worker gets from the process or thread that it lives in.
 struct WorkerSeat {
@@ -24,6 +38,7 @@ struct WorkerSeat {
   Transport* transport = nullptr;
   Bytes communication_bytes;   // rings that count as this worker's memory
   absl::Span<std::byte> lent;  // ParkingRegionBytes that all workers share; outlives the run
+  const WorkerDevice* device = nullptr;  // null: the CPU
   std::function<bool()> stop_requested;
   StageWorker::ActionObserver at_action;  // before each action
   // Before each phase outside the steps. ResourceExhausted at kLendingPhase and kHostMemoryPhase is

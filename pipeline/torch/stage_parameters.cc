@@ -314,14 +314,14 @@ std::vector<StateTensor> StageParameters::State() {
   std::vector<StateTensor> state;
   for (const HeldParameter& held : held_) {
     state.push_back({held.name, StateTensor::Kind::kParameter, held.owned, held.layer, held.spec,
-                     BytesOf(held.value.storage())});
+                     BytesOf(held.value.storage()), held.value.is_cpu()});
     if (held.master.defined()) {
       state.push_back({held.name, StateTensor::Kind::kMaster, held.owned, held.layer, held.wide,
-                       BytesOf(held.master.storage())});
+                       BytesOf(held.master.storage()), held.master.is_cpu()});
     }
     for (size_t moment = 0; moment < held.moments.size(); ++moment) {
       state.push_back({held.name, kMomentKinds[moment], held.owned, held.layer, held.wide,
-                       BytesOf(held.moments[moment].storage())});
+                       BytesOf(held.moments[moment].storage()), held.moments[moment].is_cpu()});
     }
   }
   return state;

@@ -19,6 +19,14 @@
 namespace siphon {
 namespace {
 
+// A tensor over bytes of the device's memory, or the host's.
+at::Tensor Over(absl::Span<const std::byte> bytes, at::Device device) {
+  return at::for_blob(const_cast<std::byte*>(bytes.data()), {static_cast<int64_t>(bytes.size())})
+      .options(at::TensorOptions(at::kByte).device(device))
+      .target_device(device)
+      .make_tensor();
+}
+
 // One microbatch within one step.
 struct MicrobatchState {
   explicit MicrobatchState(MicrobatchPasses made) : passes(std::move(made)) {}
@@ -66,6 +74,18 @@ class TorchStage final : public StageCompute {
   }
   absl::Status StepOnHost(const UpdateSettings& settings, StageRange layers,
                           const std::vector<HostStepMemory>& memory) override;
+  absl::Status CopyToHost(absl::Span<const std::byte> own, absl::Span<std::byte> host) override {
+    if (layers_.device().is_cpu()) return StageCompute::CopyToHost(own, host);
+    return Copy(Over(own, layers_.device()), Over(host, at::kCPU));
+  }
+  absl::Status CopyFromHost(absl::Span<const std::byte> host, absl::Span<std::byte> own) override {
+    if (layers_.device().is_cpu()) return StageCompute::CopyFromHost(host, own);
+    return Copy(Over(host, at::kCPU), Over(own, layers_.device()));
+  }
+  absl::Status CopyWithin(absl::Span<const std::byte> other, absl::Span<std::byte> own) override {
+    if (layers_.device().is_cpu()) return StageCompute::CopyWithin(other, own);
+    return Copy(Over(other, layers_.device()), Over(own, layers_.device()));
+  }
   StateMemory& state_memory() override { return parameters_; }
   std::vector<StateTensor> State() override { return parameters_.State(); }
   int LiveMicrobatches() const override { return order_.LiveMicrobatches(); }
@@ -78,6 +98,8 @@ class TorchStage final : public StageCompute {
   // Where the tensors of a boundary are kept, if the stage has this boundary and it may exist now.
   absl::StatusOr<std::vector<at::Tensor>*> Place(Boundary boundary, MicrobatchId microbatch);
   absl::Status RunBackward(MicrobatchId microbatch, Half half);
+  absl::Status AwaitDevice() const;
+  absl::Status Copy(const at::Tensor& from, const at::Tensor& to) const;
 
   StageLayers layers_;
   StageParameters parameters_;
@@ -85,6 +107,22 @@ class TorchStage final : public StageCompute {
   std::vector<MicrobatchState> states_;
   PassWatch* watch_ = nullptr;
 };
+
+// An action ends when the device is through with it: what fails there is this action's error, and
+// the times that are taken around it are those of the work. Within an action the host runs ahead.
+absl::Status TorchStage::AwaitDevice() const {
+  const at::Device device = layers_.device();
+  if (device.is_cpu()) return absl::OkStatus();
+  return CallTorch("waiting for the device", [&] {
+    const c10::impl::VirtualGuardImpl guard(device.type());
+    guard.synchronizeStream(guard.getStream(device));
+  });
+}
+
+absl::Status TorchStage::Copy(const at::Tensor& from, const at::Tensor& to) const {
+  SIPHON_RETURN_IF_ERROR(CallTorch("copying", [&] { to.copy_(from); }));
+  return AwaitDevice();
+}
 
 absl::Status TorchStage::BeginStep(const StepInputs& inputs) {
   SIPHON_RETURN_IF_ERROR(order_.CheckBeginStep());
@@ -154,6 +192,7 @@ absl::Status TorchStage::Forward(MicrobatchId microbatch) {
   } else {
     state.output = std::move(activations);
   }
+  SIPHON_RETURN_IF_ERROR(AwaitDevice());
   order_.DidForward(microbatch);
   return absl::OkStatus();
 }
@@ -165,7 +204,8 @@ absl::Status TorchStage::Drop(MicrobatchId microbatch, const LayerTensors& tenso
 
 absl::Status TorchStage::Recompute(MicrobatchId microbatch, StageRange layers) {
   SIPHON_RETURN_IF_ERROR(order_.CheckForwarded(microbatch, "computed again"));
-  return At(microbatch).passes.Recompute(layers);
+  SIPHON_RETURN_IF_ERROR(At(microbatch).passes.Recompute(layers));
+  return AwaitDevice();
 }
 
 absl::Status TorchStage::Collect(MicrobatchId microbatch, const LayerTensors& tensors) {
@@ -206,6 +246,7 @@ absl::Status TorchStage::RunBackward(MicrobatchId microbatch, Half half) {
   std::vector<at::Tensor> gradients = std::exchange(state.output_gradient, {});
   SIPHON_ASSIGN_OR_RETURN(gradients, state.passes.Backward(std::move(gradients), half, watch_));
   if (!layers_.IsFirst()) state.input_gradient = std::move(gradients);
+  SIPHON_RETURN_IF_ERROR(AwaitDevice());
   if (half == Half::kInput) {
     order_.DidBackwardInput(microbatch);
   } else {
@@ -217,6 +258,7 @@ absl::Status TorchStage::RunBackward(MicrobatchId microbatch, Half half) {
 absl::Status TorchStage::BackwardWeight(MicrobatchId microbatch) {
   SIPHON_RETURN_IF_ERROR(order_.CheckBackwardWeight(microbatch));
   SIPHON_RETURN_IF_ERROR(At(microbatch).passes.BackwardWeight(watch_));
+  SIPHON_RETURN_IF_ERROR(AwaitDevice());
   order_.DidBackwardWeight(microbatch);
   return absl::OkStatus();
 }
@@ -252,7 +294,9 @@ absl::Status TorchStage::Step(const UpdateSettings& settings) {
 
 absl::Status TorchStage::StepLayers(const UpdateSettings& settings, StageRange layers) {
   SIPHON_RETURN_IF_ERROR(order_.CheckGradientsComplete());
-  return CallTorch("optimizer step", [&] { return parameters_.Update(settings, layers); });
+  SIPHON_RETURN_IF_ERROR(
+      CallTorch("optimizer step", [&] { return parameters_.Update(settings, layers); }));
+  return AwaitDevice();
 }
 
 absl::Status TorchStage::StepOnHost(const UpdateSettings& settings, StageRange layers,

@@ -10,10 +10,6 @@
 
 namespace siphon {
 
-// Memory is exported in whole blocks of the driver: of a smaller one, other processes would see
-// what else lies in its block.
-inline constexpr Bytes kCudaArenaBlock{2 << 20};
-
 // As CudaModule::MakeArena: by cudaMalloc, outside any allocator.
 absl::StatusOr<std::unique_ptr<ParkingArena>> MakeCudaArena(int device, Bytes bytes);
 

@@ -20,6 +20,10 @@ namespace siphon {
 // What the shared object siphon_cuda gives; whoever uses it knows no CUDA and links none. These are
 // tables of functions because the program finds them at run time (load_cuda_module.h).
 
+// Memory is exported in whole blocks of the driver: of a smaller one, other processes would see
+// what else lies in its block.
+inline constexpr Bytes kCudaArenaBlock{2 << 20};
+
 // Memory of a device that other workers may park in; theirs to read and write as long as it lives.
 // Thread-safety: any thread.
 class ParkingArena {

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -59,7 +60,8 @@ StepInputs InputsOf(const Batch& batch, int64_t step) {
 }
 
 absl::Status Train(const JobConfig& job, const ModelSpec& spec, const Dataset& data,
-                   const reference::AccumulationOrders& accumulation, JobResult& result) {
+                   const reference::AccumulationOrders& accumulation, const ComputeDevice& device,
+                   JobResult& result) {
   const TrainConfig& train = job.train;
   const auto seed = static_cast<uint64_t>(train.seed);
   reference::Trainer trainer(spec, {.seed = seed,
@@ -70,6 +72,7 @@ absl::Status Train(const JobConfig& job, const ModelSpec& spec, const Dataset& d
                                     .momentum = train.momentum,
                                     .clip_norm = train.clip_norm,
                                     .threads = static_cast<int>(job.pipeline.threads_per_worker),
+                                    .device = device,
                                     .computed = ComputedType(*ParsePrecision(train.precision)),
                                     .loss_scale = train.precision == "fp16" ? 65536.0 : 0.0,
                                     .accumulation = accumulation});
@@ -168,7 +171,8 @@ JobConfig SmallTextJob(const ScratchFolder& folder, const std::string& run,
 }
 
 absl::StatusOr<JobResult> ReferenceResult(const JobConfig& job,
-                                          const reference::AccumulationOrders& accumulation) {
+                                          const reference::AccumulationOrders& accumulation,
+                                          const OpenTorchDevice& open) {
   SIPHON_ASSIGN_OR_RETURN(const ModelSpec spec, SpecOf(job));
   SIPHON_ASSIGN_OR_RETURN(const Dataset data,
                           OpenDataset({.kind = job.data.kind,
@@ -179,7 +183,11 @@ absl::StatusOr<JobResult> ReferenceResult(const JobConfig& job,
   JobResult result;
   absl::Status status;
   // On a thread of its own, so that its number of LibTorch threads is not left behind.
-  std::thread([&] { status = Train(job, spec, data, accumulation, result); }).join();
+  std::thread([&] {
+    const std::unique_ptr<TorchDevice> device = open ? open() : nullptr;
+    status = Train(job, spec, data, accumulation,
+                   device != nullptr ? device->device() : ComputeDevice(), result);
+  }).join();
   SIPHON_RETURN_IF_ERROR(status);
   return result;
 }
@@ -225,15 +233,19 @@ std::string SavedCheckpoint(const JobConfig& job) {
 
 absl::StatusOr<RunOutcome> TrainInProcess(const JobConfig& job) { return Trainer(job).Train(); }
 
-absl::Status TrainWithProgram(const JobConfig& job, const ScratchFolder& folder) {
+absl::Status TrainWithProgram(const JobConfig& job, const ScratchFolder& folder,
+                              const std::string& arguments, const std::string& environment) {
   const std::string job_file = folder.path() + "/job.yaml";
   const std::string log_file = folder.path() + "/log.txt";
   std::ofstream(job_file) << WriteJobConfig(job);
-  const std::string command =
-      absl::StrCat("'", SIPHON_PROGRAM, "' train '", job_file, "' >'", log_file, "' 2>&1");
+  const char* const elsewhere = std::getenv("SIPHON_PROGRAM");
+  const std::string program = elsewhere == nullptr ? SIPHON_PROGRAM : elsewhere;
+  const std::string command = absl::StrCat(environment, " '", program, "' train '", job_file, "' ",
+                                           arguments, " >'", log_file, "' 2>&1");
   const int status = std::system(command.c_str());
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat(command, ": status ", status, "\n", TextOf(log_file)));
+  return absl::InternalError(absl::StrCat(command, ": exit code ", WEXITSTATUS(status), ", status ",
+                                          status, "\n", TextOf(log_file)));
 }
 
 }  // namespace siphon

@@ -1,6 +1,8 @@
 #ifndef SIPHON_TESTS_CONFORMANCE_JOB_RUNS_H_
 #define SIPHON_TESTS_CONFORMANCE_JOB_RUNS_H_
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -8,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "launch/config/job_config.h"
 #include "launch/run/run_outcome.h"
+#include "pipeline/torch/torch_device.h"
 #include "planner/model_spec.h"
 #include "tests/support/reference_trainer.h"
 
@@ -42,9 +45,13 @@ struct JobResult {
   reference::NamedValues parameters, first_moments, second_moments;  // after the last
 };
 
-// The reference's, from the first step to the last; it reads the same batches.
+// Opens a device for the thread that calls it; it stays as long as the reference trains.
+using OpenTorchDevice = std::function<std::unique_ptr<TorchDevice>()>;
+// The reference's, from the first step to the last; it reads the same batches. `open`: the device
+// that it computes on; null: the CPU.
 absl::StatusOr<JobResult> ReferenceResult(const JobConfig& job,
-                                          const reference::AccumulationOrders& accumulation = {});
+                                          const reference::AccumulationOrders& accumulation = {},
+                                          const OpenTorchDevice& open = nullptr);
 // As read from metrics.jsonl and the newest checkpoint. Errors: what is missing there.
 absl::StatusOr<JobResult> ReadResult(const JobConfig& job);
 
@@ -56,9 +63,12 @@ void ExpectSame(const JobResult& expected, const JobConfig& job, int first_step)
 
 // Runs the job with all workers as threads of this process.
 absl::StatusOr<RunOutcome> TrainInProcess(const JobConfig& job);
-// Runs the job as users do: `siphon train`, started alone, which launches mpirun. Errors: Internal
-// with what the program printed, unless it ends with exit code 0.
-absl::Status TrainWithProgram(const JobConfig& job, const ScratchFolder& folder);
+// Runs the job as users do: `siphon train` (or the program that SIPHON_PROGRAM names), started
+// alone, which launches mpirun. `arguments` and `environment` ("NAME=value") as for a shell.
+// Errors: Internal with exit code and what the program printed, unless it ends with exit code 0.
+absl::Status TrainWithProgram(const JobConfig& job, const ScratchFolder& folder,
+                              const std::string& arguments = "",
+                              const std::string& environment = "");
 
 }  // namespace siphon
 

@@ -24,7 +24,7 @@ class LayerDraws {
   at::Tensor operator()(const at::Tensor& x) {
     if (draws_.probability == 0) return x;
     return x * KeyedDropoutMask(draws_.seed, draws_.step, draws_.microbatch, layer_, draw_++,
-                                x.sizes(), draws_.probability, x.scalar_type());
+                                x.sizes(), draws_.probability, x.scalar_type(), x.device());
   }
   bool active() const { return draws_.probability > 0; }
 
@@ -87,7 +87,7 @@ at::Tensor Attention(const ModelOptions& options, LayerDraws& dropout, at::Tenso
     at::Tensor scores =
         at::matmul(q, k.transpose(-2, -1)) * (1.0 / std::sqrt(static_cast<double>(width)));
     if (causal) {
-      const at::Tensor future = at::ones({length, length}, at::kBool).triu(1);
+      const at::Tensor future = at::ones({length, length}, q.options().dtype(at::kBool)).triu(1);
       scores = scores.masked_fill(future, -std::numeric_limits<double>::infinity());
     }
     attended = at::matmul(dropout(at::softmax(scores, -1)), v);

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "pipeline/torch/keyed_random.h"
+#include "pipeline/torch/tensor_bytes.h"
 #include "tests/support/reference_models.h"
 
 namespace siphon::reference {
@@ -17,14 +18,18 @@ namespace {
 
 using Tensors = std::map<std::string, at::Tensor>;
 
-at::Tensor CopyOf(const TensorSpec& spec, absl::Span<const std::byte> bytes) {
+at::Tensor CopyOf(const TensorSpec& spec, absl::Span<const std::byte> bytes,
+                  const ComputeDevice& device) {
   if (spec.dtype != DType::kInt64) throw std::invalid_argument("the reference takes tokens only");
-  return at::from_blob(const_cast<std::byte*>(bytes.data()), spec.shape, at::kLong).clone();
+  return at::from_blob(const_cast<std::byte*>(bytes.data()), spec.shape, at::kLong)
+      .clone()
+      .to(ToDevice(device));
 }
 
 NamedValues ValuesOf(const Tensors& tensors) {
   NamedValues values;
-  for (const auto& [name, tensor] : tensors) {
+  for (const auto& [name, there] : tensors) {
+    const at::Tensor tensor = there.cpu();
     const float* data = tensor.const_data_ptr<float>();
     values[name].assign(data, data + tensor.numel());
   }
@@ -63,8 +68,8 @@ struct Trainer::State {
 at::Tensor Trainer::State::Loss(Leaves& leaves, const StepInputs& inputs, int microbatch,
                                 double dropout) const {
   const MicrobatchData& data = inputs.microbatches[microbatch];
-  const at::Tensor tokens = CopyOf(data.input_spec, data.input);
-  const at::Tensor targets = CopyOf(data.target_spec, data.target);
+  const at::Tensor tokens = CopyOf(data.input_spec, data.input, settings.device);
+  const at::Tensor targets = CopyOf(data.target_spec, data.target, settings.device);
   const at::Tensor logits = Logits(model.options, leaves, tokens,
                                    {.seed = settings.seed,
                                     .step = inputs.step,
@@ -157,7 +162,7 @@ void Trainer::State::Update(const std::string& name, int64_t update, double lear
                     false, false, update == 1);
     return;
   }
-  const at::Tensor step = at::full({}, static_cast<double>(update), at::kFloat);
+  const at::Tensor step = at::full({}, static_cast<double>(update), parameter.options());
   const at::Tensor& first = first_moments.at(name);
   const at::Tensor& second = second_moments.at(name);
   if (settings.optimizer == "adamw") {
@@ -181,7 +186,8 @@ Trainer::Trainer(const ModelSpec& model, const Settings& settings)
     for (const ParameterSpec& spec : layer.parameters) {
       if (state_->parameters.contains(spec.name)) continue;  // a later use of a tied one
       state_->names.push_back(spec.name);
-      at::Tensor initial = InitialParameter(spec, settings.seed).clone();
+      at::Tensor initial =
+          InitialParameter(spec, settings.seed).clone().to(ToDevice(settings.device));
       if (adam || settings.momentum != 0)
         state_->first_moments[spec.name] = at::zeros_like(initial);
       if (adam) state_->second_moments[spec.name] = at::zeros_like(initial);

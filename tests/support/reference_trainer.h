@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pipeline/stage_compute.h"
+#include "pipeline/torch/compute_device.h"
 #include "planner/model_spec.h"
 
 namespace siphon::reference {
@@ -25,6 +26,7 @@ struct Settings {
   double momentum = 0;   // sgd
   double clip_norm = 0;  // 0: no clipping
   int threads = 1;
+  ComputeDevice device;  // the data, and values that training starts with, come from the CPU
   // What matrices, activations and their gradients are in; sums, vectors, moments and what is
   // updated are float32 always. kFloat32, kBFloat16 or kFloat16.
   DType computed = DType::kFloat32;

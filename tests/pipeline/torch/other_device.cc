@@ -18,6 +18,7 @@ constexpr c10::DeviceType kType = c10::DeviceType::PrivateUse1;
 const c10::Device kTheDevice(kType, 0);
 
 std::atomic<int64_t> calls = 0;
+std::atomic<int64_t> waits = 0;
 
 // Memory of the CPU, under the device's name.
 c10::DataPtr Rename(c10::DataPtr memory) {
@@ -49,6 +50,7 @@ class OtherGuard final : public c10::impl::NoOpDeviceGuardImpl<kType> {
               const c10::EventFlag) const override {}
   void block(void*, const c10::Stream&) const override {}
   bool queryEvent(void*) const override { return true; }
+  void synchronizeStream(const c10::Stream&) const override { ++waits; }
 };
 
 struct OtherHooks final : at::PrivateUse1HooksInterface {
@@ -97,10 +99,10 @@ class Call {
     }
     c10::StorageImpl* const made = tensor.storage().unsafeGetStorageImpl();
     const auto original = originals_.find(made);
-    c10::Storage storage =
-        original != originals_.end()
-            ? original->second  // a view
-            : c10::Storage(c10::Storage::use_byte_size_t(), made->nbytes(), Hold(tensor));
+    c10::Storage storage = original != originals_.end()
+                               ? original->second  // a view
+                               : c10::Storage(c10::Storage::use_byte_size_t(), made->nbytes(),
+                                              Hold(tensor), c10::GetAllocator(kType));
     at::Tensor ours = at::detail::make_tensor<c10::TensorImpl>(
         std::move(storage), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), tensor.dtype());
     ours.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides(),
@@ -192,6 +194,7 @@ at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to, bool) {
 }  // namespace
 
 int64_t OtherDeviceCalls() { return calls; }
+int64_t OtherDeviceWaits() { return waits; }
 
 }  // namespace siphon::testing
 

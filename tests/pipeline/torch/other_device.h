@@ -15,6 +15,8 @@ inline constexpr ComputeDevice kOtherDevice{ComputeDevice::Kind::kExtension, 0};
 
 // Operators that ran on it so far.
 int64_t OtherDeviceCalls();
+// How often somebody has waited for its stream so far.
+int64_t OtherDeviceWaits();
 
 }  // namespace siphon::testing
 

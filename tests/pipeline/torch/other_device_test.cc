@@ -9,6 +9,7 @@
 #include <map>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pipeline/torch/keyed_random.h"
@@ -168,6 +169,55 @@ TEST(OtherDeviceMasks, DependOnTheirKeyAlone) {
   const Trained again = TrainOn(testing::kOtherDevice, dropping, Leaving::kDropped);
   EXPECT_TRUE(once.steps == again.steps);
   EXPECT_TRUE(once.state == again.state);
+}
+
+// Whoever runs an action may take what it made as done, and its errors as the action's.
+TEST(OtherDeviceActions, EndWhenTheDeviceIsThrough) {
+  const Model model = *BuildModel(DeviceCases()[3].options);
+  const int layers = static_cast<int>(model.spec.layers.size());
+  const auto made = MakeTorchStage(model, testing::CutEvenly(layers, 1), StageId(0), 17, {}, {},
+                                   testing::kOtherDevice);
+  StageCompute& stage = **made;
+  const TokenBatch batch(model.spec, 1, 2, 3);
+  int64_t waits = testing::OtherDeviceWaits();
+  const auto waited = [&waits] {
+    return testing::OtherDeviceWaits() > std::exchange(waits, testing::OtherDeviceWaits());
+  };
+  EXPECT_EQ(stage.BeginStep(batch.Inputs(0, StepMode::kTrain)), absl::OkStatus());
+  waited();
+  EXPECT_EQ(stage.Forward(MicrobatchId(0)), absl::OkStatus());
+  EXPECT_TRUE(waited());
+  EXPECT_EQ(stage.BackwardInput(MicrobatchId(0)), absl::OkStatus());
+  EXPECT_TRUE(waited());
+  EXPECT_EQ(stage.BackwardWeight(MicrobatchId(0)), absl::OkStatus());
+  EXPECT_TRUE(waited());
+  EXPECT_EQ(stage.Step({.update = 1, .learning_rate = 0.1}), absl::OkStatus());
+  EXPECT_TRUE(waited());
+}
+
+// Checkpoints read and write it so.
+TEST(OtherDeviceState, IsCopiedToTheHostAndBack) {
+  const Model model = *BuildModel(DeviceCases()[3].options);
+  const int layers = static_cast<int>(model.spec.layers.size());
+  const auto made = MakeTorchStage(model, testing::CutEvenly(layers, 1), StageId(0), 17, {}, {},
+                                   testing::kOtherDevice);
+  StageCompute& stage = **made;
+  const StateTensor tensor = stage.State()[0];
+  EXPECT_FALSE(tensor.on_host);
+  const int64_t calls = testing::OtherDeviceCalls();
+  std::vector<std::byte> host(tensor.bytes.size());
+  EXPECT_EQ(stage.CopyToHost(tensor.bytes, absl::MakeSpan(host)), absl::OkStatus());
+  EXPECT_TRUE(std::ranges::equal(host, tensor.bytes));
+  std::ranges::fill(host, std::byte{0x3F});
+  EXPECT_EQ(stage.CopyFromHost(host, tensor.bytes), absl::OkStatus());
+  EXPECT_TRUE(std::ranges::equal(host, tensor.bytes));
+  const absl::Span<std::byte> half = tensor.bytes.subspan(0, tensor.bytes.size() / 2);
+  std::ranges::fill(half, std::byte{0});
+  EXPECT_EQ(stage.CopyWithin(half, tensor.bytes.subspan(half.size(), half.size())),
+            absl::OkStatus());
+  EXPECT_TRUE(
+      std::ranges::all_of(tensor.bytes, [](std::byte byte) { return byte == std::byte{}; }));
+  EXPECT_GE(testing::OtherDeviceCalls(), calls + 3) << "not by the device";
 }
 
 // That tensors of two devices do not mix is what makes the tests above tell anything.

@@ -1,0 +1,105 @@
+#include "launch/run/cuda_machine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "planner/status.h"
+#include "tests/launch/run/parking_job.h"
+
+namespace siphon {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int64_t kGibibyte = int64_t{1} << 30;
+
+TEST(CudaCapacity, IsADeviceOrAPartOfItLessWhatContextsTake) {
+  const CudaMachine machine{.memory = {Bytes(80 * kGibibyte), Bytes(40 * kGibibyte)}};
+  const Bytes context(768 << 20);
+  EXPECT_EQ(CudaCapacity(machine, 2, DeviceUse::kOneEach), Bytes(40 * kGibibyte) - context);
+  EXPECT_EQ(CudaCapacity(machine, 2, DeviceUse::kShared), Bytes(40 * kGibibyte) - context);
+  EXPECT_EQ(CudaCapacity(machine, 4, DeviceUse::kShared), Bytes(20 * kGibibyte) - context);
+  EXPECT_EQ(CudaCapacity({.memory = {Bytes(1)}}, 8, DeviceUse::kShared), Bytes(1 << 20));
+}
+
+TEST(VisibleDevice, IsThePlansOrOneOfThoseThatThereAre) {
+  EXPECT_EQ(VisibleDevice(DeviceId(3), 4, DeviceUse::kOneEach), 3);
+  EXPECT_EQ(VisibleDevice(DeviceId(3), 2, DeviceUse::kShared), 1);
+  EXPECT_EQ(VisibleDevice(DeviceId(3), 1, DeviceUse::kShared), 0);
+}
+
+class CheckOnCudaOf : public ParkingJob {
+ protected:
+  static std::string Problem(const PreparedJob& prepared, int devices, DeviceUse use) {
+    return std::string(CheckOnCuda(prepared, devices, use).message());
+  }
+};
+
+TEST_F(CheckOnCudaOf, FewerDevicesThanWorkersNamesTheFlag) {
+  const auto prepared = PrepareJob(Job(4), {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  EXPECT_EQ(Problem(*prepared, 4, DeviceUse::kOneEach), "");
+  EXPECT_EQ(Problem(*prepared, 1, DeviceUse::kShared), "");
+  EXPECT_THAT(Problem(*prepared, 1, DeviceUse::kOneEach),
+              HasSubstr("pipeline.stages: the plan has 4 workers, up to device 3, and there are 1 "
+                        "CUDA devices; fewer stages fit, --share_gpu puts"));
+}
+
+TEST_F(CheckOnCudaOf, NothingIsParkedOnDrives) {
+  const auto prepared = PrepareJob(TightJob("nvme_swap", 92), {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  EXPECT_THAT(
+      Problem(*prepared, 4, DeviceUse::kOneEach),
+      HasSubstr("memory.strategy: nvme_swap parks on a drive, which is not built for CUDA"));
+}
+
+TEST_F(CheckOnCudaOf, NothingGoesThroughTheHostsMessages) {
+  for (const char* transport : {"mpi", "shared_memory"}) {
+    JobConfig job = Job(2);
+    job.pipeline.transport = transport;
+    const auto prepared = PrepareJob(job, {});
+    ASSERT_TRUE(prepared.ok()) << prepared.status();
+    EXPECT_THAT(
+        Problem(*prepared, 2, DeviceUse::kOneEach),
+        HasSubstr(std::string("pipeline.transport: ") + transport + " moves memory of the host"));
+  }
+}
+
+// Before any tensor, a CUDA worker needs more than NCCL's memory and LibTorch's workspaces.
+TEST_F(CheckOnCudaOf, PlansCountWhatLibTorchAndNcclTakeOfADevice) {
+  const auto needed = [this](const char* backend) {
+    JobConfig job = Job(2);
+    job.pipeline.backend = backend;
+    job.memory.strategy = "keep";
+    const auto prepared = PrepareJob(job, {});
+    SIPHON_CHECK(prepared.ok(), prepared.status().message());
+    return prepared->plan_text.workers[0].communication;
+  };
+  EXPECT_GT(needed("cuda"), needed("cpu") + Bytes(4 * (32 << 20)));
+}
+
+// In an order that does not matter where the user has set something.
+TEST(SetCudaEnvironment, MakesCuBlasDeterministicAndRanksOfADeviceHostsOfTheirOwn) {
+  setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8", 1);
+  SetCudaEnvironment(3, DeviceUse::kOneEach);
+  EXPECT_STREQ(std::getenv("CUBLAS_WORKSPACE_CONFIG"), ":16:8");
+  EXPECT_EQ(std::getenv("NCCL_HOSTID"), nullptr);
+  unsetenv("CUBLAS_WORKSPACE_CONFIG");
+  SetCudaEnvironment(3, DeviceUse::kShared);
+  EXPECT_STREQ(std::getenv("CUBLAS_WORKSPACE_CONFIG"), ":4096:8");
+  EXPECT_NE(std::getenv("NCCL_HOSTID"), nullptr);
+}
+
+// This program has no module beside it; the answer comes from a process of its own and stays.
+TEST(TheCudaMachine, SaysInALineWhyThereIsNone) {
+  EXPECT_THAT(TheCudaMachine().problem, HasSubstr("no CUDA: this build has no CUDA module"));
+  EXPECT_THAT(TheCudaMachine().problem, HasSubstr("(pipeline.backend: cpu)"));
+  EXPECT_TRUE(TheCudaMachine().memory.empty());
+  EXPECT_EQ(&TheCudaMachine(), &TheCudaMachine());
+}
+
+}  // namespace
+}  // namespace siphon
