@@ -52,28 +52,33 @@ std::string ReasonOf(const WindowProgram& made, const LinearSolution& solution) 
   return made.causes[most - share.begin()];
 }
 
-std::optional<BoundPart> ProgramBound(const BoundFacts& facts) {
-  const size_t windows = WindowsOf(facts);
-  if (!HasLinearSolver() || windows == 0 || windows > kMostWindows) return std::nullopt;
-  const WindowProgram made = BuildWindowProgram(facts, LayerChoices::kFractional);
+// What the program proves; `reason` says by what, from its solution.
+template <typename Reason>
+std::optional<BoundPart> SolvedPart(const WindowProgram& made, const Reason& reason) {
   const absl::StatusOr<LinearSolution> solution = SolveLinearProgram(made.program);
   // Nothing meets all rows: a proof only as good as the solver's tolerances, so not taken as one.
   if (!solution.ok()) return std::nullopt;
   const double bound = SafeBound(made.program, solution->multipliers);
-  return BoundPart{absl::StrCat("linear program: ", ReasonOf(made, *solution)),
+  return BoundPart{reason(*solution),
                    RoundedDown(std::max(0.0, bound) * static_cast<double>(made.unit.value))};
+}
+
+std::optional<BoundPart> ProgramBound(const BoundFacts& facts) {
+  const size_t windows = WindowsOf(facts);
+  if (!HasLinearSolver() || windows == 0 || windows > kMostWindows) return std::nullopt;
+  const WindowProgram made = BuildWindowProgram(facts, LayerChoices::kFractional);
+  return SolvedPart(made, [&](const LinearSolution& solution) {
+    return absl::StrCat("linear program: ", ReasonOf(made, solution));
+  });
 }
 
 std::optional<BoundPart> MomentBound(const PlanningProblem& problem, const BoundFacts& facts) {
   if (!HasLinearSolver() || WindowsOf(facts) == 0) return std::nullopt;
   const std::optional<MomentFacts> moments = MomentFactsOf(problem, facts);
   if (!moments.has_value()) return std::nullopt;
-  const WindowProgram made = BuildMomentProgram(facts, *moments);
-  const absl::StatusOr<LinearSolution> solution = SolveLinearProgram(made.program);
-  if (!solution.ok()) return std::nullopt;
-  const double bound = SafeBound(made.program, solution->multipliers);
-  return BoundPart{"computing and copying from moment to moment",
-                   RoundedDown(std::max(0.0, bound) * static_cast<double>(made.unit.value))};
+  return SolvedPart(BuildMomentProgram(facts, *moments), [](const LinearSolution&) {
+    return "computing and copying from moment to moment";
+  });
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pipeline/schedules/build_schedule.h"
+#include "planner/bounds/bound_facts.h"
 #include "planner/bounds/lower_bound.h"
 #include "planner/lower_schedule.h"
 #include "planner/strategies/planning_problem.h"
@@ -48,11 +49,28 @@ inline PlanningProblem ProblemOf(Schedule schedule, const LayerProfile& layer, B
   return problem;
 }
 
+// F0 I0 F1 I1 W0 W1 of two layers on one worker, each with 60,000 bytes that the Ws need and 50,000
+// of optimizer state; 300,000 fit.
+inline PlanningProblem QueuedWeightBackwards() {
+  LayerProfile layer = PlainLayer();
+  layer.saved = {{"saved", Bytes(60'000)}};
+  layer.kept_for_weights = Bytes(60'000);
+  layer.optimizer_state = Bytes(50'000);
+  return ProblemOf(AppendOptimizerStep(ParseSchedule("0F0 0I0 0F1 0I1 0W0 0W1\n").value(), {}),
+                   layer, Bytes(300'000), /*layers_per_stage=*/2);
+}
+
 // So many devices without links or host.
 inline Topology Islands(int devices) {
   Topology topology;
   topology.devices.resize(devices);
   return topology;
+}
+
+inline BoundFacts FactsOf(const PlanningProblem& problem) {
+  auto facts = BoundFactsOf(problem);
+  EXPECT_TRUE(facts.ok()) << facts.status();
+  return *std::move(facts);
 }
 
 inline LowerBound BoundOf(const PlanningProblem& problem) {

@@ -11,12 +11,6 @@
 namespace siphon {
 namespace {
 
-BoundFacts FactsOf(const PlanningProblem& problem) {
-  auto facts = BoundFactsOf(problem);
-  EXPECT_TRUE(facts.ok()) << facts.status();
-  return *std::move(facts);
-}
-
 // F takes 10 us and B 20: 0F0 0F1 0F2 0B0 0B1 0B2, and the same on worker 1 from 10 us on, whose B0
 // begins when all forwards are through and no backward of worker 0 can have begun.
 TEST(FullMoments, OfGpipeAreAtTheFirstBackwardOfTheLastWorker) {

@@ -138,13 +138,7 @@ TEST(LowerBound, LetsTheHostStepWhatItHolds) {
 // be away, so 40,000 of the optimizer state are: home between steps, they leave behind F0 and come
 // back while the Ws run. At 1 byte in 5 ns that takes 200 us each way.
 TEST(LowerBound, LetsStateLeaveForWhatIsQueued) {
-  LayerProfile layer = PlainLayer();
-  layer.saved = {{"saved", Bytes(60'000)}};
-  layer.kept_for_weights = Bytes(60'000);
-  layer.optimizer_state = Bytes(50'000);
-  PlanningProblem problem =
-      ProblemOf(AppendOptimizerStep(ParseSchedule("0F0 0I0 0F1 0I1 0W0 0W1\n").value(), {}), layer,
-                Bytes(300'000), /*layers_per_stage=*/2);
+  PlanningProblem problem = QueuedWeightBackwards();
   problem.topology = WithHost(Islands(1), 1, {.to_host = kBytePerNano, .from_host = kBytePerNano});
   const std::vector<WorkerMemory> memory = MemoryOfWorkers(problem);
   EXPECT_EQ(memory[0].fixed_excess, Bytes(40'000));

@@ -15,12 +15,6 @@
 namespace siphon {
 namespace {
 
-BoundFacts FactsOf(const PlanningProblem& problem) {
-  auto facts = BoundFactsOf(problem);
-  EXPECT_TRUE(facts.ok()) << facts.status();
-  return *std::move(facts);
-}
-
 // The part of this program, which is rounded down by a millionth and a nanosecond at most.
 void ExpectMoments(const PlanningProblem& problem, Nanos exact) {
   if (!HasLinearSolver()) GTEST_SKIP() << "skipped, because this build has no CBC";
@@ -87,13 +81,7 @@ TEST(MomentProgram, LetsBackwardsWaitForWhatOthersComputeAgain) {
 // not fit beside those of both: 40,000 are away when W0 begins, 80 us after the begin of the step,
 // and take 200 us back.
 TEST(MomentProgram, BringsStateHomeBehindWhatNeedsItsRoom) {
-  LayerProfile layer = PlainLayer();
-  layer.saved = {{"saved", Bytes(60'000)}};
-  layer.kept_for_weights = Bytes(60'000);
-  layer.optimizer_state = Bytes(50'000);
-  PlanningProblem problem =
-      ProblemOf(AppendOptimizerStep(ParseSchedule("0F0 0I0 0F1 0I1 0W0 0W1\n").value(), {}), layer,
-                Bytes(300'000), /*layers_per_stage=*/2);
+  PlanningProblem problem = QueuedWeightBackwards();
   problem.topology =
       WithHost(Islands(1), 1, {.to_host = kBytePerNano, .from_host = BytesPerSecond(200'000'000)});
   ExpectMoments(problem, Nanos(280'000));
