@@ -73,6 +73,9 @@ struct PlanText {
   BytesPerSecond host_rate;  // of all workers to the host together, and back; 0: no limit
   // Of workers' own copies of a message, before it is sent and after it came; 0: they take no part.
   BytesPerSecond copy_rate;
+  // Of a core that copies tensors to other memory and back, beside what workers compute; 0: copies
+  // take no core.
+  BytesPerSecond swap_rate;
   int message_room = 0;  // messages that may be sent before the first of them is received
   SentMemory sent = SentMemory::kUntilSent;
   // What 1, 2, ... workers get computed at the same time, in thousandths of one alone, the last

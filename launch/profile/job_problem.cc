@@ -87,12 +87,15 @@ absl::StatusOr<Topology> ServerOf(const JobConfig& job, const Topology& topology
   return server;
 }
 
-// Where a profile has no rate of copies, and no device is known, copies to the host are free.
+// Where a profile has no rate of copies, and no device is known, copies to the host are free. One
+// that has none of tensors has been measured with messages alone.
 TransportCosts TransportOf(const PlanText& plan, const CostSource& costs) {
   TransportCosts transport{.latency = plan.link_latency,
                            .rate = plan.link_rate,
-                           .host_rate = plan.copy_rate,
+                           .host_rate =
+                               plan.swap_rate.value > 0 ? plan.swap_rate : plan.copy_rate,
                            .copy_rate = plan.copy_rate,
+                           .swap_rate = plan.swap_rate,
                            .room = plan.message_room};
   if (costs.device == nullptr) return transport;
   // A copy within one memory reads and writes it.

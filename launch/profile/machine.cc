@@ -13,6 +13,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "swap/device/stream_copy.h"
 
 namespace siphon {
 namespace {
@@ -72,6 +74,24 @@ BytesPerSecond CopyRate(size_t message_bytes) {
                                              static_cast<double>(MedianOf(std::move(times)))));
 }
 
+// Chunk by chunk through more than caches hold, as workers move tensors.
+BytesPerSecond SwapRate() {
+  constexpr size_t kChunk = size_t{8} << 20;
+  constexpr size_t kChunks = 8;
+  const std::vector<std::byte> source(kChunks * kChunk, std::byte{1});
+  std::vector<std::byte> target(kChunks * kChunk);
+  std::vector<int64_t> times;
+  for (int copy = 0; copy < kCopies; ++copy) {
+    const size_t chunk = static_cast<size_t>(copy) % kChunks * kChunk;
+    const Clock::time_point begin = Clock::now();
+    StreamCopy(absl::MakeConstSpan(source).subspan(chunk, kChunk),
+               absl::MakeSpan(target).subspan(chunk, kChunk));
+    times.push_back(std::max<int64_t>(1, NanosSince(begin)));
+  }
+  return BytesPerSecond(static_cast<int64_t>(static_cast<double>(kChunk) * 1e9 /
+                                             static_cast<double>(MedianOf(std::move(times)))));
+}
+
 }  // namespace
 
 std::string ProcessorName() {
@@ -91,7 +111,9 @@ std::string NameWithThreads(int threads) {
 
 TransportCosts MeasureHandover(Bytes message) {
   const int64_t bytes = message.value > 0 ? message.value : kUsualMessage;
-  return {.latency = Latency(), .copy_rate = CopyRate(static_cast<size_t>(bytes))};
+  return {.latency = Latency(),
+          .copy_rate = CopyRate(static_cast<size_t>(bytes)),
+          .swap_rate = SwapRate()};
 }
 
 }  // namespace siphon

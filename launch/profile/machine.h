@@ -15,7 +15,8 @@ std::string NameWithThreads(int threads);
 
 // What a message between two workers of this machine takes: the latency from one thread's store to
 // another's waking up, and the rate of a copy of `message` into memory that both share, or out of
-// it. Medians of short runs, some milliseconds in all.
+// it; and the rate at which a core copies large tensors, from memory to memory. Medians of short
+// runs, some dozens of milliseconds in all.
 TransportCosts MeasureHandover(Bytes message);
 
 }  // namespace siphon

@@ -140,6 +140,7 @@ absl::StatusOr<PlanText> PlanWithCosts(const PlannedJob& planned, const CostSour
     text.link_latency = source.profile->transport.latency;
     text.link_rate = source.profile->transport.rate;
     text.copy_rate = source.profile->transport.copy_rate;
+    text.swap_rate = source.profile->transport.swap_rate;
     text.cores_together = source.profile->cores_together;
     if (text.copy_rate.value > 0) text.message_room = kMessagesPerRing;
   }

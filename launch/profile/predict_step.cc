@@ -67,6 +67,7 @@ SimulationInput SimulationInputOf(const PlanText& plan) {
                                       .rate = plan.link_rate,
                                       .host_rate = plan.host_rate,
                                       .copy_rate = plan.copy_rate,
+                                      .swap_rate = plan.swap_rate,
                                       .room = plan.message_room,
                                       .sent = plan.sent},
                         .cores = plan.cores_together,
@@ -94,6 +95,7 @@ PlanText WithSimulationInput(PlanText plan, const SimulationInput& input) {
   plan.link_rate = input.transport.rate;
   plan.host_rate = input.transport.host_rate;
   plan.copy_rate = input.transport.copy_rate;
+  plan.swap_rate = input.transport.swap_rate;
   plan.message_room = input.transport.room;
   plan.sent = input.transport.sent;
   plan.cores_together = input.cores;

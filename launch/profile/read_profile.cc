@@ -89,7 +89,8 @@ absl::Status ReadLayer(absl::string_view file, const ConfigNode& node, LayerProf
 absl::Status CheckMachine(const ProfileFile& file, absl::string_view name) {
   const TransportCosts& transport = file.transport;
   for (const auto& [key, rate] : {std::pair("link_bytes_per_second", transport.rate),
-                                  std::pair("copy_bytes_per_second", transport.copy_rate)}) {
+                                  std::pair("copy_bytes_per_second", transport.copy_rate),
+                                  std::pair("swap_bytes_per_second", transport.swap_rate)}) {
     if (rate.value >= 0) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(name, ": ", key, ": is ", rate.value, "; must not be negative (0: no limit)"));
@@ -119,6 +120,7 @@ absl::StatusOr<ProfileFile> ParseProfile(absl::string_view text, absl::string_vi
                      ValueKey(name, "link_latency", file.transport.latency),
                      ValueKey(name, "link_bytes_per_second", file.transport.rate.value),
                      ValueKey(name, "copy_bytes_per_second", file.transport.copy_rate.value),
+                     ValueKey(name, "swap_bytes_per_second", file.transport.swap_rate.value),
                      ValueKey(name, "cores_together", file.cores_together),
                      Required(ListKey(name, "layers", model.layers, ReadLayer))}));
   if (model.microbatch < 1) {

@@ -49,6 +49,10 @@ std::string WriteProfile(const ProfileFile& profile) {
     text += "# Of a worker's own copy of a message, out of its memory or into it.\n";
     AppendLine(text, "", "copy_bytes_per_second", WriteValue(transport.copy_rate.value));
   }
+  if (transport.swap_rate.value > 0) {
+    text += "# Of a core that copies tensors out of a worker's memory, or back.\n";
+    AppendLine(text, "", "swap_bytes_per_second", WriteValue(transport.swap_rate.value));
+  }
   if (!profile.cores_together.empty()) {
     text +=
         "# What 1, 2, ... workers get computed at the same time, in thousandths of one alone; more "

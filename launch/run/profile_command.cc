@@ -42,7 +42,8 @@ std::string Summary(const ProfileFile& file) {
                                  "optimizer", "parameters", "saved", "boundary"},
                                 rows),
                       "\na message takes ", FormatNanos(file.transport.latency),
-                      ", each copy of it ", FormatRate(file.transport.copy_rate), "\n",
+                      ", each copy of it ", FormatRate(file.transport.copy_rate),
+                      ", a core copies tensors at ", FormatRate(file.transport.swap_rate), "\n",
                       CoresText(file.cores_together));
 }
 

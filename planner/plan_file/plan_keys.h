@@ -38,11 +38,12 @@ inline constexpr absl::string_view kSentKey = "sent_is_held";
 inline constexpr absl::string_view kUntilTakenWord = "until_taken";  // the only one written
 inline constexpr absl::string_view kCostsKey = "costs";
 inline constexpr absl::string_view kCoresTogetherKey = "cores_together";
-inline constexpr std::array<PlanField<PlanText>, 5> kJobFields = {{
+inline constexpr std::array<PlanField<PlanText>, 6> kJobFields = {{
     {"link_latency", &PlanText::link_latency},
     {"link_rate", &PlanText::link_rate},
     {"host_rate", &PlanText::host_rate},
     {"copy_rate", &PlanText::copy_rate},
+    {"swap_rate", &PlanText::swap_rate},
     {"message_room", &PlanText::message_room},
 }};
 

@@ -137,6 +137,7 @@ double SlowestRate(const SimulationInput& input) {
   consider(input.transport.rate);
   consider(input.transport.host_rate);
   consider(input.transport.copy_rate);
+  consider(input.transport.swap_rate);
   for (const TopologyLink& link : input.topology.links) consider(link.rate);
   for (const TopologyDevice& device : input.topology.devices) {
     consider(device.egress);
@@ -306,7 +307,7 @@ absl::Status CheckSimulationInput(const SimulationInput& input) {
   const TransportCosts& transport = input.transport;
   SIPHON_RETURN_IF_ERROR(
       CheckNotNegative({transport.latency.value, transport.rate.value, transport.host_rate.value,
-                        transport.copy_rate.value, transport.room},
+                        transport.copy_rate.value, transport.swap_rate.value, transport.room},
                        "the transport"));
   SIPHON_RETURN_IF_ERROR(CheckCores(input.cores));
   SIPHON_RETURN_IF_ERROR(CheckPlannedGroups(input));

@@ -53,6 +53,8 @@ class FairShare {
   void Begin(TaskId copy, Nanos now);
   // The copy has moved all of its bytes.
   void End(TaskId copy, Nanos now);
+  // Has bytes left to move.
+  bool IsMoving(TaskId copy) const { return flow_of_[copy.value].flow >= 0; }
   // New forecasts of the copies whose rate changed through what began and ended since the last
   // call. Valid until the next call. Looks only at copies that share a capacity, directly or
   // through others, with one that began or ended.

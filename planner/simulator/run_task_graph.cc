@@ -195,7 +195,9 @@ class Runner {
       Handle(due, now);
     }
     if (core.has_value() && *core == now) {
-      for (const int task : cores_.TakeEnded(now)) End(task, now);
+      for (const int task : cores_.TakeEnded(now)) {
+        if (!shares_.IsMoving(TaskId(task))) End(task, now);
+      }
     }
     BeginReady(now);
     return true;
@@ -227,11 +229,14 @@ class Runner {
     const Task& task = graph_.tasks()[due.task];
     const bool moves_bytes = task.path.has_value() && task.bytes > Bytes(0);
     if (due.version == 0) {
-      return moves_bytes ? shares_.Begin(TaskId(due.task), now) : End(due.task, now);
+      if (shares_cores_ && task.core_work > Nanos(0)) cores_.Begin(due.task, task.core_work, now);
+      if (moves_bytes) shares_.Begin(TaskId(due.task), now);
+    } else if (shares_.IsNewest(TaskId(due.task), due.version)) {
+      shares_.End(TaskId(due.task), now);
+    } else {
+      return;
     }
-    if (!shares_.IsNewest(TaskId(due.task), due.version)) return;
-    shares_.End(TaskId(due.task), now);
-    End(due.task, now);
+    if (!shares_.IsMoving(TaskId(due.task)) && !cores_.IsRunning(due.task)) End(due.task, now);
   }
 
   void End(int task, Nanos now) {

@@ -43,6 +43,11 @@ void SharedCores::Begin(int task, Nanos work, Nanos now) {
   std::push_heap(running_.begin(), running_.end(), std::greater<>());
 }
 
+bool SharedCores::IsRunning(int task) const {
+  return std::any_of(running_.begin(), running_.end(),
+                     [task](const End& end) { return end.second == task; });
+}
+
 std::optional<Nanos> SharedCores::NextEnd() const {
   if (running_.empty()) return std::nullopt;
   const absl::uint128 end = running_.front().first;

@@ -39,6 +39,8 @@ class SharedCores {
 
   // Requires: work > 0, and `now` never decreases from call to call, nor passes NextEnd().
   void Begin(int task, Nanos work, Nanos now);
+  // Begun, and not taken as ended yet.
+  bool IsRunning(int task) const;
   // When the next task ends if none begins before; none when none runs.
   std::optional<Nanos> NextEnd() const;
   // The tasks that have ended by now, the one with the least work left first; of equal ones, the

@@ -27,6 +27,9 @@ struct TransportCosts {
   // action that needs it; between two stages of one worker there is one such copy. 0: workers copy
   // nothing.
   BytesPerSecond copy_rate;
+  // Of a core that copies tensors out of a worker's memory and back, where cores are shared
+  // (SimulationInput::cores); 0: copies take no core.
+  BytesPerSecond swap_rate;
   int room = 0;  // messages of a channel that may be sent before the first of them has its RECV
   SentMemory sent = SentMemory::kUntilSent;
   friend bool operator==(const TransportCosts&, const TransportCosts&) = default;
@@ -74,7 +77,8 @@ struct SimulationInput {
 //
 // Copies: SWAP_OUT and SWAP_IN start one to or from the host, on the device's copy engine for that
 // direction; one to or from each lender of a group, on the engine for that peer; or one through the
-// host to or from DriveOf the device. Their ENDs wait for all of it, and so do actions that find a
+// host to or from DriveOf the device. Where workers share `cores`, each is also work of a core, at
+// `swap_rate`, and ends when both are done. Their ENDs wait for all of it, and so do actions that find a
 // group on its way in (planner/memory_plan.h says where); those that find it dropped compute it
 // again first, which is shown as RECOMPUTE of the group. STEP of a group takes the `optimizer`
 // times of its layers, a plain STEP the rest of the stage's `step`. Where the plan has the step on

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "planner/marked_grid.h"
 #include "planner/simulator/messages_held.h"
@@ -65,10 +64,7 @@ StepBoundaries::Crossing& StepBoundaries::At(int replica, StageId stage, Microba
 }
 
 Nanos StepBoundaries::CopyTime(Bytes bytes) const {
-  const BytesPerSecond rate = writer_.input().transport.copy_rate;
-  if (rate.value == 0) return Nanos(0);
-  const absl::uint128 units = absl::uint128(bytes.value) * 1'000'000'000 + (rate.value - 1);
-  return Nanos(static_cast<int64_t>(absl::Uint128Low64(units / rate.value)));
+  return TimeOfCore(bytes, writer_.input().transport.copy_rate);
 }
 
 int StepBoundaries::CopyIn(BoundaryFlow flow) {

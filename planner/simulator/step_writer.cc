@@ -3,10 +3,17 @@
 #include <optional>
 #include <utility>
 
+#include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "planner/marked_grid.h"
 
 namespace siphon {
+
+Nanos TimeOfCore(Bytes bytes, BytesPerSecond rate) {
+  if (rate.value == 0) return Nanos(0);
+  const absl::uint128 units = absl::uint128(bytes.value) * 1'000'000'000 + (rate.value - 1);
+  return Nanos(static_cast<int64_t>(absl::Uint128Low64(units / rate.value)));
+}
 
 StepWriter::StepWriter(const SimulationInput& input, StepGraph graph)
     : input_(input),
@@ -58,7 +65,10 @@ int StepWriter::AddRecompute(GroupId group, Nanos duration) {
 }
 
 int StepWriter::AddCopy(TaskRole role, const Route& route, Bytes bytes) {
-  const TaskId task = graph_.graph.AddCopy(route.lane, bytes, route.latency, route.path);
+  const Nanos core_work =
+      role == TaskRole::kSwap ? TimeOfCore(bytes, input_.transport.swap_rate) : Nanos(0);
+  const TaskId task =
+      graph_.graph.AddCopy(route.lane, bytes, route.latency, route.path, core_work);
   graph_.origins.push_back({.role = role, .worker = account(), .place = place_});
   AddDependency(task.value, last_);
   return task.value;

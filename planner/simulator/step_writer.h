@@ -9,6 +9,9 @@
 
 namespace siphon {
 
+// What a core takes to copy so much alone; nothing at rate 0.
+Nanos TimeOfCore(Bytes bytes, BytesPerSecond rate);
+
 // Writes a StepGraph down, program by program, action by action. Knows which action is being
 // written, and which task of the worker's lane is the newest.
 class StepWriter {

@@ -34,6 +34,7 @@ struct Task {
   Nanos duration;
   Bytes bytes;
   bool on_core = false;  // `duration` is work of a core, which takes longer when cores are shared
+  Nanos core_work;       // of a copy: of a core, beside its bytes; it ends when both are done
 };
 
 // What happens in a step, as a general graph: tasks, what they wait for, what they occupy.
@@ -61,8 +62,10 @@ class TaskGraph {
   TaskId AddTask(std::optional<LaneId> lane, Nanos duration);
   // A task of so much work, which it gets done in that time alone on a core.
   TaskId AddWork(LaneId lane, Nanos work);
-  TaskId AddCopy(std::optional<LaneId> lane, Bytes bytes, Nanos latency, PathId path);
-  // What tasks of AddWork share. Requires: entries are positive.
+  // `core_work`: what a core has to do for it, which gets it done in that time alone.
+  TaskId AddCopy(std::optional<LaneId> lane, Bytes bytes, Nanos latency, PathId path,
+                 Nanos core_work = Nanos(0));
+  // What tasks of AddWork share, and copies with work. Requires: entries are positive.
   void ShareCores(CoreSharing cores) { cores_ = std::move(cores); }
   // `task` starts only after `before` has ended.
   void AddDependency(TaskId task, TaskId before) { dependencies_.emplace_back(task, before); }

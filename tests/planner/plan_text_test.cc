@@ -124,6 +124,7 @@ TEST(PlanText, ReadsBackWhatItPrintsWhateverTheNumbers) {
     plan.global_batch = plan.microbatch * 2 * plan.training.replicas;
     plan.link_rate = BytesPerSecond(number());
     plan.copy_rate = BytesPerSecond(number());
+    plan.swap_rate = BytesPerSecond(number());
     plan.message_room = static_cast<int>(number() % 100);
     for (int64_t core = number() % 4; core > 0; --core) {
       plan.cores_together.push_back(1 + number() % 100'000);

@@ -89,6 +89,7 @@ TEST(PlanWithCosts, TakesOverWhatWorkersOfTheMachineShare) {
   const Job job;
   ProfileFile profile = ProfileOf(job);
   profile.transport.copy_rate = BytesPerSecond(5'000'000'000);
+  profile.transport.swap_rate = BytesPerSecond(3'000'000'000);
   profile.cores_together = {1000, 1900};
   for (LayerProfile& layer : profile.model.layers) layer.whole_backward = Nanos(4'500);
   const auto plan = PlanWithCosts(job.Planned(), {.profile = &profile});
@@ -96,6 +97,7 @@ TEST(PlanWithCosts, TakesOverWhatWorkersOfTheMachineShare) {
   EXPECT_EQ(plan->stages[0].cost.whole_backward, Nanos(9'000));
   const SimulationInput input = SimulationInputOf(*plan);
   EXPECT_EQ(input.transport.copy_rate, BytesPerSecond(5'000'000'000));
+  EXPECT_EQ(input.transport.swap_rate, BytesPerSecond(3'000'000'000));
   EXPECT_EQ(input.transport.room, kMessagesPerRing);
   EXPECT_EQ(input.cores, (CoreSharing{1000, 1900}));
 }

@@ -29,7 +29,12 @@ SimulationInput PlannedInput() {
   input.topology = UniformTopology(3, BytesPerSecond(7), Nanos(9));
   input.topology.name = "three # of a kind";
   input.device_of_worker = {DeviceId(2), DeviceId(1)};
-  input.transport = {Nanos(1), BytesPerSecond(2), BytesPerSecond(3), BytesPerSecond(4), 5};
+  input.transport = {.latency = Nanos(1),
+                     .rate = BytesPerSecond(2),
+                     .host_rate = BytesPerSecond(3),
+                     .copy_rate = BytesPerSecond(4),
+                     .swap_rate = BytesPerSecond(6),
+                     .room = 5};
   input.cores = {1000, 1900};
   input.host_step = {Nanos(0), Nanos(70)};
   input.memory.stages.resize(2);

@@ -28,7 +28,8 @@ ProfileFile TwoLayers() {
        .kept_for_weights = Bytes(128)}};
   file.transport = {.latency = Nanos(3'200),
                     .rate = BytesPerSecond(4'700'000'000),
-                    .copy_rate = BytesPerSecond(9'000'000'000)};
+                    .copy_rate = BytesPerSecond(9'000'000'000),
+                    .swap_rate = BytesPerSecond(5'500'000'000)};
   file.cores_together = {1000, 1850};
   return file;
 }
@@ -44,6 +45,8 @@ link_latency: 3200ns
 link_bytes_per_second: 4700000000
 # Of a worker's own copy of a message, out of its memory or into it.
 copy_bytes_per_second: 9000000000
+# Of a core that copies tensors out of a worker's memory, or back.
+swap_bytes_per_second: 5500000000
 # What 1, 2, ... workers get computed at the same time, in thousandths of one alone; more workers
 # share what the last of these get.
 cores_together: [1000, 1850]
@@ -114,20 +117,20 @@ TEST(ProfileFile, NamesThePlaceOfWhatIsWrong) {
   EXPECT_EQ(Refusal("microbatch: 1\nlayers:\n  - name: a\n  - name: a\n"),
             "p.yaml:4:5: layers: 'a' stands twice; names are unique");
   EXPECT_EQ(Refusal(absl::StrReplaceAll(kTwoLayers, {{"2000001ns", "2000001"}})),
-            "p.yaml:29:21: input_backward: '2000001' has no unit; known: ns, us, ms, s, min, h");
+            "p.yaml:31:21: input_backward: '2000001' has no unit; known: ns, us, ms, s, min, h");
   EXPECT_EQ(Refusal(absl::StrReplaceAll(kTwoLayers, {{"boundary: 4097B", "boundry: 4097B"}})),
-            "p.yaml:23:5: unknown key 'boundry'; did you mean 'boundary'?");
+            "p.yaml:25:5: unknown key 'boundry'; did you mean 'boundary'?");
   EXPECT_EQ(Refusal(absl::StrReplaceAll(kTwoLayers, {{", bytes: 640B", ""}})),
-            "p.yaml:42:9: a saved tensor has no 'bytes'; it needs one");
+            "p.yaml:44:9: a saved tensor has no 'bytes'; it needs one");
   EXPECT_EQ(Refusal("microbatch: 1\nlayers:\n  - name: a\n    saved_output: 8B\n    saved:\n"
                     "      - {name: x, bytes: 7B}\n"),
             "p.yaml:3:5: saved_output: is 8 B, but the layer saves 7 B; it is a part of 'saved'");
   EXPECT_EQ(
       Refusal(absl::StrReplaceAll(kTwoLayers, {{"made_ppm: 1000000", "made_ppm: 249999"}})),
-      "p.yaml:27:5: made_ppm: saved tensor 'x' has 249999, the one before 250000; they are in "
+      "p.yaml:29:5: made_ppm: saved tensor 'x' has 249999, the one before 250000; they are in "
       "the order of saving");
   EXPECT_EQ(Refusal(absl::StrReplaceAll(kTwoLayers, {{"made_ppm: 1000000", "made_ppm: 1000001"}})),
-            "p.yaml:43:9: made_ppm: is 1000001; must be from 0 to 1000000");
+            "p.yaml:45:9: made_ppm: is 1000001; must be from 0 to 1000000");
   EXPECT_EQ(Refusal(absl::StrReplaceAll(kTwoLayers, {{"1850", "2001"}})),
             "p.yaml: cores_together: item 2 is 2001; 2 workers get 1 to 2000 thousandths of a core "
             "together");

@@ -43,6 +43,8 @@ TEST_P(ProfileLayersTest, MeasuresEveryLayer) {
   ASSERT_TRUE(profile.ok()) << profile.status();
   ASSERT_EQ(profile->model.layers.size(), prepared->model.spec.layers.size());
   EXPECT_EQ(profile->model.microbatch, 2);
+  EXPECT_GT(profile->transport.copy_rate, BytesPerSecond(0));
+  EXPECT_GT(profile->transport.swap_rate, BytesPerSecond(0));
   int64_t parameters = 0;
   for (size_t index = 0; index < profile->model.layers.size(); ++index) {
     const LayerProfile& layer = profile->model.layers[index];

@@ -220,6 +220,28 @@ TEST(LowerBoundProperties, NoPlanIsFasterThanItsBound) {
   EXPECT_GT(above_compute, kSeeds / 8);
 }
 
+// Workers of one machine, whose copies take cores, too.
+TEST(LowerBoundProperties, NoPlanOnSharedCoresIsFasterThanItsBound) {
+  int shared = 0;
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    Dice dice(seed);
+    PlanningProblem problem = RandomProblem(dice);
+    const PlanningProblem alone = problem;
+    Dice cores(seed + kSeeds);
+    problem.cores = {1'000, cores.Roll(1'000, 2'000)};
+    problem.transport.swap_rate = BytesPerSecond(cores.Roll(0, 2) * 400'000'000LL);
+    const RandomStep made = MakeStep(std::move(problem), dice);
+    const LowerBound bound = BoundOf(made.problem);
+    for (const BoundPart& part : bound.parts) {
+      EXPECT_LE(*part.time, made.step_time) << seed << " " << part.reason;
+    }
+    Dice again(seed);
+    RandomProblem(again);
+    shared += made.step_time > MakeStep(alone, again).step_time ? 1 : 0;
+  }
+  EXPECT_GT(shared, kSeeds / 2) << "sharing cores takes time";
+}
+
 TEST(LowerBoundProperties, ABoundOfAMapIsAtLeastThatOfAll) {
   for (int seed = 0; seed < kSeeds; ++seed) {
     RandomStep made = MakeStep(seed);

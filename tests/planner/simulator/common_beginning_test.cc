@@ -18,6 +18,7 @@ struct Piece {
   Kind kind = Kind::kTask;
   int64_t duration = 0;
   int64_t bytes = 0;
+  int64_t core_work = 0;  // of a copy
   int link = 0;
   int after = 0;  // so many tasks before this one of the part; 0: waits for none of them
   // Of another part, the piece at most at the same place; -1: none.
@@ -58,8 +59,8 @@ TaskGraph GraphOf(const Pieces& parts, const CoreSharing& cores) {
           own.push_back(graph.AddTask(lane, Nanos(piece.duration)));
           break;
         case Piece::Kind::kCopy:
-          own.push_back(
-              graph.AddCopy(copies, Bytes(piece.bytes), Nanos(piece.duration), paths[piece.link]));
+          own.push_back(graph.AddCopy(copies, Bytes(piece.bytes), Nanos(piece.duration),
+                                      paths[piece.link], Nanos(piece.core_work)));
           break;
         case Piece::Kind::kQueued:
           own.push_back(graph.AddTask(queue, Nanos(piece.duration)));
@@ -96,6 +97,7 @@ class Dice {
     return {.kind = kKinds[Roll(6)],
             .duration = 5 * Roll(4),
             .bytes = 10 * Roll(5),
+            .core_work = 4 * Roll(4),
             .link = Roll(kLinks),
             .after = 1 + Roll(2),
             .other_part = Roll(3) == 0 ? Roll(parts) : -1,

@@ -64,6 +64,27 @@ TEST(SharedCores, ATaskThatComesLaterSlowsTheOthersFromThenOn) {
   EXPECT_EQ(run.end[first.value], Nanos(35));
 }
 
+// A copy of so many bytes at one a nanosecond, with so much work, beside 10 ns of other work.
+TaskRun CopyBesideWork(const CoreSharing& cores, int64_t bytes, int64_t work) {
+  TaskGraph graph;
+  graph.ShareCores(cores);
+  graph.AddWork(graph.AddLane(), Nanos(10));
+  const PathId path = graph.AddPath({graph.AddCapacity("link", BytesPerSecond(1'000'000'000))});
+  graph.AddCopy(std::nullopt, Bytes(bytes), Nanos(0), path, Nanos(work));
+  return RunTaskGraph(graph);
+}
+
+TEST(SharedCores, ACopyEndsWhenItsBytesAndItsWorkAreDone) {
+  // Half a core each until the copy's work is done at 8.
+  EXPECT_THAT(CopyBesideWork(UndisturbedCores(1), 20, 4).end, ElementsAre(Nanos(14), Nanos(20)));
+  EXPECT_THAT(CopyBesideWork(UndisturbedCores(1), 7, 4).end, ElementsAre(Nanos(14), Nanos(8)));
+  EXPECT_THAT(CopyBesideWork(UndisturbedCores(1), 8, 4).end, ElementsAre(Nanos(14), Nanos(8)));
+  EXPECT_THAT(CopyBesideWork(UndisturbedCores(1), 3, 40).end, ElementsAre(Nanos(20), Nanos(50)));
+  EXPECT_THAT(CopyBesideWork(UndisturbedCores(2), 3, 40).end, ElementsAre(Nanos(10), Nanos(40)));
+  // Each has a core of its own, and copies need none.
+  EXPECT_THAT(CopyBesideWork({}, 3, 40).end, ElementsAre(Nanos(10), Nanos(3)));
+}
+
 TEST(SharedCores, WorkOfNoTimeEndsAtOnce) {
   EXPECT_EQ(Times(UndisturbedCores(1), {0, 10, 0}), "0 [0,0)\n1 [0,10)\n2 [0,0)\n");
 }
@@ -169,6 +190,35 @@ TEST(SimulateMessages, WithRoomAreThereBeforeTheirReceive) {
   input.transport.room = 2;
   EXPECT_THAT(TimelineText(Simulated(input)),
               HasSubstr("1F0 [16,46) worker 1\n1F1 [46,76) worker 1\n1F2 [76,106) worker 1\n"));
+}
+
+// One stage of two layers on one core. The first layer's 100 bytes take 10 ns to the host, and half
+// as long of a core.
+TEST(SimulateOnSharedCores, CopiesOfTensorsTakeTheirPartOfTheCores) {
+  const LayerCost layer{.forward = Nanos(5),
+                        .input_backward = Nanos(5),
+                        .weight_backward = Nanos(5),
+                        .stash = Bytes(100)};
+  SimulationInput input = EqualStages(
+      ParsedSchedule("0SWAP_OUT0.0 0F0 0F1 0SWAP_OUT_END0.0 0B1 0SWAP_IN0.0 0B0\n"), TenNanos());
+  input.stages[0].stash = Bytes(200);
+  input.layers = {{layer, layer}};
+  const TensorGroup group{.layers = {0, 1}, .bytes = Bytes(100)};
+  input.memory.stages = {{.groups = {{group, {.placement = Placement::kHostSwap}}}}};
+  input.transport.host_rate = BytesPerSecond(10'000'000'000);
+  input.transport.swap_rate = BytesPerSecond(20'000'000'000);
+  input.cores = UndisturbedCores(1);
+  const SimulatedStep step = Simulated(input);
+  EXPECT_EQ(CopiesText(step),
+            "0SWAP_OUT0.0 [5,15) device 0, copies to host\n"
+            "0SWAP_IN0.0 [45,55) device 0, copies from host\n");
+  EXPECT_EQ(TimelineText(step),
+            "0F0 [0,15) worker 0\n"  // its second layer at half a core
+            "0F1 [15,25) worker 0\n"
+            "0B1 [25,45) worker 0\n"
+            "0B0 [45,70) worker 0\n");
+  input.cores = UndisturbedCores(2);
+  EXPECT_EQ(Simulated(input).step_time, Nanos(60));
 }
 
 TEST(SimulateMessages, FillTheRoomAndThenWait) {
