@@ -2,14 +2,17 @@
 
 #include <utility>
 
+#include "planner/status.h"
 #include "planner/strategies/fit_moves.h"
+#include "planner/strategies/give_slack.h"
 #include "planner/strategies/move_lists.h"
 #include "planner/strategies/state_home.h"
 
 namespace siphon {
+namespace {
 
-absl::StatusOr<SimulatedDraft> SwapToOnePlace(DraftSimulator& simulator, const DraftPlan& draft,
-                                              Placement place, StateBetweenSteps between) {
+absl::StatusOr<SimulatedDraft> FastestTiming(DraftSimulator& simulator, const DraftPlan& draft,
+                                             Placement place, StateBetweenSteps between) {
   constexpr SwapTiming kTimings[] = {
       {.forwards_to_leave = 0, .actions_to_come_back = 0, .groups_ahead = 0},
       {.forwards_to_leave = 1, .actions_to_come_back = 0, .groups_ahead = 0},
@@ -42,6 +45,16 @@ absl::StatusOr<SimulatedDraft> SwapToOnePlace(DraftSimulator& simulator, const D
     }
   }
   return best;
+}
+
+}  // namespace
+
+absl::StatusOr<SimulatedDraft> SwapToOnePlace(DraftSimulator& simulator, const DraftPlan& draft,
+                                              Placement place, StateBetweenSteps between) {
+  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft best, FastestTiming(simulator, draft, place, between));
+  if (simulator.problem().lending != LendingRule::kPeaks) return best;
+  const Nanos step = best.score.step;
+  return GiveSlack(simulator, std::move(best), step);
 }
 
 }  // namespace siphon

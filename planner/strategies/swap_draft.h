@@ -15,7 +15,8 @@ enum class StateBetweenSteps {
 // The fastest step of those that swap as little as needed to one kind of place, on top of `draft`:
 // weight versions and optimizer state or activations first, the latter from the first layers on,
 // which are away longest; with copies back that begin right before they are needed, or one or two
-// actions earlier. With state at home, that goes first. Errors: as DraftSimulator::Run.
+// actions earlier; for workers that only follow their programs, stage by stage with more time
+// (GiveSlack). With state at home, that goes first. Errors: as DraftSimulator::Run.
 absl::StatusOr<SimulatedDraft> SwapToOnePlace(DraftSimulator& simulator, const DraftPlan& draft,
                                               Placement place,
                                               StateBetweenSteps state = StateBetweenSteps::kAway);
