@@ -76,9 +76,9 @@ class CpuBackend final : public DeviceBackend {
   absl::Status Wait(CopyEvent event) override;
   void Abort() override;
 
-  // As LinkQueues::SlowDown and TakeUse, for both lanes.
-  void SlowDown(CopyLinkId link, double factor);
-  std::vector<CopyLinkUse> TakeUse();
+  // Of both lanes. A link without a rate stays as it is.
+  void SlowDown(CopyLinkId link, double factor) override;
+  std::vector<CopyLinkUse> TakeUse() override;
 
  private:
   struct Lane {

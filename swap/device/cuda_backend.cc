@@ -26,7 +26,7 @@ bool OnDevice(const void* data) {
 }  // namespace
 
 CudaBackend::CudaBackend(const CudaBackendOptions& options)
-    : options_(options), events_(options.device) {}
+    : options_(options), events_(options.device), use_(options.way_of_link.size()) {}
 
 absl::StatusOr<std::unique_ptr<CudaBackend>> CudaBackend::Make(const CudaBackendOptions& options) {
   for (size_t link = 0; link < options.way_of_link.size(); ++link) {
@@ -38,7 +38,7 @@ absl::StatusOr<std::unique_ptr<CudaBackend>> CudaBackend::Make(const CudaBackend
   for (const CopyLane lane : kLanes) {
     for (const CudaWay& way : options.ways) {
       SIPHON_ASSIGN_OR_RETURN(std::unique_ptr<CudaWayQueue> queue,
-                              CudaWayQueue::Make(lane, options.device, way, &backend->events_));
+                              CudaWayQueue::Make(lane, way, backend->options_, &backend->events_));
       backend->queues_.push_back(std::move(queue));
     }
   }
@@ -142,6 +142,30 @@ void CudaBackend::Abort() {
   completed_.wait(lock, [this] { return pending_.empty(); });
 }
 
+std::vector<CopyLinkUse> CudaBackend::TakeUse() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(use_, std::vector<CopyLinkUse>(use_.size()));
+}
+
+void CudaBackend::SlowDown(CopyLinkId link, double factor) {
+  SIPHON_CHECK(factor >= 1, "links are slowed down, not made faster");
+  const std::lock_guard lock(mutex_);
+  slowed_[link] = factor;
+}
+
+void CudaBackend::CountUse() {
+  const auto add = [this](CopyLinkId link, const CopyLinkUse& more) {
+    CopyLinkUse& use = use_[static_cast<size_t>(link.value)];
+    use.copies += more.copies;
+    use.bytes += more.bytes;
+    use.time += more.time;
+  };
+  for (const auto& queue : queues_) {
+    for (const auto& [link, use] : queue->TakeUse()) add(link, use);
+  }
+  if (drive_ != nullptr) add(options_.drive->link, drive_->TakeUse()[0]);
+}
+
 void CudaBackend::Run() {
   // Of this thread from now on. An error shows at the first copy.
   static_cast<void>(CudaStatus(cudaSetDevice(options_.device), "using the device"));
@@ -149,6 +173,9 @@ void CudaBackend::Run() {
   while (true) {
     for (Waiting& waiting : incoming_) waiting_.push_back(std::move(waiting));
     incoming_.clear();
+    for (const auto& [link, factor] : std::exchange(slowed_, {})) {
+      for (const auto& queue : queues_) queue->SlowDown(link, factor);
+    }
     const bool give_up = std::exchange(give_up_, false);
     lock.unlock();
     const std::vector<FinishedShare> finished = Advance(give_up);
@@ -161,7 +188,10 @@ void CudaBackend::Run() {
       if (!pending->second.status.ok()) failed_.emplace(share.copy.value, pending->second.status);
       pending_.erase(pending);
     }
-    if (!finished.empty()) completed_.notify_all();
+    if (!finished.empty()) {
+      CountUse();
+      completed_.notify_all();
+    }
     if (!incoming_.empty() || give_up_) continue;
     if (stop_ && !moves) return;
     if (moves) {

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -51,6 +52,8 @@ class CudaBackend final : public DeviceBackend {
   absl::StatusOr<bool> Test(CopyEvent event) override;
   absl::Status Wait(CopyEvent event) override;
   void Abort() override;
+  std::vector<CopyLinkUse> TakeUse() override;
+  void SlowDown(CopyLinkId link, double factor) override;
   // By a kernel where the tensors are; waits for the worker's stream first.
   absl::StatusOr<std::vector<uint64_t>> Checksums(
       absl::Span<const absl::Span<const std::byte>> tensors) override;
@@ -86,6 +89,7 @@ class CudaBackend final : public DeviceBackend {
   std::vector<FinishedShare> Advance(bool give_up);
   void AdvanceDrive(bool give_up, std::vector<FinishedShare>& finished);
   bool Moves() const;
+  void CountUse() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const CudaBackendOptions options_;
   CudaEventPool events_;
@@ -106,6 +110,8 @@ class CudaBackend final : public DeviceBackend {
   std::vector<Waiting> incoming_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<int, Pending> pending_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<int, absl::Status> failed_ ABSL_GUARDED_BY(mutex_);
+  std::vector<CopyLinkUse> use_ ABSL_GUARDED_BY(mutex_);         // [CopyLinkId]
+  std::map<CopyLinkId, double> slowed_ ABSL_GUARDED_BY(mutex_);  // not told to queues_ yet
   bool give_up_ ABSL_GUARDED_BY(mutex_) = false;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

@@ -83,7 +83,7 @@ class CudaModule {
 };
 
 // Of this header and those that it includes; a module with another number is refused.
-inline constexpr int kCudaModuleInterface = 2;
+inline constexpr int kCudaModuleInterface = 3;
 
 }  // namespace siphon
 

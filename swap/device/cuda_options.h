@@ -2,10 +2,12 @@
 #define SIPHON_SWAP_DEVICE_CUDA_OPTIONS_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "planner/units.h"
 #include "swap/device/cpu_backend.h"
 
@@ -47,6 +49,9 @@ struct CudaBackendOptions {
   // the stream was given before StartCopy. None: at once.
   std::optional<void*> work_stream;
   std::optional<DriveLink> drive;
+  // For tests: called by the backend's thread before it gives a chunk to a stream; an error fails
+  // the copy, and the rest of it is left out.
+  std::function<absl::Status(const CopyChunk&)> before_chunk;
   // How often what is under way is looked at: chunks of 8 MiB take 3 to 13 times as long.
   Nanos poll{50'000};
 };

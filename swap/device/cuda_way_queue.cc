@@ -1,6 +1,7 @@
 #include "swap/device/cuda_way_queue.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,17 +10,28 @@
 
 namespace siphon {
 
-absl::StatusOr<std::unique_ptr<CudaWayQueue>> CudaWayQueue::Make(CopyLane lane, int device,
-                                                                 const CudaWay& way,
+namespace {
+
+Nanos Now() {
+  return Nanos(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                   std::chrono::steady_clock::now().time_since_epoch())
+                   .count());
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CudaWayQueue>> CudaWayQueue::Make(CopyLane lane, const CudaWay& way,
+                                                                 const CudaBackendOptions& options,
                                                                  CudaEventPool* events) {
   SIPHON_CHECK(way.chunk > Bytes(0) && way.chunks_in_flight > 0, "a way moves something at a time");
-  const CudaDeviceScope scope(device);
+  const CudaDeviceScope scope(options.device);
   SIPHON_RETURN_IF_ERROR(scope.status());
   cudaStream_t stream = nullptr;
   // Does not wait for the legacy default stream, nor that for it.
-  SIPHON_CUDA_RETURN_IF_ERROR(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
-                              absl::StrCat("making a stream for copies of device ", device));
-  return std::unique_ptr<CudaWayQueue>(new CudaWayQueue(lane, device, way, events, stream));
+  SIPHON_CUDA_RETURN_IF_ERROR(
+      cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+      absl::StrCat("making a stream for copies of device ", options.device));
+  return std::unique_ptr<CudaWayQueue>(new CudaWayQueue(lane, way, options, events, stream));
 }
 
 CudaWayQueue::~CudaWayQueue() {
@@ -64,7 +76,14 @@ void CudaWayQueue::Give(Share& share) {
   const size_t link = static_cast<size_t>(chunk.link.value);
   given_.resize(std::max(given_.size(), link + 1));
   chunk.number = given_[link]++;
-  absl::Status given = Enqueue(share, chunk);
+  chunk.first = share.links.insert(chunk.link).second;
+  absl::Status given;
+  if (options_.before_chunk) {
+    given = options_.before_chunk(
+        {lane_, chunk.link, chunk.number, Bytes(static_cast<int64_t>(ChunkBytes(share)))});
+  }
+  chunk.given = Now();
+  if (given.ok()) given = Enqueue(share, chunk);
   if (given.ok()) {
     absl::StatusOr<cudaEvent_t> event = events_->Record(stream_);
     given = event.status();
@@ -103,12 +122,27 @@ absl::Status CudaWayQueue::Enqueue(Share& share, Chunk& chunk) {
   return absl::OkStatus();
 }
 
+// What Enqueue will give to the stream.
+size_t CudaWayQueue::ChunkBytes(const Share& share) const {
+  const size_t most = static_cast<size_t>(way_.chunk.value);
+  const std::vector<CopyPart>& parts = share.share.parts;
+  size_t bytes = 0, before = share.in_part;
+  for (size_t part = share.part; part < parts.size() && bytes < most; ++part) {
+    if (parts[part].link != parts[share.part].link) break;
+    bytes += parts[part].from.size() - std::exchange(before, 0);
+  }
+  return std::min(bytes, most);
+}
+
 void CudaWayQueue::Collect() {
   auto share = shares_.begin();
   while (!chunks_.empty()) {
-    const Chunk chunk = chunks_.front();
-    const absl::StatusOr<bool> fired = HasFired(chunk.event);
+    const absl::StatusOr<bool> fired = HasFired(chunks_.front().event);
     if (fired.ok() && !*fired) return;
+    const Nanos now = Now();
+    if (fired.ok() && IsHeldBack(chunks_.front(), now)) return;
+    Count(chunks_.front(), now);
+    const Chunk chunk = chunks_.front();
     while (share->under_way == 0) ++share;
     // After an error of the device nothing moves any more.
     if (!fired.ok()) Fail(*share, chunk, fired.status());
@@ -118,13 +152,30 @@ void CudaWayQueue::Collect() {
   }
 }
 
+bool CudaWayQueue::IsHeldBack(Chunk& chunk, Nanos now) const {
+  const auto slow = slowness_.find(chunk.link);
+  if (slow == slowness_.end()) return false;
+  if (!chunk.fired.has_value()) chunk.fired = now;
+  const Nanos begin = std::max(chunk.given, free_);
+  const double taken = static_cast<double>((*chunk.fired - begin).value);
+  return now - begin < Nanos(static_cast<int64_t>(taken * slow->second));
+}
+
+void CudaWayQueue::Count(const Chunk& chunk, Nanos now) {
+  CopyLinkUse& use = use_[chunk.link];
+  if (chunk.first) ++use.copies;
+  use.bytes += Bytes(static_cast<int64_t>(chunk.bytes));
+  use.time += now - std::max(chunk.given, free_);
+  free_ = now;
+}
+
 void CudaWayQueue::Fail(Share& share, const Chunk& chunk, const absl::Status& status) const {
   share.part = share.share.parts.size();
   share.status.Update(Annotate(status, ToString(chunk)));
 }
 
 std::string CudaWayQueue::ToString(const Chunk& chunk) const {
-  return absl::StrCat("device ", device_, ", copy ", lane_ == CopyLane::kOut ? "out" : "in",
+  return absl::StrCat("device ", options_.device, ", copy ", lane_ == CopyLane::kOut ? "out" : "in",
                       ", link ", chunk.link.value, ", chunk ", chunk.number, " (", chunk.bytes,
                       " bytes)");
 }

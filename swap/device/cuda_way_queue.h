@@ -6,12 +6,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "planner/units.h"
 #include "swap/device/cuda_events.h"
 #include "swap/device/cuda_options.h"
 #include "swap/device/device_backend.h"
@@ -35,9 +40,9 @@ struct FinishedShare {
 // Thread-safety: one thread, whose current device is the way's.
 class CudaWayQueue {
  public:
-  // `events` outlives it.
-  static absl::StatusOr<std::unique_ptr<CudaWayQueue>> Make(CopyLane lane, int device,
-                                                            const CudaWay& way,
+  // `options` and `events` outlive it.
+  static absl::StatusOr<std::unique_ptr<CudaWayQueue>> Make(CopyLane lane, const CudaWay& way,
+                                                            const CudaBackendOptions& options,
                                                             CudaEventPool* events);
   // Waits for the chunks that are under way.
   ~CudaWayQueue();
@@ -51,14 +56,22 @@ class CudaWayQueue {
   // Leaves out all that has not been given to the stream; shares end as Cancelled.
   void Cut();
 
+  // What went over the way's links since the last call, by link: bytes and time of chunks that are
+  // through, copies of which any is. A chunk takes from when the stream had it, and the one before
+  // it was found through, until it is: what other links of the way take is not in it.
+  std::map<CopyLinkId, CopyLinkUse> TakeUse() { return std::exchange(use_, {}); }
+  // As DeviceBackend::SlowDown: chunks count as through so much later.
+  void SlowDown(CopyLinkId link, double factor) { slowness_[link] = factor; }
+
   bool empty() const { return shares_.empty(); }
 
  private:
   struct Share {
     CudaShare share;
-    size_t part = 0;     // where the next chunk begins
-    size_t in_part = 0;  // bytes into it
-    int under_way = 0;   // chunks
+    size_t part = 0;             // where the next chunk begins
+    size_t in_part = 0;          // bytes into it
+    int under_way = 0;           // chunks
+    std::set<CopyLinkId> links;  // that it has had chunks for
     absl::Status status;
     bool GivenOut() const { return part == share.parts.size(); }
   };
@@ -67,28 +80,37 @@ class CudaWayQueue {
     CopyLinkId link;
     int64_t number = 0;
     size_t bytes = 0;
+    bool first = false;  // of its share over that link
+    Nanos given;
+    std::optional<Nanos> fired;
   };
 
-  CudaWayQueue(CopyLane lane, int device, const CudaWay& way, CudaEventPool* events,
-               cudaStream_t stream)
-      : lane_(lane), device_(device), way_(way), events_(events), stream_(stream) {}
+  CudaWayQueue(CopyLane lane, const CudaWay& way, const CudaBackendOptions& options,
+               CudaEventPool* events, cudaStream_t stream)
+      : lane_(lane), way_(way), options_(options), events_(events), stream_(stream) {}
 
   // The first share that has something left for the stream; null: none.
   Share* Next();
   void Give(Share& share);
   absl::Status Enqueue(Share& share, Chunk& chunk);
+  size_t ChunkBytes(const Share& share) const;
   void Collect();
+  bool IsHeldBack(Chunk& chunk, Nanos now) const;
+  void Count(const Chunk& chunk, Nanos now);
   void Fail(Share& share, const Chunk& chunk, const absl::Status& status) const;
   std::string ToString(const Chunk& chunk) const;
 
   const CopyLane lane_;
-  const int device_;
   const CudaWay way_;
+  const CudaBackendOptions& options_;
   CudaEventPool* const events_;
   const cudaStream_t stream_;
   std::deque<Share> shares_;    // those that have chunks under way come first
   std::deque<Chunk> chunks_;    // under way, in the stream's order: of the shares in their order
   std::vector<int64_t> given_;  // [link]: chunks so far
+  Nanos free_;                  // when the last chunk was found through
+  std::map<CopyLinkId, CopyLinkUse> use_;
+  std::map<CopyLinkId, double> slowness_;  // those that are slow
 };
 
 }  // namespace siphon

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "planner/ids.h"
+#include "planner/units.h"
 #include "swap/device/copy_side.h"
 #include "swap/memory_checksum.h"
 
@@ -31,6 +32,15 @@ struct CopyPart {
 
 using CopyEvent = Id<struct CopyEventTag>;
 
+// What went over a link, and how long it took: from when a copy was there, and the one before it
+// through, until it was found to be through.
+struct CopyLinkUse {
+  int64_t copies = 0;
+  Bytes bytes;
+  Nanos time;
+  friend bool operator==(const CopyLinkUse&, const CopyLinkUse&) = default;
+};
+
 // Copies between a worker's memory and where tensors are parked: threads on the CPU, streams on
 // CUDA.
 //
@@ -50,6 +60,12 @@ class DeviceBackend {
   virtual absl::Status Wait(CopyEvent event) = 0;
   // Gives up all copies that are not complete. When it returns no memory is touched any more.
   virtual void Abort() = 0;
+
+  // [CopyLinkId]: of the copies that have become complete since the last call.
+  virtual std::vector<CopyLinkUse> TakeUse() = 0;
+  // For tests: copies over the link take `factor` times as long from now on. Requires: the factor
+  // is at least 1.
+  virtual void SlowDown(CopyLinkId link, double factor) = 0;
 
   // MemoryChecksum of each tensor of the worker, as its work so far leaves it; the worker's thread
   // need not be able to read them. Errors: Internal.

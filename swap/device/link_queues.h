@@ -19,15 +19,6 @@ struct CopyLinkRate {
   friend bool operator==(const CopyLinkRate&, const CopyLinkRate&) = default;
 };
 
-// What went over a link, and how long it took: from when a copy was there, and the one before it
-// through, until it was found to be through.
-struct CopyLinkUse {
-  int64_t copies = 0;
-  Bytes bytes;
-  Nanos time;
-  friend bool operator==(const CopyLinkUse&, const CopyLinkUse&) = default;
-};
-
 // What a lane has to do next: move a chunk over a link, or, without parts, see the share of `copy`
 // on that link through.
 struct LinkTurn {

@@ -31,10 +31,15 @@ NvmeMover::NvmeMover(const NvmeFile* file, std::unique_ptr<NvmeIo> io, NvmeMover
   const auto bytes = static_cast<size_t>(options_.buffer.value);
   SIPHON_CHECK(bytes > 0 && bytes % kNvmeBlock == 0 && options_.depth > 0,
                "requests are whole blocks");
-  void* const memory = mmap(nullptr, bytes * buffers_.size(), PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  SIPHON_CHECK(memory != MAP_FAILED, "there is memory for buffers");
-  memory_ = static_cast<std::byte*>(memory);
+  if (options_.memory.empty()) {
+    void* const memory = mmap(nullptr, bytes * buffers_.size(), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    SIPHON_CHECK(memory != MAP_FAILED, "there is memory for buffers");
+    memory_ = static_cast<std::byte*>(memory);
+  } else {
+    SIPHON_CHECK(options_.memory.size() == bytes * buffers_.size(), "buffers fill their memory");
+    memory_ = options_.memory.data();
+  }
   for (size_t buffer = buffers_.size(); buffer > 0; --buffer) {
     buffers_[buffer - 1].memory = memory_ + (buffer - 1) * bytes;
     free_.push_back(static_cast<int>(buffer) - 1);
@@ -43,8 +48,12 @@ NvmeMover::NvmeMover(const NvmeFile* file, std::unique_ptr<NvmeIo> io, NvmeMover
 
 // A drive that hangs may still write into the buffers: then they stay.
 NvmeMover::~NvmeMover() {
-  const auto bytes = static_cast<size_t>(options_.buffer.value);
-  if (hung_.ok()) munmap(memory_, bytes * buffers_.size());
+  if (!hung_.ok()) {
+    if (options_.keep_memory) options_.keep_memory();
+    return;
+  }
+  if (!options_.memory.empty()) return;
+  munmap(memory_, static_cast<size_t>(options_.BufferBytes().value));
 }
 
 std::vector<NvmeMover::Run> NvmeMover::RunsOf(absl::Span<const CopyPart> parts) {

@@ -26,6 +26,12 @@ struct NvmeMoverOptions {
   // From tensor to buffer and back: std::memcpy; a device's copy to pinned memory on CUDA. Complete
   // when it returns. Its errors are those of Move.
   std::function<absl::Status(void* to, const void* from, size_t bytes)> copy;
+  // Where the buffers are, from a page's begin on; outlives the mover. Empty: in a mapping of its
+  // own.
+  absl::Span<std::byte> memory;
+  // Called by the destructor where a drive that hangs may still write there: it has to stay.
+  std::function<void()> keep_memory;
+  Bytes BufferBytes() const { return buffer * depth; }
 };
 
 // Moves bytes between memory and a file, through buffers that are aligned as drives want it:

@@ -26,16 +26,19 @@ NvmeMoverOptions MoverFor(Bytes file) {
 Bytes NvmeBufferBytes(Bytes file) {
   if (file == Bytes(0)) return Bytes(0);
   const NvmeMoverOptions options = MoverFor(file);
-  return options.buffer * (int64_t{kLanes} * options.depth);
+  return options.BufferBytes() * kLanes;
 }
 
 absl::StatusOr<std::unique_ptr<NvmeParking>> NvmeParking::Make(const NvmeParkingOptions& options) {
   SIPHON_ASSIGN_OR_RETURN(NvmeFile file, NvmeFile::Make(options.file));
   std::unique_ptr<NvmeParking> parking(new NvmeParking(std::move(file)));
+  NvmeMoverOptions lane = options.mover;
+  const size_t buffers = options.mover.memory.size() / kLanes;
   for (std::unique_ptr<NvmeMover>& mover : parking->movers_) {
     SIPHON_ASSIGN_OR_RETURN(std::unique_ptr<NvmeIo> io,
                             MakeNvmeIo(options.io, parking->file_.fd(), options.mover.depth));
-    mover = std::make_unique<NvmeMover>(&parking->file_, std::move(io), options.mover);
+    lane.memory = options.mover.memory.subspan(mover == parking->movers_[0] ? 0 : buffers, buffers);
+    mover = std::make_unique<NvmeMover>(&parking->file_, std::move(io), lane);
   }
   return parking;
 }

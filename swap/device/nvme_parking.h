@@ -18,7 +18,7 @@ namespace siphon {
 struct NvmeParkingOptions {
   NvmeFileOptions file;
   NvmeIoKind io = NvmeIoKind::kAny;
-  NvmeMoverOptions mover;
+  NvmeMoverOptions mover;  // of either lane; its memory is both lanes' together
 };
 
 // Requests for a file of that size: of 1 MiB each, but the buffers of both lanes together no more
@@ -28,7 +28,7 @@ NvmeMoverOptions MoverFor(Bytes file);
 Bytes NvmeBufferBytes(Bytes file);
 
 // A worker's place on a drive: its file, and a mover for each lane. Its buffers are memory of the
-// host, twice mover.depth times mover.buffer.
+// host, twice mover.BufferBytes().
 //
 // Thread-safety: one thread a lane.
 class NvmeParking {

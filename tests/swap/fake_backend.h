@@ -41,6 +41,8 @@ class FakeBackend final : public DeviceBackend {
     return absl::OkStatus();
   }
   void Abort() override { ++aborts; }
+  std::vector<CopyLinkUse> TakeUse() override { return {}; }
+  void SlowDown(CopyLinkId, double) override {}
 
   // Moves the bytes of the copy with that number.
   void Complete(int number) {

@@ -37,6 +37,8 @@ class NoCopies final : public DeviceBackend {
   absl::StatusOr<bool> Test(CopyEvent) override { return true; }
   absl::Status Wait(CopyEvent) override { return absl::OkStatus(); }
   void Abort() override {}
+  std::vector<CopyLinkUse> TakeUse() override { return {}; }
+  void SlowDown(CopyLinkId, double) override {}
 };
 
 // A group of so many tensors, striped over so many lenders, away with kMicrobatches at once.

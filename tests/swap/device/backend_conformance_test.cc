@@ -246,6 +246,32 @@ TEST_F(BackendConformance, TouchesNothingOnceItWasAborted) {
   EXPECT_GT(given_up, 0);
 }
 
+// Of copies that are complete, once.
+TEST_F(BackendConformance, TellsWhatWentOverEachLink) {
+  const std::unique_ptr<DeviceBackend> backend = rig_->MakeBackend({.links = 3, .chunk = 1000});
+  const absl::Span<std::byte> from = Written(Where::kWorker, 2500, 1);
+  const absl::Span<std::byte> on_host = rig_->Take(Where::kHost, 2500);
+  const absl::Span<std::byte> lent = rig_->Take(Where::kLender, 2500);
+  const std::vector<CopyPart> both = {
+      Part(from, on_host, CopyLinkId(0)),
+      Part(from.subspan(0, 300), lent.subspan(0, 300), CopyLinkId(2)),
+      Part(from.subspan(300, 700), lent.subspan(300, 700), CopyLinkId(2))};
+  ASSERT_TRUE(backend->Wait(backend->StartCopy(CopyLane::kOut, both)).ok());
+  const absl::Span<std::byte> back = rig_->Take(Where::kWorker, 2500);
+  ASSERT_TRUE(
+      backend->Wait(backend->StartCopy(CopyLane::kIn, {Part(on_host, back, CopyLinkId(0))})).ok());
+  const std::vector<CopyLinkUse> uses = backend->TakeUse();
+  ASSERT_EQ(uses.size(), 3u);
+  EXPECT_EQ(uses[0].copies, 2);
+  EXPECT_EQ(uses[0].bytes, Bytes(5000));
+  EXPECT_EQ(uses[2].copies, 1);
+  EXPECT_EQ(uses[2].bytes, Bytes(1000));
+  EXPECT_EQ(uses[1], CopyLinkUse());
+  EXPECT_GT(uses[0].time, Nanos(0));
+  EXPECT_GT(uses[2].time, Nanos(0));
+  EXPECT_EQ(backend->TakeUse(), std::vector<CopyLinkUse>(3));
+}
+
 // Copies of a thousand slow chunks each.
 class SlowCopiesOfAnyBackend : public BackendConformance {
  protected:

@@ -144,6 +144,49 @@ TEST_F(CudaOnTheFake, GoesOnAfterACopyThatWasRefused) {
   EXPECT_EQ(rig->Read(to), RigPattern(300, 1));
 }
 
+// By as much as it is told to, and it alone, though both links share a stream.
+TEST_F(CudaOnTheFake, SlowsALinkDown) {
+  const std::unique_ptr<BackendRig> rig = MakeRig();
+  const absl::Span<std::byte> from = rig->Take(Where::kWorker, 300);
+  const absl::Span<std::byte> to = rig->Take(Where::kLender, 300);
+  CudaBackendOptions options = OptionsForLenders(0, 2, PeerEngines::kOneForAll);
+  const auto backend = TheCudaModule().MakeBackend(options);
+  ASSERT_TRUE(backend.ok()) << backend.status();
+  FakeCuda::Set("delay_ns", 1'000'000);
+  (*backend)->SlowDown(CopyLinkId(2), 30);
+  const absl::Status copied = (*backend)->Wait((*backend)->StartCopy(
+      CopyLane::kOut,
+      {{absl::Span<const std::byte>(from).subspan(0, 100), to.subspan(0, 100), CopyLinkId(1)},
+       {absl::Span<const std::byte>(from).subspan(100, 200), to.subspan(100, 200),
+        CopyLinkId(2)}}));
+  ASSERT_TRUE(copied.ok()) << copied;
+  const std::vector<CopyLinkUse> uses = (*backend)->TakeUse();
+  EXPECT_EQ(uses[1].bytes, Bytes(100));
+  EXPECT_EQ(uses[2].bytes, Bytes(200));
+  EXPECT_GE(uses[1].time, Nanos(1'000'000));
+  EXPECT_GT(uses[2].time, uses[1].time);
+  EXPECT_GE(uses[2].time, Nanos(10'000'000));
+}
+
+// As somebody wants it who looks on; then nothing of the chunk moves.
+TEST_F(CudaOnTheFake, FailsAChunkOnRequest) {
+  const std::unique_ptr<BackendRig> rig = MakeRig();
+  const absl::Span<std::byte> from = rig->Take(Where::kWorker, 300);
+  const absl::Span<std::byte> to = rig->Take(Where::kHost, 300);
+  rig->Write(from, RigPattern(300, 1));
+  CudaBackendOptions options{.ways = {{.chunk = Bytes(200)}}, .way_of_link = {0}};
+  options.before_chunk = [](const CopyChunk& chunk) {
+    EXPECT_EQ(chunk.bytes, Bytes(chunk.number == 0 ? 200 : 100));
+    return chunk.number == 1 ? absl::InternalError("on request") : absl::OkStatus();
+  };
+  const auto backend = TheCudaModule().MakeBackend(options);
+  ASSERT_TRUE(backend.ok()) << backend.status();
+  const absl::Status failed = (*backend)->Wait((*backend)->StartCopy(
+      CopyLane::kOut, {{absl::Span<const std::byte>(from), to, CopyLinkId(0)}}));
+  EXPECT_EQ(failed.message(), "device 0, copy out, link 0, chunk 1 (0 bytes): on request");
+  EXPECT_EQ(rig->Read(to.subspan(200, 100)), std::vector<std::byte>(100));
+}
+
 // An error of the device sticks: every later copy says so, and Abort and the end do not hang.
 TEST_F(CudaOnTheFake, NamesAnErrorThatSticksAtEveryCopy) {
   const std::unique_ptr<BackendRig> rig = MakeRig();
