@@ -1,7 +1,5 @@
 #include "pipeline/carried_state.h"
 
-#include <algorithm>
-#include <cstring>
 #include <memory>
 
 #include "absl/algorithm/container.h"
@@ -62,28 +60,31 @@ Bytes CarriedAtMost(const std::vector<ParkedState>& from, const std::vector<Park
   return bytes;
 }
 
-absl::Status CarriedState::Keep(StateMemory& memory, const LayerKey& layer) {
+absl::Status CarriedState::Keep(StageCompute& compute, const LayerKey& layer) {
   if (layers_.contains(layer)) return absl::OkStatus();
+  StateMemory& memory = compute.state_memory();
   const StateGroup group = OneLayer(std::get<GroupKind>(layer), std::get<int>(layer));
   SIPHON_ASSIGN_OR_RETURN(const TensorSpans tensors, memory.Tensors(group));
   std::vector<std::vector<std::byte>>& kept = layers_[layer];
   for (const absl::Span<std::byte> tensor : tensors) {
-    kept.emplace_back(tensor.begin(), tensor.end());
+    kept.emplace_back(tensor.size());
+    SIPHON_RETURN_IF_ERROR(compute.CopyToHost(tensor, absl::MakeSpan(kept.back())));
     bytes_ += Bytes(static_cast<int64_t>(tensor.size()));
   }
   return memory.Free(group);
 }
 
-absl::Status CarriedState::Restore(StateMemory& memory, const LayerKey& layer) {
+absl::Status CarriedState::Restore(StageCompute& compute, const LayerKey& layer) {
   const auto found = layers_.find(layer);
   if (found == layers_.end()) return absl::OkStatus();
+  StateMemory& memory = compute.state_memory();
   const StateGroup group = OneLayer(std::get<GroupKind>(layer), std::get<int>(layer));
   SIPHON_ASSIGN_OR_RETURN(const TensorSpans tensors, memory.Refill(group));
   SIPHON_CHECK(tensors.size() == found->second.size(), "a layer has the tensors that it had");
   for (size_t index = 0; index < tensors.size(); ++index) {
     const std::vector<std::byte>& kept = found->second[index];
     SIPHON_CHECK(tensors[index].size() == kept.size(), "a tensor has the size that it had");
-    std::copy(kept.begin(), kept.end(), tensors[index].begin());
+    SIPHON_RETURN_IF_ERROR(compute.CopyFromHost(kept, tensors[index]));
     bytes_ -= Bytes(static_cast<int64_t>(kept.size()));
   }
   layers_.erase(found);
@@ -95,9 +96,9 @@ absl::Status CarriedState::TakeOut(const StageComputes& stages,
                                    const std::vector<ParkedState>& to,
                                    const std::set<StageId>& on_host) {
   const auto keep_layers = [&](const ParkedState& state) {
-    StateMemory& memory = MemoryOf(stages, state.parked.stage);
+    StageCompute& compute = *stages.at(state.parked.stage);
     for (int layer = state.group.layers.begin; layer < state.group.layers.end; ++layer) {
-      SIPHON_RETURN_IF_ERROR(Keep(memory, {state.parked.stage, state.group.kind, layer}));
+      SIPHON_RETURN_IF_ERROR(Keep(compute, {state.parked.stage, state.group.kind, layer}));
     }
     return absl::OkStatus();
   };
@@ -118,8 +119,7 @@ absl::Status CarriedState::TakeOut(const StageComputes& stages,
     std::set<int> layers;
     for (const StepTensor& tensor : compute->StepTensors()) layers.insert(tensor.layer);
     for (const int layer : layers) {
-      SIPHON_RETURN_IF_ERROR(
-          Keep(compute->state_memory(), {stage, GroupKind::kOptimizerState, layer}));
+      SIPHON_RETURN_IF_ERROR(Keep(*compute, {stage, GroupKind::kOptimizerState, layer}));
     }
   }
   return absl::OkStatus();
@@ -130,9 +130,10 @@ absl::Status CarriedState::PutBack(const StageComputes& stages, const std::vecto
   for (const ParkedState& state : to) {
     if (!IsHere(stages, state)) continue;
     SIPHON_CHECK(engine != nullptr, "a plan that parks has an engine");
-    StateMemory& memory = MemoryOf(stages, state.parked.stage);
+    StageCompute& compute = *stages.at(state.parked.stage);
+    StateMemory& memory = compute.state_memory();
     for (int layer = state.group.layers.begin; layer < state.group.layers.end; ++layer) {
-      SIPHON_RETURN_IF_ERROR(Restore(memory, {state.parked.stage, state.group.kind, layer}));
+      SIPHON_RETURN_IF_ERROR(Restore(compute, {state.parked.stage, state.group.kind, layer}));
     }
     SIPHON_ASSIGN_OR_RETURN(const TensorSpans tensors, memory.Tensors(state.group));
     SIPHON_RETURN_IF_ERROR(engine->StartOut(state.parked, {tensors.begin(), tensors.end()}));
@@ -142,7 +143,7 @@ absl::Status CarriedState::PutBack(const StageComputes& stages, const std::vecto
   if (engine != nullptr) engine->TakeBytesOut();  // are of no step
   while (!layers_.empty()) {
     const LayerKey layer = layers_.begin()->first;
-    SIPHON_RETURN_IF_ERROR(Restore(MemoryOf(stages, std::get<StageId>(layer)), layer));
+    SIPHON_RETURN_IF_ERROR(Restore(*stages.at(std::get<StageId>(layer)), layer));
   }
   return absl::OkStatus();
 }

@@ -63,8 +63,8 @@ class CarriedState {
  private:
   using LayerKey = std::tuple<StageId, GroupKind, int>;  // layer of the model
 
-  absl::Status Keep(StateMemory& memory, const LayerKey& layer);
-  absl::Status Restore(StateMemory& memory, const LayerKey& layer);
+  absl::Status Keep(StageCompute& compute, const LayerKey& layer);
+  absl::Status Restore(StageCompute& compute, const LayerKey& layer);
 
   std::map<LayerKey, std::vector<std::vector<std::byte>>> layers_;  // [tensor of the layer]
   Bytes bytes_;

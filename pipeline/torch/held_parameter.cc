@@ -91,6 +91,21 @@ void HeldParameter::KeepStateOnHost(absl::Span<std::byte> memory) {
   for (at::Tensor& moment : moments) place(moment);
 }
 
+bool HeldParameter::HasStateOnHost() const {
+  return (master.defined() && master.is_cpu()) || (!moments.empty() && moments[0].is_cpu());
+}
+
+void HeldParameter::TakeStateFromHost() {
+  if (!value.defined() || value.is_cpu()) return;
+  const auto take = [&](at::Tensor& tensor) {
+    if (!tensor.defined() || !tensor.is_cpu()) return;
+    tensor = EmptyTensor(wide, value.device());
+    FreeStorage(tensor.storage());
+  };
+  take(master);
+  for (at::Tensor& moment : moments) take(moment);
+}
+
 std::vector<at::Tensor> TensorsIn(const StateGroup& group, const HeldParameter& parameter) {
   if (!Contains(group.layers, parameter.layer)) return {};
   switch (group.kind) {

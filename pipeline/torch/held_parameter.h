@@ -47,6 +47,10 @@ struct HeldParameter {
   // They are in this memory of the host from now on, each on a boundary of kTensorAlignment.
   // Requires: they are freed.
   void KeepStateOnHost(absl::Span<std::byte> memory);
+  // Frees what of it is on the host though the value is a device's: it is the device's again.
+  void TakeStateFromHost();
+  // Whether it is on the host, the value's device or another one.
+  bool HasStateOnHost() const;
 };
 
 // With memory of `device` for all of it, unset; without value where no use is in `stage`.

@@ -353,10 +353,23 @@ absl::StatusOr<TensorSpans> StageParameters::Tensors(const StateGroup& group) {
 }
 
 absl::Status StageParameters::Free(const StateGroup& group) {
-  for (const HeldParameter& held : held_) {
-    for (const at::Tensor& tensor : TensorsIn(group, held)) FreeStorage(tensor.storage());
-  }
-  return absl::OkStatus();
+  return CallTorch("freeing memory of training state", [&] {
+    for (HeldParameter& held : held_) {
+      const std::vector<at::Tensor> tensors = TensorsIn(group, held);
+      for (const at::Tensor& tensor : tensors) FreeStorage(tensor.storage());
+      if (group.kind == GroupKind::kOptimizerState && !tensors.empty()) held.TakeStateFromHost();
+    }
+  });
+}
+
+bool StageParameters::IsStateOnHost(absl::Span<const std::byte> bytes) const {
+  return std::any_of(held_.begin(), held_.end(), [&](const HeldParameter& held) {
+    if (!held.HasStateOnHost()) return false;
+    const std::vector<at::Tensor> state = held.OptimizerState();
+    return std::any_of(state.begin(), state.end(), [&](const at::Tensor& tensor) {
+      return tensor.is_cpu() && tensor.storage().data() == bytes.data();
+    });
+  });
 }
 
 absl::StatusOr<TensorSpans> StageParameters::Refill(const StateGroup& group) {

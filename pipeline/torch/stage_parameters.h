@@ -45,6 +45,8 @@ class StageParameters final : public StateMemory {
   absl::Status Update(const UpdateSettings& settings, StageRange layers);
   std::vector<StepTensor> StepTensors();
   absl::Status KeepStateOnHost(const TensorSpans& memory);
+  // Whether these bytes of a tensor are that.
+  bool IsStateOnHost(absl::Span<const std::byte> bytes) const;
   absl::Status UpdateOnHost(const UpdateSettings& settings, StageRange layers,
                             const std::vector<HostStepMemory>& memory);
   std::vector<StateTensor> State();

@@ -75,11 +75,11 @@ class TorchStage final : public StageCompute {
   absl::Status StepOnHost(const UpdateSettings& settings, StageRange layers,
                           const std::vector<HostStepMemory>& memory) override;
   absl::Status CopyToHost(absl::Span<const std::byte> own, absl::Span<std::byte> host) override {
-    if (layers_.device().is_cpu()) return StageCompute::CopyToHost(own, host);
+    if (IsOnHost(own)) return StageCompute::CopyToHost(own, host);
     return Copy(Over(own, layers_.device()), Over(host, at::kCPU));
   }
   absl::Status CopyFromHost(absl::Span<const std::byte> host, absl::Span<std::byte> own) override {
-    if (layers_.device().is_cpu()) return StageCompute::CopyFromHost(host, own);
+    if (IsOnHost(own)) return StageCompute::CopyFromHost(host, own);
     return Copy(Over(host, at::kCPU), Over(own, layers_.device()));
   }
   absl::Status CopyWithin(absl::Span<const std::byte> other, absl::Span<std::byte> own) override {
@@ -100,6 +100,10 @@ class TorchStage final : public StageCompute {
   absl::Status RunBackward(MicrobatchId microbatch, Half half);
   absl::Status AwaitDevice() const;
   absl::Status Copy(const at::Tensor& from, const at::Tensor& to) const;
+  // Of bytes that this stage has given out.
+  bool IsOnHost(absl::Span<const std::byte> own) const {
+    return layers_.device().is_cpu() || parameters_.IsStateOnHost(own);
+  }
 
   StageLayers layers_;
   StageParameters parameters_;
