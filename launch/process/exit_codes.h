@@ -31,6 +31,12 @@ inline int ExitCodeOf(const absl::Status& status) {
   }
 }
 
+// Of a run that has begun: memory that the job does not get is the job's plan not fitting; anything
+// else has its own code.
+inline int ExitCodeOfRun(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) ? kExitDoesNotFit : ExitCodeOf(status);
+}
+
 }  // namespace siphon
 
 #endif  // SIPHON_LAUNCH_PROCESS_EXIT_CODES_H_

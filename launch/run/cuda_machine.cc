@@ -137,12 +137,6 @@ absl::Status CheckOnCuda(const PreparedJob& prepared, int devices, DeviceUse use
     return ConfigError(prepared.job, "topology.throttle",
                        "holds CPU workers to a topology's rates; CUDA devices have their own");
   }
-  if (DriveBytes(prepared.parking) > Bytes(0)) {
-    return ConfigError(prepared.job, "memory.strategy",
-                       absl::StrCat(prepared.job.memory.strategy,
-                                    " parks on a drive, which is not built for CUDA workers; "
-                                    "host_swap and d2d_swap work"));
-  }
   return absl::OkStatus();
 }
 

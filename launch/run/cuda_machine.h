@@ -35,8 +35,8 @@ Bytes CudaCapacity(const CudaMachine& machine, int workers, DeviceUse use);
 // The visible device that a device of the plan is.
 int VisibleDevice(DeviceId device, int devices, DeviceUse use);
 
-// Whether the job's plan can run on these devices: one for each worker, or all shared; nothing that
-// goes through the host's memory, as drives and its messages do. Errors: InvalidArgument.
+// Whether the job's plan can run on these devices: one for each worker, or all shared; no message
+// that goes through the host's memory. Errors: InvalidArgument.
 absl::Status CheckOnCuda(const PreparedJob& prepared, int devices, DeviceUse use);
 
 // The environment of LibTorch, cuBLAS and NCCL in a worker. Before the process has other threads.

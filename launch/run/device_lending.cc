@@ -51,7 +51,7 @@ Bytes DeviceLending::LentHere(const std::vector<WorkerParking>& parking) const {
 absl::Status DeviceLending::Lend(const std::vector<WorkerParking>& parking) {
   const Bytes bytes = LentHere(parking);
   if (bytes == Bytes(0)) return absl::OkStatus();
-  SIPHON_CHECK(own_ == nullptr, "a worker lends once");
+  SIPHON_CHECK(own_ == nullptr, "what was lent is given back first");
   SIPHON_ASSIGN_OR_RETURN(own_, device_.cuda->MakeArena(device_.torch->device().index, bytes));
   return absl::OkStatus();
 }

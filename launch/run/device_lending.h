@@ -16,7 +16,8 @@
 namespace siphon {
 
 // Memory of devices that CUDA workers lend to each other: one arena on each lender's device, opened
-// by those who park there, in the layout of LayOutRegion. Taken once, before the first step.
+// by those who park there, in the layout of LayOutRegion. Taken before the first step, and anew
+// only between steps, for another plan.
 //
 // Thread-safety: one thread, the worker's. An arena may go only when nobody has it open any more:
 // Close sees to that. Without it, as after an error, the arena is left to the end of the process.
@@ -31,14 +32,14 @@ class DeviceLending {
 
   // What this worker takes of its device for others by that plan, in whole blocks.
   Bytes LentHere(const std::vector<WorkerParking>& parking) const;
-  // Takes it. Errors: ResourceExhausted.
+  // Takes it. Requires: nothing was taken since Close. Errors: ResourceExhausted.
   absl::Status Lend(const std::vector<WorkerParking>& parking);
   // Collective: opens what others lend to this worker, as far as they do. On a lender's device that
   // has no worker, the owner takes its part itself. Errors: on all workers alike.
   absl::Status Open(const std::vector<WorkerParking>& parking);
   // This worker's part of what the device lends; empty: it lends nothing.
   absl::Span<std::byte> PartAt(DeviceId lender) const;
-  // Collective: everybody has closed what others lent, and the own arena goes.
+  // Collective: everybody closes what others lend, and the own arena goes.
   absl::Status Close();
 
  private:

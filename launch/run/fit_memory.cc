@@ -11,41 +11,14 @@
 #include "launch/plan_job/job_memory.h"
 #include "launch/process/inject_fault.h"
 #include "launch/profile/fitting_step.h"
-#include "launch/profile/plan_costs.h"
 #include "launch/profile/plan_in_file.h"
 #include "launch/profile/predict_step.h"
 #include "launch/profile/worker_problem.h"
-#include "launch/topology/job_topology.h"
+#include "launch/run/run_machine.h"
 #include "planner/status.h"
 
 namespace siphon {
 namespace {
-
-// What the job's costs are, and between which devices: of CUDA workers those of the topology that
-// the job names.
-struct Machine {
-  std::optional<Topology> server;  // none: CPU workers, or nothing is said
-  PlanCosts costs;
-};
-
-absl::StatusOr<Machine> MachineOf(const PreparedJob& prepared) {
-  Machine machine;
-  if (prepared.job.pipeline.backend == "cuda") {
-    SIPHON_ASSIGN_OR_RETURN(machine.server, LoadJobTopology(prepared.job));
-  }
-  const Topology* const devices = machine.server.has_value() ? &*machine.server : nullptr;
-  SIPHON_ASSIGN_OR_RETURN(machine.costs, LoadPlanCosts(prepared.job, devices, "", ""));
-  return machine;
-}
-
-WorkersOfJob WorkersOf(const PlannedJob& planned, const Machine& machine,
-                       const PreparedJob& prepared) {
-  const std::optional<Topology>& links =
-      prepared.throttled.has_value() ? prepared.throttled : machine.server;
-  return {.planned = planned,
-          .costs = machine.costs.source(),
-          .throttled = links.has_value() ? &*links : nullptr};
-}
 
 absl::Status TakePlan(FittingStep found, const std::string& strategy, PreparedJob& prepared) {
   SIPHON_ASSIGN_OR_RETURN(prepared.plan_text, TextOf(found, strategy, prepared.plan));
@@ -100,9 +73,9 @@ absl::Status FollowPlanFile(const PlannedJob& planned, const absl::Status& kept,
     if (kept.ok()) ExpectThrottledMessages(prepared);
     return Annotate(kept, absl::StrCat(file.path, " keeps everything"));
   }
-  SIPHON_ASSIGN_OR_RETURN(const Machine machine, MachineOf(prepared));
+  SIPHON_ASSIGN_OR_RETURN(const RunMachine machine, MachineOf(prepared));
   absl::StatusOr<FittingStep> found =
-      FittingStepInFile(WorkersOf(planned, machine, prepared), file);
+      FittingStepInFile(WorkersOn(machine, planned, prepared), file);
   if (absl::IsResourceExhausted(found.status())) {
     return absl::ResourceExhaustedError(absl::StrCat(
         TighterWorker(planned, file), ": the plan does not fit: ", found.status().message(),
@@ -145,8 +118,8 @@ absl::Status FitMemory(const std::string& schedule_csv, PreparedJob& prepared) {
   if (!absl::IsResourceExhausted(kept)) return kept;
   const std::string& strategy = prepared.job.memory.strategy;
   if (strategy == "keep" && OverlooksCapacity()) return absl::OkStatus();
-  SIPHON_ASSIGN_OR_RETURN(const Machine machine, MachineOf(prepared));
-  const WorkersOfJob workers = WorkersOf(planned, machine, prepared);
+  SIPHON_ASSIGN_OR_RETURN(const RunMachine machine, MachineOf(prepared));
+  const WorkersOfJob workers = WorkersOn(machine, planned, prepared);
   if (strategy == "keep") {
     return absl::ResourceExhaustedError(
         absl::StrCat(kept.message(), StrategyThatFits(workers, strategy)));

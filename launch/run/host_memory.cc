@@ -157,6 +157,11 @@ HostMapping& HostMapping::operator=(HostMapping&& other) noexcept {
   return *this;
 }
 
+void HostMapping::Leave() {
+  static_cast<void>(pool_.release());
+  bytes_ = {};
+}
+
 HostMapping::~HostMapping() {
   if (!bytes_.empty() && pool_ == nullptr) munmap(bytes_.data(), bytes_.size());
 }

@@ -64,6 +64,8 @@ class HostMapping {
   // To so many bytes, what is there with them; it may be elsewhere then. Nothing to do where it has
   // them already. Errors: as Make, and then it stays as it is.
   absl::Status Grow(Bytes bytes);
+  // It stays to the end of the process: somebody may still write to it.
+  void Leave();
 
  private:
   absl::Status MapMore(size_t size);

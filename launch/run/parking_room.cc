@@ -17,6 +17,7 @@
 #include "pipeline/transport/paced_transport.h"
 #include "planner/round_up.h"
 #include "planner/status.h"
+#include "swap/device/cpu_backend.h"
 
 namespace siphon {
 namespace {
@@ -45,6 +46,15 @@ std::vector<ParkingPlace> PlacesOf(const WorkerParking& parking) {
   return places;
 }
 
+// By whose rates the links of workers are planned: those that they are held to, or those of the
+// devices. Null: nothing is known of them, as of devices that several workers share.
+const Topology* RatesOf(const PreparedJob& prepared) {
+  if (prepared.throttled.has_value()) return &*prepared.throttled;
+  const Topology& devices = prepared.plan_text.topology;
+  if (prepared.job.pipeline.backend != "cuda" || prepared.share_gpu) return nullptr;
+  return devices.devices.empty() ? nullptr : &devices;
+}
+
 // The links of a worker, with what they share where `shared` has memory for that.
 struct OwnLinks {
   std::vector<LinkState> links;
@@ -57,8 +67,9 @@ OwnLinks LinksOf(const PreparedJob& prepared, DeviceId owner, const WorkerParkin
   for (const ParkingPlace& place : PlacesOf(parking)) own.links.push_back({.place = place});
   own.options.links.resize(own.links.size());
   own.options.chunk = prepared.job.memory.chunk;
-  if (!prepared.throttled.has_value()) return own;
-  const TopologyWays ways(*prepared.throttled);
+  const Topology* const rates = RatesOf(prepared);
+  if (rates == nullptr) return own;
+  const TopologyWays ways(*rates);
   std::vector<TwoRoutes> routes(own.links.size());
   for (size_t link = 0; link < own.links.size(); ++link) {
     const std::optional<TwoRoutes> found = RoutesTo(ways, owner, own.links[link].place);
@@ -66,6 +77,7 @@ OwnLinks LinksOf(const PreparedJob& prepared, DeviceId owner, const WorkerParkin
     routes[link] = *found;
     own.links[link].planned = PlannedRate(ways, owner, own.links[link].place, *found,
                                           static_cast<int>(own.links.size()) - 1);
+    if (!prepared.throttled.has_value()) continue;  // a device's links are as fast as they are
     // Without the ways, one rate for both directions.
     const BytesPerSecond rate = shared.empty()
                                     ? SlowerRate(found->out.speed.rate, found->in.speed.rate)
@@ -100,35 +112,63 @@ bool IsFirstOnDrive(const std::vector<WorkerParking>& workers, WorkerId me) {
   return true;
 }
 
-// Null where the worker parks nothing there. Of all workers the first says what is worth saying.
-absl::StatusOr<std::unique_ptr<NvmeParking>> MakeDrive(const PreparedJob& prepared,
-                                                       const WorkerParking& parking, bool first,
-                                                       WorkerId me) {
+// A worker's place on its drive, and the buffers that it has on the host for that.
+struct DriveRoom {
+  std::unique_ptr<HostMapping> buffers;
+  std::unique_ptr<NvmeParking> drive;  // null: it parks nothing there
+};
+
+// Of all workers the first says what is worth saying.
+absl::StatusOr<DriveRoom> MakeDrive(const PreparedJob& prepared, const WorkerParking& parking,
+                                    const RoomRegion& region, WorkerId me) {
+  DriveRoom room;
   const auto bytes = parking.bytes.find(kDrive);
-  if (bytes == parking.bytes.end()) return nullptr;
+  if (bytes == parking.bytes.end()) return room;
+  SIPHON_ASSIGN_OR_RETURN(HostMapping buffers,
+                          HostMapping::Make(NvmeBufferBytes(bytes->second), region.host,
+                                            kDriveBuffers, region.numa, LocksOf(region.device)));
+  room.buffers = std::make_unique<HostMapping>(std::move(buffers));
+  NvmeMoverOptions mover = MoverFor(bytes->second);
+  mover.memory = room.buffers->bytes();
+  mover.keep_memory = [kept = room.buffers.get()] { kept->Leave(); };
+  if (region.device != nullptr) {
+    mover.copy = [cuda = region.device->cuda, device = region.device->torch->device().index](
+                     void* to, const void* from, size_t size) {
+      return cuda->CopyNow(device, to, from, size);
+    };
+  }
   const std::string directory = DriveDirectory(prepared.job);
-  SIPHON_ASSIGN_OR_RETURN(
-      std::unique_ptr<NvmeParking> drive,
+  absl::StatusOr<std::unique_ptr<NvmeParking>> made =
       NvmeParking::Make({.file = {.directory = directory,
                                   .name = absl::StrCat("siphon-", getpid(), "-worker-", me.value),
                                   .bytes = bytes->second},
-                         .mover = MoverFor(bytes->second)}));
-  if (!drive->file().direct() && first) {
+                         .mover = std::move(mover)});
+  if (!made.ok()) return RefusedByDrive(made.status());
+  room.drive = *std::move(made);
+  if (!room.drive->file().direct() && IsFirstOnDrive(region.parking, me)) {
     LogWarning(absl::StrCat(directory,
                             " has no O_DIRECT: what is parked there takes memory of the machine as "
                             "well, in its page cache"));
   }
-  return drive;
+  return room;
 }
 
 // Of a CUDA worker: streams on its device, in the order of what it computes.
 absl::StatusOr<std::unique_ptr<DeviceBackend>> MakeDeviceBackend(const PreparedJob& prepared,
                                                                  const WorkerDevice& device,
-                                                                 size_t links) {
+                                                                 OwnLinks own) {
   const bool each = prepared.plan_text.topology.copy_engines == CopyEngines::kOnePerPeer;
+  const bool drives = own.options.drive.has_value();
+  const int lenders = static_cast<int>(own.links.size()) - (drives ? 2 : 1);
   CudaBackendOptions options =
-      OptionsForLenders(device.torch->device().index, static_cast<int>(links) - 1,
+      OptionsForLenders(device.torch->device().index, lenders,
                         each ? PeerEngines::kOneEach : PeerEngines::kOneForAll);
+  if (drives) {  // has no way
+    const int link = own.options.drive->link.value;
+    options.way_of_link.insert(options.way_of_link.begin() + link, -1);
+  }
+  options.drive = std::move(own.options.drive);
+  options.before_chunk = std::move(own.options.before_chunk);
   options.work_stream = device.torch->work_stream();
   return device.cuda->MakeBackend(options);
 }
@@ -234,39 +274,29 @@ absl::StatusOr<std::unique_ptr<ParkingRoom>> ParkingRoom::Make(
                                   : region.lent.subspan(part.offset.value, part.bytes.value);
     memory[place] = {there, LinkOf(own.links, place)};
   }
-  HostClaim buffers;
-  if (const auto on_drive = parking.bytes.find(kDrive); on_drive != parking.bytes.end()) {
-    SIPHON_ASSIGN_OR_RETURN(
-        buffers, HostClaim::Take(NvmeBufferBytes(on_drive->second), region.host, kDriveBuffers));
-  }
-  absl::StatusOr<std::unique_ptr<NvmeParking>> made =
-      MakeDrive(prepared, parking, IsFirstOnDrive(region.parking, me), me);
-  if (!made.ok()) return RefusedByDrive(made.status());
-  std::unique_ptr<NvmeParking> drive = *std::move(made);
-  if (drive != nullptr) {
-    memory[kDrive] = {drive->bytes(), LinkOf(own.links, kDrive)};
-    const auto move = [to = drive.get()](CopyLane lane, absl::Span<const CopyPart> parts) {
+  SIPHON_ASSIGN_OR_RETURN(DriveRoom on_drive, MakeDrive(prepared, parking, region, me));
+  if (on_drive.drive != nullptr) {
+    memory[kDrive] = {on_drive.drive->bytes(), LinkOf(own.links, kDrive)};
+    const auto move = [to = on_drive.drive.get()](CopyLane lane, absl::Span<const CopyPart> parts) {
       return to->Move(lane, parts);
     };
     own.options.drive = DriveLink{memory[kDrive].link, move};
   }
+  std::vector<LinkState> links = own.links;
   std::unique_ptr<DeviceBackend> backend;
-  CpuBackend* cpu_backend = nullptr;
   if (region.device != nullptr) {
-    SIPHON_ASSIGN_OR_RETURN(backend, MakeDeviceBackend(prepared, *region.device, own.links.size()));
+    SIPHON_ASSIGN_OR_RETURN(backend, MakeDeviceBackend(prepared, *region.device, std::move(own)));
   } else {
-    auto made_on_cpu = std::make_unique<CpuBackend>(std::move(own.options));
-    cpu_backend = made_on_cpu.get();
-    backend = std::move(made_on_cpu);
+    backend = std::make_unique<CpuBackend>(std::move(own.options));
   }
   return std::unique_ptr<ParkingRoom>(new ParkingRoom(
-      std::move(host), std::move(buffers), std::move(drive), std::move(own.links),
-      std::move(backend), cpu_backend, parking, std::move(memory), CheckOf(prepared.job)));
+      std::move(host), std::move(on_drive.buffers), std::move(on_drive.drive), std::move(links),
+      std::move(backend), parking, std::move(memory), CheckOf(prepared.job)));
 }
 
-ParkingRoom::ParkingRoom(HostMapping host, HostClaim buffers, std::unique_ptr<NvmeParking> drive,
-                         std::vector<LinkState> links, std::unique_ptr<DeviceBackend> backend,
-                         CpuBackend* cpu_backend, const WorkerParking& parking,
+ParkingRoom::ParkingRoom(HostMapping host, std::unique_ptr<HostMapping> buffers,
+                         std::unique_ptr<NvmeParking> drive, std::vector<LinkState> links,
+                         std::unique_ptr<DeviceBackend> backend, const WorkerParking& parking,
                          std::map<ParkingPlace, ParkingMemory> memory, SwapCheck check)
     : host_(std::move(host)),
       buffers_(std::move(buffers)),
@@ -274,7 +304,6 @@ ParkingRoom::ParkingRoom(HostMapping host, HostClaim buffers, std::unique_ptr<Nv
       links_(std::move(links)),
       memory_(std::move(memory)),
       backend_(std::move(backend)),
-      cpu_backend_(cpu_backend),
       engine_(backend_.get(), parking, WithHostMemory(memory_, host_), check) {}
 
 absl::Status ParkingRoom::Rehouse(const WorkerParking& parking) {
@@ -284,18 +313,16 @@ absl::Status ParkingRoom::Rehouse(const WorkerParking& parking) {
 }
 
 std::vector<LinkState> ParkingRoom::TakeLinkUse() {
-  if (cpu_backend_ == nullptr) return {};
   std::vector<LinkState> links = links_;
-  const std::vector<CopyLinkUse> uses = cpu_backend_->TakeUse();
+  const std::vector<CopyLinkUse> uses = backend_->TakeUse();
   for (size_t link = 0; link < links.size(); ++link) links[link].use = uses[link];
   return links;
 }
 
 void ParkingRoom::SlowDown(const ParkingPlace& place, double factor) {
-  if (cpu_backend_ == nullptr) return;
   for (size_t link = 0; link < links_.size(); ++link) {
     if (links_[link].place != place) continue;
-    cpu_backend_->SlowDown(CopyLinkId(static_cast<int>(link)), factor);
+    backend_->SlowDown(CopyLinkId(static_cast<int>(link)), factor);
   }
 }
 

@@ -17,7 +17,7 @@
 #include "launch/run/prepare_job.h"
 #include "planner/ids.h"
 #include "planner/units.h"
-#include "swap/device/cpu_backend.h"
+#include "swap/device/device_backend.h"
 #include "swap/device/nvme_parking.h"
 #include "swap/memory_ledger.h"
 #include "swap/swap_engine.h"
@@ -101,18 +101,17 @@ class ParkingRoom {
   void SlowDown(const ParkingPlace& place, double factor);
 
  private:
-  ParkingRoom(HostMapping host, HostClaim buffers, std::unique_ptr<NvmeParking> drive,
-              std::vector<LinkState> links, std::unique_ptr<DeviceBackend> backend,
-              CpuBackend* cpu_backend, const WorkerParking& parking,
+  ParkingRoom(HostMapping host, std::unique_ptr<HostMapping> buffers,
+              std::unique_ptr<NvmeParking> drive, std::vector<LinkState> links,
+              std::unique_ptr<DeviceBackend> backend, const WorkerParking& parking,
               std::map<ParkingPlace, ParkingMemory> memory, SwapCheck check);
 
   HostMapping host_;
-  const HostClaim buffers_;                             // the drive's
+  const std::unique_ptr<HostMapping> buffers_;          // the drive's
   std::unique_ptr<NvmeParking> drive_;                  // null: nothing goes there
   const std::vector<LinkState> links_;                  // [link], not used yet
   const std::map<ParkingPlace, ParkingMemory> memory_;  // of lenders and the drive
   const std::unique_ptr<DeviceBackend> backend_;
-  CpuBackend* const cpu_backend_;  // the same; null: it is a CUDA worker's, which times no links
   SwapEngine engine_;
 };
 

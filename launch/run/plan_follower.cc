@@ -36,10 +36,7 @@ NumaPlace PlaceOf(const PreparedJob& prepared, WorkerId me) {
   std::optional<int> device_node;
   const std::vector<TopologyDevice>& devices = prepared.plan_text.topology.devices;
   if (prepared.job.pipeline.backend == "cuda" && !devices.empty()) {
-    const std::vector<DeviceId>& of_worker = prepared.plan_text.mapping.device_of_worker;
-    const DeviceId device =
-        of_worker.empty() ? DeviceId(me.value) : of_worker[static_cast<size_t>(me.value)];
-    device_node = devices[static_cast<size_t>(device.value)].numa;
+    device_node = devices[static_cast<size_t>(DeviceOfWorker(prepared, me).value)].numa;
   }
   return NumaPlace::OfThisThread(device_node);
 }
@@ -69,11 +66,10 @@ std::string WhereGroupsGo(const std::map<Placement, int>& moved) {
 
 }  // namespace
 
-PlanFollower::PlanFollower(const PreparedJob& prepared, const WorkerSeat& seat,
-                           MemoryLedger& ledger, Coordinator& coordinator)
+PlanFollower::PlanFollower(const PreparedJob& prepared, const WorkerSeat& seat, SeatMemory& memory,
+                           Coordinator& coordinator)
     : prepared_(prepared),
       seat_(seat),
-      ledger_(ledger),
       host_(HostCapacityOf(prepared), HostBooksIn(prepared, seat.lent)),
       numa_(PlaceOf(prepared, seat.me)),
       coordinator_(coordinator),
@@ -81,101 +77,17 @@ PlanFollower::PlanFollower(const PreparedJob& prepared, const WorkerSeat& seat,
       evaluation_(prepared.plan.evaluation),
       second_(prepared.second.stripes),
       now_{{prepared.plan.memory, prepared.plan.training}, prepared.parking},
+      lent_(prepared, seat, memory, numa_, coordinator),
       second_choices_(static_cast<size_t>(WorkerCount(prepared.plan.training))) {
-  region_.host = &host_;
-  region_.numa = &numa_;
-  if (seat.device == nullptr) return;
-  std::vector<DeviceId> device_of;
-  for (size_t worker = 0; worker < second_choices_.size(); ++worker) {
-    device_of.push_back(DeviceOf(WorkerId(static_cast<int>(worker))));
-  }
-  lending_ =
-      std::make_unique<DeviceLending>(*seat.device, seat.me, std::move(device_of), coordinator_);
-  region_.device = seat.device;
-  region_.lending = lending_.get();
-  second_ = SecondStripes();  // a lender's memory is taken once, for what is planned
+  ShareOwn(region_);
 }
 
-DeviceId PlanFollower::DeviceOf(WorkerId worker) const {
-  const std::vector<DeviceId>& devices = prepared_.plan_text.mapping.device_of_worker;
-  return devices.empty() ? DeviceId(worker.value) : devices[worker.value];
-}
-
-Bytes PlanFollower::LentByPlan() const {
-  if (lending_ != nullptr) return lending_->LentHere(now_.parking);
-  return LentBytes(now_.parking, DeviceOf(seat_.me));
-}
-
-absl::Status PlanFollower::Lend() {
-  const Bytes bytes = LentByPlan();
-  if (bytes == Bytes(0)) return absl::OkStatus();
-  if (seat_.at_phase) SIPHON_RETURN_IF_ERROR(seat_.at_phase(kLendingPhase));
-  const Bytes used = ledger_.used();
-  if (!ledger_.Take(bytes, MemoryKind::kLent)) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("tensors of other workers, which are parked here, need ", FormatBytes(bytes),
-                     used > Bytes(0) ? absl::StrCat(" beside ", FormatBytes(used)) : "",
-                     ", memory.capacity is ", FormatBytes(ledger_.capacity())));
-  }
-  if (lending_ != nullptr) {
-    const absl::Status taken = lending_->Lend(now_.parking);
-    if (!taken.ok()) {
-      ledger_.Give(bytes, MemoryKind::kLent);
-      return taken;
-    }
-  }
-  lent_ = bytes;
-  TouchLent({});
-  return absl::OkStatus();
-}
-
-// On its lender's node of the machine, which touches it first; and there, rather than found missing
-// when somebody parks. What was lent before stays as it is.
-void PlanFollower::TouchLent(const std::vector<WorkerParking>& before) {
-  if (region_.lent.empty()) return;
-  const auto bytes_at = [](const std::vector<WorkerParking>& parking, WorkerId owner,
-                           const ParkingPlace& place) {
-    if (parking.empty()) return Bytes(0);
-    const auto& bytes = parking[static_cast<size_t>(owner.value)].bytes;
-    const auto found = bytes.find(place);
-    return found == bytes.end() ? Bytes(0) : found->second;
-  };
-  for (const ParkingRegion::Part& part : LayOutRegion(region_.parking).parts) {
-    if (part.lender != DeviceOf(seat_.me)) continue;
-    const ParkingPlace place{Placement::kPeerSwap, part.lender};
-    const Bytes from = bytes_at(before, part.owner, place);
-    const Bytes to = bytes_at(now_.parking, part.owner, place);
-    if (to <= from) continue;
-    const absl::Span<std::byte> memory = region_.lent.subspan(
-        static_cast<size_t>((part.offset + from).value), static_cast<size_t>((to - from).value));
-    numa_.Place(memory);
-    std::memset(memory.data(), 0, memory.size());
-  }
-}
-
-// For second choices that go to this lender.
-absl::Status PlanFollower::LendMore() {
-  const Bytes bytes = LentByPlan();
-  if (bytes <= lent_) return absl::OkStatus();
-  if (!refusal_.ok()) return refusal_;
-  if (!ledger_.Take(bytes - lent_, MemoryKind::kLent)) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("second choices of other workers, which go here, need ",
-                     FormatBytes(bytes - lent_), " beside ", FormatBytes(ledger_.used()),
-                     ", memory.capacity is ", FormatBytes(ledger_.capacity())));
-  }
-  lent_ = bytes;
-  return absl::OkStatus();
-}
-
-// Whether a device does not lend what this worker would park there.
-bool PlanFollower::LacksLenders() const {
-  if (lending_ == nullptr) return false;
-  return absl::c_any_of(now_.parking[static_cast<size_t>(seat_.me.value)].bytes,
-                        [&](const auto& place) {
-                          return place.first.tier == Placement::kPeerSwap &&
-                                 lending_->PartAt(place.first.lender).empty();
-                        });
+// What this worker has by itself, of any plan.
+void PlanFollower::ShareOwn(RoomRegion& region) {
+  region.host = &host_;
+  region.numa = &numa_;
+  region.device = seat_.device;
+  region.lending = lent_.on_device();
 }
 
 absl::Status PlanFollower::MakeRoom() {
@@ -185,9 +97,9 @@ absl::Status PlanFollower::MakeRoom() {
   }
   if (now_.parking.empty()) return absl::OkStatus();
   if (now_.parking[seat_.me.value].bytes.empty() && !steps) return absl::OkStatus();
-  // It is made when its groups have gone their second way.
-  if (LacksLenders()) return absl::OkStatus();
   const WorkerParking& parking = now_.parking[seat_.me.value];
+  // It is made when its groups have gone their second way.
+  if (lent_.Lacks(parking)) return absl::OkStatus();
   if (parking.bytes.contains(kHost) && seat_.at_phase) {
     SIPHON_RETURN_IF_ERROR(seat_.at_phase(kHostMemoryPhase));
   }
@@ -215,13 +127,12 @@ absl::Status PlanFollower::TakeRoom() { return TakeRoomFor(/*next_step=*/1); }
 
 absl::Status PlanFollower::TakeRoomFor(int64_t next_step) {
   if (seat_.host_is_full && seat_.host_is_full()) FillHost();
-  refusal_ = Lend();
-  if (lending_ != nullptr) SIPHON_RETURN_IF_ERROR(lending_->Open(now_.parking));
+  SIPHON_RETURN_IF_ERROR(lent_.Take(region_, now_.parking));
   room_refusal_ = MakeRoom();
-  absl::Status failed = UnlessRefused(refusal_);
+  absl::Status failed = UnlessRefused(lent_.refusal());
   failed.Update(UnlessRefused(room_refusal_));
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(failed));
-  StartRecord mine{.refuses = !refusal_.ok()};
+  StartRecord mine{.refuses = !lent_.refusal().ok()};
   if (!room_refusal_.ok()) {
     LogWarning(absl::StrCat("worker ", seat_.me.value, ": ", room_refusal_.message()));
     mine.no_room_at = PlaceNumber({RefusingTier(room_refusal_), DeviceId(0)});
@@ -260,7 +171,9 @@ absl::StatusOr<PlanFollower::NextPlan> PlanFollower::Prepare(const PlanText& pla
     next.plan.parking = *std::move(parking);
   SecondLending second = SecondLendingOf(plan, next.plan.parking);
   next.second = std::move(second.stripes);
-  next.region = {std::move(second.at_most), region_.lent, region_.ways, &host_, &numa_};
+  next.region = {std::move(second.at_most), region_.lent, region_.ways};
+  ShareOwn(next.region);
+  if (lent_.on_device() != nullptr) return next;  // devices lend what each plan takes
   const Bytes needed = LayOutRegion(next.region.parking).bytes;
   if (needed <= Bytes(static_cast<int64_t>(region_.lent.size()))) return next;
   absl::StatusOr<absl::Span<std::byte>> more =
@@ -272,7 +185,7 @@ absl::StatusOr<PlanFollower::NextPlan> PlanFollower::Prepare(const PlanText& pla
 }
 
 absl::StatusOr<PlanInForceIs> PlanFollower::MoveTo(NextPlan next, int64_t next_step) {
-  LeaveRoom();
+  SIPHON_RETURN_IF_ERROR(LeaveRoom());
   NextPlan before{std::exchange(now_, std::move(next.plan)),
                   std::exchange(evaluation_, std::move(next.evaluation)),
                   std::exchange(region_, std::move(next.region)),
@@ -287,7 +200,7 @@ absl::StatusOr<PlanInForceIs> PlanFollower::MoveTo(NextPlan next, int64_t next_s
   if (taken.ok()) return PlanInForceIs::kNext;
   if (!absl::IsResourceExhausted(taken)) return taken;
   notes_ = {absl::StrCat("the plan stays after all: ", taken.message())};
-  LeaveRoom();
+  SIPHON_RETURN_IF_ERROR(LeaveRoom());
   now_ = std::move(before.plan);
   evaluation_ = std::move(before.evaluation);
   region_ = std::move(before.region);
@@ -298,20 +211,19 @@ absl::StatusOr<PlanInForceIs> PlanFollower::MoveTo(NextPlan next, int64_t next_s
 }
 
 absl::Status PlanFollower::Close() {
-  if (lending_ == nullptr) return absl::OkStatus();
   room_.reset();
-  return lending_->Close();
+  return lent_.GiveBack();
 }
 
-void PlanFollower::LeaveRoom() {
+absl::Status PlanFollower::LeaveRoom() {
   room_.reset();
   host_memory_ = HostMapping();
-  ledger_.Give(std::exchange(lent_, Bytes(0)), MemoryKind::kLent);
+  return lent_.GiveBack();
 }
 
 std::vector<PlanFollower::Leaving> PlanFollower::OwnersOf(WorkerId lender) const {
   std::vector<Leaving> owners;
-  const ParkingPlace place{Placement::kPeerSwap, DeviceOf(lender)};
+  const ParkingPlace place{Placement::kPeerSwap, DeviceOfWorker(prepared_, lender)};
   for (size_t owner = 0; owner < now_.parking.size(); ++owner) {
     const LeftPlace left{WorkerId(static_cast<int>(owner)), place};
     if (ParksAt(now_, left)) owners.push_back({left, lender});
@@ -329,11 +241,8 @@ void PlanFollower::BeforeStep() {
 
 absl::Status PlanFollower::Report(Nanos step, StepRecord& mine) {
   mine.second_choices = second_choices_[static_cast<size_t>(seat_.me.value)];
-  if (lent_ > Bytes(0) && seat_.at_phase) {
-    refusal_ = seat_.at_phase(kLendingPhase);
-    SIPHON_RETURN_IF_ERROR(UnlessRefused(refusal_));
-    mine.refuses = refusal_.ok() ? 0 : 1;
-  }
+  SIPHON_RETURN_IF_ERROR(lent_.AskAgain());
+  mine.refuses = lent_.refusal().ok() ? 0 : 1;
   if (room_ == nullptr) return absl::OkStatus();
   link_use_ = room_->TakeLinkUse();
   const std::optional<SlowLink> slow = watch_.Note(link_use_, step);
@@ -385,7 +294,7 @@ absl::Status PlanFollower::Leave(const std::vector<Leaving>& all, int64_t next_s
                  slow ? WithoutSecondChoice::kStay : WithoutSecondChoice::kRefuse, second_);
     if (!fallen.ok()) {  // on every worker; who does not give the memory tells why
       const absl::Status& why =
-          leaving.left.place.tier == Placement::kPeerSwap ? refusal_ : room_refusal_;
+          leaving.left.place.tier == Placement::kPeerSwap ? lent_.refusal() : room_refusal_;
       const absl::Status mine =
           leaving.says == seat_.me
               ? absl::Status(why.code(),
@@ -407,16 +316,12 @@ absl::Status PlanFollower::Leave(const std::vector<Leaving>& all, int64_t next_s
                                   " from step ", next_step, " on"));
   }
   if (!changed) return absl::OkStatus();
-  SIPHON_RETURN_IF_ERROR(coordinator_.Agree(LendMore()));
-  TouchLent(before);
+  SIPHON_RETURN_IF_ERROR(coordinator_.Agree(lent_.TakeMore(now_.parking)));
+  lent_.Touch(before, now_.parking);
   // Everybody moves into memory that its lender has touched.
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(absl::OkStatus()));
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(MoveRoom()));
-  if (lending_ != nullptr) return absl::OkStatus();  // its arena stays as it is
-  // Nobody uses any more what the owners have left.
-  const Bytes still_lent = std::min(lent_, LentBytes(now_.parking, DeviceOf(seat_.me)));
-  ledger_.Give(lent_ - still_lent, MemoryKind::kLent);
-  lent_ = still_lent;
+  lent_.GiveUnused(now_.parking);  // of what nobody uses any more
   return absl::OkStatus();
 }
 

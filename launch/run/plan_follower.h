@@ -10,11 +10,12 @@
 #include "absl/status/status.h"
 #include "launch/profile/fall_back.h"
 #include "launch/run/coordinate.h"
-#include "launch/run/device_lending.h"
 #include "launch/run/host_memory.h"
+#include "launch/run/lending.h"
 #include "launch/run/link_watch.h"
 #include "launch/run/parking_room.h"
 #include "launch/run/prepare_job.h"
+#include "launch/run/seat_memory.h"
 #include "launch/run/step_record.h"
 #include "launch/run/worker_seat.h"
 #include "planner/plan_text.h"
@@ -34,7 +35,7 @@ enum class PlanInForceIs { kBefore, kNext };
 // Thread-safety: one thread, the worker's. The arguments outlive this.
 class PlanFollower {
  public:
-  PlanFollower(const PreparedJob& prepared, const WorkerSeat& seat, MemoryLedger& ledger,
+  PlanFollower(const PreparedJob& prepared, const WorkerSeat& seat, SeatMemory& memory,
                Coordinator& coordinator);
 
   // Collective, before the first step: what this worker lends counts on its books from now on, and
@@ -49,6 +50,7 @@ class PlanFollower {
   const Schedule& evaluation() const { return evaluation_; }
   // Whether no group has taken its second choice.
   bool AsPlanned() const;
+  const Lending& lent() const { return lent_; }
   // The books of the host's memory.
   MemoryLedger& host() { return host_; }
   SwapEngine* engine() { return room_ == nullptr ? nullptr : &room_->engine(); }
@@ -96,16 +98,11 @@ class PlanFollower {
     double slow_factor = 0;  // 0: it is refused
   };
 
-  DeviceId DeviceOf(WorkerId worker) const;
+  void ShareOwn(RoomRegion& region);
   absl::Status TakeRoomFor(int64_t next_step);
   void FillHost();
-  void LeaveRoom();
-  absl::Status Lend();
-  Bytes LentByPlan() const;
-  absl::Status LendMore();
-  void TouchLent(const std::vector<WorkerParking>& before);
+  absl::Status LeaveRoom();
   absl::Status MakeRoom();
-  bool LacksLenders() const;
   std::vector<Leaving> OwnersOf(WorkerId lender) const;
   std::string Reason(const Leaving& leaving) const;
   absl::Status Leave(const std::vector<Leaving>& all, int64_t next_step);
@@ -113,7 +110,6 @@ class PlanFollower {
 
   const PreparedJob& prepared_;
   const WorkerSeat& seat_;
-  MemoryLedger& ledger_;
   MemoryLedger host_;     // of all workers together, where they share memory
   const NumaPlace numa_;  // of what this worker lends, and has on the host
   Coordinator& coordinator_;
@@ -121,14 +117,12 @@ class PlanFollower {
   Schedule evaluation_;   // of that plan
   SecondStripes second_;  // of that plan
   PlanInForce now_;
-  HostMapping host_memory_;                 // for optimizer steps on the host
-  std::unique_ptr<DeviceLending> lending_;  // null: the memory of all lenders is shared
-  std::unique_ptr<ParkingRoom> room_;       // null where nobody parks anything
+  HostMapping host_memory_;  // for optimizer steps on the host
+  Lending lent_;
+  std::unique_ptr<ParkingRoom> room_;  // null where nobody parks anything
   LinkWatch watch_;
   std::vector<LinkState> link_use_;
-  Bytes lent_;                           // on the books
   Bytes host_steps_;                     // what host_memory_ has by the plan in force
-  absl::Status refusal_;                 // why this worker does not lend
   absl::Status room_refusal_;            // why it has no room with the host, or on the drive
   std::vector<int64_t> second_choices_;  // [worker]: groups that have taken theirs
   std::vector<std::string> notes_;

@@ -27,10 +27,7 @@
 #include "launch/run/parking_room.h"
 #include "launch/run/run_worker.h"
 #include "launch/run/throttle_messages.h"
-#include "pipeline/torch/load_torch_cuda.h"
-#include "pipeline/transport/load_nccl_module.h"
 #include "planner/status.h"
-#include "swap/device/load_cuda_module.h"
 
 namespace siphon {
 namespace {
@@ -49,14 +46,14 @@ absl::StatusOr<std::unique_ptr<Board>> ShareBoard(MpiWorld& world) {
 // One rank's way through a job, once MPI and the board stand.
 class Rank {
  public:
-  Rank(const PreparedJob& prepared, MpiWorld& world, Board& board)
-      : prepared_(prepared), world_(world), board_(board), faults_(world.rank()) {}
+  Rank(const PreparedJob& prepared, MpiWorld& world, Board& board, const DeviceOpener& open)
+      : prepared_(prepared), world_(world), board_(board), faults_(world.rank()), open_(open) {}
 
   absl::StatusOr<RunOutcome> Run(const LivenessCheck& check) {
     WorkerSeat seat{.me = WorkerId(world_.rank())};
     SIPHON_RETURN_IF_ERROR(OpenDevice(seat));
     SIPHON_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, MakeTransport(seat, check));
-    SIPHON_ASSIGN_OR_RETURN(seat.lent, LentMemory());
+    SIPHON_ASSIGN_OR_RETURN(seat.lent, Lending());
     transport = ThrottleMessages(prepared_, std::move(transport), seat.lent);
     seat.transport = transport.get();
     seat.stop_requested = [this] { return board_.stop_requested(); };
@@ -87,25 +84,13 @@ class Rank {
   // copies are ordered behind its stream.
   absl::Status OpenDevice(WorkerSeat& seat) {
     if (prepared_.job.pipeline.backend != "cuda") return absl::OkStatus();
-    const std::string path = FindCudaModule("/proc/self/exe");
-    SIPHON_ASSIGN_OR_RETURN(device_.cuda, LoadCudaModule(path));
-    SIPHON_ASSIGN_OR_RETURN(const TorchCudaModule* const torch,
-                            LoadTorchCuda(FindTorchCudaModule(path)));
-    SIPHON_ASSIGN_OR_RETURN(const int devices, torch->Devices());
-    const DeviceUse use = prepared_.share_gpu ? DeviceUse::kShared : DeviceUse::kOneEach;
-    device_.index_of = [devices, use](DeviceId device) {
-      return VisibleDevice(device, devices, use);
-    };
-    const std::vector<DeviceId>& mapped = prepared_.plan_text.mapping.device_of_worker;
-    const DeviceId mine = mapped.empty() ? DeviceId(seat.me.value) : mapped[seat.me.value];
-    SIPHON_ASSIGN_OR_RETURN(torch_, torch->Open(device_.index_of(mine), TorchKernels::kLoad));
-    device_.torch = torch_.get();
-    seat.device = &device_;
+    SIPHON_ASSIGN_OR_RETURN(device_, open_(prepared_, seat.me));
+    seat.device = &device_->worker;
     return absl::OkStatus();
   }
 
   // Of all lenders, those without a worker as well.
-  absl::StatusOr<absl::Span<std::byte>> LentMemory() {
+  absl::StatusOr<absl::Span<std::byte>> Lending() {
     const Bytes bytes = ParkingRegionBytes(prepared_);
     if (bytes == Bytes(0)) return absl::Span<std::byte>();
     if (world_.one_host()) {
@@ -152,13 +137,11 @@ class Rank {
   absl::StatusOr<std::unique_ptr<Transport>> MakeDeviceTransport(WorkerSeat& seat,
                                                                  std::unique_ptr<Transport> host,
                                                                  const LivenessCheck& check) {
-    SIPHON_ASSIGN_OR_RETURN(const NcclModule* module,
-                            LoadNcclModule(FindCudaModule("/proc/self/exe")));
     NcclTransportOptions options = PlanNccl(prepared_.plan, seat.me);
-    options.device = torch_->device().index;
-    options.work_stream = torch_->work_stream();
+    options.device = device_->torch->device().index;
+    options.work_stream = device_->torch->work_stream();
     SIPHON_ASSIGN_OR_RETURN(NcclTransportMade made,
-                            module->MakeTransport(options, std::move(host), check));
+                            device_->nccl->MakeTransport(options, std::move(host), check));
     seat.communication_bytes = made.device_memory;
     return std::move(made.transport);
   }
@@ -167,14 +150,9 @@ class Rank {
   MpiWorld& world_;
   Board& board_;
   FaultInjector faults_;
-  std::unique_ptr<TorchDevice> torch_;  // null: the CPU
-  WorkerDevice device_;
+  const DeviceOpener& open_;
+  std::optional<OpenedDevice> device_;  // none: the CPU
 };
-
-// Memory that the job does not get is the job's plan not fitting; anything else has its own code.
-int ExitCodeOfRun(const absl::Status& status) {
-  return absl::IsResourceExhausted(status) ? kExitDoesNotFit : ExitCodeOf(status);
-}
 
 void Declare(Board& board, int rank, const absl::Status& status) {
   absl::string_view message = status.message();
@@ -221,7 +199,8 @@ class Presence {
 
 }  // namespace
 
-int RunRank(int* argc, char*** argv, const PreparedJob& prepared, OutputFormat format) {
+int RunRank(int* argc, char*** argv, const PreparedJob& prepared, OutputFormat format,
+            const DeviceOpener& open) {
   DieWithParent();
   if (prepared.job.pipeline.backend == "cuda") {
     SetCudaEnvironment(AnnouncedRank(),
@@ -250,7 +229,7 @@ int RunRank(int* argc, char*** argv, const PreparedJob& prepared, OutputFormat f
 
   Board& board = presence->board();
   const auto outcome =
-      Rank(prepared, **world, board).Run([&presence] { return presence->Check(); });
+      Rank(prepared, **world, board, open).Run([&presence] { return presence->Check(); });
   if (!outcome.ok()) {
     // What all workers know of one of them is for that one to say.
     const std::optional<int> culprit = CulpritOf(outcome.status());

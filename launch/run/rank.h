@@ -2,6 +2,7 @@
 #define SIPHON_LAUNCH_RUN_RANK_H_
 
 #include "launch/run/command_line.h"
+#include "launch/run/open_device.h"
 #include "launch/run/prepare_job.h"
 
 namespace siphon {
@@ -9,8 +10,10 @@ namespace siphon {
 // One worker process of a job, inside a world that mpirun or srun made and that has as many ranks
 // as the plan has workers: joins it, trains, leaves it together with all others. Rank 0 prints the
 // outcome when `format` is JSON. Returns the exit code. On a failure of any rank it does not
-// return: the parent, or without one the lowest living rank, reports it, and all ranks end.
-int RunRank(int* argc, char*** argv, const PreparedJob& prepared, OutputFormat format);
+// return: the parent, or without one the lowest living rank, reports it, and all ranks end. `open`:
+// for jobs on CUDA devices; tests bring their own.
+int RunRank(int* argc, char*** argv, const PreparedJob& prepared, OutputFormat format,
+            const DeviceOpener& open = OpenCudaDevice);
 
 }  // namespace siphon
 

@@ -13,11 +13,11 @@
 #include "launch/profile/host_use.h"
 #include "launch/profile/measured_costs.h"
 #include "launch/profile/moving_state.h"
-#include "launch/profile/plan_costs.h"
 #include "launch/profile/predict_step.h"
 #include "launch/profile/worker_problem.h"
 #include "launch/run/parking_room.h"
 #include "launch/run/parking_routes.h"
+#include "launch/run/run_machine.h"
 #include "launch/run/topology_ways.h"
 #include "pipeline/carried_state.h"
 #include "planner/simulator/simulate.h"
@@ -140,11 +140,8 @@ absl::StatusOr<ReplanStudy> StudyReplan(const PreparedJob& prepared, const Follo
                                         const MeasuredRun& measured) {
   const PlannedJob planned{prepared.job, prepared.model.spec, prepared.whole};
   const std::string& strategy = prepared.job.memory.strategy;
-  SIPHON_ASSIGN_OR_RETURN(const PlanCosts plan_costs, LoadPlanCosts(prepared.job, nullptr, "", ""));
-  WorkersOfJob workers{
-      .planned = planned,
-      .costs = plan_costs.source(),
-      .throttled = prepared.throttled.has_value() ? &*prepared.throttled : nullptr};
+  SIPHON_ASSIGN_OR_RETURN(const RunMachine machine, MachineOf(prepared));
+  WorkersOfJob workers = WorkersOn(machine, planned, prepared);
   SIPHON_ASSIGN_OR_RETURN(MeasuredCosts costs, CostsOf(prepared, measured));
   SIPHON_ASSIGN_OR_RETURN(Explained best, Explain(workers, in_force, measured.step, costs));
   costs.links.clear();

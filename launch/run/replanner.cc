@@ -17,9 +17,11 @@ Nanos Since(Clock::time_point begin) {
   return Nanos(std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
 }
 
+// Of devices that several workers share no topology tells.
 bool CanReplan(const PreparedJob& prepared) {
   const MemoryConfig& memory = prepared.job.memory;
-  return memory.replan && memory.plan.empty() && !prepared.plan.memory.stages.empty();
+  return !prepared.share_gpu && memory.replan && memory.plan.empty() &&
+         !prepared.plan.memory.stages.empty();
 }
 
 }  // namespace

@@ -12,20 +12,20 @@
 #include "launch/data/batches.h"
 #include "launch/plan_job/learning_rate.h"
 #include "launch/run/coordinate.h"
+#include "launch/run/device_shortage.h"
 #include "launch/run/host_memory.h"
 #include "launch/run/optimizer_of.h"
 #include "launch/run/plan_follower.h"
 #include "launch/run/replanner.h"
 #include "launch/run/run_recorder.h"
+#include "launch/run/seat_memory.h"
 #include "launch/run/step_record.h"
 #include "launch/run/training_state.h"
 #include "pipeline/carried_state.h"
 #include "pipeline/host_steps.h"
 #include "pipeline/stage_worker.h"
-#include "pipeline/torch/counting_allocator.h"
 #include "pipeline/torch/torch_stage.h"
 #include "planner/status.h"
-#include "swap/memory_ledger.h"
 
 namespace siphon {
 namespace {
@@ -36,35 +36,30 @@ Nanos Since(Clock::time_point begin) {
   return Nanos(std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
 }
 
-Bytes CapacityOf(const JobConfig& job, WorkerId worker) {
-  const std::vector<Bytes>& capacity = job.memory.capacity;
-  if (capacity.empty()) return Bytes(0);
-  return (capacity.size() == 1 ? capacity[0] : capacity[worker.value]) - job.memory.reserve;
-}
-
 std::vector<ParkedState> StateOf(const FollowedPlan& plan) {
   return StateAway(plan.memory, plan.schedule);
 }
 
-// One worker's run. Members are in the order in which they are made; the ledger outlives every
-// tensor.
+// One worker's run. Members are in the order in which they are made.
 class WorkerRun {
  public:
   WorkerRun(const PreparedJob& prepared, const WorkerSeat& seat)
       : prepared_(prepared),
         seat_(seat),
-        ledger_(std::make_shared<MemoryLedger>(CapacityOf(prepared.job, seat.me))),
+        memory_(prepared.job, seat),
         coordinator_(seat.transport, seat.me, WorkerCount(prepared.plan.training)),
-        follower_(prepared, seat, *ledger_, coordinator_),
+        follower_(prepared, seat, memory_, coordinator_),
         replanner_(prepared, coordinator_) {}
 
-  absl::StatusOr<RunOutcome> Run();
+  absl::StatusOr<RunOutcome> Run() {
+    absl::StatusOr<RunOutcome> outcome = Train();
+    if (outcome.ok()) return outcome;
+    return WithDeviceShortage(outcome.status(), memory_, follower_.lent());
+  }
 
  private:
-  absl::Status TakeCommunication();
+  absl::StatusOr<RunOutcome> Train();
   absl::Status MakeStages();
-  absl::Status LimitDevice();
-  Bytes Peak() const;
   WorkerStages Stages() { return {&stages_, &worker_->state(), &window_}; }
   WorkerLayout LayoutOf(const FollowedPlan& followed) const;
   void MakeWorker();
@@ -92,7 +87,7 @@ class WorkerRun {
 
   const PreparedJob& prepared_;
   const WorkerSeat& seat_;
-  std::shared_ptr<MemoryLedger> ledger_;
+  SeatMemory memory_;
   Coordinator coordinator_;
   PlanFollower follower_;
   Replanner replanner_;
@@ -107,27 +102,6 @@ class WorkerRun {
   int64_t failed_saves_ = 0;  // after the first, their warning is the last of the outcome's
   bool stop_agreed_ = false;
 };
-
-// Rings are there from the begin to the end, whatever the steps do.
-absl::Status WorkerRun::TakeCommunication() {
-  if (ledger_->Take(seat_.communication_bytes, MemoryKind::kCommunication)) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("worker ", seat_.me.value, ": communication buffers need ",
-                   FormatBytes(seat_.communication_bytes), ", memory.capacity is ",
-                   FormatBytes(ledger_->capacity())));
-}
-
-// LibTorch's allocator on a device keeps its own books: it may have what the others leave.
-absl::Status WorkerRun::LimitDevice() {
-  if (seat_.device == nullptr || ledger_->capacity() == Bytes(0)) return absl::OkStatus();
-  return seat_.device->torch->Limit(ledger_->capacity() - ledger_->used());
-}
-
-// Of this step. On a device: tensors, beside what NCCL has and what is lent.
-Bytes WorkerRun::Peak() const {
-  if (seat_.device == nullptr) return ledger_->peak();
-  return ledger_->peak() + seat_.device->torch->memory().peak;
-}
 
 absl::Status WorkerRun::MakeStages() {
   const TrainingPlan& plan = prepared_.plan;
@@ -200,8 +174,7 @@ absl::StatusOr<StepReport> WorkerRun::RunBatch(const Schedule& schedule, const B
 absl::Status WorkerRun::TrainOneStep() {
   const JobConfig& job = prepared_.job;
   const Clock::time_point begin = Clock::now();
-  ledger_->ResetPeak();
-  if (seat_.device != nullptr) seat_.device->torch->ResetPeak();
+  memory_.ResetPeak();
   follower_.BeforeStep();
   Batch batch;
   if (NeedsData()) {
@@ -222,7 +195,7 @@ absl::Status WorkerRun::TrainOneStep() {
                           RunBatch(follower_.plan().schedule, batch, StepMode::kTrain, end));
 
   StepRecord mine = SummariseTimeline(report.timeline);
-  mine.peak_bytes = Peak().value;
+  mine.peak_bytes = memory_.Peak().value;
   SetBytesOut(report.swapped_out, mine);
   SIPHON_RETURN_IF_ERROR(follower_.Report(Since(begin), mine));
   replanner_.Note(report.timeline, Since(begin), follower_.link_use());
@@ -283,8 +256,6 @@ absl::Status WorkerRun::FollowPlan(const std::vector<StepRecord>& records) {
 }
 
 absl::Status WorkerRun::PlanAgain() {
-  // A device's memory is lent once, and its state goes to the host by its stage alone.
-  if (seat_.device != nullptr) return absl::OkStatus();
   std::optional<PlanText> plan;
   if (seat_.next_plan) {
     plan = seat_.next_plan(progress_.step);
@@ -427,15 +398,12 @@ void WorkerRun::WarnOfFailedSave(const absl::Status& status) {
   }
 }
 
-absl::StatusOr<RunOutcome> WorkerRun::Run() {
+absl::StatusOr<RunOutcome> WorkerRun::Train() {
   const JobConfig& job = prepared_.job;
-  // What a CUDA worker has on the CPU is none of its device's memory.
-  std::optional<LedgerScope> scope;
-  if (seat_.device == nullptr) scope.emplace(ledger_);
+  const std::unique_ptr<LedgerScope> counted = memory_.CountThread();
   SIPHON_RETURN_IF_ERROR(Phase("making its stages"));
-  SIPHON_RETURN_IF_ERROR(coordinator_.Agree(TakeCommunication()));
+  SIPHON_RETURN_IF_ERROR(coordinator_.Agree(memory_.TakeCommunication()));
   SIPHON_RETURN_IF_ERROR(follower_.TakeRoom());
-  SIPHON_RETURN_IF_ERROR(coordinator_.Agree(LimitDevice()));
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(MakeStages()));
   SIPHON_RETURN_IF_ERROR(Phase("reading the checkpoint"));
   SIPHON_ASSIGN_OR_RETURN(progress_,

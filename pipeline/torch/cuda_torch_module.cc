@@ -4,9 +4,13 @@
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "pipeline/torch/aten.h"
 #include "pipeline/torch/call_torch.h"
@@ -29,10 +33,47 @@ const c10::CachingAllocator::Stat& Sum(const c10::CachingAllocator::StatArray& s
   return stats[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
 }
 
+// What LibTorch's allocator tells, for good, of each device that had too little.
+//
+// Thread-safety: any thread.
+class OutOfMemoryNotes {
+ public:
+  static OutOfMemoryNotes& The() {
+    static auto* const notes = new OutOfMemoryNotes();  // the allocator keeps it to the end
+    return *notes;
+  }
+  void Note(int64_t device, size_t asked, size_t free) {
+    const auto stats = caching::getDeviceStats(static_cast<c10::DeviceIndex>(device));
+    const std::lock_guard lock(mutex_);
+    last_[device] = {.asked = Bytes(static_cast<int64_t>(asked)),
+                     .held = Bytes(Sum(stats.reserved_bytes).current),
+                     .free = Bytes(static_cast<int64_t>(free))};
+  }
+  std::optional<DeviceShortage> LastOf(int64_t device) {
+    const std::lock_guard lock(mutex_);
+    const auto last = last_.find(device);
+    return last == last_.end() ? std::nullopt : std::optional(last->second);
+  }
+  void Forget(int64_t device) {
+    const std::lock_guard lock(mutex_);
+    last_.erase(device);
+  }
+
+ private:
+  OutOfMemoryNotes() {
+    caching::attachOutOfMemoryObserver([this](int64_t device, size_t asked, size_t /*of*/,
+                                              size_t free) { Note(device, asked, free); });
+  }
+  std::mutex mutex_;
+  std::map<int64_t, DeviceShortage> last_ ABSL_GUARDED_BY(mutex_);
+};
+
 class CudaTorchDevice final : public TorchDevice {
  public:
   CudaTorchDevice(c10::DeviceIndex index, size_t memory, c10::cuda::CUDAStream stream)
-      : index_(index), memory_(memory), stream_(stream) {}
+      : index_(index), memory_(memory), limit_(static_cast<int64_t>(memory)), stream_(stream) {
+    OutOfMemoryNotes::The().Forget(index);
+  }
   ~CudaTorchDevice() override {
     CallTorch("leaving a device", [&] {
       c10::cuda::setCurrentCUDAStream(c10::cuda::getDefaultCUDAStream(index_));
@@ -54,6 +95,7 @@ class CudaTorchDevice final : public TorchDevice {
       // Rounding may cost a byte, and never gives one.
       const double part = static_cast<double>(most.value) / static_cast<double>(memory_);
       caching::setMemoryFraction(part < 1 ? part : 1, index_);
+      limit_ = std::min(most, Bytes(static_cast<int64_t>(memory_)));
       return absl::OkStatus();
     });
   }
@@ -66,10 +108,17 @@ class CudaTorchDevice final : public TorchDevice {
             .peak_held = Bytes(Sum(stats.reserved_bytes).peak)};
   }
   void ResetPeak() override { caching::resetPeakStats(index_); }
+  std::optional<DeviceShortage> shortage() const override {
+    std::optional<DeviceShortage> last = OutOfMemoryNotes::The().LastOf(index_);
+    if (!last.has_value() || last->held + last->asked > limit_) return std::nullopt;
+    last->limit = limit_;
+    return last;
+  }
 
  private:
   const c10::DeviceIndex index_;
   const size_t memory_;  // of the device
+  Bytes limit_;
   const c10::cuda::CUDAStream stream_;
 };
 

@@ -19,6 +19,14 @@ struct TorchMemory {
   Bytes peak_held;  // since ResetPeak
 };
 
+// Memory that a device did not have though LibTorch might take it: somebody else has it.
+struct DeviceShortage {
+  Bytes asked;
+  Bytes held;   // by LibTorch in this process, then
+  Bytes limit;  // that it had
+  Bytes free;   // of the device
+};
+
 // A device beside the CPU as one thread computes on it with LibTorch; no LibTorch in here. What the
 // thread calls goes onto a stream of its own, and so do backward passes, which LibTorch runs on
 // another thread under the stream of the forward.
@@ -36,6 +44,8 @@ class TorchDevice {
   virtual absl::Status Limit(Bytes most) = 0;
   virtual TorchMemory memory() const = 0;
   virtual void ResetPeak() = 0;
+  // Of the last c10::OutOfMemoryError of this thread's tensors, where that was one.
+  virtual std::optional<DeviceShortage> shortage() const = 0;
 };
 
 // Whether LibTorch's kernels for the device shall be there. Without them tensors can be made and
@@ -57,7 +67,7 @@ class TorchCudaModule {
 };
 
 // Of this header and those that it includes; a module with another number is refused.
-inline constexpr int kTorchCudaInterface = 1;
+inline constexpr int kTorchCudaInterface = 2;
 
 }  // namespace siphon
 

@@ -48,14 +48,6 @@ TEST_F(CheckOnCudaOf, FewerDevicesThanWorkersNamesTheFlag) {
                         "CUDA devices; fewer stages fit, --share_gpu puts"));
 }
 
-TEST_F(CheckOnCudaOf, NothingIsParkedOnDrives) {
-  const auto prepared = PrepareJob(TightJob("nvme_swap", 92), {});
-  ASSERT_TRUE(prepared.ok()) << prepared.status();
-  EXPECT_THAT(
-      Problem(*prepared, 4, DeviceUse::kOneEach),
-      HasSubstr("memory.strategy: nvme_swap parks on a drive, which is not built for CUDA"));
-}
-
 TEST_F(CheckOnCudaOf, NothingGoesThroughTheHostsMessages) {
   for (const char* transport : {"mpi", "shared_memory"}) {
     JobConfig job = Job(2);

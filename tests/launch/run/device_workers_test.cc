@@ -6,34 +6,66 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "launch/plan_job/job_memory.h"
+#include "launch/output/text_file.h"
+#include "launch/process/exit_codes.h"
+#include "launch/profile/profile_file.h"
 #include "launch/run/device_lending.h"
 #include "launch/run/fit_memory.h"
+#include "launch/run/name_of_place.h"
 #include "launch/run/parking_room.h"
+#include "launch/run/profile_layers.h"
 #include "launch/run/trainer.h"
 #include "pipeline/transport/in_process_transport.h"
 #include "planner/status.h"
 #include "swap/device/load_cuda_module.h"
 #include "tests/launch/run/checkpoint_bits.h"
+#include "tests/launch/run/device_job.h"
 #include "tests/launch/run/parking_job.h"
 #include "tests/launch/run/seated_run.h"
-#include "tests/pipeline/torch/other_device.h"
+#include "tests/pipeline/torch/other_torch_device.h"
 #include "tests/support/fake_cuda/fake_control.h"
 
 namespace siphon {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Bits = std::map<std::string, std::string>;
 
 constexpr Bytes kMessages(3 << 20);  // what NCCL is said to take
+
+// Links of 10 MB/s, as the fake has them where it is told so.
+constexpr char kSlowServer[] = R"(name: slow links
+device: V100
+devices: 4
+device_memory: 16GiB
+copy_engines: one_per_peer
+wires:
+  - [0, 1, 1, 1]
+  - [1, 0, 1, 1]
+  - [1, 1, 0, 1]
+  - [1, 1, 1, 0]
+wire_rate: 10MB/s
+latency: 100us
+device_egress: 30MB/s
+device_ingress: 30MB/s
+switches:
+  - devices: [0, 1, 2, 3]
+    to_host: 10MB/s
+    from_host: 10MB/s
+    latency: 100us
+)";
 
 const CudaModule& TheCudaModule() {
   static const CudaModule* const module = [] {
@@ -44,22 +76,20 @@ const CudaModule& TheCudaModule() {
   return *module;
 }
 
-// LibTorch's side of a worker on that device; it remembers what it was limited to.
-class OtherTorchDevice final : public TorchDevice {
- public:
-  ComputeDevice device() const override { return testing::kOtherDevice; }
-  std::optional<void*> work_stream() const override { return std::nullopt; }
-  absl::Status Limit(Bytes most) override {
-    limit_ = most;
-    return absl::OkStatus();
-  }
-  TorchMemory memory() const override { return {}; }
-  void ResetPeak() override {}
-  Bytes limit() const { return limit_; }
-
- private:
-  Bytes limit_;
+// The first worker that parks with another one, and where.
+struct Lent {
+  WorkerId owner;
+  ParkingPlace place;
 };
+Lent FirstLent(const PreparedJob& prepared) {
+  for (size_t owner = 0; owner < prepared.parking.size(); ++owner) {
+    for (const auto& [place, bytes] : prepared.parking[owner].bytes) {
+      if (place.tier == Placement::kPeerSwap) return {WorkerId(static_cast<int>(owner)), place};
+    }
+  }
+  ADD_FAILURE() << "nobody parks with another worker";
+  return {};
+}
 
 class DeviceWorkers : public ParkingJob {
  protected:
@@ -68,35 +98,8 @@ class DeviceWorkers : public ParkingJob {
     FakeCuda::Reset();
   }
 
-  // Each kind of device draws masks by generators of its own, and fuses attention its own way.
   JobConfig PlainJob(const std::string& backend) const {
-    JobConfig job = Job(4);
-    job.model.dropout = 0;
-    job.model.flash_attention = false;
-    job.train.steps = 4;
-    job.checkpoint.every_steps = 2;
-    job.pipeline.backend = backend;
-    if (backend == "cuda") job.topology.name = "v100x4_nv2";  // what devices are planned for
-    job.memory.strategy = "keep";
-    job.output.directory = absl::StrCat(folder_, "/", backend);
-    return job;
-  }
-  // With so many hundredths of what tensors take where all of them stay.
-  static JobConfig Tight(JobConfig job, const std::string& strategy, int64_t percent) {
-    const auto prepared = PrepareJob(job, {});
-    SIPHON_CHECK(prepared.ok(), prepared.status().message());
-    const auto estimate =
-        EstimateJob({prepared->job, prepared->model.spec, prepared->plan}, Accounting::kRuntime);
-    SIPHON_CHECK(estimate.ok(), estimate.status().message());
-    for (const MemoryByKind& worker : estimate->workers) {
-      const Bytes beside = worker[MemoryKind::kCommunication];
-      job.memory.capacity.push_back(beside + Bytes((Total(worker) - beside).value * percent / 100));
-    }
-    // Those that lend have room.
-    const Bytes most = *std::max_element(job.memory.capacity.begin(), job.memory.capacity.end());
-    job.memory.capacity = {most};
-    job.memory.strategy = strategy;
-    return job;
+    return siphon::PlainJob(Job(4), backend, folder_);
   }
   JobConfig DeviceJob(const std::string& strategy, int64_t percent) const {
     return Tight(PlainJob("cuda"), strategy, percent);
@@ -108,6 +111,26 @@ class DeviceWorkers : public ParkingJob {
     return outcome.ok() ? CheckpointBits(outcome->last_checkpoint) : Bits();
   }
 
+  using DeviceChange = std::function<void(WorkerSeat& seat, OtherTorchDevice& torch)>;
+  static SeatedRun RunOn(const PreparedJob& prepared, const DeviceChange& change,
+                         std::vector<Bytes>* limits = nullptr) {
+    std::vector<OtherTorchDevice> devices(static_cast<size_t>(WorkerCount(prepared.plan.training)));
+    std::vector<WorkerDevice> seats;
+    for (OtherTorchDevice& torch : devices) {
+      seats.push_back({&torch, &TheCudaModule(), [](DeviceId device) { return device.value % 2; }});
+    }
+    SeatedRun run = RunSeats(prepared, [&](WorkerSeat& seat) {
+      const auto worker = static_cast<size_t>(seat.me.value);
+      seat.device = &seats[worker];
+      seat.more_shared = nullptr;
+      if (change) change(seat, devices[worker]);
+    });
+    for (const OtherTorchDevice& torch : devices) {
+      if (limits != nullptr) limits->push_back(torch.limit());
+    }
+    return run;
+  }
+
   struct Run {
     SeatedRun seats;
     std::vector<Bytes> limits;  // [worker]
@@ -115,22 +138,13 @@ class DeviceWorkers : public ParkingJob {
   };
   static Run Train(const PreparedJob& prepared, const SeatChange& change = nullptr) {
     Run run;
-    run.limits.resize(static_cast<size_t>(WorkerCount(prepared.plan.training)));
-    std::vector<OtherTorchDevice> devices(run.limits.size());
-    std::vector<WorkerDevice> seats(run.limits.size());
-    for (size_t worker = 0; worker < seats.size(); ++worker) {
-      seats[worker] = {&devices[worker], &TheCudaModule(),
-                       [](DeviceId device) { return device.value % 2; }};
-    }
-    run.seats = RunSeats(prepared, [&](WorkerSeat& seat) {
-      seat.device = &seats[static_cast<size_t>(seat.me.value)];
-      seat.more_shared = nullptr;
-      if (change) change(seat);
-    });
-    for (size_t worker = 0; worker < seats.size(); ++worker) {
-      EXPECT_TRUE(run.seats.ends[worker].ok()) << run.seats.ends[worker].status();
-      run.limits[worker] = devices[worker].limit();
-    }
+    run.seats = RunOn(
+        prepared,
+        [&](WorkerSeat& seat, OtherTorchDevice&) {
+          if (change) change(seat);
+        },
+        &run.limits);
+    for (const auto& end : run.seats.ends) EXPECT_TRUE(end.ok()) << end.status();
     if (run.seats.ends[0].ok()) run.bits = CheckpointBits(run.seats.ends[0]->last_checkpoint);
     return run;
   }
@@ -141,7 +155,7 @@ TEST_F(DeviceWorkers, HaveTheCpusBitsWithEveryStrategy) {
   ASSERT_FALSE(expected.empty());
   const int64_t kept_free = FakeCuda::Get("allocations");
   for (const char* strategy : {"keep", "recompute", "host_swap", "d2d_swap", "mpress",
-                               "optimizer_offload", "weight_offload", "auto"}) {
+                               "optimizer_offload", "weight_offload", "nvme_swap", "auto"}) {
     SCOPED_TRACE(strategy);
     const bool keeps = std::string(strategy) == "keep";
     const auto prepared = PrepareJob(DeviceJob(strategy, keeps ? 100 : 93), {});
@@ -237,6 +251,186 @@ TEST_F(DeviceWorkers, TakeSecondChoicesWhereADeviceDoesNotLend) {
   FakeCuda::Reset();
   EXPECT_THAT(run.seats.said, HasSubstr("does not lend its memory: "));
   EXPECT_TRUE(run.bits == OnCpu());
+}
+
+// Between two steps; the arena stays where it is, and what is away moves out of it.
+TEST_F(DeviceWorkers, TakeSecondChoicesWhereALenderTakesItsMemoryBack) {
+  const auto prepared = PrepareJob(DeviceJob("d2d_swap", 93), {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  const int lender = FirstLent(*prepared).place.lender.value;
+  const Run run = Train(*prepared, [&](WorkerSeat& seat) {
+    if (seat.me.value != lender) return;
+    const auto asked = std::make_shared<int>(0);
+    seat.at_phase = [asked](const std::string& phase) -> absl::Status {
+      if (phase != kLendingPhase || ++*asked < 3) return absl::OkStatus();
+      return absl::ResourceExhaustedError("the test says no");
+    };
+  });
+  EXPECT_THAT(run.seats.said, ContainsRegex("does not lend its memory: [0-9]+ groups? "
+                                            "go(es)? to the host from step 3 on"));
+  EXPECT_TRUE(run.bits == OnCpu());
+  EXPECT_EQ(FakeCuda::Get("freed_while_opened"), 0);
+}
+
+// Training state, which nobody computes again: arenas have room for it from the begin.
+TEST_F(DeviceWorkers, LeaveAHostThatRefusesForOtherDevices) {
+  JobConfig job = PlainJob("cuda");
+  job.model.hidden = 96;
+  JobConfig cpu = PlainJob("cpu");
+  cpu.model.hidden = 96;
+  const auto expected = Trainer(cpu).Train();
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  job.memory.strategy = "weight_offload";
+  job.memory.capacity.assign(4, Bytes(1 << 30));
+  job.memory.capacity[0] = Needs(job, 85)[0];
+  const auto prepared = PrepareJob(job, {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  ASSERT_FALSE(prepared->second.stripes.empty());
+  const Run run = Train(*prepared, [](WorkerSeat& seat) {
+    if (seat.me != WorkerId(0)) return;
+    seat.at_phase = [](const std::string& phase) -> absl::Status {
+      if (phase != kHostMemoryPhase) return absl::OkStatus();
+      return absl::ResourceExhaustedError("the test says no");
+    };
+  });
+  EXPECT_THAT(run.seats.said, ContainsRegex("worker 0: .*[0-9]+ groups? go(es)? to other "
+                                            "workers from step 1 on"));
+  EXPECT_TRUE(run.bits == CheckpointBits(expected->last_checkpoint));
+}
+
+TEST_F(DeviceWorkers, LeaveALinkThatIsFarSlowerThanPlanned) {
+  JobConfig job = DeviceJob("d2d_swap", 93);
+  job.train.steps = 6;
+  JobConfig cpu = PlainJob("cpu");
+  cpu.train.steps = 6;
+  const auto expected = Trainer(cpu).Train();
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  const auto prepared = PrepareJob(job, {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  const Lent lent = FirstLent(*prepared);
+  const std::string lender = NameOfPlace(prepared->plan_text.mapping, lent.place);
+  const Run run = Train(*prepared, [&](WorkerSeat& seat) {
+    if (seat.me != lent.owner) return;
+    seat.slowness = [&](const std::string& link) { return link == lender ? 200.0 : 1.0; };
+  });
+  EXPECT_THAT(run.seats.said,
+              ContainsRegex(absl::StrCat("worker ", lent.owner.value, ": the link to ", lender,
+                                         " is [0-9.]+x slower than planned: [0-9]+ "
+                                         "groups? (go|goes|is|are) [a-z ]+from step ")));
+  EXPECT_TRUE(run.bits == CheckpointBits(expected->last_checkpoint));
+}
+
+// Devices lend anew what each plan takes, and state comes along from wherever it was.
+TEST_F(DeviceWorkers, MoveFromPlanToPlan) {
+  const Bits expected = OnCpu();
+  const std::vector<std::string> strategies = {"d2d_swap", "optimizer_offload", "weight_offload",
+                                               "nvme_swap", "recompute"};
+  std::map<std::string, PreparedJob> plans;
+  for (const std::string& strategy : strategies) {
+    auto prepared = PrepareJob(DeviceJob(strategy, 95), {});
+    ASSERT_TRUE(prepared.ok()) << strategy << ": " << prepared.status();
+    plans[strategy] = *std::move(prepared);
+  }
+  for (size_t first = 0; first < strategies.size(); ++first) {
+    const std::string& second = strategies[(first + 1) % strategies.size()];
+    const std::string& third = strategies[(first + 3) % strategies.size()];
+    SCOPED_TRACE(absl::StrCat(strategies[first], ", ", second, ", ", third));
+    FakeCuda::Reset();
+    const int64_t before = FakeCuda::Get("allocations");
+    const Run run = Train(plans[strategies[first]], [&](WorkerSeat& seat) {
+      seat.next_plan = [&](int64_t steps) -> std::optional<PlanText> {
+        if (steps == 1) return plans[second].plan_text;
+        if (steps == 3) return plans[third].plan_text;
+        return std::nullopt;
+      };
+    });
+    EXPECT_THAT(run.seats.said, Not(HasSubstr("the plan stays")));
+    EXPECT_TRUE(run.bits == expected) << "bits differ";
+    EXPECT_EQ(FakeCuda::Get("freed_while_opened"), 0);
+    EXPECT_EQ(FakeCuda::Get("allocations"), before) << "something of the devices is left";
+  }
+}
+
+// Copies take milliseconds, and the profile says of layers that they take longer still.
+TEST_F(DeviceWorkers, PlanAgainByWhatTheirStepsTook) {
+  JobConfig job = PlainJob("cuda");
+  job.model.hidden = 96;
+  job.train.steps = 9;
+  job.checkpoint.every_steps = 9;
+  JobConfig cpu = job;
+  cpu.pipeline.backend = "cpu";
+  cpu.output.directory = folder_ + "/cpu";
+  const auto plain = PrepareJob(cpu, {});
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  auto profile = ProfileLayers(*plain, {.warm_up = 0, .repetitions = 1}, {});
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  for (LayerProfile& layer : profile->model.layers) {
+    layer.forward = layer.recompute = Nanos(20'000'000);
+    layer.input_backward = layer.weight_backward = layer.forward;
+    layer.whole_backward = layer.forward * 2;
+    layer.optimizer = Nanos(1'000'000);
+  }
+  profile->transport = {};
+  profile->cores_together = {};
+  std::filesystem::create_directories(folder_);
+  job.pipeline.profile = folder_ + "/slow.yaml";
+  ASSERT_TRUE(WriteTextFile(job.pipeline.profile, WriteProfile(*profile)).ok());
+  job.topology.source = "file";
+  job.topology.name = folder_ + "/slow_links.yaml";
+  ASSERT_TRUE(WriteTextFile(job.topology.name, kSlowServer).ok());
+  const auto prepared = PrepareJob(Tight(job, "auto", 90), {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  FakeCuda::Set("rate", 10'000'000);
+  const Run run = Train(*prepared);
+  FakeCuda::Reset();
+  EXPECT_THAT(run.seats.said, ContainsRegex("after step 7: re-planned in [^:]*: predicted [^ ]* ms "
+                                            "instead of [^ ]* ms a step .*; moving took "));
+  const auto expected = Trainer(cpu).Train();
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  EXPECT_TRUE(run.bits == CheckpointBits(expected->last_checkpoint));
+}
+
+// The plan fits, so it is no refusal of the job but a failure of its run: of the one exit code
+// another one than of the other.
+TEST_F(DeviceWorkers, FailWhereSomebodyElseHasTheDevicesMemory) {
+  const auto prepared = PrepareJob(DeviceJob("keep", 100), {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  for (const bool elsewhere : {true, false}) {
+    const SeatedRun run = RunOn(*prepared, [&](WorkerSeat& seat, OtherTorchDevice& torch) {
+      if (seat.me != WorkerId(1)) return;
+      if (elsewhere) torch.RunShort({Bytes(4 << 20), Bytes(8 << 20), Bytes(32 << 20), Bytes(0)});
+      seat.at_action = [](const Action& action) {
+        return action.kind == ActionKind::kForward ? absl::ResourceExhaustedError("out of memory")
+                                                   : absl::OkStatus();
+      };
+    });
+    const absl::Status& end = run.ends[1].status();
+    EXPECT_EQ(ExitCodeOfRun(end), elsewhere ? kExitFailure : kExitDoesNotFit) << end;
+    EXPECT_EQ(absl::StrContains(end.message(),
+                                "its device has 0 B left where tensors need 4.00 MiB more and may "
+                                "take 24.0 MiB; memory.capacity counts on it: somebody else"),
+              elsewhere)
+        << end;
+    EXPECT_TRUE(absl::IsUnavailable(run.ends[0].status())) << run.ends[0].status();
+  }
+}
+
+// An arena that the device does not have, of tensors that have no second choice.
+TEST_F(DeviceWorkers, FailWhereADeviceHasNotWhatItIsToLend) {
+  auto prepared = PrepareJob(DeviceJob("d2d_swap", 93), {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  for (StagePlan& stage : prepared->plan.memory.stages) {
+    for (PlannedGroup& planned : stage.groups) planned.choice.second_choice = Placement::kKeep;
+  }
+  const int lender = FirstLent(*prepared).place.lender.value;
+  FakeCuda::Set("memory", 1 << 20);
+  const SeatedRun run = RunOn(*prepared, nullptr);
+  FakeCuda::Reset();
+  const absl::Status& end = run.ends[static_cast<size_t>(lender)].status();
+  EXPECT_EQ(CulpritOf(end), lender);
+  EXPECT_EQ(ExitCodeOfRun(end), kExitFailure) << end;
+  EXPECT_THAT(std::string(end.message()),
+              HasSubstr("somebody else has taken memory of the device"));
 }
 
 }  // namespace

@@ -268,8 +268,8 @@ TEST_F(ReplanTest, FollowsAPlanWhoseLendersShareMoreThanTheOneBefore) {
       const WorkerId me(worker);
       WorkerSeat seat{.me = me, .transport = transports[worker].get()};
       Coordinator coordinator(seat.transport, me, 4);
-      MemoryLedger ledger{Bytes(0)};
-      PlanFollower follower(kept, seat, ledger, coordinator);
+      SeatMemory memory(kept.job, seat);
+      PlanFollower follower(kept, seat, memory, coordinator);
       ASSERT_TRUE(follower.TakeRoom().ok());
       EXPECT_EQ(follower.engine(), nullptr);
       const auto refused = follower.Prepare(lending.plan_text);
@@ -284,12 +284,12 @@ TEST_F(ReplanTest, FollowsAPlanWhoseLendersShareMoreThanTheOneBefore) {
       EXPECT_EQ(*moved, PlanInForceIs::kNext);
       EXPECT_EQ(follower.engine() == nullptr, lending.parking[worker].bytes.empty());
       EXPECT_EQ(follower.plan().schedule, lending.plan.training);
-      EXPECT_EQ(ledger.used(), LentByWorker(lending, me));
+      EXPECT_EQ(memory.books().used(), LentByWorker(lending, me));
       auto before = follower.Prepare(kept.plan_text);
       ASSERT_TRUE(before.ok()) << before.status();
       ASSERT_TRUE(follower.MoveTo(*std::move(before), /*next_step=*/9).ok());
       EXPECT_EQ(follower.engine(), nullptr);
-      EXPECT_EQ(ledger.used(), Bytes(0));
+      EXPECT_EQ(memory.books().used(), Bytes(0));
     });
   }
   for (std::thread& thread : threads) thread.join();

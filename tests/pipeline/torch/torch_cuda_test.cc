@@ -87,6 +87,25 @@ TEST_F(TorchCuda, NeverHoldsMoreThanItsLimit) {
   EXPECT_EQ(take(16 * kMebibyte), absl::OkStatus());
 }
 
+// Beyond the limit is one thing, less on the device than the limit says another.
+TEST_F(TorchCuda, TellsWhereSomebodyElseHasTheMemory) {
+  if (!FakeCuda::IsThere()) GTEST_SKIP() << "skipped, because nobody else is on the device";
+  const auto take = [](size_t bytes) { return CallTorch("taking", [&] { Take(bytes); }); };
+  ASSERT_EQ(device_->Limit(Bytes(64 * kMebibyte)), absl::OkStatus());
+  EXPECT_FALSE(device_->shortage().has_value());
+  EXPECT_EQ(take(65 * kMebibyte).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_FALSE(device_->shortage().has_value()) << "it would not fit into the limit";
+  const auto arena_elsewhere = 30 * kMebibyte;
+  FakeCuda::Set("memory", static_cast<int64_t>(64 * kMebibyte - arena_elsewhere));
+  EXPECT_EQ(take(40 * kMebibyte).code(), absl::StatusCode::kResourceExhausted);
+  FakeCuda::Reset();
+  const std::optional<DeviceShortage> shortage = device_->shortage();
+  ASSERT_TRUE(shortage.has_value());
+  EXPECT_EQ(shortage->asked, Bytes(40 * kMebibyte));
+  EXPECT_EQ(shortage->limit, Bytes(64 * kMebibyte));
+  EXPECT_EQ(shortage->free, Bytes(34 * kMebibyte));
+}
+
 // What is freed while the stream works may be taken again at once: the stream's order protects it.
 TEST_F(TorchCuda, ReusesMemoryInTheOrderOfTheStream) {
   void* first = nullptr;
