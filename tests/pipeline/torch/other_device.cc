@@ -5,6 +5,7 @@
 #include <torch/library.h>
 
 #include <atomic>
+#include <cstring>
 #include <map>
 #include <utility>
 #include <vector>
@@ -20,6 +21,12 @@ const c10::Device kTheDevice(kType, 0);
 std::atomic<int64_t> calls = 0;
 std::atomic<int64_t> waits = 0;
 
+const OtherMemory* memory = nullptr;  // null: the CPU's
+
+void* Reach(void* address) {
+  return memory == nullptr || address == nullptr ? address : memory->reach(address);
+}
+
 // Memory of the CPU, under the device's name.
 c10::DataPtr Rename(c10::DataPtr memory) {
   void* const data = memory.get();
@@ -30,10 +37,14 @@ c10::DataPtr Rename(c10::DataPtr memory) {
 class OtherAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) override {
+    if (memory != nullptr) {
+      void* const address = bytes == 0 ? nullptr : memory->take(bytes);
+      return {address, address, [](void* taken) { memory->give(taken); }, kTheDevice};
+    }
     return Rename(c10::GetAllocator(c10::DeviceType::CPU)->allocate(bytes));
   }
   void copy_data(void* dest, const void* src, std::size_t count) const override {
-    default_copy_data(dest, src, count);
+    default_copy_data(Reach(dest), Reach(const_cast<void*>(src)), count);
   }
 };
 
@@ -78,7 +89,7 @@ class Call {
     auto known = storages_.find(ours);
     if (known == storages_.end()) {
       c10::Storage over(c10::Storage::use_byte_size_t(), ours->nbytes(),
-                        c10::DataPtr(ours->mutable_data(), c10::DeviceType::CPU));
+                        c10::DataPtr(Reach(ours->mutable_data()), c10::DeviceType::CPU));
       known = storages_.emplace(ours, over).first;
       originals_.emplace(over.unsafeGetStorageImpl(), tensor.storage());
     }
@@ -111,8 +122,14 @@ class Call {
   }
 
  private:
-  // Keeps the CPU's storage for as long as ours has its memory.
+  // What the CPU has made: in memory of ours, or in its own, which is kept for as long.
   static c10::DataPtr Hold(const at::Tensor& tensor) {
+    if (memory != nullptr) {
+      const size_t bytes = tensor.storage().nbytes();
+      c10::DataPtr ours = c10::GetAllocator(kType)->allocate(bytes);
+      if (bytes > 0) std::memcpy(Reach(ours.get()), tensor.storage().data(), bytes);
+      return ours;
+    }
     auto* const owner = new c10::Storage(tensor.storage());
     return {owner->mutable_data(), owner,
             [](void* held) { delete static_cast<c10::Storage*>(held); }, kTheDevice};
@@ -192,6 +209,12 @@ at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to, bool) {
 }();
 
 }  // namespace
+
+void UseOtherMemory(const OtherMemory& other) {
+  static OtherMemory used;
+  used = other;
+  memory = &used;
+}
 
 int64_t OtherDeviceCalls() { return calls; }
 int64_t OtherDeviceWaits() { return waits; }

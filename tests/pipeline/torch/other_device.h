@@ -1,6 +1,7 @@
 #ifndef SIPHON_TESTS_PIPELINE_TORCH_OTHER_DEVICE_H_
 #define SIPHON_TESTS_PIPELINE_TORCH_OTHER_DEVICE_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "pipeline/torch/compute_device.h"
@@ -12,6 +13,16 @@ namespace siphon::testing {
 // a device. Its backward passes run on a thread of LibTorch's own, as a device's do. Whoever links
 // other_device.cc has it.
 inline constexpr ComputeDevice kOtherDevice{ComputeDevice::Kind::kExtension, 0};
+
+// Where its memory is: addresses as tensors have them, which nobody else may be able to touch, and
+// where the CPU's kernels reach that.
+struct OtherMemory {
+  void* (*take)(size_t bytes);  // throws where there is none
+  void (*give)(void* address);
+  void* (*reach)(void* address);  // of any byte of it
+};
+// From now on; before its first tensor. Else it has the CPU's.
+void UseOtherMemory(const OtherMemory& memory);
 
 // Operators that ran on it so far.
 int64_t OtherDeviceCalls();

@@ -1,0 +1,98 @@
+// Whole jobs whose workers are processes under mpirun, each on the fake CUDA device that they share
+// (device_rank.cc): messages by NCCL, lent memory opened by IPC, locked memory of the host. What
+// comes out has the bits of the CPU's workers.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "launch/run/trainer.h"
+#include "tests/launch/run/checkpoint_bits.h"
+#include "tests/launch/run/device_job.h"
+#include "tests/launch/run/parking_job.h"
+#include "tests/support/fake_cuda/fake_control.h"
+
+namespace siphon {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kAmple = 256 << 20;
+
+class DeviceProcesses : public ParkingJob {
+ protected:
+  struct End {
+    int exit_code = -1;
+    std::string said;
+  };
+  void SetUp() override { ASSERT_TRUE(FakeCuda::IsThere()) << "LD_PRELOAD the fake libcudart"; }
+
+  // Four of them; their output in the folder's "cuda".
+  End Run(const std::string& strategy, int percent, int64_t slab) const {
+    const std::string command = absl::StrCat(
+        "SIPHON_FAKE_CUDA_DIR=", FakeCuda::Directory(),
+        " SIPHON_FAKE_CUDA_DEVICES=1 SIPHON_FAKE_CUDA_MEMORY=", 8 * kAmple, " TMPDIR=", folder_,
+        " OMPI_MCA_btl_vader_backing_directory=", folder_,
+        " OMPI_MCA_osc_sm_backing_directory=", folder_,
+        " mpirun -np 4 --oversubscribe --bind-to none --mca pml ob1 --mca btl self,vader --mca "
+        "mpi_yield_when_idle 1 --mca btl_vader_single_copy_mechanism none ",
+        geteuid() == 0 ? "--allow-run-as-root " : "", SIPHON_DEVICE_RANK, " ", folder_, " ",
+        strategy, " ", percent, " ", slab, " 2>&1");
+    End end;
+    FILE* const pipe = popen(command.c_str(), "r");
+    std::array<char, 4096> buffer;
+    while (pipe != nullptr && fgets(buffer.data(), buffer.size(), pipe) != nullptr) {
+      end.said += buffer.data();
+    }
+    const int status = pipe == nullptr ? -1 : pclose(pipe);
+    if (WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
+    return end;
+  }
+
+  std::map<std::string, std::string> OnCpu() const {
+    const auto outcome = Trainer(PlainJob(Job(4), "cpu", folder_)).Train();
+    EXPECT_TRUE(outcome.ok()) << outcome.status();
+    return outcome.ok() ? CheckpointBits(outcome->last_checkpoint)
+                        : std::map<std::string, std::string>();
+  }
+};
+
+TEST_F(DeviceProcesses, HaveTheCpusBits) {
+  const auto expected = OnCpu();
+  ASSERT_FALSE(expected.empty());
+  for (const char* strategy : {"d2d_swap", "nvme_swap", "optimizer_offload"}) {
+    SCOPED_TRACE(strategy);
+    const End end = Run(strategy, 93, kAmple);
+    ASSERT_EQ(end.exit_code, 0) << end.said;
+    EXPECT_TRUE(CheckpointBits(folder_ + "/cuda/checkpoints/step-00000004") == expected)
+        << end.said;
+    EXPECT_THAT(end.said, HasSubstr("to fit into memory.capacity"));
+    const std::string clean = "\n0 copies of memory that is not locked, 0 freed while others";
+    size_t ranks = 0;
+    for (size_t at = end.said.find(clean); at != std::string::npos;
+         at = end.said.find(clean, at + 1)) {
+      ++ranks;
+    }
+    EXPECT_EQ(ranks, 4u) << end.said;
+  }
+}
+
+// A device that has less than the job's capacity says.
+TEST_F(DeviceProcesses, FailWhereSomebodyElseHasTheDevicesMemory) {
+  std::filesystem::create_directories(folder_);
+  const End end = Run("keep", 100, 100 << 10);
+  EXPECT_EQ(end.exit_code, 1) << end.said;
+  EXPECT_THAT(end.said, HasSubstr("somebody else has taken memory of the device"));
+  EXPECT_THAT(end.said, HasSubstr("the slab is used up"));
+}
+
+}  // namespace
+}  // namespace siphon
