@@ -57,11 +57,16 @@ for preset in "${presets[@]}"; do
   fi
   begin=$SECONDS
   echo "tests: running $preset ..."
+  # What became of each case, of the last run.
+  find "$(build_folder "$preset")/Testing/cases" -name '*.xml' -delete 2>/dev/null
   runner "$preset" ctest --test-dir "$(build_folder "$preset")" --label-exclude bench --parallel "$(nproc)" \
     --output-on-failure --output-junit "$results/$preset.xml" >"$results/log" 2>&1
-  # A line for each passed or skipped test helps nobody; the rest is what failed, with its output.
-  grep -v -E '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test .*(Passed|\*\*\*Skipped))|^(Internal ctest|Test project|Label Time|\s*$)' \
-    "$results/log" | grep -v -E '^(The following tests did not run|\s*[0-9]+ - .*\(Skipped\))|sec\*proc|^Total Test time|tests passed'
+  ctest --test-dir "$(build_folder "$preset")" --label-exclude bench --show-only=json-v1 >"$results/$preset.json"
+  # A line for each passed or skipped test or case helps nobody; the rest is what failed, with its output.
+  awk '/^\[ RUN /{begun = $0 "\n"; next} /^\[ +(OK|SKIPPED) +\]/{begun = ""; next} {printf "%s", begun; begun = ""; print}' \
+    "$results/log" |
+    grep -v -E '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test .*(Passed|\*\*\*Skipped))|^(Internal ctest|Test project|Label Time|\s*$)' |
+    grep -v -E '^(The following tests did not run|\s*[0-9]+ - .*\(Skipped\))|sec\*proc|^Total Test time|tests passed'
   echo "tests: running $preset: $((SECONDS - begin)) s"
 done
 

@@ -103,14 +103,15 @@ function(siphon_precompiled target)
   endif()
 endfunction()
 
-# siphon_test(NAME SOURCES a_test.cc ... LINKS targets ... [LABEL unit] [TIMEOUT 60] [MAIN] [SERIAL] [TORCH] [THREADS]
-# [FAKE_CUDA] [FAKE_NCCL]):
-# a GoogleTest program, one CTest test for each TEST. MAIN: the sources bring their own main(). SERIAL: runs beside no other
-# test. TORCH: most sources include LibTorch's headers, which are then the ones that are precompiled. THREADS: the tests, or
-# what they call, start threads; builds with the thread sanitizer make no others. FAKE_CUDA: the tests load the CUDA module,
-# on the fake runtime; FAKE_NCCL: and on the fake NCCL.
+# siphon_test(NAME SOURCES a_test.cc ... LINKS targets ... [LABEL unit] [TIMEOUT 300] [SHARDS 1] [ALONE] [MAIN] [SERIAL] [TORCH]
+# [THREADS] [FAKE_CUDA] [FAKE_NCCL]):
+# a GoogleTest program, one CTest test for each suite in it, whose cases share a process. SHARDS: so many processes at most share
+# the cases of a suite. ALONE: each case has a process of its own. TIMEOUT: of a process, in seconds. MAIN: the sources bring
+# their own main(). SERIAL: runs beside no other test. TORCH: most sources include LibTorch's headers, which are then the ones
+# that are precompiled. THREADS: the tests, or what they call, start threads; builds with the thread sanitizer make no others.
+# FAKE_CUDA: the tests load the CUDA module, on the fake runtime; FAKE_NCCL: and on the fake NCCL.
 function(siphon_test name)
-  cmake_parse_arguments(ARG "MAIN;SERIAL;TORCH;THREADS;FAKE_CUDA;FAKE_NCCL" "LABEL;TIMEOUT" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "ALONE;MAIN;SERIAL;TORCH;THREADS;FAKE_CUDA;FAKE_NCCL" "LABEL;TIMEOUT;SHARDS" "SOURCES;LINKS" ${ARGN})
   if(SIPHON_THREADS_ONLY AND NOT ARG_THREADS)
     return()
   endif()
@@ -118,7 +119,10 @@ function(siphon_test name)
     set(ARG_LABEL unit)
   endif()
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 60)
+    set(ARG_TIMEOUT 300)  # for all cases of a suite, and with sanitizers
+  endif()
+  if(NOT ARG_SHARDS)
+    set(ARG_SHARDS 1)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINKS} GTest::gmock GTest::gtest)
@@ -139,7 +143,8 @@ function(siphon_test name)
   else()
     siphon_reuse_headers(${name} siphon_test_headers)
   endif()
-  set(properties LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
+  # What may take longest starts first.
+  set(properties LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT})
   if(ARG_SERIAL)
     list(APPEND properties RUN_SERIAL ON)
   endif()
@@ -159,6 +164,10 @@ function(siphon_test name)
     endif()
     list(APPEND properties ENVIRONMENT_MODIFICATION LD_PRELOAD=set:${fakes})
   endif()
-  gtest_discover_tests(${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${prefix}"
-                       DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
+  if(ARG_ALONE)
+    gtest_discover_tests(${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${prefix}"
+                         DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
+  else()
+    siphon_discover_suites(${name} SHARDS ${ARG_SHARDS} PREFIX "${prefix}" PROPERTIES ${properties})
+  endif()
 endfunction()
