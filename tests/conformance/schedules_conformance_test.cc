@@ -27,9 +27,15 @@ ModelOptions ModelNamed(const std::string& name, int blocks) {
   return WithDropout(TinyMlp(blocks), 0.1);
 }
 
-// References by what they depend on: the same one serves many schedules.
+// References by what they depend on: the same one serves many schedules, and all that leaves in
+// them.
 class References {
  public:
+  static References& OfProcess() {
+    static auto* const references = new References;
+    return *references;
+  }
+
   const Expected& Get(const Job& job, const std::string& model,
                       const reference::AccumulationOrders& orders) {
     const Key key{model, job.model.layers, job.microbatches, job.clip_norm, orders};
@@ -59,8 +65,7 @@ struct Leaving {
 
 // As many layers as stages, but at least 8, so that smaller pipelines have several a stage.
 void ExpectSameBitsAs(const std::string& model, const ScheduleEntry& entry,
-                      const Schedule& schedule, References& references,
-                      const Leaving& leaving = {}) {
+                      const Schedule& schedule, const Leaving& leaving = {}) {
   SCOPED_TRACE(testing::Message() << WorkerCount(schedule) << " workers, " << StageCount(schedule)
                                   << " stages, " << schedule.microbatches << " microbatches");
   Job job{.model = ModelNamed(model, std::max(StageCount(schedule), 8) - 2),
@@ -82,7 +87,8 @@ void ExpectSameBitsAs(const std::string& model, const ScheduleEntry& entry,
   ASSERT_TRUE(spec.ok()) << spec.status();
   const auto partition = PartitionModel(*spec, StageCount(schedule), "balanced");
   ASSERT_TRUE(partition.ok()) << partition.status();
-  const Expected& expected = references.Get(job, model, OrdersOf(schedule, *partition));
+  const Expected& expected =
+      References::OfProcess().Get(job, model, OrdersOf(schedule, *partition));
   ExpectSameBits(job, expected, *partition, schedule);
 }
 
@@ -114,7 +120,6 @@ class ScheduleConformance : public testing::TestWithParam<std::string> {
     ASSERT_TRUE(entry.ok()) << entry.status();
     for (const char* model : {"gpt_tied_dropout", "bert_tied_dropout", "mlp_dropout"}) {
       SCOPED_TRACE(model);
-      References references;
       for (const int run : {1, 2}) {
         if (run > 1 && leaving.first_tensors) continue;
         std::optional<Schedule> schedule;
@@ -124,7 +129,7 @@ class ScheduleConformance : public testing::TestWithParam<std::string> {
         }
         ASSERT_TRUE(schedule.has_value());
         leaving.run = run;
-        ExpectSameBitsAs(model, *entry, *schedule, references, leaving);
+        ExpectSameBitsAs(model, *entry, *schedule, leaving);
       }
     }
   }
@@ -133,7 +138,6 @@ class ScheduleConformance : public testing::TestWithParam<std::string> {
 TEST_P(ScheduleConformance, TrainsLikeOneProcessInEveryShape) {
   const auto entry = FindSchedule(GetParam());
   ASSERT_TRUE(entry.ok()) << entry.status();
-  References references;
   int shapes = 0;
   for (const int chunks : {1, 2, 4}) {
     for (const int workers : {1, 2, 4, 8}) {
@@ -143,7 +147,7 @@ TEST_P(ScheduleConformance, TrainsLikeOneProcessInEveryShape) {
             FirstTaken(*entry, {.workers = workers, .chunks = chunks}, microbatches);
         if (!schedule.has_value()) continue;
         ++shapes;
-        ExpectSameBitsAs("gpt_tied_dropout", *entry, *schedule, references);
+        ExpectSameBitsAs("gpt_tied_dropout", *entry, *schedule);
       }
     }
   }
@@ -155,7 +159,6 @@ TEST_P(ScheduleConformance, TrainsEveryKindOfModelLikeOneProcess) {
   ASSERT_TRUE(entry.ok()) << entry.status();
   for (const char* model : {"gpt_untied", "bert_tied_dropout", "mlp_dropout"}) {
     SCOPED_TRACE(model);
-    References references;
     std::optional<Schedule> schedule;
     for (const int workers : {4, 2, 1}) {
       if (schedule.has_value()) break;
@@ -163,7 +166,7 @@ TEST_P(ScheduleConformance, TrainsEveryKindOfModelLikeOneProcess) {
           FirstTaken(*entry, {.workers = workers, .chunks = entry->chunks}, {7, 9, 2 * workers});
     }
     ASSERT_TRUE(schedule.has_value());
-    ExpectSameBitsAs(model, *entry, *schedule, references);
+    ExpectSameBitsAs(model, *entry, *schedule);
   }
 }
 
@@ -291,12 +294,11 @@ constexpr char kComputeComms[] =
     "2W3,2REDUCE_GRAD,2RESHARD,1W3,1REDUCE_GRAD,1RESHARD\n";
 
 TEST(FilesOfTorch, TrainLikeOneProcess) {
-  References references;
   for (const char* text : {kComputeOnly, kComputeComms}) {
     const auto schedule = BuildSchedule(
         "csv", {.workers = 2, .chunks = 2, .microbatches = 4, .options = {.csv = text}});
     ASSERT_TRUE(schedule.ok()) << schedule.status();
-    ExpectSameBitsAs("gpt_tied_dropout", FindSchedule("csv").value(), *schedule, references);
+    ExpectSameBitsAs("gpt_tied_dropout", FindSchedule("csv").value(), *schedule);
   }
 }
 
@@ -306,9 +308,8 @@ TEST(OrdersOfAccumulation, AreThoseOfEachStage) {
       "0F0 0F1 0F2 0I1 0W1 0B0 0B2\n"
       "1F0 1F1 1I1 1F2 1I0 1I2 1W2 1W1 1W0\n");
   ASSERT_TRUE(schedule.ok()) << schedule.status();
-  References references;
   const ScheduleEntry entry{.name = "by hand"};
-  ExpectSameBitsAs("gpt_tied_dropout", entry, *schedule, references);
+  ExpectSameBitsAs("gpt_tied_dropout", entry, *schedule);
   const StagePartition halves{.stages = {{0, 2}, {2, 3}}};
   EXPECT_EQ(OrdersOf(*schedule, halves),
             (reference::AccumulationOrders{{1, 0, 2}, {1, 0, 2}, {2, 1, 0}}));
