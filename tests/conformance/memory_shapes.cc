@@ -105,11 +105,15 @@ JobConfig JobOf(const MemoryShape& shape) {
   return job;
 }
 
+bool TakesAllCases() {
+  const char* all = std::getenv("SIPHON_TEST_ALL");
+  return all != nullptr && absl::string_view(all) == "1";
+}
+
 std::vector<MemoryCase> MemoryCases(const std::string& schedule) {
   const std::vector<std::string> names = LiveScheduleNames();
   const size_t place = std::find(names.begin(), names.end(), schedule) - names.begin();
-  const char* all = std::getenv("SIPHON_TEST_ALL");
-  const bool full = all != nullptr && absl::string_view(all) == "1";
+  const bool full = TakesAllCases();
   const std::vector<MemoryShape> shapes = MemoryShapes();
   std::vector<MemoryCase> cases;
   for (size_t shape = 0; shape < shapes.size(); ++shape) {

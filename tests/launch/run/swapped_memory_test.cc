@@ -1,6 +1,6 @@
 // Plans that park tensors against reality: no worker ever holds more than its capacity, with
-// what others park there, and what was predicted is close. Three or four shapes under every
-// schedule that runs live; SIPHON_TEST_ALL=1 takes all ten.
+// what others park there, and what was predicted is close. Four or five shapes under every
+// schedule that runs live; SIPHON_TEST_ALL=1 takes all.
 
 #include <gtest/gtest.h>
 
