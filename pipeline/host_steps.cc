@@ -1,6 +1,8 @@
 #include "pipeline/host_steps.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -36,7 +38,9 @@ HostSteps::HostSteps(const WorkerLayout& layout, const std::map<StageId, StageCo
   for (const auto& [stage, compute] : stages_) {
     if (layout.memory.stages.empty()) continue;
     const StagePlan& plan = layout.memory.stages[static_cast<size_t>(stage.value)];
-    if (plan.update == UpdatePlace::kHost) steps_[stage] = ParametersOf(stage);
+    if (plan.update != UpdatePlace::kHost) continue;
+    steps_[stage] = ParametersOf(stage);
+    at_home_[stage] = LayersAtHome(stage);
   }
 }
 
@@ -58,6 +62,25 @@ std::vector<HostSteps::Parameter> HostSteps::ParametersOf(StageId stage) const {
     }
   }
   return parameters;
+}
+
+std::vector<StageRange> HostSteps::LayersAtHome(StageId stage) const {
+  const std::vector<PlannedGroup>& groups =
+      layout_.memory.stages[static_cast<size_t>(stage.value)].groups;
+  const auto moves = [&](int layer) {
+    return std::any_of(groups.begin(), groups.end(), [layer](const PlannedGroup& planned) {
+      const GroupKind kind = planned.group.kind;
+      return (kind == GroupKind::kParameters || kind == GroupKind::kGradients) &&
+             IsSwap(planned.choice.placement) && Contains(planned.group.layers, layer);
+    });
+  };
+  std::set<int> layers;
+  for (const StepTensor& tensor : stages_.at(stage)->StepTensors()) layers.insert(tensor.layer);
+  std::vector<StageRange> home;
+  for (const int layer : layers) {
+    if (!moves(layer)) home.push_back({layer, layer + 1});
+  }
+  return home;
 }
 
 Bytes HostSteps::MemoryNeeded() const {
@@ -85,7 +108,7 @@ absl::Status HostSteps::Begin(absl::Span<std::byte> memory) {
     const std::vector<StepTensor> tensors = stages_.at(stage)->StepTensors();
     TensorSpans state;
     for (size_t index = 0; index < tensors.size(); ++index) {
-      auto& [value, gradient, fresh] = parameters[index];
+      auto& [value, gradient, fresh, has_left] = parameters[index];
       state.push_back(cutter.Take(tensors[index].state_bytes));
       if (!value.parked) value.own = cutter.Take(tensors[index].parameter_bytes);
       if (!gradient.parked) gradient.own = cutter.Take(tensors[index].gradient_bytes);
@@ -105,32 +128,64 @@ absl::StatusOr<absl::Span<std::byte>> HostSteps::MemoryOf(StageId stage, const O
                    " is not parked with the host, where the step is"));
 }
 
+absl::Status HostSteps::StartOut(StageId stage, StageRange layers) {
+  std::vector<Parameter>& parameters = steps_.at(stage);
+  const std::vector<StepTensor> tensors = stages_.at(stage)->StepTensors();
+  std::vector<HostCopy> out;
+  for (size_t index = 0; index < tensors.size(); ++index) {
+    const StepTensor& tensor = tensors[index];
+    auto& [value, gradient, fresh, has_left] = parameters[index];
+    if (tensor.stepped || has_left || !Contains(layers, tensor.layer)) continue;
+    // What is parked is what the parameter is, there or away.
+    if (!value.parked && !fresh) out.push_back({tensor.parameter, value.own});
+    fresh = true;
+    has_left = true;
+    if (tensor.gradient.empty()) continue;
+    SIPHON_ASSIGN_OR_RETURN(const absl::Span<std::byte> there, MemoryOf(stage, gradient));
+    out.push_back({tensor.gradient, there});
+  }
+  if (out.empty()) return absl::OkStatus();
+  const CopyEvent event = engine_->host_copies().Start(CopyLane::kOut, std::move(out));
+  leaving_[stage].push_back({layers, event});
+  return absl::OkStatus();
+}
+
 absl::Status HostSteps::Step(StageId stage, StageRange layers, const UpdateSettings& settings,
                              StepRecorder& recorder) {
+  SIPHON_RETURN_IF_ERROR(StartOut(stage, layers));
+  for (const StageRange& other : at_home_.at(stage)) {
+    SIPHON_RETURN_IF_ERROR(StartOut(stage, other));
+  }
   StageCompute& compute = *stages_.at(stage);
   std::vector<Parameter>& parameters = steps_.at(stage);
   const std::vector<StepTensor> tensors = compute.StepTensors();
   std::vector<HostStepMemory> memory(tensors.size());
-  std::vector<HostCopy> out, in;
+  std::vector<HostCopy> in;
   for (size_t index = 0; index < tensors.size(); ++index) {
     const StepTensor& tensor = tensors[index];
     if (tensor.stepped || !Contains(layers, tensor.layer)) continue;
-    auto& [value, gradient, fresh] = parameters[index];
+    auto& [value, gradient, fresh, has_left] = parameters[index];
     SIPHON_ASSIGN_OR_RETURN(memory[index].parameter, MemoryOf(stage, value));
     SIPHON_ASSIGN_OR_RETURN(memory[index].gradient, MemoryOf(stage, gradient));
-    // What is parked is what the parameter is, there or away.
-    if (!value.parked && !fresh) out.push_back({tensor.parameter, memory[index].parameter});
-    fresh = true;
-    if (!tensor.gradient.empty()) out.push_back({tensor.gradient, memory[index].gradient});
     if (!tensor.parameter.empty()) in.push_back({memory[index].parameter, tensor.parameter});
+    has_left = false;
   }
   recorder.BeginWait();
-  HostCopies& copies = engine_->host_copies();
-  SIPHON_RETURN_IF_ERROR(copies.Wait(copies.Start(CopyLane::kOut, std::move(out))));
+  SIPHON_RETURN_IF_ERROR(AwaitOut(stage, layers));
   SIPHON_RETURN_IF_ERROR(compute.StepOnHost(settings, layers, memory));
   SIPHON_RETURN_IF_ERROR(NoteChanges(stage, layers));
-  arriving_[stage].push_back(copies.Start(CopyLane::kIn, std::move(in)));
+  arriving_[stage].push_back(engine_->host_copies().Start(CopyLane::kIn, std::move(in)));
   recorder.EndWait();
+  return absl::OkStatus();
+}
+
+absl::Status HostSteps::AwaitOut(StageId stage, StageRange layers) {
+  std::vector<Leaving>& leaving = leaving_[stage];
+  for (const Leaving& one : leaving) {
+    if (!Overlap(one.layers, layers)) continue;
+    SIPHON_RETURN_IF_ERROR(engine_->host_copies().Wait(one.event));
+  }
+  std::erase_if(leaving, [&](const Leaving& one) { return Overlap(one.layers, layers); });
   return absl::OkStatus();
 }
 

@@ -40,7 +40,8 @@ class HostSteps {
   absl::Status Begin(absl::Span<std::byte> memory);
 
   bool Has(StageId stage) const { return steps_.contains(stage); }
-  // STEP of these layers, none of whose state is on its way (StateSwaps::NeedForStep). The time
+  // STEP of these layers, none of whose state is on its way (StateSwaps::NeedForStep). Gradients of
+  // the stage's other layers leave meanwhile, where nothing of theirs moves otherwise. The time
   // until the host is through is written down as a wait. New parameters are on their way after
   // this.
   absl::Status Step(StageId stage, StageRange layers, const UpdateSettings& settings,
@@ -63,10 +64,21 @@ class HostSteps {
   };
   struct Parameter {
     OnHost value, gradient;
-    bool fresh = false;  // value's `own` is what the parameter is
+    bool fresh = false;     // value's `own` is what the parameter is
+    bool has_left = false;  // in this step, or is on its way
+  };
+  // Gradients of some layers on their way out.
+  struct Leaving {
+    StageRange layers;
+    CopyEvent event;
   };
 
   std::vector<Parameter> ParametersOf(StageId stage) const;
+  // Of a stage: layers whose parameters and gradients stay where they are but for STEP's copies.
+  std::vector<StageRange> LayersAtHome(StageId stage) const;
+  // Gradients of these layers that have not left yet, and parameters that the host does not know.
+  absl::Status StartOut(StageId stage, StageRange layers);
+  absl::Status AwaitOut(StageId stage, StageRange layers);
   absl::StatusOr<absl::Span<std::byte>> MemoryOf(StageId stage, const OnHost& what) const;
   absl::Status NoteChanges(StageId stage, StageRange layers);
 
@@ -74,6 +86,8 @@ class HostSteps {
   const std::map<StageId, StageCompute*>& stages_;
   SwapEngine* const engine_;
   std::map<StageId, std::vector<Parameter>> steps_;     // [place in StageCompute::StepTensors]
+  std::map<StageId, std::vector<StageRange>> at_home_;  // LayersAtHome, layer by layer
+  std::map<StageId, std::vector<Leaving>> leaving_;
   std::map<StageId, std::vector<CopyEvent>> arriving_;  // new parameters
 };
 

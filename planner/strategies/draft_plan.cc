@@ -57,8 +57,7 @@ class StagePlanWriter {
   // The block in which the layer's optimizer step is taken.
   int StepBlockOf(int layer) const {
     const bool streams =
-        draft_.update == UpdatePlace::kDevice &&
-        (IsStreamed(GroupKind::kParameters, layer) || IsStreamed(GroupKind::kGradients, layer));
+        IsStreamed(GroupKind::kParameters, layer) || IsStreamed(GroupKind::kGradients, layer);
     return streams ? BlockOf(layer) : kNotStreamed;
   }
 
@@ -89,6 +88,7 @@ class StagePlanWriter {
       case GroupKind::kOptimizerState:
         if (StepBlockOf(first) != StepBlockOf(next)) return false;
         if (StepBlockOf(first) != kNotStreamed) return true;
+        if (draft_.update == UpdatePlace::kHost) return false;  // one copies while another steps
         return !IsSwap(placement) || within(draft_.swap_run);
       case GroupKind::kWeightVersions:
         return !IsSwap(placement) || within(draft_.swap_run);
@@ -113,7 +113,9 @@ class StagePlanWriter {
     for (int begin = 0; begin < layers;) {
       int end = begin + 1;
       while (end < layers && GoTogether(kind, begin, end)) ++end;
-      const bool steps = kind == GroupKind::kOptimizerState && StepBlockOf(begin) != kNotStreamed;
+      const bool steps = kind == GroupKind::kOptimizerState &&
+                         draft_.update == UpdatePlace::kDevice &&
+                         StepBlockOf(begin) != kNotStreamed;
       Add(kind, {stage_.begin + begin, stage_.begin + end}, PlacementOf(kind, begin), steps);
       begin = end;
     }

@@ -106,7 +106,8 @@ void StepUnits::AddUnits(StageId stage) {
       unit.moving.push_back(GroupId(static_cast<int>(other)));
     }
     const bool is_home = !end.home.empty() && end.home.back() == unit.state;
-    if (is_home || !unit.moving.empty()) end.units.push_back(std::move(unit));
+    const bool on_host = plan.update == UpdatePlace::kHost;
+    if (is_home || on_host || !unit.moving.empty()) end.units.push_back(std::move(unit));
   }
   std::stable_partition(end.units.begin(), end.units.end(),
                         [](const Unit& unit) { return unit.moving.empty(); });

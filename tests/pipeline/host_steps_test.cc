@@ -66,13 +66,35 @@ TEST_F(HostStepsOfOneStage, CopyTheParameterOutOnceAndTheGradientEachTime) {
   }
 }
 
-TEST_F(HostStepsOfOneStage, LeaveOtherLayersAlone) {
+TEST_F(HostStepsOfOneStage, SendTheGradientsOfLaterStepsAheadAndStepOnlyTheirLayers) {
   ASSERT_TRUE(steps_->Begin(parking_.HostMemory(Bytes(128))).ok());
+  for (const Bytes parameter_and_gradient : {Bytes(8), Bytes(4)}) {
+    const float before = stage_.parameter();
+    MakeGradient();
+    ASSERT_TRUE(steps_->Step(StageId(0), {1, 4}, {.learning_rate = 1}, recorder_).ok());
+    ASSERT_TRUE(steps_->Await(StageId(0), recorder_).ok());
+    EXPECT_EQ(stage_.parameter(), before);
+    EXPECT_EQ(BytesOut(), parameter_and_gradient);
+    ASSERT_TRUE(Step(1).ok());
+    ASSERT_TRUE(steps_->EndStep(recorder_).ok());
+    EXPECT_EQ(stage_.parameter(), before - 1);
+    EXPECT_EQ(BytesOut(), Bytes(0)) << "it had left before";
+  }
+}
+
+TEST_F(HostStepsOfOneStage, LeaveGradientsThatMoveOtherwiseToTheirOwnStep) {
+  layout_.memory.stages[0].groups = {
+      {.group = {.kind = GroupKind::kGradients, .layers = {0, 1}, .bytes = Bytes(4)},
+       .choice = {.placement = Placement::kPeerSwap, .stripes = {{DeviceId(1), Bytes(4)}}}}};
+  HostSteps steps(layout_, stages_, parking_.engine());
+  ASSERT_TRUE(steps.Begin(parking_.HostMemory(Bytes(128))).ok());
   MakeGradient();
-  ASSERT_TRUE(steps_->Step(StageId(0), {1, 4}, {.learning_rate = 1}, recorder_).ok());
-  ASSERT_TRUE(steps_->Await(StageId(0), recorder_).ok());
-  EXPECT_EQ(stage_.parameter(), 0.0f);
+  ASSERT_TRUE(steps.Step(StageId(0), {1, 4}, {.learning_rate = 1}, recorder_).ok());
   EXPECT_EQ(BytesOut(), Bytes(0));
+  ASSERT_TRUE(steps.Step(StageId(0), kAllLayers, {.learning_rate = 1}, recorder_).ok());
+  ASSERT_TRUE(steps.EndStep(recorder_).ok());
+  EXPECT_EQ(stage_.parameter(), -1.0f);
+  EXPECT_EQ(BytesOut(), Bytes(8));
 }
 
 TEST_F(HostStepsOfOneStage, WaitIsAWait) {

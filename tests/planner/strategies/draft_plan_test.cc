@@ -91,6 +91,22 @@ TEST(PlanOf, HasAGroupALayerWhereWeightsComeInLayerByLayer) {
                                    "gradients 4-4 host_swap", "optimizer_state 0-4 keep"));
 }
 
+TEST(PlanOf, HasAGroupALayerWhereTheHostSteps) {
+  PlanningProblem problem = FiveLayers();
+  DraftPlan draft = KeepingDraft(problem);
+  StageDraft& stage = draft.stages[0];
+  stage.update = UpdatePlace::kHost;
+  stage.weight_run = 2;
+  stage.parameters = {kKept, kKept, kToPeers, kToPeers, kKept};
+  draft.lenders = {{{DeviceId(0)}}};
+  EXPECT_THAT(
+      GroupTexts(PlanOf(problem, draft).stages[0]),
+      testing::ElementsAre("activations 0-4 keep", "parameters 0-1 keep", "parameters 2-3 d2d_swap",
+                           "parameters 4-4 keep", "gradients 0-4 keep", "optimizer_state 0-0 keep",
+                           "optimizer_state 1-1 keep", "optimizer_state 2-3 keep",
+                           "optimizer_state 4-4 keep"));
+}
+
 TEST(PlanOf, HasAStepOfItsOwnForWeightsWithoutState) {
   PlanningProblem problem = FiveLayers();
   for (LayerProfile& layer : problem.profile.layers) layer.optimizer_state = Bytes(0);

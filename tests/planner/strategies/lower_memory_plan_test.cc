@@ -226,6 +226,14 @@ TEST(LowerMemoryPlan, StepsALayerWithItsParametersAndGradients) {
   EXPECT_EQ(LayerByLayer("0B0 0STEP\n", stage), "0DROP.0 0SWAP_OUT.1 0B0 0SWAP_OUT_END.1 0STEP\n");
 }
 
+TEST(LowerMemoryPlan, StepsOnTheHostGroupByGroupSoThatOneCopiesMeanwhile) {
+  StagePlan stage{.groups = {Group(GroupKind::kOptimizerState, Placement::kKeep, 0),
+                             Group(GroupKind::kOptimizerState, Placement::kKeep, 1)}};
+  EXPECT_EQ(LayerByLayer("0B0 0STEP\n", stage), "0B0 0STEP\n");
+  stage.update = UpdatePlace::kHost;
+  EXPECT_EQ(LayerByLayer("0B0 0STEP\n", stage), "0B0 0STEP.0 0STEP.1 0STEP\n");
+}
+
 TEST(LowerMemoryPlan, KeepsWeightsInForACellWithTwoActionsOfTheirStage) {
   const StagePlan stage{.groups = {Group(GroupKind::kParameters, Placement::kHostSwap),
                                    Group(GroupKind::kGradients, Placement::kHostSwap)}};
