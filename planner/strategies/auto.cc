@@ -16,6 +16,7 @@
 #include "planner/strategies/move_lists.h"
 #include "planner/strategies/second_choices.h"
 #include "planner/strategies/share_search.h"
+#include "planner/strategies/spread_steps.h"
 #include "planner/strategies/start_drafts.h"
 #include "planner/strategies/state_home.h"
 #include "planner/strategies/strategies.h"
@@ -45,6 +46,8 @@ constexpr int kMostFromUniform = 900;
 // So many at most once more with optimizer state at home between steps; of large problems a
 // quarter.
 constexpr int kMostWithStateHome = 900;
+// So many at most with optimizer steps spread over host and links; of large problems none.
+constexpr int kMostForSteps = 600;
 // So many at most for tensors within layers; of large problems a half.
 constexpr int kMostForTensors = 600;
 // So many at most with layers made early; of large problems an eighth.
@@ -213,6 +216,21 @@ absl::StatusOr<SimulatedDraft> SearchFromBlocks(DraftSimulator& simulator, Simul
                     simulator, *std::move(start), kept);
 }
 
+// Once more with some of the optimizer steps on the host, where all had them at one place or as
+// single changes had put them.
+absl::StatusOr<SimulatedDraft> SearchSpreadSteps(DraftSimulator& simulator, SimulatedDraft draft,
+                                                 const SimulatedDraft& kept) {
+  const PlanningProblem& problem = simulator.problem();
+  if (Fits(kept) || IsGood(draft, kept) || !MovesState(problem)) return draft;
+  absl::StatusOr<SimulatedDraft> start = BestSpreadSteps(simulator, draft);
+  if (IsLarge(problem)) {
+    if (absl::IsResourceExhausted(start.status())) return draft;
+    return Better(std::move(draft), std::move(start));
+  }
+  return SearchFrom(std::move(start), MoreOf(problem, kMostForSteps, 1), simulator,
+                    std::move(draft), kept);
+}
+
 // Once more with optimizer state at home between steps, which all drafts until then have away, if
 // anywhere: so that nothing is lost to trying.
 absl::StatusOr<SimulatedDraft> SearchWithStateHome(DraftSimulator& simulator, SimulatedDraft draft,
@@ -307,6 +325,7 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   SIPHON_ASSIGN_OR_RETURN(improved, SearchOverTime(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchFromUniform(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchFromBlocks(simulator, std::move(improved), kept));
+  SIPHON_ASSIGN_OR_RETURN(improved, SearchSpreadSteps(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchWithStateHome(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchTensors(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchWithTimedState(simulator, std::move(improved), kept));
