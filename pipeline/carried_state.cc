@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "pipeline/state_swaps.h"
 #include "planner/status.h"
+#include "planner/steps_on_host.h"
 
 namespace siphon {
 namespace {
@@ -30,6 +31,7 @@ std::vector<ParkedState> StateAway(const MemoryPlan& plan, const Schedule& train
     const std::vector<StateGroup> groups = StateGroupsAway(plan, home, id);
     const std::vector<PlannedGroup>& planned = plan.stages[stage].groups;
     for (size_t index = 0; index < planned.size(); ++index) {
+      if (StepsOnHost(plan.stages[stage], planned[index])) continue;
       const StateGroup group{planned[index].group.kind, planned[index].group.layers};
       const GroupId group_id(static_cast<int>(index));
       if (home.contains({id, group_id}) || !absl::c_linear_search(groups, group)) continue;

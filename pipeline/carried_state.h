@@ -28,7 +28,7 @@ struct ParkedState {
 // Of all stages, by the plan and its training programs.
 std::vector<ParkedState> StateAway(const MemoryPlan& plan, const Schedule& training);
 
-// Stages whose optimizer steps the plan has on the host: there is all their optimizer state.
+// Stages of which the plan has optimizer steps on the host, of all layers or of some.
 std::set<StageId> StagesSteppedOnHost(const MemoryPlan& plan);
 
 // The most that workers together carry from where the one plan has state to where another has it.

@@ -10,6 +10,7 @@
 #include "planner/action.h"
 #include "planner/round_up.h"
 #include "planner/status.h"
+#include "planner/steps_on_host.h"
 
 namespace siphon {
 namespace {
@@ -47,8 +48,12 @@ HostSteps::HostSteps(const WorkerLayout& layout, const std::map<StageId, StageCo
 std::vector<HostSteps::Parameter> HostSteps::ParametersOf(StageId stage) const {
   const std::vector<StepTensor> tensors = stages_.at(stage)->StepTensors();
   std::vector<Parameter> parameters(tensors.size());
-  const std::vector<PlannedGroup>& groups =
-      layout_.memory.stages[static_cast<size_t>(stage.value)].groups;
+  const StagePlan& plan = layout_.memory.stages[static_cast<size_t>(stage.value)];
+  for (size_t index = 0; index < tensors.size(); ++index) {
+    parameters[index].layer = tensors[index].layer;
+    parameters[index].steps_here = StepsOnHost(plan, tensors[index].layer);
+  }
+  const std::vector<PlannedGroup>& groups = plan.groups;
   for (size_t id = 0; id < groups.size(); ++id) {
     const auto& [group, choice] = groups[id];
     const bool value = group.kind == GroupKind::kParameters;
@@ -65,8 +70,8 @@ std::vector<HostSteps::Parameter> HostSteps::ParametersOf(StageId stage) const {
 }
 
 std::vector<StageRange> HostSteps::LayersAtHome(StageId stage) const {
-  const std::vector<PlannedGroup>& groups =
-      layout_.memory.stages[static_cast<size_t>(stage.value)].groups;
+  const StagePlan& plan = layout_.memory.stages[static_cast<size_t>(stage.value)];
+  const std::vector<PlannedGroup>& groups = plan.groups;
   const auto moves = [&](int layer) {
     return std::any_of(groups.begin(), groups.end(), [layer](const PlannedGroup& planned) {
       const GroupKind kind = planned.group.kind;
@@ -78,9 +83,17 @@ std::vector<StageRange> HostSteps::LayersAtHome(StageId stage) const {
   for (const StepTensor& tensor : stages_.at(stage)->StepTensors()) layers.insert(tensor.layer);
   std::vector<StageRange> home;
   for (const int layer : layers) {
-    if (!moves(layer)) home.push_back({layer, layer + 1});
+    if (StepsOnHost(plan, layer) && !moves(layer)) home.push_back({layer, layer + 1});
   }
   return home;
+}
+
+bool HostSteps::Has(StageId stage, StageRange layers) const {
+  const auto found = steps_.find(stage);
+  if (found == steps_.end()) return false;
+  return std::any_of(found->second.begin(), found->second.end(), [&](const Parameter& parameter) {
+    return parameter.steps_here && Contains(layers, parameter.layer);
+  });
 }
 
 Bytes HostSteps::MemoryNeeded() const {
@@ -88,6 +101,7 @@ Bytes HostSteps::MemoryNeeded() const {
   for (const auto& [stage, parameters] : steps_) {
     const std::vector<StepTensor> tensors = stages_.at(stage)->StepTensors();
     for (size_t index = 0; index < tensors.size(); ++index) {
+      if (!parameters[index].steps_here) continue;
       needed += Aligned(tensors[index].state_bytes);
       if (!parameters[index].value.parked) needed += Aligned(tensors[index].parameter_bytes);
       if (!parameters[index].gradient.parked) needed += Aligned(tensors[index].gradient_bytes);
@@ -108,10 +122,16 @@ absl::Status HostSteps::Begin(absl::Span<std::byte> memory) {
     const std::vector<StepTensor> tensors = stages_.at(stage)->StepTensors();
     TensorSpans state;
     for (size_t index = 0; index < tensors.size(); ++index) {
-      auto& [value, gradient, fresh, has_left] = parameters[index];
-      state.push_back(cutter.Take(tensors[index].state_bytes));
-      if (!value.parked) value.own = cutter.Take(tensors[index].parameter_bytes);
-      if (!gradient.parked) gradient.own = cutter.Take(tensors[index].gradient_bytes);
+      Parameter& parameter = parameters[index];
+      absl::Span<std::byte>& own_state = state.emplace_back();
+      if (!parameter.steps_here) continue;
+      own_state = cutter.Take(tensors[index].state_bytes);
+      if (!parameter.value.parked) {
+        parameter.value.own = cutter.Take(tensors[index].parameter_bytes);
+      }
+      if (!parameter.gradient.parked) {
+        parameter.gradient.own = cutter.Take(tensors[index].gradient_bytes);
+      }
     }
     SIPHON_RETURN_IF_ERROR(stages_.at(stage)->KeepStateOnHost(state));
   }
@@ -134,14 +154,16 @@ absl::Status HostSteps::StartOut(StageId stage, StageRange layers) {
   std::vector<HostCopy> out;
   for (size_t index = 0; index < tensors.size(); ++index) {
     const StepTensor& tensor = tensors[index];
-    auto& [value, gradient, fresh, has_left] = parameters[index];
-    if (tensor.stepped || has_left || !Contains(layers, tensor.layer)) continue;
+    Parameter& parameter = parameters[index];
+    if (!parameter.steps_here || tensor.stepped || parameter.has_left) continue;
+    if (!Contains(layers, tensor.layer)) continue;
     // What is parked is what the parameter is, there or away.
-    if (!value.parked && !fresh) out.push_back({tensor.parameter, value.own});
-    fresh = true;
-    has_left = true;
+    if (!parameter.value.parked && !parameter.fresh) {
+      out.push_back({tensor.parameter, parameter.value.own});
+    }
+    parameter.fresh = parameter.has_left = true;
     if (tensor.gradient.empty()) continue;
-    SIPHON_ASSIGN_OR_RETURN(const absl::Span<std::byte> there, MemoryOf(stage, gradient));
+    SIPHON_ASSIGN_OR_RETURN(const absl::Span<std::byte> there, MemoryOf(stage, parameter.gradient));
     out.push_back({tensor.gradient, there});
   }
   if (out.empty()) return absl::OkStatus();
@@ -163,12 +185,12 @@ absl::Status HostSteps::Step(StageId stage, StageRange layers, const UpdateSetti
   std::vector<HostCopy> in;
   for (size_t index = 0; index < tensors.size(); ++index) {
     const StepTensor& tensor = tensors[index];
-    if (tensor.stepped || !Contains(layers, tensor.layer)) continue;
-    auto& [value, gradient, fresh, has_left] = parameters[index];
-    SIPHON_ASSIGN_OR_RETURN(memory[index].parameter, MemoryOf(stage, value));
-    SIPHON_ASSIGN_OR_RETURN(memory[index].gradient, MemoryOf(stage, gradient));
+    Parameter& parameter = parameters[index];
+    if (!parameter.steps_here || tensor.stepped || !Contains(layers, tensor.layer)) continue;
+    SIPHON_ASSIGN_OR_RETURN(memory[index].parameter, MemoryOf(stage, parameter.value));
+    SIPHON_ASSIGN_OR_RETURN(memory[index].gradient, MemoryOf(stage, parameter.gradient));
     if (!tensor.parameter.empty()) in.push_back({memory[index].parameter, tensor.parameter});
-    has_left = false;
+    parameter.has_left = false;
   }
   recorder.BeginWait();
   SIPHON_RETURN_IF_ERROR(AwaitOut(stage, layers));

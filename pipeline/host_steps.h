@@ -39,7 +39,8 @@ class HostSteps {
   // behind this and before the first step, or not at all.
   absl::Status Begin(absl::Span<std::byte> memory);
 
-  bool Has(StageId stage) const { return steps_.contains(stage); }
+  // Whether a parameter of these layers of the stage steps here.
+  bool Has(StageId stage, StageRange layers) const;
   // STEP of these layers, none of whose state is on its way (StateSwaps::NeedForStep). Gradients of
   // the stage's other layers leave meanwhile, where nothing of theirs moves otherwise. The time
   // until the host is through is written down as a wait. New parameters are on their way after
@@ -63,6 +64,8 @@ class HostSteps {
     std::optional<InGroup> parked;  // then there is no `own`
   };
   struct Parameter {
+    int layer = 0;
+    bool steps_here = false;  // else on the device, and there is nothing of it here
     OnHost value, gradient;
     bool fresh = false;     // value's `own` is what the parameter is
     bool has_left = false;  // in this step, or is on its way
@@ -74,7 +77,8 @@ class HostSteps {
   };
 
   std::vector<Parameter> ParametersOf(StageId stage) const;
-  // Of a stage: layers whose parameters and gradients stay where they are but for STEP's copies.
+  // Of a stage: layers that step here, whose parameters and gradients stay where they are but for
+  // STEP's copies.
   std::vector<StageRange> LayersAtHome(StageId stage) const;
   // Gradients of these layers that have not left yet, and parameters that the host does not know.
   absl::Status StartOut(StageId stage, StageRange layers);

@@ -244,7 +244,7 @@ absl::Status ProgramRun::Step(const Action& action) {
       .skipped = Overflowed()};
   SIPHON_ASSIGN_OR_RETURN(const StageRange layers, StateLayers(layout_, action));
   SIPHON_RETURN_IF_ERROR(state_.NeedForStep(stage, layers));
-  if (host_steps_.Has(stage)) return host_steps_.Step(stage, layers, settings, recorder_);
+  if (host_steps_.Has(stage, layers)) return host_steps_.Step(stage, layers, settings, recorder_);
   return action.group == kWholeStage ? compute->Step(settings)
                                      : compute->StepLayers(settings, layers);
 }

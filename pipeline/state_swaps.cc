@@ -1,12 +1,12 @@
 #include "pipeline/state_swaps.h"
 
 #include <algorithm>
-#include <limits>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "pipeline/await_copy.h"
 #include "planner/status.h"
+#include "planner/steps_on_host.h"
 
 namespace siphon {
 namespace {
@@ -23,7 +23,7 @@ GroupKind KindOf(StateTensor::Kind kind) {
 // Whether the plan has the group away at times.
 bool Moves(const StagePlan& stage, const PlannedGroup& planned) {
   if (IsPassing(planned.group.kind) || !IsSwap(planned.choice.placement)) return false;
-  return planned.group.kind != GroupKind::kOptimizerState || stage.update == UpdatePlace::kDevice;
+  return planned.group.kind != GroupKind::kOptimizerState || !StepsOnHost(stage, planned);
 }
 
 }  // namespace
@@ -38,8 +38,8 @@ std::vector<StateGroup> StateGroupsAway(const MemoryPlan& plan, const HomeGroups
     if (!Moves(planned, each) || home.contains({stage, GroupId(static_cast<int>(id))})) continue;
     away.push_back({each.group.kind, each.group.layers});
   }
-  if (planned.update == UpdatePlace::kHost) {
-    away.push_back({GroupKind::kOptimizerState, {0, std::numeric_limits<int>::max()}});
+  for (const StageRange& layers : LayersSteppedOnHost(planned)) {
+    away.push_back({GroupKind::kOptimizerState, layers});
   }
   return away;
 }

@@ -52,6 +52,7 @@ class WorkerGroups {
             place, absl::StrCat(", but the memory plan has the step of stage ", action.stage.value,
                                 " on the host, which takes STEPs only"));
       }
+      SIPHON_RETURN_IF_ERROR(CheckStepOfTheRest(place));
       if (IsMemory(action.kind)) {
         if (action.group != kWholeStage) SIPHON_RETURN_IF_ERROR(Move(place, action.group.value));
       } else {
@@ -112,8 +113,9 @@ class WorkerGroups {
     if (version && action.kind == ActionKind::kDrop) {
       return but("never changes and has to go by SWAP_OUT");
     }
-    if (group.kind == GroupKind::kOptimizerState && books_.UpdatesOnHost(action.stage)) {
-      return but("stays on the host, where the plan has the stage's step");
+    if (group.kind == GroupKind::kOptimizerState &&
+        books_.StepsOnHost(action.stage, group.layers)) {
+      return but("stays on the host, where the plan has its step");
     }
     const bool computed =
         action.kind == ActionKind::kRecompute || (action.kind == ActionKind::kDrop && activations);
@@ -121,6 +123,26 @@ class WorkerGroups {
         computed ? choice.placement == Placement::kRecompute : IsSwap(choice.placement);
     if (fits && (activations || action.kind != ActionKind::kRecompute)) return absl::OkStatus();
     return but(absl::StrCat("is planned as ", PlacementName(choice.placement)));
+  }
+
+  // Where a stage steps on the host, its plain STEP does; what steps on the device has its own.
+  absl::Status CheckStepOfTheRest(int place) const {
+    const Action& action = program_[place];
+    const bool rest = action.kind == ActionKind::kStep && action.group == kWholeStage;
+    if (!rest || !books_.UpdatesOnHost(action.stage)) return absl::OkStatus();
+    for (const PlannedGroup& planned : books_.GroupsOf(action.stage)) {
+      const auto& [group, choice] = planned;
+      if (group.kind != GroupKind::kOptimizerState) continue;
+      if (books_.StepsOnHost(action.stage, group.layers)) continue;
+      for (int layer = group.layers.begin; layer < group.layers.end; ++layer) {
+        if (Covers(steps_[action.stage.value].layers, layer)) continue;
+        return books_.Bad(
+            place, absl::StrCat(", a step on the host, but the optimizer state of layer ", layer,
+                                " is planned as ", PlacementName(choice.placement),
+                                " and steps on the device: in a STEP of its group"));
+      }
+    }
+    return absl::OkStatus();
   }
 
   // A memory action.
@@ -239,7 +261,7 @@ class WorkerGroups {
     GroupBook& book = books_.BookOf(place, group);
     const bool step = action.kind == ActionKind::kStep || action.kind == ActionKind::kUpdate;
     const bool at_host =
-        step && books_.UpdatesOnHost(action.stage) &&
+        step && books_.StepsOnHost(action.stage, books_.GroupAt(action.stage, group).layers) &&
         books_.GroupsOf(action.stage)[group].choice.placement == Placement::kHostSwap;
     // The host's own copy takes part in a step there.
     if (at_host && book.state == GroupState::kAway) return absl::OkStatus();

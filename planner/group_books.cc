@@ -36,7 +36,7 @@ const std::vector<PlannedGroup>& GroupBooks::GroupsOf(StageId stage) const {
 bool GroupBooks::IsFollowed(StageId stage, int group) const {
   const auto& [tensors, choice] = GroupsOf(stage)[group];
   if (choice.placement == Placement::kKeep) return false;
-  return tensors.kind != GroupKind::kOptimizerState || !UpdatesOnHost(stage);
+  return tensors.kind != GroupKind::kOptimizerState || !StepsOnHost(stage, tensors.layers);
 }
 
 GroupBook& GroupBooks::BookOf(int place, int group) {

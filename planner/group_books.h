@@ -10,6 +10,7 @@
 #include "planner/home_groups.h"
 #include "planner/memory_plan.h"
 #include "planner/schedule.h"
+#include "planner/steps_on_host.h"
 #include "planner/weight_stashes.h"
 
 namespace siphon {
@@ -35,6 +36,9 @@ class GroupBooks {
   }
   bool UpdatesOnHost(StageId stage) const {
     return !plan_.stages.empty() && plan_.stages[stage.value].update == UpdatePlace::kHost;
+  }
+  bool StepsOnHost(StageId stage, const StageRange& layers) const {
+    return !plan_.stages.empty() && AllStepOnHost(plan_.stages[stage.value], layers);
   }
   // That the group, of optimizer state, is there between steps.
   bool IsHome(StageId stage, int group) const { return home_.contains({stage, GroupId(group)}); }

@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <vector>
 
+#include "planner/steps_on_host.h"
+
 namespace siphon {
 namespace {
 
 bool MayBeHome(const StagePlan& stage, const PlannedGroup& planned) {
   return planned.group.kind == GroupKind::kOptimizerState && IsSwap(planned.choice.placement) &&
-         stage.update == UpdatePlace::kDevice;
+         !StepsOnHost(stage, planned);
 }
 
 bool AnyMayBeHome(const MemoryPlan& plan) {

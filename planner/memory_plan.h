@@ -81,7 +81,7 @@ struct PlannedGroup {
 // Where the optimizer step of a stage is computed.
 enum class UpdatePlace {
   kDevice,
-  // On the host, which then holds the optimizer state: gradients go out, new parameters come back.
+  // On the host, of all or some layers (planner/steps_on_host.h), whose optimizer state it holds.
   kHost,
 };
 
@@ -134,8 +134,8 @@ struct StagePlan {
 // waits for it too. What is to be computed again lies within one such group of parameters.
 //
 // sSTEP.g, with g a group of optimizer state, is the step of that group's layers; a plain sSTEP
-// that of all layers without such an action. With UpdatePlace::kHost, STEP copies the gradients of
-// its layers out, computes on the host, and copies the parameters in.
+// that of all layers without such an action. On the host (planner/steps_on_host.h), STEP copies the
+// gradients of its layers out, computes there, and copies the parameters in.
 struct MemoryPlan {
   std::vector<StagePlan> stages;
   friend bool operator==(const MemoryPlan&, const MemoryPlan&) = default;

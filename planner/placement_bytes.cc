@@ -8,15 +8,15 @@ namespace {
 
 PlacementBytes BytesOf(const StageCost& cost, const StagePlan& plan, const LiveCopies& live) {
   constexpr auto kKept = static_cast<size_t>(Placement::kKeep);
-  const bool host_steps = plan.update == UpdatePlace::kHost;
+  const auto state = static_cast<size_t>(plan.update == UpdatePlace::kHost ? Placement::kHostSwap
+                                                                           : Placement::kKeep);
   PlacementBytes bytes{};
   bytes[kKept] = cost.gradients + cost.stash * live.microbatches;
   bytes[kKept] += cost.parameters * (1 + live.weight_versions);
-  bytes[host_steps ? static_cast<size_t>(Placement::kHostSwap) : kKept] += cost.optimizer_state;
+  bytes[state] += cost.optimizer_state;
   for (const auto& [group, choice] : plan.groups) {
-    if (host_steps && group.kind == GroupKind::kOptimizerState) continue;
     const Bytes all = group.bytes * CopiesOf(group.kind, live);
-    bytes[kKept] -= all;
+    bytes[group.kind == GroupKind::kOptimizerState ? state : kKept] -= all;
     bytes[static_cast<size_t>(choice.placement)] += all;
   }
   return bytes;

@@ -8,6 +8,7 @@
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "planner/placement_bytes.h"
+#include "planner/steps_on_host.h"
 #include "planner/weight_stashes.h"
 
 namespace siphon {
@@ -241,7 +242,10 @@ class StageExplainer {
     group.each.peers = lends ? costs_.Stripes(planned.choice.stripes) : costs_.Peers(tensors.bytes);
     group.each.host = costs_.Host(tensors.bytes);
     group.each.nvme = costs_.Nvme(tensors.bytes);
-    group.why = WhyOf(group, studied_, worker_);
+    const std::vector<StagePlan>& stages = studied_.plan.memory.stages;
+    group.why = StepsOnHost(stages[stage_.value], planned)
+                    ? "the host steps these layers: only gradients and parameters are copied"
+                    : WhyOf(group, studied_, worker_);
     return group;
   }
 

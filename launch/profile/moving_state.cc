@@ -7,6 +7,7 @@
 #include "planner/round_up.h"
 #include "planner/stage_partition.h"
 #include "planner/status.h"
+#include "planner/steps_on_host.h"
 
 namespace siphon {
 namespace {
@@ -86,7 +87,7 @@ std::vector<Bytes> HostStepTensorBytes(const PlanningProblem& problem, const Mem
   if (plan.stages.empty()) return bytes;
   for (const HostTensor& tensor : HostTensorsOf(problem, inputs)) {
     const StagePlan& planned = plan.stages[tensor.stage.value];
-    if (planned.update != UpdatePlace::kHost) continue;
+    if (!StepsOnHost(planned, tensor.layer)) continue;
     Bytes& of_worker = bytes[problem.schedule.worker_of_stage[tensor.stage.value].value];
     of_worker += tensor.state;
     for (const GroupKind kind : {GroupKind::kParameters, GroupKind::kGradients}) {
@@ -152,13 +153,19 @@ std::vector<Bytes> HostStepBytes(const PlanningProblem& problem, const MemoryPla
     }
     const StageRange& layers = problem.partition.stages[stage];
     for (int index = layers.begin; index < layers.end; ++index) {
+      if (!StepsOnHost(plan.stages[stage], index)) continue;
       const LayerProfile& layer = problem.profile.layers[index];
       bytes[worker] += layer.parameters + layer.gradients + layer.optimizer_state;
     }
     for (const auto& [group, choice] : plan.stages[stage].groups) {
       const bool weights =
           group.kind == GroupKind::kParameters || group.kind == GroupKind::kGradients;
-      if (weights && choice.placement == Placement::kHostSwap) bytes[worker] -= group.bytes;
+      if (!weights || choice.placement != Placement::kHostSwap) continue;
+      for (int index = group.layers.begin; index < group.layers.end; ++index) {
+        if (!StepsOnHost(plan.stages[stage], index)) continue;
+        const LayerProfile& layer = problem.profile.layers[index];
+        bytes[worker] -= group.kind == GroupKind::kParameters ? layer.parameters : layer.gradients;
+      }
     }
   }
   return bytes;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "launch/run/name_of_place.h"
 #include "launch/run/parking_room.h"
+#include "planner/steps_on_host.h"
 
 namespace siphon {
 namespace {
@@ -50,8 +51,10 @@ std::string WithoutSecondChoice(const PreparedJob& prepared) {
   std::set<std::string> names;
   for (size_t stage = 0; stage < prepared.plan.memory.stages.size(); ++stage) {
     const StagePlan& planned = prepared.plan.memory.stages[stage];
-    for (const auto& [group, choice] : planned.groups) {
+    for (const PlannedGroup& each : planned.groups) {
+      const auto& [group, choice] = each;
       if (!IsSwap(choice.placement) || choice.second_choice != Placement::kKeep) continue;
+      if (StepsOnHost(planned, each)) continue;
       names.insert(absl::StrCat(GroupKindName(group.kind), " of stage ", stage, " with ",
                                 PlacementName(choice.placement)));
     }

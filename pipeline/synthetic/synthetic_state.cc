@@ -189,7 +189,9 @@ std::vector<StepTensor> SyntheticState::StepTensors() {
 
 void SyntheticState::KeepOnHost(const TensorSpans& memory) {
   for (int layer = stage_.begin; layer < stage_.end; ++layer) {
-    At(layer).host_state = memory[static_cast<size_t>(layer - stage_.begin)];
+    const absl::Span<std::byte> own = memory[static_cast<size_t>(layer - stage_.begin)];
+    if (own.empty()) continue;
+    At(layer).host_state = own;
     Fill(layer, GroupKind::kOptimizerState);
   }
 }

@@ -270,6 +270,7 @@ std::vector<StepTensor> StageParameters::StepTensors() {
 absl::Status StageParameters::KeepStateOnHost(const TensorSpans& memory) {
   return CallTorch("optimizer state on the host", [&]() -> absl::Status {
     for (size_t index = 0; index < held_.size(); ++index) {
+      if (memory[index].empty()) continue;
       held_[index].KeepStateOnHost(memory[index]);
       siphon::Initialise(GroupKind::kOptimizerState, seed_, held_[index]);
     }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "planner/stage_cost.h"
 #include "planner/status.h"
+#include "planner/steps_on_host.h"
 
 namespace siphon {
 namespace {
@@ -20,9 +21,13 @@ Bytes SavedInStage(Placement placement, const StagePlan& stage, const StageCost&
   const bool state_on_host =
       placement == Placement::kHostSwap && stage.update == UpdatePlace::kHost;
   if (state_on_host) saved += cost.optimizer_state;
-  for (const auto& [group, choice] : stage.groups) {
+  for (const PlannedGroup& planned : stage.groups) {
+    const auto& [group, choice] = planned;
+    if (state_on_host && group.kind == GroupKind::kOptimizerState) {  // counted above
+      if (!StepsOnHost(stage, planned)) saved -= group.bytes;
+      continue;
+    }
     if (choice.placement != placement) continue;
-    if (state_on_host && group.kind == GroupKind::kOptimizerState) continue;  // counted above
     Bytes bytes = group.bytes;
     if (placement == Placement::kRecompute) bytes -= group.input;
     saved += bytes * CopiesOf(group.kind, live);

@@ -113,13 +113,6 @@ class GroupChecker {
       return Bad(absl::StrCat("is to be recomputed, but nothing computes ",
                               GroupKindName(group.kind), " again"));
     }
-    const bool on_host = group.kind == GroupKind::kOptimizerState &&
-                         input_.memory.stages[stage_].update == UpdatePlace::kHost;
-    if (on_host && choice.placement != Placement::kKeep &&
-        choice.placement != Placement::kHostSwap) {
-      return Bad(absl::StrCat("is planned as ", PlacementName(choice.placement),
-                              ", but the stage's step, and so this state, is on the host"));
-    }
     if (choice.placement == Placement::kNvmeSwap && input_.topology.drives.empty()) {
       return Bad("is to go to an NVMe drive, but the topology has none");
     }

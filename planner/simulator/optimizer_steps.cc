@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "planner/status.h"
+#include "planner/steps_on_host.h"
 
 namespace siphon {
 namespace {
@@ -105,12 +106,17 @@ OptimizerSteps::Part OptimizerSteps::OfGroup(StageId stage, GroupId id) const {
   return part;
 }
 
+bool OptimizerSteps::IsOnHost(const Action& step) const {
+  if (writer_.input().memory.stages.empty()) return false;
+  const StagePlan& plan = writer_.input().memory.stages[step.stage.value];
+  if (step.group == kWholeStage) return plan.update == UpdatePlace::kHost;
+  return StepsOnHost(plan, plan.groups[step.group.value]);
+}
+
 absl::Status OptimizerSteps::Write() {
   const Part& part = parts_.at(writer_.place());
-  const StageId stage = writer_.action().stage;
   for (const StageRange& layers : part.layers) groups_.PrepareStep(layers);
-  const std::vector<StagePlan>& plan = writer_.input().memory.stages;
-  if (!plan.empty() && plan[stage.value].update == UpdatePlace::kHost) return WriteOnHost(part);
+  if (IsOnHost(writer_.action())) return WriteOnHost(part);
   int sum = kNone;
   if (writer_.input().schedule.replicas > 1) {
     SIPHON_ASSIGN_OR_RETURN(sum, AddUpGradients(part.gradients));

@@ -43,6 +43,7 @@ class OptimizerSteps {
   Part WholeStage(StageId stage) const;
   Part OfGroup(StageId stage, GroupId group) const;
   void Divide(StageId stage, const std::vector<int>& steps);
+  bool IsOnHost(const Action& step) const;
   absl::StatusOr<int> AddUpGradients(Bytes gradients);
   absl::Status WriteOnHost(const Part& part);
   Bytes OnHost(GroupKind kind, const Part& part);

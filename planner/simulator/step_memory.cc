@@ -12,6 +12,7 @@
 #include "planner/simulator/stage_groups.h"
 #include "planner/simulator/step_accounts.h"
 #include "planner/status.h"
+#include "planner/steps_on_host.h"
 
 namespace siphon {
 namespace {
@@ -228,13 +229,17 @@ void HoldStage(const SimulationInput& input, const StepAccounts& accounts, const
     return;
   }
   const StagePlan& plan = input.memory.stages[stage];
-  const bool steps_on_host = plan.update == UpdatePlace::kHost;
-  memory[steps_on_host ? accounts.host() : worker][MemoryKind::kOptimizer] += cost.optimizer_state;
+  const int state = plan.update == UpdatePlace::kHost ? accounts.host() : worker;
+  memory[state][MemoryKind::kOptimizer] += cost.optimizer_state;
   for (size_t id = 0; id < plan.groups.size(); ++id) {
     const PlannedGroup& planned = plan.groups[id];
     const GroupKind kind = planned.group.kind;
+    if (kind == GroupKind::kOptimizerState) {
+      if (StepsOnHost(plan, planned)) continue;
+      memory[state][MemoryKind::kOptimizer] -= planned.group.bytes;
+      memory[worker][MemoryKind::kOptimizer] += planned.group.bytes;
+    }
     if (IsPassing(kind) || !IsSwap(planned.choice.placement)) continue;
-    if (kind == GroupKind::kOptimizerState && steps_on_host) continue;
     HoldPlace(planned, accounts, worker, memory);
     if (home.contains({StageId(stage), GroupId(static_cast<int>(id))})) continue;
     memory[worker][MemoryKindOf(kind)] -= planned.group.bytes;

@@ -180,8 +180,13 @@ class Annealer {
         return;
       }
       default:
-        stage.update =
-            stage.update == UpdatePlace::kHost ? UpdatePlace::kDevice : UpdatePlace::kHost;
+        if (stage.update == UpdatePlace::kHost) {
+          stage.update = UpdatePlace::kDevice;
+        } else if (Roll(2) == 0) {
+          stage.update = UpdatePlace::kHost;
+        } else {
+          PutStepOnHost(stage);
+        }
     }
   }
 

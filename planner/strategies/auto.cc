@@ -216,19 +216,24 @@ absl::StatusOr<SimulatedDraft> SearchFromBlocks(DraftSimulator& simulator, Simul
                     simulator, *std::move(start), kept);
 }
 
-// Once more with some of the optimizer steps on the host, where all had them at one place or as
-// single changes had put them.
+// Once more with some of the optimizer steps on the host, as searches by single changes do not find
+// them.
 absl::StatusOr<SimulatedDraft> SearchSpreadSteps(DraftSimulator& simulator, SimulatedDraft draft,
                                                  const SimulatedDraft& kept) {
   const PlanningProblem& problem = simulator.problem();
   if (Fits(kept) || IsGood(draft, kept) || !MovesState(problem)) return draft;
-  absl::StatusOr<SimulatedDraft> start = BestSpreadSteps(simulator, draft);
   if (IsLarge(problem)) {
-    if (absl::IsResourceExhausted(start.status())) return draft;
-    return Better(std::move(draft), std::move(start));
+    absl::StatusOr<SimulatedDraft> spread = BestSpreadSteps(simulator, draft);
+    if (absl::IsResourceExhausted(spread.status())) return draft;
+    return Better(std::move(draft), std::move(spread));
   }
-  return SearchFrom(std::move(start), MoreOf(problem, kMostForSteps, 1), simulator,
-                    std::move(draft), kept);
+  for (const auto& starts : {BestSpreadSteps, BestOfTheRestOnHost}) {
+    absl::StatusOr<SimulatedDraft> start = starts(simulator, draft);
+    SIPHON_ASSIGN_OR_RETURN(
+        draft, SearchFrom(std::move(start), MoreOf(problem, kMostForSteps, 1), simulator,
+                          std::move(draft), kept));
+  }
+  return draft;
 }
 
 // Once more with optimizer state at home between steps, which all drafts until then have away, if

@@ -239,6 +239,9 @@ class ChangeWriter {
 
   void UpdateElsewhere() {
     if (problem_.host_step == Nanos(0) || !ReachesHost(problem_, draft_.mapping)) return;
+    Try([&](StageId stage, StageDraft& draft) {
+      if (HasStep(stage)) PutStepOnHost(draft);
+    });
     for (const UpdatePlace place : {UpdatePlace::kHost, UpdatePlace::kDevice}) {
       Try([&](StageId stage, StageDraft& draft) {
         if (HasStep(stage)) draft.update = place;

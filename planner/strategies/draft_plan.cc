@@ -42,8 +42,6 @@ class StagePlanWriter {
   static constexpr int kNotStreamed = -1;
 
   Placement PlacementOf(GroupKind kind, int layer) const {
-    const bool on_host = draft_.update == UpdatePlace::kHost;
-    if (kind == GroupKind::kOptimizerState && on_host) return Placement::kKeep;
     const Placement wanted = PlacementsOf(draft_, kind)[layer];
     return wanted == Placement::kPeerSwap && lenders_.empty() ? Placement::kKeep : wanted;
   }
@@ -88,7 +86,8 @@ class StagePlanWriter {
       case GroupKind::kOptimizerState:
         if (StepBlockOf(first) != StepBlockOf(next)) return false;
         if (StepBlockOf(first) != kNotStreamed) return true;
-        if (draft_.update == UpdatePlace::kHost) return false;  // one copies while another steps
+        // What steps on the host copies while another does.
+        if (placement == Placement::kHostSwap && draft_.update == UpdatePlace::kHost) return false;
         return !IsSwap(placement) || within(draft_.swap_run);
       case GroupKind::kWeightVersions:
         return !IsSwap(placement) || within(draft_.swap_run);
@@ -222,9 +221,14 @@ void Apply(const DraftMove& move, DraftPlan& draft) {
       PlacementsOf(stage, move.kind)[move.layer] = move.to;
       break;
     case DraftMove::What::kUpdateOnHost:
-      stage.update = UpdatePlace::kHost;
+      PutStepOnHost(stage);
       break;
   }
+}
+
+void PutStepOnHost(StageDraft& stage) {
+  stage.update = UpdatePlace::kHost;
+  std::fill(stage.optimizer_state.begin(), stage.optimizer_state.end(), Placement::kHostSwap);
 }
 
 DraftPlan Replace(DraftPlan draft, Placement from, Placement activations_to, Placement rest_to) {

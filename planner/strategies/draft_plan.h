@@ -21,7 +21,7 @@ struct StageDraft {
   std::vector<int> shares;
   std::vector<Placement> parameters;  // swapped only where CanStream says so, as are gradients
   std::vector<Placement> gradients;
-  // Means nothing with an update on the host, which holds it then.
+  // With an update on the host, kHostSwap says that the layer steps there (planner/steps_on_host.h).
   std::vector<Placement> optimizer_state;
   // Likewise, of each stashed version of the layer's weights; empty where the schedule stashes
   // none.
@@ -83,6 +83,8 @@ struct DraftMove {
   friend bool operator==(const DraftMove&, const DraftMove&) = default;
 };
 void Apply(const DraftMove& move, DraftPlan& draft);
+// All layers step there.
+void PutStepOnHost(StageDraft& stage);
 
 // The draft with all that has placement `from` placed elsewhere: activations, and the rest, which
 // is never recomputed.

@@ -19,8 +19,6 @@ DraftPlan LayerToLayer(const PlanningProblem& problem, UpdatePlace update) {
     stage.update = update;
     for (const GroupKind kind :
          {GroupKind::kParameters, GroupKind::kGradients, GroupKind::kOptimizerState}) {
-      // The host that steps has the state anyway.
-      if (kind == GroupKind::kOptimizerState && update == UpdatePlace::kHost) continue;
       std::vector<Placement>& layers = PlacementsOf(stage, kind);
       std::fill(layers.begin(), layers.end(), Placement::kHostSwap);
     }

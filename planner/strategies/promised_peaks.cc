@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "planner/status.h"
+#include "planner/steps_on_host.h"
 #include "planner/topology.h"
 
 namespace siphon {
@@ -65,17 +66,16 @@ ParkedAtMost ParkedAtMostBy(const PlanningProblem& problem, const DeviceMapping&
   const std::vector<int> versions = PeakWeightVersions(schedule);
   for (size_t stage = 0; stage < memory.stages.size(); ++stage) {
     const int worker = schedule.worker_of_stage[stage].value;
-    const bool steps_on_host = memory.stages[stage].update == UpdatePlace::kHost;
-    if (steps_on_host) {
-      const StageRange& layers = problem.partition.stages[stage];
-      for (int layer = layers.begin; layer < layers.end; ++layer) {
-        const LayerProfile& profile = problem.profile.layers[layer];
-        parked.with_host += profile.optimizer_state + profile.gradients;
-      }
+    const StagePlan& plan = memory.stages[stage];
+    const StageRange& layers = problem.partition.stages[stage];
+    for (int layer = layers.begin; layer < layers.end; ++layer) {
+      if (!StepsOnHost(plan, layer)) continue;
+      const LayerProfile& profile = problem.profile.layers[layer];
+      parked.with_host += profile.optimizer_state + profile.gradients;
     }
-    for (size_t index = 0; index < memory.stages[stage].groups.size(); ++index) {
-      const auto& [group, choice] = memory.stages[stage].groups[index];
-      if (group.kind == GroupKind::kOptimizerState && steps_on_host) continue;
+    for (size_t index = 0; index < plan.groups.size(); ++index) {
+      const auto& [group, choice] = plan.groups[index];
+      if (StepsOnHost(plan, plan.groups[index])) continue;
       int count = 1;
       if (group.kind == GroupKind::kActivations) count = activations[stage][index];
       if (group.kind == GroupKind::kWeightVersions) count = versions[stage];

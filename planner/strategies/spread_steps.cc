@@ -26,12 +26,27 @@ std::vector<std::vector<int>> WorkersBySwitch(const PlanningProblem& problem,
   return groups;
 }
 
+// What the host has stays with it, swapped.
 void StepOn(UpdatePlace place, StageDraft& stage) {
   if (stage.update == place) return;
+  if (place == UpdatePlace::kHost) return PutStepOnHost(stage);
   stage.update = place;
-  if (place == UpdatePlace::kHost) return;
-  std::replace(stage.optimizer_state.begin(), stage.optimizer_state.end(), Placement::kKeep,
-               Placement::kHostSwap);
+}
+
+bool HostMayStep(const PlanningProblem& problem, const DraftPlan& draft) {
+  return problem.host_step > Nanos(0) && ReachesHost(problem, draft.mapping);
+}
+
+// All of it on the device, but what leaves from here on leaves to the host's step.
+DraftPlan WithStateKept(const PlanningProblem& problem, DraftPlan draft) {
+  for (const std::vector<DraftMove>& moves : UpdateMoves(problem)) {
+    for (const DraftMove& move : moves) {
+      StageDraft& stage = draft.stages[static_cast<size_t>(move.stage)];
+      stage.update = UpdatePlace::kHost;
+      std::fill(stage.optimizer_state.begin(), stage.optimizer_state.end(), Placement::kKeep);
+    }
+  }
+  return draft;
 }
 
 }  // namespace
@@ -66,11 +81,28 @@ absl::StatusOr<SimulatedDraft> BestSpreadSteps(DraftSimulator& simulator,
                                                const SimulatedDraft& best) {
   absl::StatusOr<SimulatedDraft> found = absl::ResourceExhaustedError("nothing tried");
   const PlanningProblem& problem = simulator.problem();
-  if (problem.host_step == Nanos(0) || !ReachesHost(problem, best.draft.mapping)) return found;
+  if (!HostMayStep(problem, best.draft)) return found;
   for (DraftPlan& draft : SpreadSteps(problem, best.draft)) {
     found = Better(std::move(found), simulator.Run(std::move(draft)));
   }
   return found;
+}
+
+absl::StatusOr<SimulatedDraft> BestOfTheRestOnHost(DraftSimulator& simulator,
+                                                   const SimulatedDraft& best) {
+  absl::StatusOr<SimulatedDraft> found = absl::ResourceExhaustedError("nothing tried");
+  const PlanningProblem& problem = simulator.problem();
+  if (!HostMayStep(problem, best.draft)) return found;
+  const MoveLists state = OptimizerStateMoves(problem, Placement::kHostSwap);
+  const MoveLists again =
+      ActivationMoves(problem, Placement::kRecompute, LayerOrder::kLastLayersFirst);
+  const DraftPlan with_best = WithStateKept(problem, best.draft);
+  found = Better(std::move(found), FitMoves(simulator, with_best, state));
+  DraftPlan kept = KeepingDraft(problem);
+  kept.mapping = best.draft.mapping;
+  kept = WithStateKept(problem, std::move(kept));
+  found = Better(std::move(found), FitMoves(simulator, kept, Chain(state, again)));
+  return Better(std::move(found), FitMoves(simulator, kept, Chain(again, state)));
 }
 
 }  // namespace siphon

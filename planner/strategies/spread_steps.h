@@ -16,10 +16,16 @@ namespace siphon {
 // nothing.
 std::vector<DraftPlan> SpreadSteps(const PlanningProblem& problem, const DraftPlan& draft);
 
-// The best of them, not of `best` itself. Errors: ResourceExhausted where none came to a
-// simulation; else as DraftSimulator::Run.
+// The best of them, not of `best` itself. Errors, of this and the next one: ResourceExhausted where
+// none came to a simulation; else as DraftSimulator::Run.
 absl::StatusOr<SimulatedDraft> BestSpreadSteps(DraftSimulator& simulator,
                                                const SimulatedDraft& best);
+
+// The best of drafts in which each worker keeps as much of its optimizer state as it has room for
+// and leaves the rest, with its step, to the host: as `best` is otherwise, or with layers computed
+// again before that or behind it.
+absl::StatusOr<SimulatedDraft> BestOfTheRestOnHost(DraftSimulator& simulator,
+                                                   const SimulatedDraft& best);
 
 }  // namespace siphon
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "planner/steps_on_host.h"
 #include "planner/strategies/stage_options.h"
 
 namespace siphon {
@@ -16,12 +17,12 @@ Action OnGroup(StageId stage, ActionKind kind, GroupId group) {
   return {.stage = stage, .kind = kind, .microbatch = microbatch, .group = group};
 }
 
-// Parameters or gradients that are away, and not where the step is.
+// Parameters or gradients that are away, and not where the step of all their layers is.
 bool ComesForStep(const StagePlan& plan, const PlannedGroup& planned) {
   const auto& [group, choice] = planned;
   const bool weights = group.kind == GroupKind::kParameters || group.kind == GroupKind::kGradients;
   if (!weights || !IsSwap(choice.placement)) return false;
-  return plan.update == UpdatePlace::kDevice || choice.placement != Placement::kHostSwap;
+  return choice.placement != Placement::kHostSwap || !AllStepOnHost(plan, group.layers);
 }
 
 // How many stand before the first with which something moves.
@@ -93,7 +94,7 @@ void StepUnits::AddUnits(StageId stage) {
     const auto& [state, choice] = plan.groups[id];
     if (state.kind != GroupKind::kOptimizerState) continue;
     Unit unit{.state = GroupId(static_cast<int>(id))};
-    if (IsSwap(choice.placement)) {
+    if (IsSwap(choice.placement) && !StepsOnHost(plan, plan.groups[id])) {
       const bool home = --away < 0 && may_be_home_;
       (home ? end.home : unit.moving).push_back(unit.state);
     }

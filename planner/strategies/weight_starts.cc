@@ -96,7 +96,6 @@ absl::StatusOr<SimulatedDraft> FitWeightBlocks(DraftSimulator& simulator,
         stage.direct = DirectBackward::kDrop;
         if (!CanStream(problem, StageId(static_cast<int>(index)))) continue;
         stage.update = update;
-        if (update == UpdatePlace::kHost) continue;
         std::fill(stage.optimizer_state.begin(), stage.optimizer_state.end(), Placement::kHostSwap);
       }
       best = Better(std::move(best), FitMoves(simulator, draft, moves));

@@ -114,8 +114,6 @@ MemoryPlan LeaveInRuns(const Job& job, const ModelSpec& spec, const StagePartiti
     if (job.state.empty()) continue;
     for (const GroupKind kind :
          {GroupKind::kParameters, GroupKind::kGradients, GroupKind::kOptimizerState}) {
-      const bool on_host = plan.update == UpdatePlace::kHost;
-      if (kind == GroupKind::kOptimizerState && on_host) continue;
       writer.Write(stage, kind, std::max(job.leaving_run, 1), job.state, plan);
     }
   }

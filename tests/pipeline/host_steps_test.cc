@@ -53,8 +53,6 @@ class HostStepsOfOneStage : public testing::Test {
 TEST_F(HostStepsOfOneStage, CopyTheParameterOutOnceAndTheGradientEachTime) {
   EXPECT_EQ(steps_->MemoryNeeded(), Bytes(128)) << "parameter and gradient, 64 bytes each";
   ASSERT_TRUE(steps_->Begin(parking_.HostMemory(Bytes(128))).ok());
-  EXPECT_TRUE(steps_->Has(StageId(0)));
-  EXPECT_FALSE(steps_->Has(StageId(1)));
   float expected = 0;
   for (const double learning_rate : {0.5, 0.25}) {
     MakeGradient();
@@ -95,6 +93,17 @@ TEST_F(HostStepsOfOneStage, LeaveGradientsThatMoveOtherwiseToTheirOwnStep) {
   ASSERT_TRUE(steps.EndStep(recorder_).ok());
   EXPECT_EQ(stage_.parameter(), -1.0f);
   EXPECT_EQ(BytesOut(), Bytes(8));
+}
+
+TEST_F(HostStepsOfOneStage, HaveNothingOfLayersThatStepOnTheDevice) {
+  EXPECT_TRUE(steps_->Has(StageId(0), kAllLayers));
+  EXPECT_FALSE(steps_->Has(StageId(0), {1, 4}));
+  EXPECT_FALSE(steps_->Has(StageId(1), kAllLayers));
+  layout_.memory.stages[0].groups = {
+      {.group = {.kind = GroupKind::kOptimizerState, .layers = {0, 1}}}};
+  const HostSteps steps(layout_, stages_, parking_.engine());
+  EXPECT_FALSE(steps.Has(StageId(0), kAllLayers));
+  EXPECT_EQ(steps.MemoryNeeded(), Bytes(0));
 }
 
 TEST_F(HostStepsOfOneStage, WaitIsAWait) {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/carried_state.h"
 #include "planner/schedule.h"
 #include "tests/pipeline/fake_stage.h"
 #include "tests/support/in_process_parking.h"
@@ -246,13 +247,25 @@ TEST(StateSwaps, NeedAPlaceToGo) {
 // With the step on the host, the optimizer's state is there.
 TEST(StateSwaps, LeaveStateThatTheHostHas) {
   MemoryPlan plan = PlanOfFiveLayers();
+  PlannedGroup& state = plan.stages[0].groups.back();
+  state.choice = {.placement = Placement::kHostSwap};
   plan.stages[0].update = UpdatePlace::kHost;
-  const std::vector<StateGroup> away = StateGroupsAway(plan, {}, StageId(0));
+  std::vector<StateGroup> away = StateGroupsAway(plan, {}, StageId(0));
   ASSERT_EQ(away.size(), 11u);
   // Not a group that moves: all of the stage's, which never is on the worker.
   EXPECT_EQ(away.back().kind, GroupKind::kOptimizerState);
   EXPECT_EQ(away.back().layers.begin, 0);
   EXPECT_GE(away.back().layers.end, 5);
+  EXPECT_EQ(StateAway(plan, {}).size(), 10u) << "the host's own is parked by nobody";
+  // What is with a lender steps on the device, and moves.
+  state.group.layers = {1, 2};
+  state.choice = {.placement = Placement::kPeerSwap};
+  away = StateGroupsAway(plan, {}, StageId(0));
+  ASSERT_EQ(away.size(), 13u);
+  EXPECT_EQ(away[10].layers, (StageRange{1, 2}));
+  EXPECT_EQ(away[11].layers, (StageRange{0, 1}));
+  EXPECT_EQ(away[12].layers.begin, 2);
+  EXPECT_EQ(StateAway(plan, {}).size(), 11u);
   EXPECT_TRUE(StateGroupsAway({}, {}, StageId(0)).empty());
 }
 

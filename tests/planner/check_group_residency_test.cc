@@ -312,8 +312,26 @@ TEST(CheckGroupResidency, AStepOnTheHostUsesWhatTheHostHas) {
   EXPECT_EQ(Residency(plan, step), "resident");
   EXPECT_EQ(Residency(plan, "0SWAP_IN.5 0F0"),
             "worker 0 has 0SWAP_IN.5, but group 5 of stage 0 (optimizer_state of layers 0 to 2) "
-            "stays on the host, where the plan has the stage's step\n"
+            "stays on the host, where the plan has its step\n"
             "worker 0: 0SWAP_IN.5 <-- here 0F0");
+}
+
+TEST(CheckGroupResidency, WhatStepsOnTheDeviceHasItsOwnStepBesideTheHosts) {
+  MemoryPlan plan;
+  plan.stages = {{.groups = {Group(GroupKind::kOptimizerState, {0, 1}, Placement::kHostSwap),
+                             Group(GroupKind::kOptimizerState, {1, 2}, Placement::kKeep),
+                             Group(GroupKind::kParameters, {1, 2}, Placement::kHostSwap)},
+                  .update = UpdatePlace::kHost}};
+  const std::string passes = "0SWAP_IN.2 0F0 0B0 ";
+  EXPECT_EQ(Residency(plan, passes + "0STEP.1 0SWAP_OUT.2 0SWAP_OUT_END.2 0STEP"), "resident");
+  EXPECT_EQ(Residency(plan, passes + "0STEP.0 0STEP.1 0SWAP_OUT.2 0SWAP_OUT_END.2 0STEP"),
+            "resident");
+  EXPECT_EQ(Residency(plan, passes + "0STEP.0 0STEP"),
+            "worker 0 has 0STEP, a step on the host, but the optimizer state of layer 1 is planned "
+            "as keep and steps on the device: in a STEP of its group\n"
+            "worker 0: 0SWAP_IN.2 0F0 0B0 0STEP.0 0STEP <-- here");
+  EXPECT_EQ(Residency(plan, passes + "0DROP.2 0STEP.1 0STEP").substr(0, 60),
+            "worker 0 has 0STEP.1, which needs group 2 of stage 0 (parame");
 }
 
 TEST(CheckGroupResidency, OnlyAStepCanBeOnTheHost) {

@@ -276,7 +276,7 @@ class EveryDraft {
     }
     if (problem_.host_step > Nanos(0) && ReachesHost(problem_, kept_.mapping)) {
       all.push_back(kept);
-      all.back().update = UpdatePlace::kHost;
+      PutStepOnHost(all.back());
     }
     return all;
   }

@@ -60,7 +60,8 @@ GroupChoice DicedWay(Dice& dice, int workers, WorkerId owner, const TensorGroup&
   return {.placement = Placement::kPeerSwap, .stripes = CutStripes(group.bytes, lenders, Bytes(1))};
 }
 
-// All kinds of tensors, layer by layer; one stage in three takes its optimizer steps on the host.
+// All kinds of tensors, layer by layer; one stage in three takes some of its
+// optimizer steps on the host.
 MemoryPlan CrossingPlan(Dice& dice, const SyntheticJobParts& parts, int workers) {
   MemoryPlan plan;
   for (size_t stage = 0; stage < parts.partition.stages.size(); ++stage) {
@@ -69,7 +70,6 @@ MemoryPlan CrossingPlan(Dice& dice, const SyntheticJobParts& parts, int workers)
     if (dice.Roll(0, 2) == 0) planned.update = UpdatePlace::kHost;
     for (const GroupKind kind : {GroupKind::kActivations, GroupKind::kParameters,
                                  GroupKind::kGradients, GroupKind::kOptimizerState}) {
-      if (planned.update == UpdatePlace::kHost && kind == GroupKind::kOptimizerState) continue;
       for (int layer = range.begin; layer < range.end; ++layer) {
         PlannedGroup group{.group = GroupOf(parts.profile, range, kind, {layer, layer + 1})};
         group.choice = DicedWay(dice, workers, parts.schedule.worker_of_stage[stage], group.group);

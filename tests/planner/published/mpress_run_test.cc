@@ -30,7 +30,13 @@ TEST(SavedBy, CountsWhatEachWayOfStageZeroSpares) {
   groups[0].choice.placement = Placement::kRecompute;
   groups[1].choice.placement = Placement::kPeerSwap;
   planned.memory.stages[5].groups[0].choice.placement = Placement::kPeerSwap;
-  planned.memory.stages[7].update = UpdatePlace::kHost;
+  StagePlan& last = planned.memory.stages[7];
+  last.update = UpdatePlace::kHost;
+  for (PlannedGroup& each : last.groups) {
+    if (each.group.kind == GroupKind::kOptimizerState) {
+      each.choice.placement = Placement::kHostSwap;
+    }
+  }
   constexpr int64_t kSbh = int64_t{1024} * 2 * 4096;
   EXPECT_EQ(SavedBy(Placement::kRecompute, problem, planned).bytes,
             Bytes(8 * (74 * kSbh - 2 * kSbh)));

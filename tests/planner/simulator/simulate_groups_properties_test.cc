@@ -7,6 +7,7 @@
 
 #include "pipeline/schedules/build_schedule.h"
 #include "planner/lower_schedule.h"
+#include "planner/steps_on_host.h"
 #include "tests/planner/dice.h"
 #include "tests/planner/simulator/simulate_testing.h"
 
@@ -87,8 +88,8 @@ StagePlan RandomStagePlan(const SimulationInput& input, int stage, int first_lay
                       .layers = {first_layer, first_layer + dice.Roll(1, layers)},
                       .bytes = Bytes(dice.Roll(0, static_cast<int>(all.value)))};
     const bool stays = kind == GroupKind::kOptimizerState && plan.update == UpdatePlace::kHost;
-    plan.groups.push_back(
-        {group, stays ? GroupChoice{} : RandomChoice(group, worker, devices, dice)});
+    plan.groups.push_back({group, stays ? GroupChoice{.placement = Placement::kHostSwap}
+                                        : RandomChoice(group, worker, devices, dice)});
   }
   return plan;
 }
@@ -130,6 +131,8 @@ class Lowering {
       for (size_t group = 0; group < GroupsOf(stage).size(); ++group) {
         const auto& [tensors, choice] = GroupsOf(stage)[group];
         if (tensors.kind == GroupKind::kActivations || !IsSwap(choice.placement)) continue;
+        const StagePlan& plan = input_.memory.stages[stage.value];
+        if (StepsOnHost(plan, plan.groups[group])) continue;
         lowered_.push_back(
             {stage, kind, kNoMicrobatch, Pairing::kAlone, GroupId(static_cast<int>(group))});
       }
@@ -258,8 +261,10 @@ std::vector<Bytes> HeldAtRest(const SimulationInput& input) {
     Bytes& own = held[input.schedule.worker_of_stage[stage].value];
     own += cost.parameters + cost.gradients;
     if (plan.update == UpdatePlace::kDevice) own += cost.optimizer_state;
-    for (const auto& [group, choice] : plan.groups) {
+    for (const PlannedGroup& planned : plan.groups) {
+      const auto& [group, choice] = planned;
       if (group.kind == GroupKind::kActivations || !IsSwap(choice.placement)) continue;
+      if (StepsOnHost(plan, planned)) continue;
       own -= group.bytes;
       for (const Stripe& stripe : choice.stripes) held[stripe.lender.value] += stripe.bytes;
     }

@@ -247,9 +247,9 @@ TEST(SimulatedStaticGroups, AStepOnTheHostTakesGradientsOutAndBringsParametersIn
 TEST(SimulatedStaticGroups, StepsOnTheHostOverlapWithCopiesGroupByGroup) {
   // 60 and 40 of 100 bytes of state: 18 and 12 of gradients, 4.8 and 3.2 ns (rounded down, the last
   // takes the rest), 30 and 20 of parameters.
-  const SimulatedStep step = Simulated(
-      StepOnHost("0F0 0B0 0STEP.0 0STEP.1\n", {Group(GroupKind::kOptimizerState, {0, 1}, 60, kHost),
-                                               Group(GroupKind::kOptimizerState, {1, 2}, 40, {})}));
+  const SimulatedStep step = Simulated(StepOnHost(
+      "0F0 0B0 0STEP.0 0STEP.1\n", {Group(GroupKind::kOptimizerState, {0, 1}, 60, kHost),
+                                    Group(GroupKind::kOptimizerState, {1, 2}, 40, kHost)}));
   EXPECT_EQ(CopiesText(step),
             "0STEP.0 [30,32) device 0, copies to host\n"
             "0STEP.1 [32,34) device 0, copies to host\n"
@@ -257,6 +257,21 @@ TEST(SimulatedStaticGroups, StepsOnTheHostOverlapWithCopiesGroupByGroup) {
             "0STEP.1 [40,42) device 0, new parameters from host\n"
             "0STEP.0 [32,36) optimizer steps on the host\n"
             "0STEP.1 [36,40) optimizer steps on the host\n");
+}
+
+TEST(SimulatedStaticGroups, SomeLayersStepOnTheHostAndOthersOnTheDevice) {
+  SimulationInput input = StepOnHost("0F0 0B0 0STEP.0 0STEP.1 0STEP\n",
+                                     {Group(GroupKind::kOptimizerState, {0, 1}, 60, kHost),
+                                      Group(GroupKind::kOptimizerState, {1, 2}, 40, {})});
+  for (LayerCost& layer : input.layers[0]) layer.optimizer = Nanos(7);
+  input.stages[0].step = Nanos(14);
+  const SimulatedStep step = Simulated(input);
+  // 18 bytes of gradients, 4.8 ns of the host and 30 bytes of parameters; beside it the device.
+  const std::string copies = CopiesText(step);
+  EXPECT_EQ(copies.substr(0, copies.find('\n')), "0STEP.0 [30,32) device 0, copies to host");
+  EXPECT_THAT(copies, testing::HasSubstr("0STEP.0 [36,39) device 0, new parameters from host\n"));
+  EXPECT_THAT(TimelineText(step), testing::HasSubstr("0STEP.1 [30,37) worker 0\n"));
+  EXPECT_EQ(CurveText(step.memory[0]), "0: parameters 50, gradients 30, optimizer 40\n");
 }
 
 TEST(SimulatedStaticGroups, TheHostTakesThoseFirstWhoComeFirst) {
@@ -312,10 +327,6 @@ TEST(SimulatedStaticGroups, PlansThatDoNotFitTheStageAreRefused) {
   EXPECT_EQ(refusal(StepOnHost("0F0 0B0\n", {Group(GroupKind::kOptimizerState, {0, 1}, 30,
                                                    {.placement = Placement::kRecompute})})),
             "group 0 of stage 0 is to be recomputed, but nothing computes optimizer_state again");
-  EXPECT_EQ(refusal(StepOnHost("0F0 0B0\n", {Group(GroupKind::kOptimizerState, {0, 1}, 30,
-                                                   {.placement = Placement::kPeerSwap})})),
-            "group 0 of stage 0 is planned as d2d_swap, but the stage's step, and so this state, "
-            "is on the host");
   SimulationInput input = StepOnHost("0F0 0B0\n", {});
   input.host_step.push_back(Nanos(1));
   EXPECT_EQ(refusal(input), "there are 2 steps on the host, but the schedule needs 1");

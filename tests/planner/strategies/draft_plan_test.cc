@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "planner/home_groups.h"
 #include "planner/simulator/simulate.h"
+#include "planner/steps_on_host.h"
 #include "planner/strategies/draft_simulator.h"
 #include "planner/validate_schedule.h"
 #include "tests/planner/dice.h"
@@ -95,16 +96,24 @@ TEST(PlanOf, HasAGroupALayerWhereTheHostSteps) {
   PlanningProblem problem = FiveLayers();
   DraftPlan draft = KeepingDraft(problem);
   StageDraft& stage = draft.stages[0];
-  stage.update = UpdatePlace::kHost;
+  PutStepOnHost(stage);
   stage.weight_run = 2;
   stage.parameters = {kKept, kKept, kToPeers, kToPeers, kKept};
   draft.lenders = {{{DeviceId(0)}}};
-  EXPECT_THAT(
-      GroupTexts(PlanOf(problem, draft).stages[0]),
-      testing::ElementsAre("activations 0-4 keep", "parameters 0-1 keep", "parameters 2-3 d2d_swap",
-                           "parameters 4-4 keep", "gradients 0-4 keep", "optimizer_state 0-0 keep",
-                           "optimizer_state 1-1 keep", "optimizer_state 2-3 keep",
-                           "optimizer_state 4-4 keep"));
+  const auto state_of = [&] {
+    std::vector<std::string> texts = GroupTexts(PlanOf(problem, draft).stages[0]);
+    std::erase_if(texts, [](const std::string& text) { return !text.starts_with("optimizer"); });
+    return texts;
+  };
+  EXPECT_THAT(state_of(), testing::ElementsAre(
+                              "optimizer_state 0-0 host_swap", "optimizer_state 1-1 host_swap",
+                              "optimizer_state 2-3 host_swap", "optimizer_state 4-4 host_swap"));
+  stage.parameters.assign(5, kKept);
+  stage.optimizer_state = {kKept, kKept, kToHost, kToHost, kToPeers};
+  EXPECT_THAT(state_of(),
+              testing::ElementsAre("optimizer_state 0-1 keep", "optimizer_state 2-2 host_swap",
+                                   "optimizer_state 3-3 host_swap", "optimizer_state 4-4 d2d_swap"))
+      << "some step on the device";
 }
 
 TEST(PlanOf, HasAStepOfItsOwnForWeightsWithoutState) {
@@ -130,9 +139,6 @@ DraftPlan RollDraft(const PlanningProblem& problem, Dice& dice) {
       }
     }
     stage.update = dice.Roll(0, 3) == 0 ? UpdatePlace::kHost : UpdatePlace::kDevice;
-    if (stage.update == UpdatePlace::kHost) {
-      std::fill(stage.optimizer_state.begin(), stage.optimizer_state.end(), kKept);
-    }
     stage.recompute_run = dice.Roll(0, 3);
     stage.swap_run = dice.Roll(0, 3);
     stage.weight_run = dice.Roll(0, 3);
@@ -163,7 +169,7 @@ void ExpectWeightsAsPlanned(const PlanningProblem& problem, const SimulatedDraft
     for (size_t index = 0; index < plan.groups.size(); ++index) {
       const auto& [group, choice] = plan.groups[index];
       const bool on_host =
-          group.kind == GroupKind::kOptimizerState && plan.update == UpdatePlace::kHost;
+          group.kind == GroupKind::kOptimizerState && StepsOnHost(plan, plan.groups[index]);
       if (group.kind == GroupKind::kActivations || on_host) continue;
       const int worker = problem.schedule.worker_of_stage[stage].value;
       const bool is_home =

@@ -59,7 +59,7 @@ TEST(ParkedAtMost, IsEveryGroupAsOftenAsItIsAwayAtOnce) {
   problem.granule = Bytes(64);
   EXPECT_THAT(parked().with_device, ElementsAre(Bytes(0), Bytes(2 * 2 * 64)));
   draft.stages[0].activations[1] = Placement::kHostSwap;
-  draft.stages[0].update = UpdatePlace::kHost;
+  PutStepOnHost(draft.stages[0]);
   problem.profile.layers[0].optimizer_state = Bytes(8);
   problem.profile.layers[1].gradients = Bytes(4);
   EXPECT_THAT(parked().with_device, ElementsAre(Bytes(0), Bytes(2 * 64)));

@@ -45,15 +45,16 @@ std::string Places(const DraftPlan& draft) {
 TEST(SpreadSteps, AreAsManyBelowEachSwitch) {
   const PlanningProblem problem = TwoSwitches();
   DraftPlan draft = KeepingDraft(problem);
-  draft.stages[0].update = UpdatePlace::kHost;
+  PutStepOnHost(draft.stages[0]);
   draft.stages[1].optimizer_state = {Placement::kPeerSwap};
   std::vector<std::string> places;
   for (const DraftPlan& spread : SpreadSteps(problem, draft)) {
     places.push_back(Places(spread));
-    if (spread.stages[0].update == UpdatePlace::kHost) continue;
     EXPECT_EQ(spread.stages[0].optimizer_state[0], Placement::kHostSwap)
-        << "what the host held until then has no room on the device";
-    EXPECT_EQ(spread.stages[1].optimizer_state[0], Placement::kPeerSwap);
+        << "what the host held stays there";
+    const bool on_host = spread.stages[1].update == UpdatePlace::kHost;
+    EXPECT_EQ(spread.stages[1].optimizer_state[0],
+              on_host ? Placement::kHostSwap : Placement::kPeerSwap);
   }
   EXPECT_THAT(places, testing::ElementsAre("dddd", "dhdh", "hdhd", "hhhh"));
 }
@@ -68,12 +69,13 @@ TEST(SpreadSteps, FollowTheDeviceMap) {
 }
 
 TEST(SpreadSteps, AreFasterThanOnePlaceForAll) {
-  const PlanningProblem problem = TwoSwitches();
+  PlanningProblem problem = TwoSwitches();
+  SetCapacity(problem, Bytes(1030));  // activations and state do not fit together
   DraftSimulator simulator(problem);
   const auto with = [&](UpdatePlace place) {
     DraftPlan draft = KeepingDraft(problem);
     for (StageDraft& stage : draft.stages) {
-      stage.optimizer_state = {Placement::kHostSwap};
+      PutStepOnHost(stage);
       stage.update = place;
     }
     return simulator.Run(draft);
@@ -89,6 +91,28 @@ TEST(SpreadSteps, AreFasterThanOnePlaceForAll) {
   EXPECT_LT(best->score.step.value, host->score.step.value * 3 / 4);
 }
 
+// Each worker has room for the state of one of its two layers: the other's step is the host's, and
+// nothing of either moves.
+TEST(SpreadSteps, LeaveToTheHostWhatHasNoRoom) {
+  PlanningProblem problem = TwoSwitches();
+  problem.profile.layers.insert(problem.profile.layers.end(), 4, problem.profile.layers[0]);
+  for (int stage = 0; stage < 4; ++stage) {
+    problem.partition.stages[static_cast<size_t>(stage)] = {2 * stage, 2 * stage + 2};
+  }
+  SetCapacity(problem, Bytes(1200));
+  DraftSimulator simulator(problem);
+  const auto kept = simulator.Run(KeepingDraft(problem));
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  const auto best = BestOfTheRestOnHost(simulator, *kept);
+  ASSERT_TRUE(best.ok()) << best.status();
+  EXPECT_TRUE(Fits(*best));
+  for (const StageDraft& stage : best->draft.stages) {
+    EXPECT_EQ(stage.update, UpdatePlace::kHost);
+    EXPECT_THAT(stage.optimizer_state,
+                testing::ElementsAre(Placement::kKeep, Placement::kHostSwap));
+  }
+}
+
 TEST(SpreadSteps, NeedAHostThatIsKnown) {
   PlanningProblem problem = TwoSwitches();
   problem.host_step = Nanos(0);
@@ -96,6 +120,7 @@ TEST(SpreadSteps, NeedAHostThatIsKnown) {
   const auto kept = simulator.Run(KeepingDraft(problem));
   ASSERT_TRUE(kept.ok()) << kept.status();
   EXPECT_TRUE(absl::IsResourceExhausted(BestSpreadSteps(simulator, *kept).status()));
+  EXPECT_TRUE(absl::IsResourceExhausted(BestOfTheRestOnHost(simulator, *kept).status()));
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ TEST(TimeStateHome, LeavesWhatIsKeptAndWhatStepsOnTheHost) {
   ASSERT_TRUE(kept.ok()) << kept.status();
   EXPECT_FALSE(IsStateTimed(kept->draft));
   DraftPlan on_host = KeepingDraft(problem);
-  on_host.stages[0].update = UpdatePlace::kHost;
+  PutStepOnHost(on_host.stages[0]);
   const auto stepped = TimeStateHome(simulator, on_host, TimingEffort::kExact);
   ASSERT_TRUE(stepped.ok()) << stepped.status();
   EXPECT_FALSE(IsStateTimed(stepped->draft));
