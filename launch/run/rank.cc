@@ -43,6 +43,19 @@ absl::StatusOr<std::unique_ptr<Board>> ShareBoard(MpiWorld& world) {
   return board;
 }
 
+// On the board, from where all ranks end: what all workers know of one of them is for that one to
+// say.
+void DeclareOwn(Board& board, int rank, const absl::Status& status) {
+  const std::optional<int> culprit = CulpritOf(status);
+  if (culprit.has_value() && *culprit != rank) return;
+  absl::string_view message = status.message();
+  const std::string me = absl::StrCat("worker ", rank, ": ");
+  while (absl::ConsumePrefix(&message, me)) {
+    // once by whom it happened to and once by all who agreed on it; the report names it anyway
+  }
+  board.Fail(rank, absl::Status(status.code(), message), ExitCodeOfRun(status));
+}
+
 // One rank's way through a job, once MPI and the board stand.
 class Rank {
  public:
@@ -59,6 +72,9 @@ class Rank {
     seat.stop_requested = [this] { return board_.stop_requested(); };
     seat.at_action = [this](const Action& action) { return Show(ToString(action)); };
     seat.at_phase = [this](const std::string& phase) { return Show(phase); };
+    seat.at_failure = [this](const absl::Status& failure) {
+      DeclareOwn(board_, world_.rank(), failure);
+    };
     seat.at_progress = [this](int64_t step, const std::string& checkpoint) {
       faults_.set_step(step);
       if (world_.rank() != 0) return;
@@ -154,15 +170,6 @@ class Rank {
   std::optional<OpenedDevice> device_;  // none: the CPU
 };
 
-void Declare(Board& board, int rank, const absl::Status& status) {
-  absl::string_view message = status.message();
-  const std::string me = absl::StrCat("worker ", rank, ": ");
-  while (absl::ConsumePrefix(&message, me)) {
-    // once by whom it happened to and once by all who agreed on it; the report names it anyway
-  }
-  board.Fail(rank, absl::Status(status.code(), message), ExitCodeOfRun(status));
-}
-
 [[noreturn]] void GiveUp(int rank, const absl::Status& status) {
   std::fprintf(stderr, "siphon: rank %d: %s\n", rank, std::string(status.message()).c_str());
   _exit(ExitCodeOf(status));
@@ -231,9 +238,7 @@ int RunRank(int* argc, char*** argv, const PreparedJob& prepared, OutputFormat f
   const auto outcome =
       Rank(prepared, **world, board, open).Run([&presence] { return presence->Check(); });
   if (!outcome.ok()) {
-    // What all workers know of one of them is for that one to say.
-    const std::optional<int> culprit = CulpritOf(outcome.status());
-    if (!culprit.has_value() || *culprit == rank) Declare(board, rank, outcome.status());
+    DeclareOwn(board, rank, outcome.status());
     for (;;) pause();  // the heartbeat's thread ends this process, whoever failed first
   }
   board.SetState(

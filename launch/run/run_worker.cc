@@ -12,7 +12,7 @@
 #include "launch/data/batches.h"
 #include "launch/plan_job/learning_rate.h"
 #include "launch/run/coordinate.h"
-#include "launch/run/device_shortage.h"
+#include "launch/run/device_failure.h"
 #include "launch/run/host_memory.h"
 #include "launch/run/optimizer_of.h"
 #include "launch/run/plan_follower.h"
@@ -54,7 +54,10 @@ class WorkerRun {
   absl::StatusOr<RunOutcome> Run() {
     absl::StatusOr<RunOutcome> outcome = Train();
     if (outcome.ok()) return outcome;
-    return WithDeviceShortage(outcome.status(), memory_, follower_.lent());
+    const absl::Status failure =
+        WithDeviceFailure(outcome.status(), seat_.device, memory_, follower_.lent());
+    if (seat_.at_failure) seat_.at_failure(failure);
+    return failure;
   }
 
  private:

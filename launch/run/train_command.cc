@@ -24,7 +24,6 @@
 #include "launch/process/rank_process.h"
 #include "launch/process/supervise.h"
 #include "launch/run/check_places.h"
-#include "launch/run/cuda_machine.h"
 #include "launch/run/job_limits.h"
 #include "launch/run/parking_room.h"
 #include "launch/run/prepare_job.h"
@@ -53,30 +52,30 @@ std::string ResumeCommand(const std::string& program, const TrainArguments& argu
     if (absl::StartsWith(value, "checkpoint.resume=")) continue;
     absl::StrAppend(&command, " --set ", Quoted(value));
   }
+  if (arguments.share_gpu) absl::StrAppend(&command, " --share_gpu");
   return absl::StrCat(command, " --set checkpoint.resume=auto");
 }
 
 absl::StatusOr<PreparedJob> Prepare(const std::string& program, const TrainArguments& arguments,
-                                    const ModelFactory& factory) {
-  SIPHON_ASSIGN_OR_RETURN(
-      JobConfig job,
-      LoadJobConfig(arguments.job, arguments.overrides,
-                    MachineLimits(factory ? ModelSource::kProgram : ModelSource::kJobFile)));
+                                    const ModelFactory& factory, const JobDevices& devices) {
+  ConfigLimits limits = MachineLimits(factory ? ModelSource::kProgram : ModelSource::kJobFile);
+  limits.known.why_no_cuda = devices.why_none;
+  SIPHON_ASSIGN_OR_RETURN(JobConfig job, LoadJobConfig(arguments.job, arguments.overrides, limits));
   // What the parent of a job decides, it tells its ranks.
   const bool asks_for_devices = job.pipeline.backend == "cuda" && !Supervised();
   const DeviceUse use = arguments.share_gpu ? DeviceUse::kShared : DeviceUse::kOneEach;
   std::vector<std::string> decided;
   if (asks_for_devices && job.memory.capacity.empty()) {
     job.memory.capacity = {
-        CudaCapacity(TheCudaMachine(), static_cast<int>(job.pipeline.stages), use)};
+        CudaCapacity(devices.machine(), static_cast<int>(job.pipeline.stages), use)};
     decided.push_back(absl::StrCat("memory.capacity=", job.memory.capacity[0].value, "B"));
   }
   SIPHON_ASSIGN_OR_RETURN(PreparedJob prepared, PrepareJob(job, factory));
   prepared.decided = std::move(decided);
   prepared.share_gpu = arguments.share_gpu;
   if (asks_for_devices) {
-    const int devices = static_cast<int>(TheCudaMachine().memory.size());
-    SIPHON_RETURN_IF_ERROR(CheckOnCuda(prepared, devices, use));
+    const int visible = static_cast<int>(devices.machine().memory.size());
+    SIPHON_RETURN_IF_ERROR(CheckOnCuda(prepared, visible, use));
   }
   SIPHON_RETURN_IF_ERROR(CheckPlaces(job));
   if (!Supervised()) {  // else the parent has asked
@@ -133,8 +132,8 @@ Bytes WindowBytes(const PreparedJob& prepared, int workers) {
 }  // namespace
 
 int TrainCommand(int* argc, char*** argv, const TrainArguments& arguments,
-                 const ModelFactory& factory) {
-  const auto prepared = Prepare((*argv)[0], arguments, factory);
+                 const ModelFactory& factory, const JobDevices& devices) {
+  const auto prepared = Prepare((*argv)[0], arguments, factory, devices);
   if (!prepared.ok()) {
     // Every rank finds the same; one of them says so.
     if (!StartedUnderMpi() || AnnouncedRank() <= 0) {
@@ -143,7 +142,9 @@ int TrainCommand(int* argc, char*** argv, const TrainArguments& arguments,
     return absl::IsResourceExhausted(prepared.status()) ? kExitDoesNotFit
                                                         : ExitCodeOf(prepared.status());
   }
-  if (StartedUnderMpi()) return RunRank(argc, argv, *prepared, arguments.format);
+  if (StartedUnderMpi()) {
+    return RunRank(argc, argv, *prepared, arguments.format, devices.open);
+  }
 
   StartLog("siphon", prepared->job.output.log_level);
   const int workers = WorkerCount(prepared->plan.training);

@@ -46,6 +46,9 @@ struct WorkerSeat {
   PhaseObserver at_phase;
   std::function<void(int64_t step, const std::string& checkpoint)>
       at_progress;  // after each step and checkpoint
+  // With what the run will return, before anything of it is taken down: that may wait for a device
+  // that does nothing any more.
+  std::function<void(const absl::Status& failure)> at_failure;
   // Collective: more memory that all workers share, zero-filled, until the run ends; null: there is
   // none to be had. Errors: on all workers alike.
   std::function<absl::StatusOr<absl::Span<std::byte>>(Bytes bytes)> more_shared;

@@ -12,6 +12,7 @@
 #include "swap/device/cuda_arena.h"
 #include "swap/device/cuda_backend.h"
 #include "swap/device/cuda_copy_trial.h"
+#include "swap/device/cuda_health.h"
 #include "swap/device/cuda_host_pool.h"
 #include "swap/device/cuda_peers.h"
 #include "swap/device/cuda_status.h"
@@ -110,6 +111,7 @@ class ModuleOfThisObject final : public CudaModule {
         cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, cudaStreamPerThread), doing);
     return CudaStatus(cudaStreamSynchronize(cudaStreamPerThread), doing);
   }
+  absl::Status Health(int device) const override { return CudaHealth(device); }
   absl::StatusOr<bool> Reaches(int device, int peer) const override {
     return CudaReaches(device, peer);
   }

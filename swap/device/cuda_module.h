@@ -76,6 +76,9 @@ class CudaModule {
   // Between any two memories that `device` reaches; complete when it returns. On a stream of the
   // calling thread's own. Errors: Internal.
   virtual absl::Status CopyNow(int device, void* to, const void* from, size_t bytes) const = 0;
+  // Whether this process can go on with the device. Errors: Internal, with why not and what to do
+  // (cuda_health.h).
+  virtual absl::Status Health(int device) const = 0;
   // Whether copies that `device` issues reach memory of `peer` without the host. Errors: Internal.
   virtual absl::StatusOr<bool> Reaches(int device, int peer) const = 0;
   // Times copies; a figure for each path. Errors: as cuda_copy_trial.h has them.
@@ -83,7 +86,7 @@ class CudaModule {
 };
 
 // Of this header and those that it includes; a module with another number is refused.
-inline constexpr int kCudaModuleInterface = 3;
+inline constexpr int kCudaModuleInterface = 4;
 
 }  // namespace siphon
 

@@ -4,8 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
 #include <ostream>
 #include <string>
 #include <thread>
@@ -14,6 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "tests/launch/program/device_jobs.h"
 #include "tests/launch/program/program_run.h"
 #include "tests/launch/program/tiny_job.h"
 
@@ -22,7 +27,23 @@ namespace {
 
 using ::testing::HasSubstr;
 
+namespace fs = std::filesystem;
+
 constexpr double kLimitSeconds = 10;  // from a fault to the end of the job
+
+#ifdef SIPHON_DEVICE_PROGRAM
+// The least number that stands before `words` in the text.
+int64_t LeastBefore(const std::string& words, const std::string& text) {
+  int64_t least = INT64_MAX;
+  for (size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) {
+    const size_t begin = text.find_last_not_of("0123456789", at - 1) + 1;
+    least = std::min<int64_t>(least, std::atoll(text.c_str() + begin));
+  }
+  return least;
+}
+#endif
+
+enum class Workers { kOnCpu, kOnDevices };
 
 struct ParkedFault {
   const char* name;
@@ -30,6 +51,7 @@ struct ParkedFault {
   int rank;
   const char* place;  // in the sixth step
   int exit_code;
+  Workers workers = Workers::kOnCpu;
 };
 
 // GoogleTest would print addresses, which CTest takes for a part of the test's name.
@@ -40,16 +62,40 @@ class ParkedFaults : public TinyJobTest {
   // Worker 0 parks with all others what it has no room for: all kept, it needs 1.40 MiB.
   std::vector<std::string> Parking(const std::string& more,
                                    const std::string& strategy = "d2d_swap",
-                                   const std::string& capacity = "1370KiB") const {
-    return {"train", job(),
-            "--set", "memory.strategy=" + strategy,
-            "--set", "memory.capacity=" + capacity,
-            "--set", "memory.check=full",
-            "--set", more};
+                                   const std::string& capacity = "") const {
+    std::vector<std::string> arguments = {"train", job()};
+    if (on_devices_) arguments.push_back("--share_gpu");
+    for (const std::string& set :
+         {"memory.strategy=" + strategy,
+          "memory.capacity=" + (capacity.empty() ? tight_capacity_ : capacity),
+          std::string("memory.check=full"), more}) {
+      arguments.insert(arguments.end(), {"--set", set});
+    }
+    return arguments;
   }
+#ifdef SIPHON_DEVICE_PROGRAM
+  // From now on the job's workers are on a fake CUDA device, with NCCL, IPC and locked memory.
+  void UseDevices() {
+    UseProgram(DeviceProgram(PathOf("devices")));
+    WriteFile("job.yaml", OnDevices(TinyJobText()));
+    tight_capacity_ = TightCapacity(job());
+    on_devices_ = true;
+  }
+#endif
+
+ private:
+  std::string tight_capacity_ = "1370KiB";
+  bool on_devices_ = false;
 };
 
-class FaultsWhileParked : public ParkedFaults, public ::testing::WithParamInterface<ParkedFault> {};
+class FaultsWhileParked : public ParkedFaults, public ::testing::WithParamInterface<ParkedFault> {
+ protected:
+  void SetUp() override {
+#ifdef SIPHON_DEVICE_PROGRAM
+    if (GetParam().workers == Workers::kOnDevices) UseDevices();
+#endif
+  }
+};
 
 TEST_P(FaultsWhileParked, EndTheJobWithAReportAndItGoesOnFromTheLastCheckpoint) {
   const ParkedFault& fault = GetParam();
@@ -78,6 +124,58 @@ INSTANTIATE_TEST_SUITE_P(
                       ParkedFault{"OwnerKilledWhileItTakesBack", "kill", 0, "0SWAP_IN0.0", 5},
                       ParkedFault{"OwnerFailsWhileItSends", "fail", 0, "0SWAP_OUT_END2.0", 1}),
     [](const auto& info) { return info.param.name; });
+
+#ifdef SIPHON_DEVICE_PROGRAM
+INSTANTIATE_TEST_SUITE_P(
+    OnDevices, FaultsWhileParked,
+    ::testing::Values(ParkedFault{"LenderKilled", "kill", 3, "3B0", 5, Workers::kOnDevices},
+                      ParkedFault{"LenderStopped", "stop", 2, "2F1", 5, Workers::kOnDevices},
+                      ParkedFault{"OwnerKilledWhileItTakesBack", "kill", 0, "0SWAP_IN.3", 5,
+                                  Workers::kOnDevices}),
+    [](const auto& info) { return info.param.name; });
+
+// A device breaks: every call there fails from then on. Only in one worker's process, as a driver
+// has it, though others have the same device.
+TEST_F(ParkedFaults, ABrokenDeviceIsNamedWithWhatToDoAndAllEnd) {
+  UseDevices();
+  const ProgramEnd whole = Siphon(Parking("checkpoint.resume=none"));
+  ASSERT_EQ(whole.exit_code, 0) << whole.errors;
+  EXPECT_EQ(RunCheckpoint("run", 12), ExpectedCheckpoint(12));
+  const int64_t events = LeastBefore(" events\n", whole.errors);
+  ASSERT_GT(events, 12);
+
+  struct Breakage {
+    int rank;
+    const char* code;
+    const char* says;  // regular expression
+  };
+  for (const Breakage& breakage :
+       {Breakage{0, "214", "cudaErrorECCUncorrectable \\(214\\).*nvidia-smi -q -d ECC"},
+        Breakage{3, "700", "cudaErrorIllegalAddress \\(700\\).*CUDA_LAUNCH_BLOCKING"}}) {
+    SCOPED_TRACE(breakage.code);
+    fs::remove_all(PathOf("run"));
+    const ProgramEnd end =
+        Siphon(Parking("checkpoint.resume=none"),
+               {.environment = {absl::StrCat("SIPHON_BROKEN_RANK=", breakage.rank),
+                                absl::StrCat("SIPHON_FAKE_CUDA_FAIL_RECORD=", events / 2),
+                                absl::StrCat("SIPHON_FAKE_CUDA_FAIL_CODE=", breakage.code)}});
+    EXPECT_EQ(end.exit_code, 1) << end.errors;
+    EXPECT_THAT(end.errors, ::testing::ContainsRegex(absl::StrCat(
+                                "siphon: worker ", breakage.rank, " failed \\(rank ", breakage.rank,
+                                ", pid [0-9]+\\) during [^\n]+\n  cause: INTERNAL: [^\n]*"
+                                "device 0 does no more for this process, since ",
+                                breakage.says)));
+    EXPECT_THAT(end.errors, HasSubstr(" --share_gpu --set checkpoint.resume=auto\n"));
+    EXPECT_LT(end.seconds_since_last_step, kLimitSeconds);
+    ExpectNothingLeft();
+    EXPECT_EQ(RunCheckpoint("run", 2), ExpectedCheckpoint(2));
+
+    const ProgramEnd next = Siphon(Parking("checkpoint.resume=auto"));
+    EXPECT_EQ(next.exit_code, 0) << next.errors;
+    EXPECT_EQ(RunCheckpoint("run", 12), ExpectedCheckpoint(12));
+  }
+}
+#endif
 
 // A copy of worker 0 that fails, early and late in the run. (tests/pipeline/synthetic lets each
 // copy of a smaller run fail.)

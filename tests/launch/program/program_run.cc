@@ -94,9 +94,12 @@ std::string ProgramTest::WriteFile(const std::string& name, const std::string& t
 
 ProgramEnd ProgramTest::Siphon(const std::vector<std::string>& arguments,
                                const RunOptions& options) {
-  std::vector<std::string> command = {SIPHON_PROGRAM};
+  std::vector<std::string> command = {program_.path};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  return Run(std::move(command), options);
+  RunOptions all = options;
+  all.environment.insert(all.environment.begin(), program_.environment.begin(),
+                         program_.environment.end());
+  return Run(std::move(command), all);
 }
 
 ProgramEnd ProgramTest::Run(std::vector<std::string> command, const RunOptions& options) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "launch/process/process_probe.h"
@@ -27,6 +28,12 @@ struct ProgramEnd {
 // Runs the real program with a folder of its own, as a user's shell does, and looks at what is
 // left. Every process of a run is known by an entry in its environment.
 class ProgramTest : public ::testing::Test {
+ public:
+  struct Program {
+    std::string path;
+    std::vector<std::string> environment;  // "NAME=value", for each of its processes
+  };
+
  protected:
   // Exit code of a child whose `prepare` said no.
   static constexpr int kForbidden = 77;
@@ -48,6 +55,9 @@ class ProgramTest : public ::testing::Test {
   // Writes <root>/<name> and returns its path.
   std::string WriteFile(const std::string& name, const std::string& text) const;
 
+  // What Siphon() runs from now on; else it is the real program.
+  void UseProgram(Program program) { program_ = std::move(program); }
+
   // Runs `command` in a session of its own until it ends.
   ProgramEnd Run(std::vector<std::string> command, const RunOptions& options);
   ProgramEnd Run(std::vector<std::string> command) { return Run(std::move(command), {}); }
@@ -66,6 +76,7 @@ class ProgramTest : public ::testing::Test {
 
  private:
   void ReadEnd(int status, ProgramEnd& end) const;
+  Program program_ = {SIPHON_PROGRAM, {}};
   std::string root_;
   std::string mark_;
   std::vector<std::string> before_;

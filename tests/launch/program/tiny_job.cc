@@ -52,8 +52,12 @@ std::map<std::string, std::string> TinyJobTest::RunCheckpoint(const std::string&
 
 const std::map<std::string, std::string>& TinyJobTest::ExpectedCheckpoint(int step) {
   if (expected_.empty()) {
+    ConfigLimits limits;
+    limits.known.why_no_cuda = [] { return std::string(); };
     const auto job = LoadJobConfig(
-        job_, {"pipeline.stages=1", "output.directory=" + PathOf("expected")}, ConfigLimits{});
+        job_,
+        {"pipeline.stages=1", "pipeline.backend=cpu", "output.directory=" + PathOf("expected")},
+        limits);
     EXPECT_TRUE(job.ok()) << job.status();
     const auto outcome = Trainer(*job).Train();
     EXPECT_TRUE(outcome.ok()) << outcome.status();

@@ -1,5 +1,5 @@
 // Whole jobs whose workers are processes under mpirun, each on the fake CUDA device that they share
-// (device_rank.cc): messages by NCCL, lent memory opened by IPC, locked memory of the host. What
+// (device_program.cc): messages by NCCL, lent memory opened by IPC, locked memory of the host. What
 // comes out has the bits of the CPU's workers.
 
 #include <gmock/gmock.h>
@@ -10,10 +10,12 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "launch/config/load_job_config.h"
 #include "launch/run/trainer.h"
 #include "tests/launch/run/checkpoint_bits.h"
 #include "tests/launch/run/device_job.h"
@@ -37,15 +39,16 @@ class DeviceProcesses : public ParkingJob {
 
   // Four of them; their output in the folder's "cuda".
   End Run(const std::string& strategy, int percent, int64_t slab) const {
+    SmallJobFile(strategy, percent);
     const std::string command = absl::StrCat(
-        "SIPHON_FAKE_CUDA_DIR=", FakeCuda::Directory(),
+        "SIPHON_SLAB=", slab, " SIPHON_FAKE_CUDA_DIR=", FakeCuda::Directory(),
         " SIPHON_FAKE_CUDA_DEVICES=1 SIPHON_FAKE_CUDA_MEMORY=", 8 * kAmple, " TMPDIR=", folder_,
         " OMPI_MCA_btl_vader_backing_directory=", folder_,
         " OMPI_MCA_osc_sm_backing_directory=", folder_,
         " mpirun -np 4 --oversubscribe --bind-to none --mca pml ob1 --mca btl self,vader --mca "
         "mpi_yield_when_idle 1 --mca btl_vader_single_copy_mechanism none ",
-        geteuid() == 0 ? "--allow-run-as-root " : "", SIPHON_DEVICE_RANK, " ", folder_, " ",
-        strategy, " ", percent, " ", slab, " 2>&1");
+        geteuid() == 0 ? "--allow-run-as-root " : "", SIPHON_DEVICE_PROGRAM, " train ", folder_,
+        "/job.yaml --share_gpu 2>&1");
     End end;
     FILE* const pipe = popen(command.c_str(), "r");
     std::array<char, 4096> buffer;
@@ -55,6 +58,13 @@ class DeviceProcesses : public ParkingJob {
     const int status = pipe == nullptr ? -1 : pclose(pipe);
     if (WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
     return end;
+  }
+
+  void SmallJobFile(const std::string& strategy, int percent) const {
+    JobConfig job = PlainJob(Job(4), "cuda", folder_);
+    job.memory.check = "cheap";  // checksums come back to memory that is not locked
+    std::filesystem::create_directories(folder_);
+    std::ofstream(folder_ + "/job.yaml") << WriteJobConfig(Tight(job, strategy, percent));
   }
 
   std::map<std::string, std::string> OnCpu() const {
@@ -75,7 +85,7 @@ TEST_F(DeviceProcesses, HaveTheCpusBits) {
     EXPECT_TRUE(CheckpointBits(folder_ + "/cuda/checkpoints/step-00000004") == expected)
         << end.said;
     EXPECT_THAT(end.said, HasSubstr("to fit into memory.capacity"));
-    const std::string clean = "\n0 copies of memory that is not locked, 0 freed while others";
+    const std::string clean = "0 copies of memory that is not locked, 0 freed while others";
     size_t ranks = 0;
     for (size_t at = end.said.find(clean); at != std::string::npos;
          at = end.said.find(clean, at + 1)) {
@@ -87,7 +97,6 @@ TEST_F(DeviceProcesses, HaveTheCpusBits) {
 
 // A device that has less than the job's capacity says.
 TEST_F(DeviceProcesses, FailWhereSomebodyElseHasTheDevicesMemory) {
-  std::filesystem::create_directories(folder_);
   const End end = Run("keep", 100, 100 << 10);
   EXPECT_EQ(end.exit_code, 1) << end.said;
   EXPECT_THAT(end.said, HasSubstr("somebody else has taken memory of the device"));

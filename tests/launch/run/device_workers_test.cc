@@ -415,6 +415,36 @@ TEST_F(DeviceWorkers, FailWhereSomebodyElseHasTheDevicesMemory) {
   }
 }
 
+// A device that breaks breaks for all of a process: streams and memory there can be given back to
+// nobody. Each worker says so while it still has all of that.
+TEST_F(DeviceWorkers, SayThatADeviceIsBrokenBeforeTheyTakeAnythingDown) {
+  const auto prepared = PrepareJob(DeviceJob("d2d_swap", 93), {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  constexpr size_t kWorkers = 4;
+  std::vector<absl::Status> said(kWorkers);
+  std::vector<int64_t> streams(kWorkers);
+  FakeCuda::Set("fail_copy", 20);
+  FakeCuda::Set("fail_code", 220);  // cudaErrorNvlinkUncorrectable
+  const SeatedRun run = RunOn(*prepared, [&](WorkerSeat& seat, OtherTorchDevice&) {
+    const auto worker = static_cast<size_t>(seat.me.value);
+    seat.at_failure = [&said, &streams, worker](const absl::Status& failure) {
+      said[worker] = failure;
+      streams[worker] = FakeCuda::Get("streams");
+    };
+  });
+  FakeCuda::Reset();
+  const auto owner = static_cast<size_t>(FirstLent(*prepared).owner.value);
+  EXPECT_GT(streams[owner], 0);
+  for (size_t worker = 0; worker < kWorkers; ++worker) {
+    SCOPED_TRACE(worker);
+    EXPECT_EQ(said[worker], run.ends[worker].status());
+    EXPECT_EQ(ExitCodeOfRun(said[worker]), kExitFailure);
+    EXPECT_THAT(std::string(said[worker].message()),
+                ContainsRegex("device 0 does no more for this process, since "
+                              "cudaErrorNvlinkUncorrectable \\(220\\): .*nvidia-smi nvlink -e"));
+  }
+}
+
 // An arena that the device does not have, of tensors that have no second choice.
 TEST_F(DeviceWorkers, FailWhereADeviceHasNotWhatItIsToLend) {
   auto prepared = PrepareJob(DeviceJob("d2d_swap", 93), {});

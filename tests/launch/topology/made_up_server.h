@@ -41,6 +41,7 @@ class MadeUpServer final : public CudaModule {
   int trials() const { return trials_; }
 
   absl::StatusOr<std::vector<CudaDeviceInfo>> Devices() const override { return devices_; }
+  absl::Status Health(int) const override { return absl::OkStatus(); }
   absl::StatusOr<bool> Reaches(int device, int peer) const override {
     return device == peer || peers_.contains({device, peer});
   }

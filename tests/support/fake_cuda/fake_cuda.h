@@ -18,8 +18,11 @@
 //   fail_least     bytes of the smallest copy that counts for fail_copy (0)
 //   fail_start     the call of cudaMemcpyAsync, counted from 1, that is refused with
 //                  cudaErrorInvalidValue and copies nothing; 0: none (0)
+//   fail_record    the call of cudaEventRecord, counted from 1, that finds the device broken by
+//                  fail_code, likewise; 0: none (0)
 // What may be asked for besides: copies (that ran), counted (of them, for
-// fail_copy), starts (calls of cudaMemcpyAsync), pageable
+// fail_copy), starts (calls of cudaMemcpyAsync), records (calls
+// of cudaEventRecord), pageable
 // (copies from or to memory that is not locked), most_queued (copies that one stream had at a
 // time), freed_while_opened, opened (mappings of other processes' memory that are open here),
 // streams, events, kernels (launched), allocations (that are not freed).

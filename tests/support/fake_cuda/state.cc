@@ -30,6 +30,7 @@ const std::map<std::string, Setting>& Settings() {
       {"fail_code", {&State::fail_code, 700}},
       {"fail_least", {&State::fail_least, 0}},
       {"fail_start", {&State::fail_start, 0}},
+      {"fail_record", {&State::fail_record, 0}},
   };
   return *settings;
 }
@@ -45,6 +46,7 @@ const std::map<std::string, Counter>& Counters() {
       {"copies", {&State::copies, false}},
       {"counted", {&State::counted, false}},
       {"starts", {&State::starts, false}},
+      {"records", {&State::records, false}},
       {"pageable", {&State::pageable, false}},
       {"most_queued", {&State::most_queued, false}},
       {"freed_while_opened", {&State::freed_while_opened, false}},

@@ -11,9 +11,9 @@ namespace siphon::fake_cuda {
 // What tests set and ask for (fake_cuda.h), of this process.
 struct State {
   std::atomic<int64_t> devices, memory, rate, delay_ns, fail_copy, fail_code, fail_least,
-      fail_start;
-  std::atomic<int64_t> copies, counted, starts, pageable, most_queued, freed_while_opened, opened,
-      streams, events, kernels, allocations;
+      fail_start, fail_record;
+  std::atomic<int64_t> copies, counted, starts, records, pageable, most_queued, freed_while_opened,
+      opened, streams, events, kernels, allocations;
   // What every call returns from now on.
   std::atomic<int> sticky;
 

@@ -314,6 +314,11 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   FAKE_CUDA_ENTER();
+  auto& state = TheState();
+  if (++state.records == state.fail_record) {
+    state.sticky = static_cast<int>(state.fail_code.load());
+    return Finish(StandingError());
+  }
   Stream* const found = FindStream(stream);
   std::shared_ptr<Event> recorded = FindEvent(event);
   if (found == nullptr || recorded == nullptr) return Finish(cudaErrorInvalidResourceHandle);

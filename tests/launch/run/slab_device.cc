@@ -1,32 +1,17 @@
-// One worker process of a job on devices, under a user's mpirun (device_processes_test.cc):
-//
-//   device_rank FOLDER STRATEGY PERCENT SLAB
-//
-// All of it is the program's own, but what LibTorch computes: that is on a device beside the CPU,
-// whose tensors are in memory of the fake CUDA device, SLAB bytes of it for each rank. The host can
-// touch none of that, and NCCL nothing else. Each rank says how many copies went from or to memory
-// of the host that is not locked, and how much memory was freed while others had it open.
+#include "tests/launch/run/slab_device.h"
 
 #include <c10/util/Exception.h>
 #include <dlfcn.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <string>
+#include <optional>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "launch/process/rank_process.h"
-#include "launch/run/rank.h"
-#include "pipeline/torch/counting_allocator.h"
 #include "pipeline/transport/load_nccl_module.h"
 #include "planner/status.h"
 #include "swap/device/load_cuda_module.h"
-#include "tests/launch/run/device_job.h"
-#include "tests/launch/run/small_job.h"
 #include "tests/pipeline/torch/other_torch_device.h"
 #include "tests/support/fake_cuda/fake_control.h"
 #include "tests/support/fake_cuda/other_fakes.h"
@@ -105,43 +90,41 @@ class SlabDevice final : public OtherTorchDevice {
   std::optional<DeviceShortage> shortage() const override { return Slab::The().shortage(); }
 };
 
-DeviceOpener OpenSlab(Bytes bytes) {
-  return [bytes](const PreparedJob&, WorkerId) -> absl::StatusOr<OpenedDevice> {
-    OpenedDevice opened;
-    SIPHON_ASSIGN_OR_RETURN(opened.worker.cuda, LoadCudaModule(SIPHON_CUDA_MODULE));
-    SIPHON_ASSIGN_OR_RETURN(opened.nccl, LoadNcclModule(SIPHON_CUDA_MODULE));
-    Slab::The().Open(*opened.worker.cuda, bytes);
-    testing::UseOtherMemory({[](size_t size) { return Slab::The().Take(size); },
-                             [](void* address) { Slab::The().Give(address); },
-                             [](void* address) { return Slab::The().Reach(address); }});
-    opened.torch = std::make_unique<SlabDevice>();
-    opened.worker.torch = opened.torch.get();
-    opened.worker.index_of = [](DeviceId) { return 0; };
-    return opened;
-  };
+CudaMachine FakeMachine(const std::string& cuda_module) {
+  CudaMachine machine;
+  const auto cuda = LoadCudaModule(cuda_module);
+  SIPHON_CHECK(cuda.ok(), cuda.status().message());
+  const auto devices = (*cuda)->Devices();
+  SIPHON_CHECK(devices.ok(), devices.status().message());
+  for (const CudaDeviceInfo& device : *devices) machine.memory.push_back(device.memory);
+  return machine;
 }
 
-int RunDeviceRank(int argc, char** argv) {
-  if (argc != 5) return 2;
-  SIPHON_CHECK(FakeCuda::IsThere(), "LD_PRELOAD the fake libcudart");
-  InstallCountingAllocator();
-  const std::string folder = argv[1];
-  JobConfig job = SmallJob("gpt", folder);
-  job.pipeline.stages = 4;
-  job = PlainJob(job, "cuda", folder);
-  job.memory.check = "cheap";  // checksums come back to memory that is not locked
-  job = Tight(job, argv[2], std::atoi(argv[3]));
-  auto prepared = PrepareJob(job, {});
-  SIPHON_CHECK(prepared.ok(), prepared.status().message());
-  prepared->share_gpu = true;
-  const int code =
-      RunRank(&argc, &argv, *prepared, OutputFormat::kText, OpenSlab(Bytes(std::atoll(argv[4]))));
-  std::printf("%ld copies of memory that is not locked, %ld freed while others had it open\n",
-              FakeCuda::Get("pageable"), FakeCuda::Get("freed_while_opened"));
-  return code;
+absl::StatusOr<OpenedDevice> OpenSlab(const std::string& cuda_module, Bytes slab) {
+  OpenedDevice opened;
+  SIPHON_ASSIGN_OR_RETURN(opened.worker.cuda, LoadCudaModule(cuda_module));
+  SIPHON_ASSIGN_OR_RETURN(opened.nccl, LoadNcclModule(cuda_module));
+  Slab::The().Open(*opened.worker.cuda, slab);
+  testing::UseOtherMemory({[](size_t size) { return Slab::The().Take(size); },
+                           [](void* address) { Slab::The().Give(address); },
+                           [](void* address) { return Slab::The().Reach(address); }});
+  opened.torch = std::make_unique<SlabDevice>();
+  opened.worker.torch = opened.torch.get();
+  opened.worker.index_of = [](DeviceId) { return 0; };
+  return opened;
 }
 
 }  // namespace
-}  // namespace siphon
 
-int main(int argc, char** argv) { return siphon::RunDeviceRank(argc, argv); }
+JobDevices SlabDevices(const std::string& cuda_module, Bytes slab) {
+  SIPHON_CHECK(FakeCuda::IsThere(), "LD_PRELOAD the fake libcudart");
+  return {.why_none = [] { return std::string(); },
+          .machine = [cuda_module]() -> const CudaMachine& {
+            static const CudaMachine machine = FakeMachine(cuda_module);
+            return machine;
+          },
+          .open = [cuda_module, slab](const PreparedJob&,
+                                      WorkerId) { return OpenSlab(cuda_module, slab); }};
+}
+
+}  // namespace siphon

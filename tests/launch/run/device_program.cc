@@ -1,0 +1,60 @@
+// The program with devices for tests (slab_device.h), as a shell runs it:
+//
+//   device_program train JOB.yaml --share_gpu --set ...
+//
+// SIPHON_SLAB: bytes that each rank has for tensors (256 MiB). SIPHON_BROKEN_RANK: the one whose
+// device the fake lets break where its own variables say so, none of the others. Each rank that
+// ends well says how many copies went from or to memory of the host that is not locked, how much
+// memory was freed while others had it open, and how many events it recorded.
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "launch/mpi_world.h"
+#include "launch/process/exit_codes.h"
+#include "launch/run/command_line.h"
+#include "launch/run/train_command.h"
+#include "pipeline/torch/counting_allocator.h"
+#include "tests/launch/run/slab_device.h"
+#include "tests/support/fake_cuda/fake_control.h"
+
+namespace siphon {
+namespace {
+
+constexpr int64_t kSlab = 256 << 20;
+
+int RunDeviceProgram(int argc, char** argv) {
+  InstallCountingAllocator();
+  const auto parsed = ParseCommandLine(std::vector<std::string>(argv + 1, argv + argc));
+  if (!parsed.ok() || !std::holds_alternative<TrainArguments>(*parsed)) {
+    std::fprintf(stderr, "device_program: %s\n", std::string(parsed.status().message()).c_str());
+    return kExitBadInput;
+  }
+  const char* const slab = std::getenv("SIPHON_SLAB");
+  const JobDevices devices =
+      SlabDevices(SIPHON_CUDA_MODULE, Bytes(slab == nullptr ? kSlab : std::atoll(slab)));
+  const char* const broken = std::getenv("SIPHON_BROKEN_RANK");
+  if (broken == nullptr || std::to_string(AnnouncedRank()) != broken) {
+    FakeCuda::Set("fail_record", 0);
+  }
+  const bool is_rank = StartedUnderMpi();
+  const int code = TrainCommand(&argc, &argv, std::get<TrainArguments>(*parsed), nullptr, devices);
+  if (is_rank) {
+    std::fputs(
+        absl::StrCat(FakeCuda::Get("pageable"), " copies of memory that is not locked, ",
+                     FakeCuda::Get("freed_while_opened"), " freed while others had it open, ",
+                     FakeCuda::Get("records"), " events\n")
+            .c_str(),
+        stderr);
+  }
+  return code;
+}
+
+}  // namespace
+}  // namespace siphon
+
+int main(int argc, char** argv) { return siphon::RunDeviceProgram(argc, argv); }
