@@ -9,6 +9,7 @@
 #include "launch/plan_job/model_options.h"
 #include "launch/plan_job/plan_job.h"
 #include "launch/topology/job_topology.h"
+#include "launch/topology/probed_job.h"
 #include "partitioner/partition_model.h"
 #include "pipeline/schedules/build_schedule.h"
 #include "planner/memory/held_bytes.h"
@@ -50,6 +51,7 @@ absl::StatusOr<StudiedJob> StudyJob(const JobArguments& arguments) {
   StudiedJob studied;
   SIPHON_ASSIGN_OR_RETURN(studied.job,
                           LoadJobConfig(arguments.job, arguments.overrides, StudyLimits()));
+  SIPHON_ASSIGN_OR_RETURN(studied.job, WithProbedTopology(studied.job, UnknownServer::kMeasure));
   SIPHON_ASSIGN_OR_RETURN(studied.topology, LoadJobTopology(studied.job));
   SIPHON_ASSIGN_OR_RETURN(const int64_t ids, DataIds(studied.job));
   SIPHON_ASSIGN_OR_RETURN(const ModelOptions options, ModelOptionsOf(studied.job, ids));

@@ -101,10 +101,10 @@ absl::Status CheckPipeline(const JobConfig& job) {
 absl::Status CheckMemory(const JobConfig& job, const ConfigLimits& limits) {
   constexpr Bytes kLeastChunk{4 << 10};
   if (job.memory.chunk < kLeastChunk) {
-    return ConfigError(job, "memory.chunk",
-                       absl::StrCat(FormatBytes(job.memory.chunk), " is less than ",
-                                    FormatBytes(kLeastChunk), "; leave the key out for ",
-                                    FormatBytes(MemoryConfig().chunk)));
+    return ConfigError(
+        job, "memory.chunk",
+        absl::StrCat(FormatBytes(job.memory.chunk), " is less than ", FormatBytes(kLeastChunk),
+                     "; leave the key out for ", FormatBytes(MemoryConfig().chunk)));
   }
   for (const Bytes capacity : job.memory.capacity) {
     if (capacity <= job.memory.reserve) {
@@ -136,6 +136,12 @@ absl::Status CheckJobConfig(const JobConfig& job, const ConfigLimits& limits) {
   if (job.topology.source == "file" && job.topology.name.empty()) {
     return ConfigError(job, "topology.name",
                        "is missing; topology.source file needs the path of a topology file");
+  }
+  if (job.topology.source == "probe" && job.pipeline.backend != "cuda") {
+    return ConfigError(job, "topology.source",
+                       absl::StrCat("probe measures CUDA devices, and the job's workers have none "
+                                    "(pipeline.backend: ",
+                                    job.pipeline.backend, "); preset and file work"));
   }
   return CheckMemory(job, limits);
 }

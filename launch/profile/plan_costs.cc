@@ -32,7 +32,7 @@ absl::StatusOr<DeviceSpec> DeviceOfTopology(const JobConfig& job, const Topology
       job, "topology.name",
       absl::StrCat(topology.name, " has devices of kind '", topology.device_kind,
                    "', whose speed is not known; name another one's with --device (",
-                   absl::StrJoin(KnownDeviceSpecs(), ", "), "), or give a --profile"));
+                   absl::StrJoin(KnownDeviceSpecs(), ", "), "), or give a profile (--profile, or pipeline.profile)"));
 }
 
 absl::StatusOr<DeviceSpec> DefaultDevice(const JobConfig& job, const Topology* topology) {

@@ -1,18 +1,15 @@
 #include "launch/run/cuda_machine.h"
 
-#include <poll.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "launch/process/ask_child.h"
 #include "launch/process/rank_process.h"
 #include "pipeline/torch/load_torch_cuda.h"
 #include "pipeline/transport/nccl_options.h"
@@ -23,7 +20,7 @@ namespace siphon {
 namespace {
 
 // Starting CUDA takes seconds where a server has many devices; a driver that hangs takes for ever.
-constexpr int kPatienceMs = 120'000;
+constexpr Nanos kPatience{int64_t{120} * 1'000'000'000};
 // Of a worker's context, kernels and libraries on its device; a guess until a device has answered.
 constexpr Bytes kContext{768 << 20};
 
@@ -39,26 +36,12 @@ absl::Status AskHere(CudaMachine& machine) {
 }
 
 // The first line is what is wrong, the others are bytes.
-void AnswerTo(int pipe) {
+std::string AnswerHere() {
   CudaMachine machine;
   const absl::Status asked = AskHere(machine);
   std::string text = absl::StrCat(asked.message(), "\n");
   for (const Bytes memory : machine.memory) absl::StrAppend(&text, memory.value, "\n");
-  const ssize_t written = write(pipe, text.data(), text.size());
-  _exit(written == static_cast<ssize_t>(text.size()) ? 0 : 1);
-}
-
-// All that the other end writes until it closes; nothing where that takes too long.
-std::string ReadAll(int pipe) {
-  std::string text;
-  char buffer[512];
-  for (;;) {
-    pollfd waiting{.fd = pipe, .events = POLLIN, .revents = 0};
-    if (poll(&waiting, 1, kPatienceMs) <= 0) return "";
-    const ssize_t bytes = read(pipe, buffer, sizeof(buffer));
-    if (bytes <= 0) return text;
-    text.append(buffer, static_cast<size_t>(bytes));
-  }
+  return text;
 }
 
 std::string NoCuda(absl::string_view because) {
@@ -66,18 +49,9 @@ std::string NoCuda(absl::string_view because) {
 }
 
 CudaMachine Ask() {
-  int ends[2];
-  if (pipe(ends) != 0) return {.problem = NoCuda("no pipe to ask for devices through")};
-  const pid_t child = fork();
-  if (child < 0) return {.problem = NoCuda("no process to ask for devices in")};
-  if (child == 0) AnswerTo(ends[1]);
-  close(ends[1]);
-  const std::string text = ReadAll(ends[0]);
-  close(ends[0]);
-  kill(child, SIGKILL);  // it has answered, or it hangs
-  waitpid(child, nullptr, 0);
-  const std::vector<std::string> lines = absl::StrSplit(text, '\n');
-  if (lines.size() < 2) return {.problem = NoCuda("asking for devices gave no answer")};
+  const std::optional<std::string> text = AskChild(kPatience, AnswerHere);
+  if (!text.has_value()) return {.problem = NoCuda("asking for devices gave no answer")};
+  const std::vector<std::string> lines = absl::StrSplit(*text, '\n');
   CudaMachine machine{.problem = lines[0]};
   for (size_t line = 1; line + 1 < lines.size(); ++line) {
     int64_t bytes = 0;

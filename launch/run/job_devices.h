@@ -6,14 +6,16 @@
 
 #include "launch/run/cuda_machine.h"
 #include "launch/run/open_device.h"
+#include "launch/topology/probe_server.h"
 
 namespace siphon {
 
 // Where jobs on devices find them: CUDA's; tests bring others.
 struct JobDevices {
-  std::string (*why_none)() = WhyNoCuda;                         // before a job is read
-  std::function<const CudaMachine&()> machine = TheCudaMachine;  // in the job's parent
-  DeviceOpener open = OpenCudaDevice;                            // in each worker
+  std::string (*why_none)() = WhyNoCuda;                                   // before a job is read
+  std::function<const CudaMachine&()> machine = TheCudaMachine;            // in the job's parent
+  DeviceOpener open = OpenCudaDevice;                                      // in each worker
+  std::function<absl::StatusOr<ProbeSources>()> probe = ProbeSourcesHere;  // for topology.source
 };
 
 }  // namespace siphon

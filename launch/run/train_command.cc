@@ -29,6 +29,7 @@
 #include "launch/run/prepare_job.h"
 #include "launch/run/rank.h"
 #include "launch/run/training_state.h"
+#include "launch/topology/probed_job.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -65,6 +66,15 @@ absl::StatusOr<PreparedJob> Prepare(const std::string& program, const TrainArgum
   const bool asks_for_devices = job.pipeline.backend == "cuda" && !Supervised();
   const DeviceUse use = arguments.share_gpu ? DeviceUse::kShared : DeviceUse::kOneEach;
   std::vector<std::string> decided;
+  if (job.topology.source == "probe") {
+    // Ranks of a user's own mpirun would measure all at once.
+    SIPHON_ASSIGN_OR_RETURN(
+        job, WithProbedTopology(
+                 job, StartedUnderMpi() ? UnknownServer::kRefuse : UnknownServer::kMeasure,
+                 devices.probe));
+    decided.push_back("topology.source=file");
+    decided.push_back("topology.name=" + job.topology.name);
+  }
   if (asks_for_devices && job.memory.capacity.empty()) {
     job.memory.capacity = {
         CudaCapacity(devices.machine(), static_cast<int>(job.pipeline.stages), use)};

@@ -18,6 +18,11 @@ constexpr double kFastest = 1e18;
 
 absl::StatusOr<std::optional<Topology>> LoadJobTopology(const JobConfig& job) {
   const std::string& name = job.topology.name;
+  if (job.topology.source == "probe") {
+    return ConfigError(job, "topology.source",
+                       "is probe, which siphon train and siphon plan measure; here a file works, "
+                       "which siphon topology --probe --output FILE writes");
+  }
   if (name.empty()) return std::nullopt;
   absl::StatusOr<Topology> topology =
       job.topology.source == "file" ? LoadTopology(name) : FindTopologyPreset(name);

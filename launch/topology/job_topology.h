@@ -10,7 +10,8 @@
 namespace siphon {
 
 // The server that topology.source and topology.name of a job mean; none when it names none.
-// Errors: InvalidArgument with the key's place in the job file, then that in the topology's.
+// Errors: InvalidArgument with the key's place in the job file, then that in the topology's; for
+// source probe, which WithProbedTopology replaces before.
 absl::StatusOr<std::optional<Topology>> LoadJobTopology(const JobConfig& job);
 
 // That server with every rate times topology.throttle, which workers hold their links to; none

@@ -62,6 +62,7 @@ std::optional<ProbedServer> Kept(const std::string& file, absl::string_view key)
   if (!text.ok() || !absl::StartsWith(*text, absl::StrCat(key, "\n"))) return std::nullopt;
   absl::StatusOr<ProbedServer> kept = FromText(*text, file);
   if (!kept.ok()) return std::nullopt;
+  kept->file = file;
   kept->discovered.notes.push_back(absl::StrCat(
       "measured earlier, with the same devices and driver (", file, "); --fresh measures again"));
   return *std::move(kept);
@@ -88,6 +89,10 @@ absl::StatusOr<ProbedServer> ProbeServer(const ProbeSources& sources) {
   if (!file.empty() && !sources.is_fresh) {
     if (std::optional<ProbedServer> kept = Kept(file, key)) return *std::move(kept);
   }
+  if (!sources.measures) {
+    return absl::FailedPreconditionError(
+        "nothing is kept of these devices with this driver; siphon topology --probe measures");
+  }
   std::vector<PciePlace> places;
   for (const CudaDeviceInfo& device : devices) {
     places.push_back(ReadPciePlace(sources.sysfs, CanonicalBusId(device.bus_id)));
@@ -100,7 +105,9 @@ absl::StatusOr<ProbedServer> ProbeServer(const ProbeSources& sources) {
   SIPHON_ASSIGN_OR_RETURN(ProbedServer probed, FromText(FileText(key, facts), "what was measured"));
   if (file.empty()) return probed;
   const absl::Status is_kept = Keep(file, probed.yaml);
-  if (!is_kept.ok()) {
+  if (is_kept.ok()) {
+    probed.file = file;
+  } else {
     probed.discovered.notes.push_back(
         absl::StrCat("warning: could not be kept for the next time: ", is_kept.message()));
   }
@@ -108,8 +115,12 @@ absl::StatusOr<ProbedServer> ProbeServer(const ProbeSources& sources) {
 }
 
 absl::StatusOr<ProbeSources> ProbeSourcesHere() {
+  return ProbeSourcesWith(FindCudaModule("/proc/self/exe"));
+}
+
+absl::StatusOr<ProbeSources> ProbeSourcesWith(const std::string& cuda_module) {
   ProbeSources sources;
-  SIPHON_ASSIGN_OR_RETURN(sources.module, LoadCudaModule(FindCudaModule("/proc/self/exe")));
+  SIPHON_ASSIGN_OR_RETURN(sources.module, LoadCudaModule(cuda_module));
   sources.host_memory =
       Bytes(static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE));
   const char* const cache = std::getenv("XDG_CACHE_HOME");

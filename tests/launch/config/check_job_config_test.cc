@@ -82,6 +82,9 @@ TEST(CheckJobConfig, TopologiesFromFilesNeedAFile) {
             "default: topology.name: is missing; topology.source file needs the path of a topology "
             "file");
   EXPECT_EQ(Refusal("topology: {source: file, name: server.yaml}\n"), "accepted");
+  EXPECT_EQ(Refusal("topology: {source: probe}\n"),
+            "job.yaml:1:20: topology.source: probe measures CUDA devices, and the job's workers "
+            "have none (pipeline.backend: cpu); preset and file work");
   EXPECT_EQ(Refusal("topology: {name: dgx1_v100}\n"), "accepted");
 }
 

@@ -245,9 +245,6 @@ TEST(LoadJobConfig, KnowsWhatIsPublishedButNotBuilt) {
             "job.yaml:2:13: memory.strategy: 'harmony' is known, but not built yet; today: keep, "
             "recompute, host_swap, d2d_swap, vdnn, capacity_based, mpress, "
             "optimizer_offload, weight_offload, l2l, nvme_swap, auto");
-  EXPECT_EQ(Refusal("topology:\n  source: probe\n"),
-            "job.yaml:2:11: topology.source: 'probe' is known, but not built yet; today: preset, "
-            "file");
   EXPECT_EQ(Refusal("model:\n  kind: vgg16\n"),
             "job.yaml:2:9: model.kind: 'vgg16' is known, but not built yet; today: gpt, bert, mlp, "
             "plugin");

@@ -40,15 +40,23 @@ class DeviceProcesses : public ParkingJob {
   // Four of them; their output in the folder's "cuda".
   End Run(const std::string& strategy, int percent, int64_t slab) const {
     SmallJobFile(strategy, percent);
-    const std::string command = absl::StrCat(
-        "SIPHON_SLAB=", slab, " SIPHON_FAKE_CUDA_DIR=", FakeCuda::Directory(),
-        " SIPHON_FAKE_CUDA_DEVICES=1 SIPHON_FAKE_CUDA_MEMORY=", 8 * kAmple, " TMPDIR=", folder_,
-        " OMPI_MCA_btl_vader_backing_directory=", folder_,
-        " OMPI_MCA_osc_sm_backing_directory=", folder_,
-        " mpirun -np 4 --oversubscribe --bind-to none --mca pml ob1 --mca btl self,vader --mca "
+    return Start(absl::StrCat("SIPHON_SLAB=", slab, " SIPHON_FAKE_CUDA_DEVICES=1"), kUnderMpirun,
+                 "");
+  }
+
+  // The program alone starts an mpirun of its own.
+  enum Launcher { kAlone, kUnderMpirun };
+  End Start(const std::string& environment, Launcher launcher, const std::string& sets) const {
+    const std::string mpirun = absl::StrCat(
+        "mpirun -np 4 --oversubscribe --bind-to none --mca pml ob1 --mca btl self,vader --mca "
         "mpi_yield_when_idle 1 --mca btl_vader_single_copy_mechanism none ",
-        geteuid() == 0 ? "--allow-run-as-root " : "", SIPHON_DEVICE_PROGRAM, " train ", folder_,
-        "/job.yaml --share_gpu 2>&1");
+        geteuid() == 0 ? "--allow-run-as-root " : "");
+    const std::string command = absl::StrCat(
+        environment, " SIPHON_FAKE_CUDA_DIR=", FakeCuda::Directory(),
+        " SIPHON_FAKE_CUDA_MEMORY=", 8 * kAmple, " TMPDIR=", folder_,
+        " OMPI_MCA_btl_vader_backing_directory=", folder_,
+        " OMPI_MCA_osc_sm_backing_directory=", folder_, " ", launcher == kUnderMpirun ? mpirun : "",
+        SIPHON_DEVICE_PROGRAM, " train ", folder_, "/job.yaml --share_gpu", sets, " 2>&1");
     End end;
     FILE* const pipe = popen(command.c_str(), "r");
     std::array<char, 4096> buffer;
@@ -93,6 +101,40 @@ TEST_F(DeviceProcesses, HaveTheCpusBits) {
     }
     EXPECT_EQ(ranks, 4u) << end.said;
   }
+}
+
+// By the job's parent, for all: ranks of a user's mpirun would measure all at once.
+TEST_F(DeviceProcesses, TakeTheTopologyThatWasMeasured) {
+  SmallJobFile("host_swap", 93);
+  std::string links;
+  for (int from = 0; from < 4; ++from) {
+    absl::StrAppend(&links, from, ">host=12e9 host>", from, "=11e9 ");
+    for (int to = 0; to < 4; ++to) {
+      if (to != from) absl::StrAppend(&links, from, ">", to, "=24e9 ");
+    }
+  }
+  const std::string environment =
+      absl::StrCat("SIPHON_FAKE_CUDA_LINKS='", links,
+                   "' SIPHON_FAKE_CUDA_NAME=H200 SIPHON_FAKE_CUDA_DEVICES=4 LD_LIBRARY_PATH=",
+                   SIPHON_FAKE_NVML_FOLDER, " XDG_CACHE_HOME=", folder_,
+                   "/cache SIPHON_FAKE_NVML='driver=580.65;"
+                   "0000:10:00.0,GPU-a,9.0,0000:11:00.0,0000:13:00.0;"
+                   "0000:11:00.0,GPU-b,9.0,0000:10:00.0,0000:12:00.0;"
+                   "0000:12:00.0,GPU-c,9.0,0000:11:00.0,0000:13:00.0;"
+                   "0000:13:00.0,GPU-d,9.0,0000:12:00.0,0000:10:00.0'");
+  const std::string probe = " --set topology.source=probe";
+  const End refused = Start(environment, kUnderMpirun, probe);
+  // mpirun may end rank 0, which says why (probed_job_test.cc), when another one has ended.
+  EXPECT_EQ(refused.exit_code, 2) << refused.said;
+  const End alone = Start(environment, kAlone, probe);
+  ASSERT_EQ(alone.exit_code, 0) << alone.said;
+  const auto expected = OnCpu();
+  const std::string checkpoint = folder_ + "/cuda/checkpoints/step-00000004";
+  EXPECT_TRUE(CheckpointBits(checkpoint) == expected) << alone.said;
+  std::filesystem::remove_all(folder_ + "/cuda");
+  const End kept = Start(environment, kUnderMpirun, probe);
+  EXPECT_EQ(kept.exit_code, 0) << kept.said;
+  EXPECT_TRUE(CheckpointBits(checkpoint) == expected) << kept.said;
 }
 
 // A device that has less than the job's capacity says.

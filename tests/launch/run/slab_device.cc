@@ -100,6 +100,13 @@ CudaMachine FakeMachine(const std::string& cuda_module) {
   return machine;
 }
 
+// Their copies take a time that is worked out; small ones do.
+absl::StatusOr<ProbeSources> FakeSources(const std::string& cuda_module) {
+  SIPHON_ASSIGN_OR_RETURN(ProbeSources sources, ProbeSourcesWith(cuda_module));
+  sources.sizes.bytes = Bytes(1 << 20);
+  return sources;
+}
+
 absl::StatusOr<OpenedDevice> OpenSlab(const std::string& cuda_module, Bytes slab) {
   OpenedDevice opened;
   SIPHON_ASSIGN_OR_RETURN(opened.worker.cuda, LoadCudaModule(cuda_module));
@@ -124,7 +131,8 @@ JobDevices SlabDevices(const std::string& cuda_module, Bytes slab) {
             return machine;
           },
           .open = [cuda_module, slab](const PreparedJob&,
-                                      WorkerId) { return OpenSlab(cuda_module, slab); }};
+                                      WorkerId) { return OpenSlab(cuda_module, slab); },
+          .probe = [cuda_module] { return FakeSources(cuda_module); }};
 }
 
 }  // namespace siphon

@@ -30,6 +30,8 @@
 // siphon_fake_cuda_links, and the environment's SIPHON_FAKE_CUDA_LINKS, describe how long copies
 // take between devices and the host in the time that cudaEventElapsedTime tells (links.h).
 //
+// SIPHON_FAKE_CUDA_NAME: of its devices ("Siphon fake GPU").
+//
 // SIPHON_FAKE_CUDA_DIR: the directory, best in /dev/shm, that processes share which shall see one
 // another's memory; it holds the devices' memory.
 extern "C" {

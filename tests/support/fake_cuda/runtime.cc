@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -124,7 +125,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   FAKE_CUDA_ENTER();
   if (!IsDevice(device)) return Finish(cudaErrorInvalidDevice);
   *properties = cudaDeviceProp();
-  std::snprintf(properties->name, sizeof(properties->name), "Siphon fake GPU");
+  const char* const name = std::getenv("SIPHON_FAKE_CUDA_NAME");
+  std::snprintf(properties->name, sizeof(properties->name), "%s",
+                name == nullptr ? "Siphon fake GPU" : name);
   properties->uuid.bytes[0] = static_cast<char>(0xFA);
   properties->uuid.bytes[sizeof(properties->uuid.bytes) - 1] = static_cast<char>(device);
   properties->major = kComputeMajor;
