@@ -91,6 +91,16 @@ absl::Span<std::byte> DeviceLending::PartAt(DeviceId lender) const {
   return part == parts_.end() ? absl::Span<std::byte>() : part->second;
 }
 
+absl::Status DeviceLending::CloseAt(const std::set<DeviceId>& lenders) {
+  for (const DeviceId lender : lenders) {
+    parts_.erase(lender);
+    opened_.erase(lender);
+  }
+  SIPHON_RETURN_IF_ERROR(coordinator_.Agree(absl::OkStatus()));
+  if (lenders.contains(device_of_[static_cast<size_t>(me_.value)])) own_ = nullptr;
+  return absl::OkStatus();
+}
+
 absl::Status DeviceLending::Close() {
   parts_.clear();
   opened_.clear();

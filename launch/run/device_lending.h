@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -39,6 +40,8 @@ class DeviceLending {
   absl::Status Open(const std::vector<WorkerParking>& parking);
   // This worker's part of what the device lends; empty: it lends nothing.
   absl::Span<std::byte> PartAt(DeviceId lender) const;
+  // Collective: everybody closes what those lend, and their arenas go; nobody parks there then.
+  absl::Status CloseAt(const std::set<DeviceId>& lenders);
   // Collective: everybody closes what others lend, and the own arena goes.
   absl::Status Close();
 

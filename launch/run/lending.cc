@@ -26,15 +26,13 @@ Lending::Lending(const PreparedJob& prepared, const WorkerSeat& seat, SeatMemory
       coordinator_(coordinator),
       device_(DeviceOfWorker(prepared, seat.me)) {
   if (seat.device == nullptr) return;
-  std::vector<DeviceId> device_of;
   for (int worker = 0; worker < WorkerCount(prepared.plan.training); ++worker) {
-    device_of.push_back(DeviceOfWorker(prepared, WorkerId(worker)));
+    device_of_.push_back(DeviceOfWorker(prepared, WorkerId(worker)));
   }
-  on_device_ =
-      std::make_unique<DeviceLending>(*seat.device, seat.me, std::move(device_of), coordinator);
+  on_device_ = std::make_unique<DeviceLending>(*seat.device, seat.me, device_of_, coordinator);
 }
 
-// An arena stays as large as it is, whatever becomes of what it was taken for.
+// An arena stays as large as it is, whatever becomes of what it was taken for, until it goes.
 Bytes Lending::BytesHere(const std::vector<WorkerParking>& now) const {
   if (on_device_ != nullptr) return on_device_->LentHere(region_.parking);
   return LentBytes(now, device_);
@@ -43,6 +41,7 @@ Bytes Lending::BytesHere(const std::vector<WorkerParking>& now) const {
 absl::Status Lending::Take(const RoomRegion& region, const std::vector<WorkerParking>& now) {
   region_ = region;
   device_refuses_ = false;
+  left_.clear();
   refusal_ = TakeBytes(now);
   if (on_device_ == nullptr) {
     if (refusal_.ok()) Touch({}, now);
@@ -125,6 +124,21 @@ void Lending::GiveUnused(const std::vector<WorkerParking>& now) {
   const Bytes still_lent = std::min(lent_, LentBytes(now, device_));
   books_.Give(lent_ - still_lent, MemoryKind::kLent);
   lent_ = still_lent;
+}
+
+absl::Status Lending::LeaveRefusing(const std::set<WorkerId>& lenders,
+                                    const std::vector<WorkerParking>& now) {
+  if (on_device_ == nullptr) return absl::OkStatus();
+  std::set<DeviceId> leaving;
+  for (const WorkerId lender : lenders) {
+    const DeviceId device = device_of_[static_cast<size_t>(lender.value)];
+    if (LentBytes(now, device) == Bytes(0) && left_.insert(device).second) leaving.insert(device);
+  }
+  if (leaving.empty()) return absl::OkStatus();
+  SIPHON_RETURN_IF_ERROR(on_device_->CloseAt(leaving));
+  if (!leaving.contains(device_)) return absl::OkStatus();
+  books_.Give(std::exchange(lent_, Bytes(0)), MemoryKind::kLent);
+  return memory_.LimitTorch();  // of more than it had: it is never too much
 }
 
 absl::Status Lending::GiveBack() {

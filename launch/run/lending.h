@@ -2,6 +2,7 @@
 #define SIPHON_LAUNCH_RUN_LENDING_H_
 
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -49,6 +50,10 @@ class Lending {
   void Touch(const std::vector<WorkerParking>& before, const std::vector<WorkerParking>& now);
   // Off the books goes what nobody parks here any more.
   void GiveUnused(const std::vector<WorkerParking>& now);
+  // Collective: what these workers lent of their devices, who lend no more, goes back to them,
+  // where nobody parks by `now`. Once for each of them. Errors: as those of the coordinator.
+  absl::Status LeaveRefusing(const std::set<WorkerId>& lenders,
+                             const std::vector<WorkerParking>& now);
   // Collective: all of it. Nobody parks anything then. Errors: as those of the coordinator.
   absl::Status GiveBack();
 
@@ -72,6 +77,8 @@ class Lending {
   Bytes lent_;  // on the books
   absl::Status refusal_;
   bool device_refuses_ = false;
+  std::vector<DeviceId> device_of_;  // [worker]
+  std::set<DeviceId> left_;  // devices that lend no more, and nothing is open of; on all alike
 };
 
 }  // namespace siphon

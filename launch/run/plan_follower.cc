@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -254,10 +255,12 @@ absl::Status PlanFollower::Report(Nanos step, StepRecord& mine) {
 
 absl::Status PlanFollower::Follow(const std::vector<StepRecord>& records, int64_t next_step) {
   std::vector<Leaving> all;
+  std::set<WorkerId> refusing;
   for (size_t worker = 0; worker < records.size(); ++worker) {
     const WorkerId says(static_cast<int>(worker));
     const StepRecord& record = records[worker];
     if (record.refuses != 0) {
+      refusing.insert(says);
       const std::vector<Leaving> owners = OwnersOf(says);
       all.insert(all.end(), owners.begin(), owners.end());
     }
@@ -265,7 +268,8 @@ absl::Status PlanFollower::Follow(const std::vector<StepRecord>& records, int64_
       all.push_back({{says, PlaceOfNumber(record.slow_place)}, says, record.slow_factor});
     }
   }
-  return Leave(all, next_step);
+  SIPHON_RETURN_IF_ERROR(Leave(all, next_step));
+  return lent_.LeaveRefusing(refusing, now_.parking);
 }
 
 std::string PlanFollower::Reason(const Leaving& leaving) const {

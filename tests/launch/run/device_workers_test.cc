@@ -253,19 +253,26 @@ TEST_F(DeviceWorkers, TakeSecondChoicesWhereADeviceDoesNotLend) {
   EXPECT_TRUE(run.bits == OnCpu());
 }
 
-// Between two steps; the arena stays where it is, and what is away moves out of it.
+// Between two steps. What is away moves out of the arena, which is the lender's own again then.
 TEST_F(DeviceWorkers, TakeSecondChoicesWhereALenderTakesItsMemoryBack) {
   const auto prepared = PrepareJob(DeviceJob("d2d_swap", 93), {});
   ASSERT_TRUE(prepared.ok()) << prepared.status();
   const int lender = FirstLent(*prepared).place.lender.value;
-  const Run run = Train(*prepared, [&](WorkerSeat& seat) {
+  Bytes before, after;  // what LibTorch may have there
+  const SeatedRun seats = RunOn(*prepared, [&](WorkerSeat& seat, OtherTorchDevice& torch) {
     if (seat.me.value != lender) return;
     const auto asked = std::make_shared<int>(0);
-    seat.at_phase = [asked](const std::string& phase) -> absl::Status {
+    seat.at_phase = [&, asked](const std::string& phase) -> absl::Status {
       if (phase != kLendingPhase || ++*asked < 3) return absl::OkStatus();
+      before = torch.limit();
       return absl::ResourceExhaustedError("the test says no");
     };
+    seat.at_progress = [&](int64_t, const std::string&) { after = torch.limit(); };
   });
+  Run run{.seats = seats};
+  for (const auto& end : seats.ends) ASSERT_TRUE(end.ok()) << end.status();
+  run.bits = CheckpointBits(seats.ends[0]->last_checkpoint);
+  EXPECT_EQ(after - before, kCudaArenaBlock);
   EXPECT_THAT(run.seats.said, ContainsRegex("does not lend its memory: [0-9]+ groups? "
                                             "go(es)? to the host from step 3 on"));
   EXPECT_TRUE(run.bits == OnCpu());
