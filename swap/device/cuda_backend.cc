@@ -6,8 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "planner/status.h"
-#include "swap/checksum_word.h"
-#include "swap/device/cuda_checksum.h"
 #include "swap/device/cuda_status.h"
 
 namespace siphon {
@@ -15,13 +13,6 @@ namespace {
 
 constexpr size_t kDriveQueue = ~size_t{0};
 constexpr CopyLane kLanes[] = {CopyLane::kOut, CopyLane::kIn};
-
-bool OnDevice(const void* data) {
-  cudaPointerAttributes attributes;
-  const bool known = cudaPointerGetAttributes(&attributes, data) == cudaSuccess;
-  static_cast<void>(cudaGetLastError());
-  return known && attributes.type == cudaMemoryTypeDevice;
-}
 
 }  // namespace
 
@@ -60,8 +51,6 @@ CudaBackend::~CudaBackend() {
     wake_.notify_one();
     thread_.join();
   }
-  if (checksum_ != nullptr) static_cast<void>(cudaFree(checksum_));
-  if (checksum_stream_ != nullptr) static_cast<void>(cudaStreamDestroy(checksum_stream_));
   static_cast<void>(cudaGetLastError());
 }
 
@@ -268,41 +257,15 @@ bool CudaBackend::Moves() const {
 
 absl::StatusOr<std::vector<uint64_t>> CudaBackend::Checksums(
     absl::Span<const absl::Span<const std::byte>> tensors) {
-  const CudaDeviceScope scope(options_.device);
-  SIPHON_RETURN_IF_ERROR(scope.status());
-  if (checksum_ == nullptr) {
-    SIPHON_CUDA_RETURN_IF_ERROR(cudaStreamCreateWithFlags(&checksum_stream_, cudaStreamNonBlocking),
-                                "making a stream for checksums");
-    SIPHON_CUDA_RETURN_IF_ERROR(
-        cudaMalloc(reinterpret_cast<void**>(&checksum_), sizeof(*checksum_)),
-        "taking memory for a checksum");
+  if (checksums_ == nullptr) {
+    SIPHON_ASSIGN_OR_RETURN(checksums_, CudaTensorChecksums::Make(options_.device));
   }
   if (options_.work_stream.has_value()) {
     SIPHON_CUDA_RETURN_IF_ERROR(
         cudaStreamSynchronize(static_cast<cudaStream_t>(*options_.work_stream)),
         "waiting for the worker's stream before a checksum");
   }
-  std::vector<uint64_t> checksums;
-  checksums.reserve(tensors.size());
-  for (const absl::Span<const std::byte> tensor : tensors) {
-    if (tensor.empty() || !OnDevice(tensor.data())) {
-      checksums.push_back(MemoryChecksum(tensor));
-      continue;
-    }
-    unsigned long long sum = 0;
-    const std::string doing =
-        absl::StrCat("a checksum of ", tensor.size(), " bytes on device ", options_.device);
-    SIPHON_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(checksum_, 0, sizeof(*checksum_), checksum_stream_),
-                                doing);
-    SIPHON_CUDA_RETURN_IF_ERROR(
-        AddChecksumTerms(tensor.data(), tensor.size(), checksum_, checksum_stream_), doing);
-    SIPHON_CUDA_RETURN_IF_ERROR(
-        cudaMemcpyAsync(&sum, checksum_, sizeof(sum), cudaMemcpyDeviceToHost, checksum_stream_),
-        doing);
-    SIPHON_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(checksum_stream_), doing);
-    checksums.push_back(sum + ChecksumOfSize(tensor.size()));
-  }
-  return checksums;
+  return checksums_->Of(tensors);
 }
 
 }  // namespace siphon

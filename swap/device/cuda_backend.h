@@ -22,6 +22,7 @@
 #include "swap/device/cpu_backend.h"
 #include "swap/device/cuda_events.h"
 #include "swap/device/cuda_options.h"
+#include "swap/device/cuda_tensor_checksums.h"
 #include "swap/device/cuda_way_queue.h"
 #include "swap/device/device_backend.h"
 
@@ -100,8 +101,7 @@ class CudaBackend final : public DeviceBackend {
   std::deque<Waiting> waiting_;  // in the order of StartCopy
 
   // The worker's.
-  cudaStream_t checksum_stream_ = nullptr;
-  unsigned long long* checksum_ = nullptr;  // on the device
+  std::unique_ptr<CudaTensorChecksums> checksums_;  // null: nobody has asked yet
 
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -70,7 +70,6 @@ class DeviceProcesses : public ParkingJob {
 
   void SmallJobFile(const std::string& strategy, int percent) const {
     JobConfig job = PlainJob(Job(4), "cuda", folder_);
-    job.memory.check = "cheap";  // checksums come back to memory that is not locked
     std::filesystem::create_directories(folder_);
     std::ofstream(folder_ + "/job.yaml") << WriteJobConfig(Tight(job, strategy, percent));
   }

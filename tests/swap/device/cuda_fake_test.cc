@@ -214,6 +214,35 @@ TEST_F(CudaOnTheFake, NamesAnErrorThatSticksAtEveryCopy) {
   }
 }
 
+// A copy back for each tensor would take some microseconds each, and through memory that is not
+// locked each would wait for the device.
+TEST_F(CudaOnTheFake, BringsChecksumsOfManyTensorsBackTogether) {
+  const std::unique_ptr<BackendRig> rig = MakeRig();
+  constexpr size_t kTensors = 700;  // more than come back at a time
+  const absl::Span<std::byte> memory = rig->Take(Where::kWorker, 2 * kTensors);
+  std::vector<std::byte> bytes(memory.size());
+  for (size_t byte = 0; byte < bytes.size(); ++byte) bytes[byte] = std::byte(byte * 7 % 251);
+  rig->Write(memory, bytes);
+  const std::vector<std::byte> on_host(bytes.begin(), bytes.begin() + 5);
+  std::vector<absl::Span<const std::byte>> tensors, same;
+  for (size_t tensor = 0; tensor < kTensors; ++tensor) {
+    const size_t size = tensor % 3;  // some of them empty
+    tensors.push_back(memory.subspan(2 * tensor, size));
+    same.push_back(absl::MakeConstSpan(bytes).subspan(2 * tensor, size));
+  }
+  tensors[10] = same[10] = on_host;
+  const std::unique_ptr<DeviceBackend> backend = rig->MakeBackend({.links = 1});
+  FakeCuda::Reset();
+  const auto checksums = backend->Checksums(tensors);
+  ASSERT_TRUE(checksums.ok()) << checksums.status();
+  ASSERT_EQ(checksums->size(), kTensors);
+  for (size_t tensor = 0; tensor < kTensors; ++tensor) {
+    EXPECT_EQ((*checksums)[tensor], MemoryChecksum(same[tensor])) << tensor;
+  }
+  EXPECT_EQ(FakeCuda::Get("starts"), 2);
+  EXPECT_EQ(FakeCuda::Get("pageable"), 0);
+}
+
 TEST_F(CudaOnTheFake, LendsWholeBlocksAndRefusesWhatADeviceHasNot) {
   FakeCuda::Set("memory", 10 << 20);
   auto arena = TheCudaModule().MakeArena(1, Bytes(3 << 20));
