@@ -168,6 +168,34 @@ TEST_F(CudaOnTheFake, SlowsALinkDown) {
   EXPECT_GE(uses[2].time, Nanos(10'000'000));
 }
 
+// What many small tensors cost beside large ones: a call for each, and no chunk, event or look of
+// their own (GOTCHAS.md, "Small tensors").
+TEST_F(CudaOnTheFake, TakesSmallTensorsAlongInTheChunksOfLargeOnes) {
+  const std::unique_ptr<BackendRig> rig = MakeRig();
+  constexpr size_t kSmall = 40, kLarge = 100'000, kBoth = kSmall + kLarge;
+  constexpr int kPairs = 50;
+  const absl::Span<std::byte> from = rig->Take(Where::kWorker, kPairs * kBoth);
+  const absl::Span<std::byte> to = rig->Take(Where::kHost, kPairs * kBoth);
+  const std::vector<std::byte> bytes = RigPattern(from.size(), 1);
+  rig->Write(from, bytes);
+  std::vector<CopyPart> parts;
+  for (size_t pair = 0; pair < kPairs; ++pair) {
+    const absl::Span<const std::byte> source(from.subspan(pair * kBoth, kBoth));
+    const absl::Span<std::byte> target = to.subspan(pair * kBoth, kBoth);
+    parts.push_back({source.first(kSmall), target.first(kSmall), CopyLinkId(0)});
+    parts.push_back({source.subspan(kSmall), target.subspan(kSmall), CopyLinkId(0)});
+  }
+  const auto backend =
+      TheCudaModule().MakeBackend({.ways = {{.chunk = Bytes(1 << 20)}}, .way_of_link = {0}});
+  ASSERT_TRUE(backend.ok()) << backend.status();
+  FakeCuda::Reset();
+  const absl::Status copied = (*backend)->Wait((*backend)->StartCopy(CopyLane::kOut, parts));
+  ASSERT_TRUE(copied.ok()) << copied;
+  EXPECT_EQ(FakeCuda::Get("records"), 5);              // chunks of 5 MB
+  EXPECT_EQ(FakeCuda::Get("starts"), 2 * kPairs + 4);  // four large ones are cut
+  EXPECT_EQ(rig->Read(to), bytes);
+}
+
 // As somebody wants it who looks on; then nothing of the chunk moves.
 TEST_F(CudaOnTheFake, FailsAChunkOnRequest) {
   const std::unique_ptr<BackendRig> rig = MakeRig();
