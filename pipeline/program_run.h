@@ -36,6 +36,8 @@ class ProgramRun {
   // Before the first action, behind BeginStep of the stages. Errors of this and what follows: as
   // StageWorker::RunStep, without the action's name.
   absl::Status Begin(const std::vector<Action>& program) { return swaps_.Begin(program); }
+  // Before all others.
+  void Mark(const ProfilerMarks* marks) { recorder_.Mark(marks); }
   absl::Status Execute(const Action& action);
   // To be called after the last action: waits for sends under way, and looks that nothing is left
   // over.

@@ -50,6 +50,7 @@ absl::StatusOr<StepReport> StageWorker::RunStep(const std::vector<Action>& progr
   failed_ = true;  // until the end is reached
   ProgramRun run(me_, layout_, stages_, transport_, swaps_, state_, host_steps_,
                  MicrobatchesOf(program), end);
+  run.Mark(&marks_);
   for (const auto& [stage, compute] : stages_) {
     SIPHON_RETURN_IF_ERROR(
         Annotate(compute->BeginStep(inputs),

@@ -4,10 +4,12 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "pipeline/host_steps.h"
+#include "pipeline/profiler_marks.h"
 #include "pipeline/stage_compute.h"
 #include "pipeline/state_swaps.h"
 #include "pipeline/transport/transport.h"
@@ -66,6 +68,9 @@ class StageWorker {
   StageWorker(WorkerId me, WorkerLayout layout, std::map<StageId, StageCompute*> stages,
               Transport* transport, SwapEngine* swaps, ActionObserver observer);
 
+  // From now on a profiler is told of each action, as its text names it, and of what it waits for.
+  void Mark(ProfilerMarks marks) { marks_ = std::move(marks); }
+
   // What of the stages' training state is away between steps: to be sent away before the first one,
   // and to be looked at in between.
   StateSwaps& state() { return state_; }
@@ -87,6 +92,7 @@ class StageWorker {
   StateSwaps state_;
   HostSteps host_steps_;
   ActionObserver observer_;
+  ProfilerMarks marks_;
   bool failed_ = false;  // an earlier step ended in an error
 };
 

@@ -143,6 +143,12 @@ WorkerLayout WorkerRun::LayoutOf(const FollowedPlan& followed) const {
 void WorkerRun::MakeWorker() {
   worker_ = std::make_unique<StageWorker>(seat_.me, LayoutOf(follower_.plan()), Computes(),
                                           seat_.transport, follower_.engine(), seat_.at_action);
+  const ProfilerRanges* const ranges =
+      seat_.device == nullptr ? nullptr : seat_.device->cuda->Ranges();
+  if (ranges == nullptr) return;
+  ranges->NameThread(absl::StrCat("worker ", seat_.me.value));
+  worker_->Mark(
+      {[ranges](const std::string& name) { ranges->Push(name); }, [ranges] { ranges->Pop(); }});
 }
 
 std::map<StageId, StageCompute*> WorkerRun::Computes() const {

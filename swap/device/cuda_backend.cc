@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "planner/status.h"
+#include "swap/device/cuda_ranges.h"
 #include "swap/device/cuda_status.h"
 
 namespace siphon {
@@ -156,6 +157,7 @@ void CudaBackend::CountUse() {
 }
 
 void CudaBackend::Run() {
+  NameThisThread(absl::StrCat("copies of device ", options_.device));
   // Of this thread from now on. An error shows at the first copy.
   static_cast<void>(CudaStatus(cudaSetDevice(options_.device), "using the device"));
   std::unique_lock lock(mutex_);

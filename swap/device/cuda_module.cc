@@ -15,6 +15,7 @@
 #include "swap/device/cuda_health.h"
 #include "swap/device/cuda_host_pool.h"
 #include "swap/device/cuda_peers.h"
+#include "swap/device/cuda_ranges.h"
 #include "swap/device/cuda_status.h"
 
 namespace siphon {
@@ -115,6 +116,7 @@ class ModuleOfThisObject final : public CudaModule {
   absl::StatusOr<bool> Reaches(int device, int peer) const override {
     return CudaReaches(device, peer);
   }
+  const ProfilerRanges* Ranges() const override { return RangesOfProfiler(); }
   absl::StatusOr<std::vector<CopyFigure>> RunTrial(const CopyTrial& trial) const override {
     SIPHON_RETURN_IF_ERROR(CountDevices().status());
     return RunCudaCopyTrial(trial);

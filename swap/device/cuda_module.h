@@ -53,6 +53,16 @@ class PinnedPool {
   virtual Bytes left() const = 0;
 };
 
+// What a profiler shows of the threads that say so: ranges, one within another. Thread-safety: any
+// thread.
+class ProfilerRanges {
+ public:
+  virtual ~ProfilerRanges() = default;
+  virtual void Push(const std::string& name) const = 0;
+  virtual void Pop() const = 0;
+  virtual void NameThread(const std::string& name) const = 0;
+};
+
 class CudaModule {
  public:
   virtual ~CudaModule() = default;
@@ -81,12 +91,14 @@ class CudaModule {
   virtual absl::Status Health(int device) const = 0;
   // Whether copies that `device` issues reach memory of `peer` without the host. Errors: Internal.
   virtual absl::StatusOr<bool> Reaches(int device, int peer) const = 0;
+  // Null: no profiler watches this process. It lives as long as the process.
+  virtual const ProfilerRanges* Ranges() const = 0;
   // Times copies; a figure for each path. Errors: as cuda_copy_trial.h has them.
   virtual absl::StatusOr<std::vector<CopyFigure>> RunTrial(const CopyTrial& trial) const = 0;
 };
 
 // Of this header and those that it includes; a module with another number is refused.
-inline constexpr int kCudaModuleInterface = 4;
+inline constexpr int kCudaModuleInterface = 5;
 
 }  // namespace siphon
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "planner/status.h"
+#include "swap/device/cuda_ranges.h"
 #include "swap/device/cuda_status.h"
 
 namespace siphon {
@@ -17,6 +18,8 @@ Nanos Now() {
                    std::chrono::steady_clock::now().time_since_epoch())
                    .count());
 }
+
+absl::string_view NameOf(CopyLane lane) { return lane == CopyLane::kOut ? "copy out" : "copy in"; }
 
 }  // namespace
 
@@ -31,12 +34,16 @@ absl::StatusOr<std::unique_ptr<CudaWayQueue>> CudaWayQueue::Make(CopyLane lane, 
   SIPHON_CUDA_RETURN_IF_ERROR(
       cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
       absl::StrCat("making a stream for copies of device ", options.device));
+  NameStream(stream, absl::StrCat(NameOf(lane), ", device ", options.device));
   return std::unique_ptr<CudaWayQueue>(new CudaWayQueue(lane, way, options, events, stream));
 }
 
 CudaWayQueue::~CudaWayQueue() {
   static_cast<void>(cudaStreamSynchronize(stream_));
-  for (const Chunk& chunk : chunks_) events_->GiveBack(chunk.event);
+  for (const Chunk& chunk : chunks_) {
+    EndCopyRange(chunk.range);
+    events_->GiveBack(chunk.event);
+  }
   static_cast<void>(cudaStreamDestroy(stream_));
   static_cast<void>(cudaGetLastError());
 }
@@ -95,6 +102,10 @@ void CudaWayQueue::Give(Share& share) {
     if (chunk.bytes > 0) static_cast<void>(CudaStatus(cudaStreamSynchronize(stream_), ""));
     return;
   }
+  if (RangesOfProfiler() != nullptr) {
+    chunk.range = BeginCopyRange(absl::StrCat(NameOf(lane_), ", link ", chunk.link.value),
+                                 static_cast<int64_t>(chunk.bytes));
+  }
   chunks_.push_back(chunk);
   ++share.under_way;
 }
@@ -141,6 +152,7 @@ void CudaWayQueue::Collect() {
     if (fired.ok() && !*fired) return;
     const Nanos now = Now();
     if (fired.ok() && IsHeldBack(chunks_.front(), now)) return;
+    EndCopyRange(chunks_.front().range);
     Count(chunks_.front(), now);
     const Chunk chunk = chunks_.front();
     while (share->under_way == 0) ++share;
@@ -175,9 +187,8 @@ void CudaWayQueue::Fail(Share& share, const Chunk& chunk, const absl::Status& st
 }
 
 std::string CudaWayQueue::ToString(const Chunk& chunk) const {
-  return absl::StrCat("device ", options_.device, ", copy ", lane_ == CopyLane::kOut ? "out" : "in",
-                      ", link ", chunk.link.value, ", chunk ", chunk.number, " (", chunk.bytes,
-                      " bytes)");
+  return absl::StrCat("device ", options_.device, ", ", NameOf(lane_), ", link ", chunk.link.value,
+                      ", chunk ", chunk.number, " (", chunk.bytes, " bytes)");
 }
 
 }  // namespace siphon

@@ -83,6 +83,7 @@ class CudaWayQueue {
     bool first = false;  // of its share over that link
     Nanos given;
     std::optional<Nanos> fired;
+    uint64_t range = 0;  // that a profiler shows
   };
 
   CudaWayQueue(CopyLane lane, const CudaWay& way, const CudaBackendOptions& options,

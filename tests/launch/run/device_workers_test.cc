@@ -2,10 +2,12 @@
 // device of the CPU's memory and kernels (other_device.h); copies, lent memory and locked memory
 // are those of the CUDA module, on the fake runtime. What comes out has the CPU's bits.
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -34,6 +36,7 @@
 #include "tests/launch/run/seated_run.h"
 #include "tests/pipeline/torch/other_torch_device.h"
 #include "tests/support/fake_cuda/fake_control.h"
+#include "tests/support/fake_nvtx/fake_nvtx.h"
 
 namespace siphon {
 namespace {
@@ -450,6 +453,42 @@ TEST_F(DeviceWorkers, SayThatADeviceIsBrokenBeforeTheyTakeAnythingDown) {
                 ContainsRegex("device 0 does no more for this process, since "
                               "cudaErrorNvlinkUncorrectable \\(220\\): .*nvidia-smi nvlink -e"));
   }
+}
+
+#ifdef SIPHON_FAKE_NVTX
+// By actions' names, one within another on each worker's thread, and copies beside them.
+TEST_F(DeviceWorkers, ShowAProfilerWhatTheyDo) {
+  setenv("NVTX_INJECTION64_PATH", SIPHON_FAKE_NVTX, /*overwrite=*/1);
+  ASSERT_NE(TheCudaModule().Ranges(), nullptr);
+  void* const profiler = dlopen(SIPHON_FAKE_NVTX, RTLD_NOW | RTLD_NOLOAD);
+  ASSERT_NE(profiler, nullptr) << dlerror();
+  const auto text =
+      reinterpret_cast<decltype(&siphon_fake_nvtx_text)>(dlsym(profiler, "siphon_fake_nvtx_text"));
+  const auto open =
+      reinterpret_cast<decltype(&siphon_fake_nvtx_open)>(dlsym(profiler, "siphon_fake_nvtx_open"));
+
+  const auto prepared = PrepareJob(DeviceJob("d2d_swap", 93), {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  const Run run = Train(*prepared);
+  EXPECT_TRUE(run.bits == OnCpu());
+  EXPECT_EQ(open(), 0);
+  const std::string seen = text();
+  for (const std::vector<Action>& program : prepared->plan.training.programs) {
+    for (const Action& action : program) {
+      EXPECT_THAT(seen, HasSubstr(absl::StrCat("\npush 1 ", ToString(action), "\n")));
+    }
+  }
+  EXPECT_THAT(seen, HasSubstr("\npush 2 wait\n"));
+  for (const char* line :
+       {"start [0-9]+ copy out, link [1-9]", "start [0-9]+ copy in, link [1-9]",
+        "stream copy out, device 0", "thread copies of device 0", "thread worker 3"}) {
+    EXPECT_THAT(seen, ContainsRegex(absl::StrCat("\n", line, "\n")));
+  }
+}
+#endif
+
+TEST_F(DeviceWorkers, TellNobodyWhatTheyDoWithoutAProfiler) {
+  EXPECT_EQ(TheCudaModule().Ranges(), nullptr);
 }
 
 // An arena that the device does not have, of tensors that have no second choice.

@@ -42,6 +42,7 @@ class MadeUpServer final : public CudaModule {
 
   absl::StatusOr<std::vector<CudaDeviceInfo>> Devices() const override { return devices_; }
   absl::Status Health(int) const override { return absl::OkStatus(); }
+  const ProfilerRanges* Ranges() const override { return nullptr; }
   absl::StatusOr<bool> Reaches(int device, int peer) const override {
     return device == peer || peers_.contains({device, peer});
   }
