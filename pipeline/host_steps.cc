@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -14,6 +13,15 @@
 
 namespace siphon {
 namespace {
+
+// Whether the plan has the layer's parameters or gradients away at times.
+bool MoveWeights(const StagePlan& plan, int layer) {
+  return std::any_of(plan.groups.begin(), plan.groups.end(), [layer](const PlannedGroup& planned) {
+    const GroupKind kind = planned.group.kind;
+    return (kind == GroupKind::kParameters || kind == GroupKind::kGradients) &&
+           IsSwap(planned.choice.placement) && Contains(planned.group.layers, layer);
+  });
+}
 
 Bytes Aligned(Bytes bytes) { return RoundUp(bytes, kCacheLine); }
 
@@ -39,9 +47,7 @@ HostSteps::HostSteps(const WorkerLayout& layout, const std::map<StageId, StageCo
   for (const auto& [stage, compute] : stages_) {
     if (layout.memory.stages.empty()) continue;
     const StagePlan& plan = layout.memory.stages[static_cast<size_t>(stage.value)];
-    if (plan.update != UpdatePlace::kHost) continue;
-    steps_[stage] = ParametersOf(stage);
-    at_home_[stage] = LayersAtHome(stage);
+    if (plan.update == UpdatePlace::kHost) steps_[stage] = ParametersOf(stage);
   }
 }
 
@@ -52,6 +58,7 @@ std::vector<HostSteps::Parameter> HostSteps::ParametersOf(StageId stage) const {
   for (size_t index = 0; index < tensors.size(); ++index) {
     parameters[index].layer = tensors[index].layer;
     parameters[index].steps_here = StepsOnHost(plan, tensors[index].layer);
+    parameters[index].is_home = !MoveWeights(plan, tensors[index].layer);
   }
   const std::vector<PlannedGroup>& groups = plan.groups;
   for (size_t id = 0; id < groups.size(); ++id) {
@@ -67,25 +74,6 @@ std::vector<HostSteps::Parameter> HostSteps::ParametersOf(StageId stage) const {
     }
   }
   return parameters;
-}
-
-std::vector<StageRange> HostSteps::LayersAtHome(StageId stage) const {
-  const StagePlan& plan = layout_.memory.stages[static_cast<size_t>(stage.value)];
-  const std::vector<PlannedGroup>& groups = plan.groups;
-  const auto moves = [&](int layer) {
-    return std::any_of(groups.begin(), groups.end(), [layer](const PlannedGroup& planned) {
-      const GroupKind kind = planned.group.kind;
-      return (kind == GroupKind::kParameters || kind == GroupKind::kGradients) &&
-             IsSwap(planned.choice.placement) && Contains(planned.group.layers, layer);
-    });
-  };
-  std::set<int> layers;
-  for (const StepTensor& tensor : stages_.at(stage)->StepTensors()) layers.insert(tensor.layer);
-  std::vector<StageRange> home;
-  for (const int layer : layers) {
-    if (StepsOnHost(plan, layer) && !moves(layer)) home.push_back({layer, layer + 1});
-  }
-  return home;
 }
 
 bool HostSteps::Has(StageId stage, StageRange layers) const {
@@ -148,9 +136,9 @@ absl::StatusOr<absl::Span<std::byte>> HostSteps::MemoryOf(StageId stage, const O
                    " is not parked with the host, where the step is"));
 }
 
-absl::Status HostSteps::StartOut(StageId stage, StageRange layers) {
+absl::Status HostSteps::StartOut(StageId stage, StageRange layers,
+                                 const std::vector<StepTensor>& tensors) {
   std::vector<Parameter>& parameters = steps_.at(stage);
-  const std::vector<StepTensor> tensors = stages_.at(stage)->StepTensors();
   std::vector<HostCopy> out;
   for (size_t index = 0; index < tensors.size(); ++index) {
     const StepTensor& tensor = tensors[index];
@@ -174,13 +162,15 @@ absl::Status HostSteps::StartOut(StageId stage, StageRange layers) {
 
 absl::Status HostSteps::Step(StageId stage, StageRange layers, const UpdateSettings& settings,
                              StepRecorder& recorder) {
-  SIPHON_RETURN_IF_ERROR(StartOut(stage, layers));
-  for (const StageRange& other : at_home_.at(stage)) {
-    SIPHON_RETURN_IF_ERROR(StartOut(stage, other));
-  }
   StageCompute& compute = *stages_.at(stage);
   std::vector<Parameter>& parameters = steps_.at(stage);
   const std::vector<StepTensor> tensors = compute.StepTensors();
+  SIPHON_RETURN_IF_ERROR(StartOut(stage, layers, tensors));
+  for (size_t index = 0; index < tensors.size(); ++index) {
+    const Parameter& other = parameters[index];
+    if (!other.steps_here || !other.is_home || other.has_left || tensors[index].stepped) continue;
+    SIPHON_RETURN_IF_ERROR(StartOut(stage, {other.layer, other.layer + 1}, tensors));
+  }
   std::vector<HostStepMemory> memory(tensors.size());
   std::vector<HostCopy> in;
   for (size_t index = 0; index < tensors.size(); ++index) {

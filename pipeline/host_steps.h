@@ -66,6 +66,7 @@ class HostSteps {
   struct Parameter {
     int layer = 0;
     bool steps_here = false;  // else on the device, and there is nothing of it here
+    bool is_home = false;     // it and its gradient stay where they are but for STEP's copies
     OnHost value, gradient;
     bool fresh = false;     // value's `own` is what the parameter is
     bool has_left = false;  // in this step, or is on its way
@@ -77,11 +78,9 @@ class HostSteps {
   };
 
   std::vector<Parameter> ParametersOf(StageId stage) const;
-  // Of a stage: layers that step here, whose parameters and gradients stay where they are but for
-  // STEP's copies.
-  std::vector<StageRange> LayersAtHome(StageId stage) const;
   // Gradients of these layers that have not left yet, and parameters that the host does not know.
-  absl::Status StartOut(StageId stage, StageRange layers);
+  // `tensors`: StepTensors of the stage.
+  absl::Status StartOut(StageId stage, StageRange layers, const std::vector<StepTensor>& tensors);
   absl::Status AwaitOut(StageId stage, StageRange layers);
   absl::StatusOr<absl::Span<std::byte>> MemoryOf(StageId stage, const OnHost& what) const;
   absl::Status NoteChanges(StageId stage, StageRange layers);
@@ -89,8 +88,7 @@ class HostSteps {
   const WorkerLayout& layout_;
   const std::map<StageId, StageCompute*>& stages_;
   SwapEngine* const engine_;
-  std::map<StageId, std::vector<Parameter>> steps_;     // [place in StageCompute::StepTensors]
-  std::map<StageId, std::vector<StageRange>> at_home_;  // LayersAtHome, layer by layer
+  std::map<StageId, std::vector<Parameter>> steps_;  // [place in StageCompute::StepTensors]
   std::map<StageId, std::vector<Leaving>> leaving_;
   std::map<StageId, std::vector<CopyEvent>> arriving_;  // new parameters
 };
