@@ -231,8 +231,7 @@ std::vector<JobKey> MachineKeys() {
           "were, by checksums"),
       KEY(topology, source, (OneOf{{"preset", "file", "probe"}}),
           "where links and their rates come from; probe: this machine's CUDA devices, measured "
-          "once "
-          "and kept, as siphon topology --probe does"),
+          "once and kept, as siphon topology --probe does"),
       KEY(topology, name, AnyValue(),
           "a preset (siphon topology lists them), or the path of a file like them"),
       KEY(topology, throttle, NoneOrScale(),

@@ -28,11 +28,11 @@ absl::StatusOr<DeviceSpec> AssumedCores(int64_t threads) {
 absl::StatusOr<DeviceSpec> DeviceOfTopology(const JobConfig& job, const Topology& topology) {
   absl::StatusOr<DeviceSpec> device = FindDeviceSpec(topology.device_kind);
   if (device.ok()) return device;
-  return ConfigError(
-      job, "topology.name",
-      absl::StrCat(topology.name, " has devices of kind '", topology.device_kind,
-                   "', whose speed is not known; name another one's with --device (",
-                   absl::StrJoin(KnownDeviceSpecs(), ", "), "), or give a profile (--profile, or pipeline.profile)"));
+  return ConfigError(job, "topology.name",
+                     absl::StrCat(topology.name, " has devices of kind '", topology.device_kind,
+                                  "', whose speed is not known; name another one's with --device (",
+                                  absl::StrJoin(KnownDeviceSpecs(), ", "),
+                                  "), or give a profile (--profile, or pipeline.profile)"));
 }
 
 absl::StatusOr<DeviceSpec> DefaultDevice(const JobConfig& job, const Topology* topology) {

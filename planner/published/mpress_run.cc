@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "planner/stage_cost.h"
 #include "planner/status.h"
-#include "planner/steps_on_host.h"
 
 namespace siphon {
 namespace {
@@ -20,13 +19,9 @@ Bytes SavedInStage(Placement placement, const StagePlan& stage, const StageCost&
   Bytes saved;
   const bool state_on_host =
       placement == Placement::kHostSwap && stage.update == UpdatePlace::kHost;
-  if (state_on_host) saved += cost.optimizer_state;
-  for (const PlannedGroup& planned : stage.groups) {
-    const auto& [group, choice] = planned;
-    if (state_on_host && group.kind == GroupKind::kOptimizerState) {  // counted above
-      if (!StepsOnHost(stage, planned)) saved -= group.bytes;
-      continue;
-    }
+  if (state_on_host) saved += cost.optimizer_state;  // but for groups of it, which say where it is
+  for (const auto& [group, choice] : stage.groups) {
+    if (state_on_host && group.kind == GroupKind::kOptimizerState) saved -= group.bytes;
     if (choice.placement != placement) continue;
     Bytes bytes = group.bytes;
     if (placement == Placement::kRecompute) bytes -= group.input;

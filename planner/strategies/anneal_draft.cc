@@ -35,7 +35,7 @@ class Annealer {
       : simulator_(simulator),
         problem_(simulator.problem()),
         possible_(PossiblePlacements(problem_, start.draft.mapping)),
-        host_steps_(problem_.host_step > Nanos(0) && ReachesHost(problem_, start.draft.mapping)),
+        host_steps_(HostMayStep(problem_, start.draft.mapping)),
         first_(simulator.simulations()),
         most_(simulations),
         decisions_(weights == WeightSearch::kAnywhere ? 10 : 8),

@@ -238,7 +238,7 @@ class ChangeWriter {
   }
 
   void UpdateElsewhere() {
-    if (problem_.host_step == Nanos(0) || !ReachesHost(problem_, draft_.mapping)) return;
+    if (!HostMayStep(problem_, draft_.mapping)) return;
     Try([&](StageId stage, StageDraft& draft) {
       if (HasStep(stage)) PutStepOnHost(draft);
     });

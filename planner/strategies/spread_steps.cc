@@ -33,10 +33,6 @@ void StepOn(UpdatePlace place, StageDraft& stage) {
   stage.update = place;
 }
 
-bool HostMayStep(const PlanningProblem& problem, const DraftPlan& draft) {
-  return problem.host_step > Nanos(0) && ReachesHost(problem, draft.mapping);
-}
-
 // All of it on the device, but what leaves from here on leaves to the host's step.
 DraftPlan WithStateKept(const PlanningProblem& problem, DraftPlan draft) {
   for (const std::vector<DraftMove>& moves : UpdateMoves(problem)) {
@@ -81,7 +77,7 @@ absl::StatusOr<SimulatedDraft> BestSpreadSteps(DraftSimulator& simulator,
                                                const SimulatedDraft& best) {
   absl::StatusOr<SimulatedDraft> found = absl::ResourceExhaustedError("nothing tried");
   const PlanningProblem& problem = simulator.problem();
-  if (!HostMayStep(problem, best.draft)) return found;
+  if (!HostMayStep(problem, best.draft.mapping)) return found;
   for (DraftPlan& draft : SpreadSteps(problem, best.draft)) {
     found = Better(std::move(found), simulator.Run(std::move(draft)));
   }
@@ -92,7 +88,7 @@ absl::StatusOr<SimulatedDraft> BestOfTheRestOnHost(DraftSimulator& simulator,
                                                    const SimulatedDraft& best) {
   absl::StatusOr<SimulatedDraft> found = absl::ResourceExhaustedError("nothing tried");
   const PlanningProblem& problem = simulator.problem();
-  if (!HostMayStep(problem, best.draft)) return found;
+  if (!HostMayStep(problem, best.draft.mapping)) return found;
   const MoveLists state = OptimizerStateMoves(problem, Placement::kHostSwap);
   const MoveLists again =
       ActivationMoves(problem, Placement::kRecompute, LayerOrder::kLastLayersFirst);

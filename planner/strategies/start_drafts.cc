@@ -292,6 +292,10 @@ bool ReachesHost(const PlanningProblem& problem, const DeviceMapping& mapping) {
       [&](DeviceId device) { return SwitchOf(problem.topology, device).has_value(); });
 }
 
+bool HostMayStep(const PlanningProblem& problem, const DeviceMapping& mapping) {
+  return problem.host_step > Nanos(0) && ReachesHost(problem, mapping);
+}
+
 absl::StatusOr<SimulatedDraft> BestStart(DraftSimulator& simulator, const SimulatedDraft& kept,
                                          StateBetweenSteps state) {
   // Half of a slot for each copy, or all of it and a microbatch more that is on its way.

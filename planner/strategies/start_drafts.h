@@ -17,6 +17,10 @@ std::vector<Bytes> HiddenHostBytes(const PlanningProblem& problem, const DeviceM
 // Whether every worker can copy to the host.
 bool ReachesHost(const PlanningProblem& problem, const DeviceMapping& mapping);
 
+// Whether optimizer steps can be on the host: their time there is known, and every worker reaches
+// it.
+bool HostMayStep(const PlanningProblem& problem, const DeviceMapping& mapping);
+
 // The best of some plans that mix places, each as little as needed: activations of the first layers
 // to the host, as many as the steady state hides; those behind them to lenders, as far as these
 // have room; the last layers computed again; optimizer state to the host before or after that. In

@@ -274,7 +274,7 @@ class EveryDraft {
         }
       }
     }
-    if (problem_.host_step > Nanos(0) && ReachesHost(problem_, kept_.mapping)) {
+    if (HostMayStep(problem_, kept_.mapping)) {
       all.push_back(kept);
       PutStepOnHost(all.back());
     }
