@@ -69,6 +69,9 @@ struct GroupChoice {
   Placement placement = Placement::kKeep;
   std::vector<Stripe> stripes;  // kPeerSwap: they add up to the group's bytes; else empty
   Placement second_choice = Placement::kKeep;
+  // kHostSwap of optimizer state of a stage with UpdatePlace::kHost only: its layers step on the
+  // device all the same, and the host but keeps it meanwhile.
+  bool steps_on_device = false;
   friend bool operator==(const GroupChoice&, const GroupChoice&) = default;
 };
 
@@ -96,7 +99,8 @@ struct StagePlan {
 // How a schedule's actions and this plan mean one thing together:
 //
 // Activations, group g of (stage s, microbatch m):
-// - sDROPm.g stands before sFm: of the group's tensors F keeps only its input. A B or I that finds the group
+// - sDROPm.g stands before sFm: of the group's tensors F keeps only its input. A B or I that finds
+// the group
 //   dropped computes it again when it reaches the group's last layer; sRECOMPUTEm.g before it does
 //   so at once.
 // - sSWAP_OUTm.g before sFm starts the copy as soon as F is through the group's last layer, behind

@@ -7,7 +7,7 @@ namespace siphon {
 
 bool StepsOnHost(const StagePlan& stage, const PlannedGroup& planned) {
   return stage.update == UpdatePlace::kHost && planned.group.kind == GroupKind::kOptimizerState &&
-         planned.choice.placement == Placement::kHostSwap;
+         planned.choice.placement == Placement::kHostSwap && !planned.choice.steps_on_device;
 }
 
 std::vector<StageRange> LayersSteppedOnHost(const StagePlan& stage) {

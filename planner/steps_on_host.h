@@ -8,8 +8,9 @@
 namespace siphon {
 
 // Of a stage with UpdatePlace::kHost, the host steps what its plan has with the host: groups of
-// optimizer state that are planned as kHostSwap, and layers without a group of it. Other groups of
-// it step on the device, as they do in a stage with kDevice.
+// optimizer state that are planned as kHostSwap, unless they say otherwise
+// (GroupChoice::steps_on_device), and layers without a group of it. Other groups of it step on the
+// device, as they do in a stage with kDevice.
 
 // That the group is optimizer state of the stage which stays with the host.
 bool StepsOnHost(const StagePlan& stage, const PlannedGroup& planned);

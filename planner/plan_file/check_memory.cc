@@ -46,12 +46,19 @@ absl::Status CheckStripes(const PlanText& plan, const PlannedGroup& planned,
                           ExactText(planned.group.bytes), "' would"));
 }
 
-absl::Status CheckChoice(const PlannedGroup& planned, const PlanWord& where) {
+absl::Status CheckChoice(const StagePlan& stage, const PlannedGroup& planned,
+                         const PlanWord& where) {
   const auto& [group, choice] = planned;
   for (const Placement placement : {choice.placement, choice.second_choice}) {
     if (placement != Placement::kRecompute || group.kind == GroupKind::kActivations) continue;
     return ErrorAt(where, absl::StrCat(GroupKindName(group.kind),
                                        " cannot be computed again; only activations can"));
+  }
+  if (choice.steps_on_device &&
+      (stage.update != UpdatePlace::kHost || group.kind != GroupKind::kOptimizerState)) {
+    return ErrorAt(where,
+                   "'steps on device' is for optimizer state of a stage with 'update: host', where "
+                   "host_swap alone means that these layers step on the host; leave it out");
   }
   // Of what is with the host or on a drive, lenders may be the second choice.
   if (choice.second_choice == Placement::kPeerSwap &&
@@ -76,7 +83,7 @@ absl::Status CheckGroup(const PlanText& plan, size_t stage, const PlannedGroup& 
   if (some && (planned.group.kind != GroupKind::kActivations || range.end - range.begin != 1)) {
     return ErrorAt(where, "first_tensors is for the activations of one layer");
   }
-  SIPHON_RETURN_IF_ERROR(CheckChoice(planned, where));
+  SIPHON_RETURN_IF_ERROR(CheckChoice(plan.memory.stages[stage], planned, where));
   return CheckStripes(plan, planned, where);
 }
 

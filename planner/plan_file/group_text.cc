@@ -14,6 +14,7 @@ namespace siphon {
 namespace {
 
 constexpr absl::string_view kToWord = "to";
+constexpr absl::string_view kStepsOnDevice = "steps on device";
 
 // A value of an enum by its name, all of them being 0, 1, ...
 template <typename Value>
@@ -80,12 +81,16 @@ absl::Status ReadChoice(const PlanWord& text, GroupChoice& choice) {
   return ReadStripe(stripe, choice.stripes);
 }
 
-// What follows the choice: more stripes, then the second choice.
+// What follows the choice: more stripes, or where it steps, then the second choice.
 absl::Status ReadBehindChoice(const std::vector<PlanWord>& list, size_t next, GroupChoice& choice) {
   for (; next < list.size(); ++next) {
     const auto [word, rest] = CutFirstWord(list[next]);
     if (word.text == kDeviceWord && choice.placement == Placement::kPeerSwap) {
       SIPHON_RETURN_IF_ERROR(ReadStripe(rest, choice.stripes));
+      continue;
+    }
+    if (list[next].text == kStepsOnDevice && choice.placement == Placement::kHostSwap) {
+      choice.steps_on_device = true;
       continue;
     }
     if (word.text != kElseWord || next + 1 != list.size()) {
@@ -116,6 +121,7 @@ std::string GroupText(const PlannedGroup& planned) {
     absl::StrAppend(&text, index == 0 ? absl::StrCat(" ", kToWord, " ") : ", ", kDeviceWord, " ",
                     stripe.lender.value, " ", ExactText(stripe.bytes));
   }
+  if (choice.steps_on_device) absl::StrAppend(&text, ", ", kStepsOnDevice);
   if (choice.second_choice != Placement::kKeep) {
     absl::StrAppend(&text, ", ", kElseWord, " ", PlacementName(choice.second_choice));
   }

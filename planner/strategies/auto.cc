@@ -6,6 +6,7 @@
 #include "absl/strings/string_view.h"
 #include "planner/status.h"
 #include "planner/strategies/anneal_draft.h"
+#include "planner/strategies/bring_home.h"
 #include "planner/strategies/first_tensors_search.h"
 #include "planner/strategies/fit_moves.h"
 #include "planner/strategies/give_slack.h"
@@ -229,9 +230,8 @@ absl::StatusOr<SimulatedDraft> SearchSpreadSteps(DraftSimulator& simulator, Simu
   }
   for (const auto& starts : {BestSpreadSteps, BestOfTheRestOnHost}) {
     absl::StatusOr<SimulatedDraft> start = starts(simulator, draft);
-    SIPHON_ASSIGN_OR_RETURN(
-        draft, SearchFrom(std::move(start), MoreOf(problem, kMostForSteps, 1), simulator,
-                          std::move(draft), kept));
+    SIPHON_ASSIGN_OR_RETURN(draft, SearchFrom(std::move(start), MoreOf(problem, kMostForSteps, 1),
+                                              simulator, std::move(draft), kept));
   }
   return draft;
 }
@@ -294,6 +294,17 @@ absl::StatusOr<SimulatedDraft> SearchMicrobatches(DraftSimulator& simulator, Sim
   return SearchShares(simulator, std::move(draft), MoreOf(simulator.problem(), kMostForShares, 1));
 }
 
+// Once more with some of the state at home that steps on the host, where no draft until then has
+// any of it at home.
+absl::StatusOr<SimulatedDraft> SearchBroughtHome(DraftSimulator& simulator, SimulatedDraft draft,
+                                                 const SimulatedDraft& kept) {
+  const PlanningProblem& problem = simulator.problem();
+  if (Fits(kept) || IsGood(draft, kept) || IsLarge(problem)) return draft;
+  absl::StatusOr<SimulatedDraft> start = BestBroughtHome(simulator, draft);
+  return SearchFrom(std::move(start), MoreOf(problem, kMostWithStateHome, 1), simulator,
+                    std::move(draft), kept);
+}
+
 // Workers that only follow their programs take their copies as they come: these get more time where
 // that costs less than a thousandth of a step, and no single strategy is faster.
 absl::StatusOr<SimulatedDraft> SearchSlack(DraftSimulator& simulator, SimulatedDraft draft,
@@ -336,6 +347,7 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   SIPHON_ASSIGN_OR_RETURN(improved, SearchWithTimedState(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchMadeEarly(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchMicrobatches(simulator, std::move(improved), kept));
+  SIPHON_ASSIGN_OR_RETURN(improved, SearchBroughtHome(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchSlack(simulator, std::move(improved), kept));
   SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, improved));
   absl::StatusOr<PlannedStep> best = PlannedOf(problem, std::move(improved), "auto");

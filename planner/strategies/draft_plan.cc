@@ -34,6 +34,7 @@ class StagePlanWriter {
 
   StagePlan Write() {
     plan_.update = draft_.update;
+    away_ = draft_.timing.groups_away_between_steps;
     for (int kind = 0; kind < kGroupKinds; ++kind) AddRuns(static_cast<GroupKind>(kind));
     return std::move(plan_);
   }
@@ -87,12 +88,19 @@ class StagePlanWriter {
         if (StepBlockOf(first) != StepBlockOf(next)) return false;
         if (StepBlockOf(first) != kNotStreamed) return true;
         // What steps on the host copies while another does.
-        if (placement == Placement::kHostSwap && draft_.update == UpdatePlace::kHost) return false;
+        if (StepsThere(placement)) return false;
         return !IsSwap(placement) || within(draft_.swap_run);
       case GroupKind::kWeightVersions:
         return !IsSwap(placement) || within(draft_.swap_run);
     }
     return false;
+  }
+
+  // Whether the next group of optimizer state, so placed, steps on the host: what is home between
+  // steps does not.
+  bool StepsThere(Placement placement) const {
+    if (placement != Placement::kHostSwap || draft_.update != UpdatePlace::kHost) return false;
+    return away_ > 0 || !draft_.timing.home_beside_host;
   }
 
   // Of the layer's activations how many, as StageDraft says.
@@ -129,6 +137,12 @@ class StagePlanWriter {
     if (planned.choice.placement == Placement::kPeerSwap) {
       planned.choice.stripes = CutStripes(planned.group.bytes, lenders_, problem_.granule);
     }
+    if (kind == GroupKind::kOptimizerState && IsSwap(planned.choice.placement)) {
+      planned.choice.steps_on_device = draft_.update == UpdatePlace::kHost &&
+                                       planned.choice.placement == Placement::kHostSwap &&
+                                       !StepsThere(planned.choice.placement);
+      --away_;
+    }
     plan_.groups.push_back(std::move(planned));
   }
 
@@ -137,6 +151,7 @@ class StagePlanWriter {
   const StageDraft& draft_;
   const std::vector<LenderWeight>& lenders_;
   StagePlan plan_;
+  int away_ = 0;  // of the groups of optimizer state that are still to come, between steps
 };
 
 // Of the stage's layers, behind those of the stages before it.

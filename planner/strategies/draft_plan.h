@@ -21,7 +21,8 @@ struct StageDraft {
   std::vector<int> shares;
   std::vector<Placement> parameters;  // swapped only where CanStream says so, as are gradients
   std::vector<Placement> gradients;
-  // With an update on the host, kHostSwap says that the layer steps there (planner/steps_on_host.h).
+  // With an update on the host, kHostSwap says that the layer steps there (planner/steps_on_host.h),
+  // unless it is home between steps (SwapTiming::home_beside_host).
   std::vector<Placement> optimizer_state;
   // Likewise, of each stashed version of the layer's weights; empty where the schedule stashes
   // none.

@@ -31,6 +31,9 @@ struct SwapTiming {
   // they come back one after the other during so many of its last actions before its first STEP.
   static constexpr int kAllGroups = std::numeric_limits<int>::max();
   int groups_away_between_steps = kAllGroups;
+  // Whether that holds, too, where the worker has a stage that steps on the host: of this stage, if
+  // it does, the groups that are home step on the device.
+  bool home_beside_host = false;
   int forwards_to_leave_home = 1;
   int actions_to_come_home = 1;
   // Parameters and gradients stay between two uses with at most so many actions from the one to the

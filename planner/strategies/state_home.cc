@@ -78,20 +78,25 @@ absl::StatusOr<SimulatedDraft> BestSwapWithStateHome(DraftSimulator& simulator,
   return best;
 }
 
-absl::StatusOr<SimulatedDraft> BestWithStateHome(DraftSimulator& simulator,
-                                                 const SimulatedDraft& best,
-                                                 const SimulatedDraft& kept) {
-  const PlanningProblem& problem = simulator.problem();
-  absl::StatusOr<SimulatedDraft> home = BestSwapWithStateHome(simulator, kept);
+absl::StatusOr<SimulatedDraft> SpreadStateHome(DraftSimulator& simulator, const DraftPlan& draft) {
+  absl::StatusOr<SimulatedDraft> home = absl::ResourceExhaustedError("nothing tried");
   for (const HomeTiming& timing : kHomeTimings) {
-    DraftPlan draft = best.draft;
-    KeepStateHome(problem, draft);
-    for (StageDraft& stage : draft.stages) {
+    DraftPlan spread = draft;
+    KeepStateHome(simulator.problem(), spread);
+    for (StageDraft& stage : spread.stages) {
       stage.timing.forwards_to_leave_home = timing.forwards;
       stage.timing.actions_to_come_home = timing.actions;
     }
-    home = Better(std::move(home), simulator.Run(std::move(draft)));
+    home = Better(std::move(home), simulator.Run(std::move(spread)));
   }
+  return home;
+}
+
+absl::StatusOr<SimulatedDraft> BestWithStateHome(DraftSimulator& simulator,
+                                                 const SimulatedDraft& best,
+                                                 const SimulatedDraft& kept) {
+  absl::StatusOr<SimulatedDraft> home = BestSwapWithStateHome(simulator, kept);
+  home = Better(std::move(home), SpreadStateHome(simulator, best.draft));
   DraftPlan there = kept.draft;
   there.mapping = best.draft.mapping;
   SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft placed, simulator.Run(std::move(there)));

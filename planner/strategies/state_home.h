@@ -22,6 +22,10 @@ bool HasStateHome(const DraftPlan& draft);
 absl::StatusOr<SimulatedDraft> BestSwapWithStateHome(DraftSimulator& simulator,
                                                      const SimulatedDraft& kept);
 
+// The draft with nothing else changed, and copies of what is home spread evenly over the begin and
+// the end of the step: the best of some times. Errors: likewise.
+absl::StatusOr<SimulatedDraft> SpreadStateHome(DraftSimulator& simulator, const DraftPlan& draft);
+
 // The best of those, of `best` with nothing else changed, and of mixed starts. Errors: likewise.
 absl::StatusOr<SimulatedDraft> BestWithStateHome(DraftSimulator& simulator,
                                                  const SimulatedDraft& best,

@@ -58,7 +58,8 @@ StepUnits::StepUnits(const std::vector<StageId>& stages, const MemoryPlan& plan,
 // for which the first of them come in.
 void StepUnits::FindFirstStep(const std::vector<StageId>& stages) {
   for (const StageId stage : stages) {
-    may_be_home_ &= plan_.stages[stage.value].update == UpdatePlace::kDevice;
+    may_be_home_ &= plan_.stages[stage.value].update == UpdatePlace::kDevice ||
+                    TimingOf(options_, stage).home_beside_host;
     const int step = slots_.StepSlot(stage);
     if (step != kNone) first_step_ = std::min(first_step_, step);
   }
@@ -94,10 +95,10 @@ void StepUnits::AddUnits(StageId stage) {
     const auto& [state, choice] = plan.groups[id];
     if (state.kind != GroupKind::kOptimizerState) continue;
     Unit unit{.state = GroupId(static_cast<int>(id))};
-    if (IsSwap(choice.placement) && !StepsOnHost(plan, plan.groups[id])) {
-      const bool home = --away < 0 && may_be_home_;
-      (home ? end.home : unit.moving).push_back(unit.state);
-    }
+    const bool beyond = IsSwap(choice.placement) && --away < 0;
+    const bool moves = IsSwap(choice.placement) && !StepsOnHost(plan, plan.groups[id]);
+    const bool is_home = beyond && moves && may_be_home_;
+    if (moves) (is_home ? end.home : unit.moving).push_back(unit.state);
     for (size_t other = 0; layer_by_layer && other < plan.groups.size(); ++other) {
       const PlannedGroup& weights = plan.groups[other];
       const StageRange& layers = weights.group.layers;
@@ -106,7 +107,6 @@ void StepUnits::AddUnits(StageId stage) {
       taken[other] = true;
       unit.moving.push_back(GroupId(static_cast<int>(other)));
     }
-    const bool is_home = !end.home.empty() && end.home.back() == unit.state;
     const bool on_host = plan.update == UpdatePlace::kHost;
     if (is_home || on_host || !unit.moving.empty()) end.units.push_back(std::move(unit));
   }

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "planner/status.h"
+#include "planner/steps_on_host.h"
 
 namespace siphon {
 namespace {
@@ -34,7 +35,10 @@ absl::StatusOr<std::set<GroupName>> ChangeChoices(MemoryPlan& memory, const Conc
       const Placement second = planned.choice.second_choice;
       if (second == Placement::kKeep) return HasNoSecondChoice(name, planned);
       if (second == Placement::kRecompute) dropped.insert(name);
+      const bool steps_on_host = StepsOnHost(memory.stages[stage], planned);
       planned.choice = {.placement = second};
+      // Another place does not change where a layer steps.
+      planned.choice.steps_on_device = !steps_on_host && StepsOnHost(memory.stages[stage], planned);
       if (second != Placement::kPeerSwap) continue;
       const auto found = stripes.find(name);
       if (found == stripes.end()) return HasNoSecondChoice(name, planned);

@@ -43,39 +43,25 @@ class StateTimer {
     }
     for (const StageDraft& stage : draft_.stages) {
       layers_ = std::max(layers_, stage.optimizer_state.size());
+      moves_.push_back(stage.update == UpdatePlace::kDevice || stage.timing.home_beside_host);
     }
     forwards_ = problem_.schedule.microbatches * static_cast<int>(ranks_);
   }
 
   absl::StatusOr<SimulatedDraft> Run() {
     KeepStateHome(problem_, draft_);
-    for (StageDraft& stage : draft_.stages) {
-      stage.timing.actions_before_step = 0;
-      stage.timing.groups_ahead = 0;
-      stage.home.gone.assign(TimesOf(stage), 1);
-      stage.home.ahead.assign(TimesOf(stage), 0);
-    }
-    const auto layers = static_cast<int>(layers_);
-    SIPHON_RETURN_IF_ERROR(Set(layers, Thrifty::kHigh, [](StageDraft& stage) {
+    StartTimes();
+    SIPHON_RETURN_IF_ERROR(Set(static_cast<int>(layers_), Thrifty::kHigh, [](StageDraft& stage) {
       return &stage.timing.groups_away_between_steps;
     }));
-    // What stays longest is what leaves last; what is back first comes before all others.
-    for (size_t time = most_times_; time > 0; --time) {
-      SIPHON_RETURN_IF_ERROR(Set(forwards_, Thrifty::kLow, [time](StageDraft& stage) {
-        return EntryOf(stage.home.gone, time - 1);
-      }));
-    }
-    for (size_t time = 0; time < most_times_; ++time) {
-      SIPHON_RETURN_IF_ERROR(Set(actions_, Thrifty::kLow, [time](StageDraft& stage) {
-        return EntryOf(stage.home.ahead, time);
-      }));
-    }
-    SIPHON_RETURN_IF_ERROR(
-        Set(layers, Thrifty::kLow, [](StageDraft& stage) { return &stage.timing.groups_ahead; }));
-    SIPHON_RETURN_IF_ERROR(Set(actions_, Thrifty::kLow, [](StageDraft& stage) {
-      return &stage.timing.actions_before_step;
-    }));
-    return simulator_.Run(std::move(draft_));
+    return RunTimes();
+  }
+
+  absl::StatusOr<SimulatedDraft> RunStage(StageId stage) {
+    moves_.assign(moves_.size(), false);
+    moves_[stage.value] = true;
+    StartTimes();
+    return RunTimes();
   }
 
  private:
@@ -88,10 +74,42 @@ class StateTimer {
     int Middle() const { return fits + (limit - fits) / 2 + (limit - fits) % 2; }
   };
 
-  size_t TimesOf(const StageDraft& stage) const {
-    const auto swapped = static_cast<size_t>(
-        std::count_if(stage.optimizer_state.begin(), stage.optimizer_state.end(), IsSwap));
-    return stage.update == UpdatePlace::kHost ? 0 : std::min(swapped, most_times_);
+  // Of all that move, as thrifty as can be.
+  void StartTimes() {
+    for (size_t stage = 0; stage < draft_.stages.size(); ++stage) {
+      StageDraft& draft = draft_.stages[stage];
+      if (!moves_[stage]) continue;
+      draft.timing.actions_before_step = 0;
+      draft.timing.groups_ahead = 0;
+      draft.home.gone.assign(TimesOf(stage), 1);
+      draft.home.ahead.assign(TimesOf(stage), 0);
+    }
+  }
+
+  absl::StatusOr<SimulatedDraft> RunTimes() {
+    // What stays longest is what leaves last; what is back first comes before all others.
+    for (size_t time = most_times_; time > 0; --time) {
+      SIPHON_RETURN_IF_ERROR(Set(forwards_, Thrifty::kLow, [time](StageDraft& stage) {
+        return EntryOf(stage.home.gone, time - 1);
+      }));
+    }
+    for (size_t time = 0; time < most_times_; ++time) {
+      SIPHON_RETURN_IF_ERROR(Set(actions_, Thrifty::kLow, [time](StageDraft& stage) {
+        return EntryOf(stage.home.ahead, time);
+      }));
+    }
+    SIPHON_RETURN_IF_ERROR(Set(static_cast<int>(layers_), Thrifty::kLow,
+                               [](StageDraft& stage) { return &stage.timing.groups_ahead; }));
+    SIPHON_RETURN_IF_ERROR(Set(actions_, Thrifty::kLow, [](StageDraft& stage) {
+      return &stage.timing.actions_before_step;
+    }));
+    return simulator_.Run(std::move(draft_));
+  }
+
+  size_t TimesOf(size_t stage) const {
+    const std::vector<Placement>& state = draft_.stages[stage].optimizer_state;
+    const auto swapped = static_cast<size_t>(std::count_if(state.begin(), state.end(), IsSwap));
+    return moves_[stage] ? std::min(swapped, most_times_) : 0;
   }
 
   static int* EntryOf(std::vector<int>& times, size_t time) {
@@ -105,7 +123,8 @@ class StateTimer {
     for (size_t rank = 0; rank < ranks_; ++rank) {
       std::vector<int*> values;
       for (const std::vector<StageId>& stages : stages_) {
-        const bool has = rank < stages.size() && TimesOf(draft_.stages[stages[rank].value]) > 0;
+        const bool has =
+            rank < stages.size() && TimesOf(static_cast<size_t>(stages[rank].value)) > 0;
         values.push_back(has ? value(draft_.stages[stages[rank].value]) : nullptr);
       }
       SIPHON_RETURN_IF_ERROR(SetAll(most, thrifty, values));
@@ -158,6 +177,7 @@ class StateTimer {
   size_t layers_ = 0;  // of a stage, at most
   const size_t most_times_;
   const bool is_coarse_;
+  std::vector<bool> moves_;  // [stage]: whether its times are looked for
 };
 
 }  // namespace
@@ -170,6 +190,11 @@ bool IsStateTimed(const DraftPlan& draft) {
 absl::StatusOr<SimulatedDraft> TimeStateHome(DraftSimulator& simulator, DraftPlan draft,
                                              TimingEffort effort) {
   return StateTimer(simulator, std::move(draft), effort).Run();
+}
+
+absl::StatusOr<SimulatedDraft> TimeStageHome(DraftSimulator& simulator, DraftPlan draft,
+                                             StageId stage) {
+  return StateTimer(simulator, std::move(draft), TimingEffort::kExact).RunStage(stage);
 }
 
 absl::StatusOr<SimulatedDraft> BestWithTimedState(DraftSimulator& simulator,

@@ -15,11 +15,17 @@ enum class TimingEffort { kExact, kCoarse };
 
 // The draft with as much optimizer state at home between steps as there is room for, which leaves
 // as late and comes back as early as each worker's memory allows: found by bisection of all workers
-// at once, one time after the other. What steps on the host, and what is kept, stays as it is.
+// at once, one time after the other. What is kept stays as it is; so does what steps on the host,
+// unless SwapTiming::home_beside_host.
 //
 // Errors: as DraftSimulator::Run. O(stages of a worker * log(actions)) simulations.
 absl::StatusOr<SimulatedDraft> TimeStateHome(DraftSimulator& simulator, DraftPlan draft,
                                              TimingEffort effort);
+
+// Only the times of one stage's, of which the draft says how much is home, wherever it steps.
+// Errors: likewise. O(log(actions)) simulations.
+absl::StatusOr<SimulatedDraft> TimeStageHome(DraftSimulator& simulator, DraftPlan draft,
+                                             StageId stage);
 
 // The best of `best` so, and, if that is to be exact, of starts that send optimizer state away
 // before anything else.

@@ -215,15 +215,19 @@ TEST(PlanText, KeepsMemoryPlanMappingAndTopology) {
 // Where optimizer state is between steps only the programs say.
 TEST(PlanText, KeepsStateThatIsHomeBetweenSteps) {
   PlanText plan = PlanWithMemory();
-  plan.memory.stages[1].update = UpdatePlace::kDevice;
-  for (const char* program : {"1SWAP_OUT.0 1F0 1SWAP_OUT_END.0 1B0 1F1 1B1 1SWAP_IN.0 1STEP.0",
-                              "1F0 1B0 1F1 1B1 1SWAP_IN.0 1STEP.0 1SWAP_OUT.0 1SWAP_OUT_END.0"}) {
-    plan.training = ParsedSchedule(absl::StrCat("0F0 0F1 0B0 0B1\n", program, "\n"));
-    const auto read = ParsePlanText(ToString(plan));
-    ASSERT_TRUE(read.ok()) << read.status();
-    const HomeGroups home = HomeGroupsOf(read->training, read->memory);
-    EXPECT_EQ(home, HomeGroupsOf(plan.training, plan.memory));
-    EXPECT_EQ(home.contains({StageId(1), GroupId(0)}), program[1] == 'S');
+  for (const UpdatePlace update : {UpdatePlace::kDevice, UpdatePlace::kHost}) {
+    plan.memory.stages[1].update = update;
+    plan.memory.stages[1].groups[0].choice.steps_on_device = update == UpdatePlace::kHost;
+    for (const char* program : {"1SWAP_OUT.0 1F0 1SWAP_OUT_END.0 1B0 1F1 1B1 1SWAP_IN.0 1STEP.0",
+                                "1F0 1B0 1F1 1B1 1SWAP_IN.0 1STEP.0 1SWAP_OUT.0 1SWAP_OUT_END.0"}) {
+      plan.training = ParsedSchedule(absl::StrCat("0F0 0F1 0B0 0B1\n", program, "\n"));
+      const auto read = ParsePlanText(ToString(plan));
+      ASSERT_TRUE(read.ok()) << read.status();
+      EXPECT_EQ(read->memory, plan.memory);
+      const HomeGroups home = HomeGroupsOf(read->training, read->memory);
+      EXPECT_EQ(home, HomeGroupsOf(plan.training, plan.memory));
+      EXPECT_EQ(home.contains({StageId(1), GroupId(0)}), program[1] == 'S');
+    }
   }
 }
 
@@ -278,6 +282,10 @@ TEST(PlanText, RefusesGroupsThatCannotBe) {
             "52:12: device 0 has two stripes of the group; put both into one");
   EXPECT_EQ(AfterMemoryEdit("8B, host_swap", "8B, recompute"),
             "73:12: optimizer_state cannot be computed again; only activations can");
+  EXPECT_EQ(
+      AfterMemoryEdit("d2d_swap to device 0 2MiB, device 1 4MiB", "host_swap, steps on device"),
+      "52:12: 'steps on device' is for optimizer state of a stage with 'update: host', where "
+      "host_swap alone means that these layers step on the host; leave it out");
   EXPECT_EQ(AfterMemoryEdit("else recompute", "else d2d_swap"),
             "52:12: the second choice is for when lenders refuse, so it is not d2d_swap");
   EXPECT_EQ(AfterMemoryEdit("group 0: act", "group 1: act"),

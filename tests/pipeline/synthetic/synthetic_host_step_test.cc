@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "planner/home_groups.h"
 #include "planner/lower_schedule.h"
 #include "planner/simulator/simulate.h"
 #include "planner/strategies/lower_memory_plan.h"
@@ -73,14 +74,15 @@ SimulationInput InputOf(const SyntheticJobParts& parts) {
                             .latency = Nanos(10)}),
       .memory = parts.memory,
       .host_step = parts.host_step,
-          .frees_at_waits = true};
+      .frees_at_waits = true};
 }
 
 // After some steps; where parameters are away, without them.
 struct AfterSteps {
   std::vector<float> losses;
   std::map<std::string, std::string> optimizer_state;  // [layer]
-  std::vector<Bytes> peaks;                            // [worker]
+  std::map<std::string, std::string> parameters;
+  std::vector<Bytes> peaks;  // [worker]
 };
 
 AfterSteps RunSteps(SyntheticJobParts parts, int steps) {
@@ -97,13 +99,34 @@ AfterSteps RunSteps(SyntheticJobParts parts, int steps) {
   }
   for (int stage = 0; stage < kWorkers; ++stage) {
     for (const StateTensor& tensor : (*job)->stage(stage).State()) {
-      if (tensor.kind == StateTensor::Kind::kParameter) continue;
-      after.optimizer_state[tensor.name] =
+      const bool is_parameter = tensor.kind == StateTensor::Kind::kParameter;
+      (is_parameter ? after.parameters : after.optimizer_state)[tensor.name] =
           std::string(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
     }
     after.peaks.push_back((*job)->ledger(stage).peak());
   }
   return after;
+}
+
+// The first layer of each stage steps on the host; state of the second one is home between steps,
+// of the third one away, both to step on the worker.
+SyntheticJobParts WithSomeStepsOnHost(SyntheticJobParts parts) {
+  for (const StageRange& stage : parts.partition.stages) {
+    StagePlan& plan = parts.memory.stages.emplace_back();
+    plan.update = UpdatePlace::kHost;
+    for (const int layer : {stage.begin, stage.begin + 2, stage.begin + 1}) {
+      plan.groups.push_back(
+          {.group = GroupOf(parts.profile, stage, GroupKind::kOptimizerState, {layer, layer + 1}),
+           .choice = {.placement = Placement::kHostSwap, .steps_on_device = layer != stage.begin}});
+    }
+  }
+  const SwapTiming timing{.groups_away_between_steps = 2, .home_beside_host = true};
+  absl::StatusOr<Schedule> lowered = LowerMemoryPlan(
+      parts.schedule, parts.memory, {.timing = std::vector<SwapTiming>(kWorkers, timing)});
+  EXPECT_TRUE(lowered.ok()) << lowered.status();
+  parts.schedule = *std::move(lowered);
+  parts.host_step.assign(kWorkers, kHostStep);
+  return parts;
 }
 
 class SyntheticHostSteps : public testing::TestWithParam<Weights> {};
@@ -152,6 +175,28 @@ INSTANTIATE_TEST_SUITE_P(Weights, SyntheticHostSteps,
                            }
                            return "";
                          });
+
+TEST(SyntheticHostStep, StepsTheOtherLayersOnTheWorker) {
+  for (const char* schedule : {"1f1b", "gpipe", "zb_h1"}) {
+    SCOPED_TRACE(schedule);
+    const SyntheticJobParts parts = WithSomeStepsOnHost(PartsOf(schedule));
+    EXPECT_EQ(HomeGroupsOf(parts.schedule, parts.memory).size(), static_cast<size_t>(kWorkers));
+    const auto simulated = Simulate(InputOf(parts));
+    ASSERT_TRUE(simulated.ok()) << simulated.status();
+    const AfterSteps kept = RunSteps(PartsOf(schedule), 3);
+    const AfterSteps some = RunSteps(parts, 3);
+    EXPECT_EQ(some.losses, kept.losses);
+    EXPECT_TRUE(some.parameters == kept.parameters) << "the bytes differ";
+    for (const auto& [layer, bytes] : kept.optimizer_state) {
+      const bool away = layer == "layer2" || layer == "layer5";
+      EXPECT_TRUE(some.optimizer_state.at(layer) == (away ? "" : bytes)) << layer;
+    }
+    for (int worker = 0; worker < kWorkers; ++worker) {
+      EXPECT_LE(some.peaks[worker], Total(simulated->peak[worker]));
+      EXPECT_LT(some.peaks[worker], kept.peaks[worker]);
+    }
+  }
+}
 
 // As in the simulator, on the workers' own clocks.
 TEST(SyntheticHostStep, TakesTheHostsTime) {

@@ -1,5 +1,6 @@
 #include "planner/plan_file/group_text.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -33,6 +34,17 @@ TEST(GroupText, SaysWhatTheGroupIsAndWhereItGoes) {
                               .choice = {.placement = Placement::kHostSwap}};
   EXPECT_EQ(GroupText(state), "optimizer_state of layer 3, 5B, host_swap");
   EXPECT_EQ(*Parsed("optimizer_state  of layers 3 ,5 B,  host_swap"), state);
+}
+
+TEST(GroupText, SaysWhatStepsOnTheDeviceAllTheSame) {
+  const PlannedGroup state = {
+      .group = {GroupKind::kOptimizerState, {3, 4}, Bytes(5)},
+      .choice = {Placement::kHostSwap, {}, Placement::kPeerSwap, /*steps_on_device=*/true}};
+  EXPECT_EQ(GroupText(state),
+            "optimizer_state of layer 3, 5B, host_swap, steps on device, else d2d_swap");
+  EXPECT_EQ(*Parsed(GroupText(state)), state);
+  EXPECT_THAT(Refusal("optimizer_state of layer 3, 5B, nvme_swap, steps on device"),
+              testing::HasSubstr("'steps on device' does not belong here"));
 }
 
 TEST(GroupText, SaysHowManyOfALayersTensorsThereAre) {
@@ -70,6 +82,8 @@ TEST(GroupText, IsReadBackWhateverTheChoice) {
       }
     }
     planned.choice.second_choice = static_cast<Placement>(random() % kPlacements);
+    planned.choice.steps_on_device =
+        planned.choice.placement == Placement::kHostSwap && random() % 2 == 0;
     const auto parsed = Parsed(GroupText(planned));
     ASSERT_TRUE(parsed.ok()) << parsed.status();
     EXPECT_EQ(*parsed, planned) << GroupText(planned);

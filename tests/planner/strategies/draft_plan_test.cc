@@ -116,6 +116,39 @@ TEST(PlanOf, HasAGroupALayerWhereTheHostSteps) {
       << "some step on the device";
 }
 
+// What is home between steps steps on the device, beside what the host steps; both only where the
+// draft says so.
+TEST(PlanOf, StepsOnTheDeviceWhatIsHomeBesideTheHost) {
+  PlanningProblem problem = FiveLayers();
+  DraftPlan draft = KeepingDraft(problem);
+  StageDraft& stage = draft.stages[0];
+  PutStepOnHost(stage);
+  stage.optimizer_state[0] = kKept;
+  stage.swap_run = 2;
+  stage.timing.groups_away_between_steps = 1;
+  const auto on_device = [&] {
+    std::vector<StageRange> ranges;
+    const MemoryPlan plan = PlanOf(problem, draft);
+    for (const auto& [group, choice] : plan.stages[0].groups) {
+      if (choice.steps_on_device) ranges.push_back(group.layers);
+    }
+    return ranges;
+  };
+  EXPECT_THAT(on_device(), testing::IsEmpty());
+  stage.timing.home_beside_host = true;
+  EXPECT_THAT(on_device(), testing::ElementsAre(StageRange{2, 4}, StageRange{4, 5}));
+  const MemoryPlan plan = PlanOf(problem, draft);
+  EXPECT_EQ(LayersSteppedOnHost(plan.stages[0]).size(), 2u);  // layer 1, and none behind the last
+  for (int layer = 0; layer < 5; ++layer) {
+    EXPECT_EQ(StepsOnHost(plan.stages[0], layer), layer == 1) << layer;
+  }
+  const auto lowered = LowerMemoryPlan(problem.schedule, plan, LoweringOf(draft));
+  ASSERT_TRUE(lowered.ok()) << lowered.status();
+  EXPECT_EQ(HomeGroupsOf(*lowered, plan).size(), 2u);
+  stage.update = UpdatePlace::kDevice;
+  EXPECT_THAT(on_device(), testing::IsEmpty()) << "as all others do";
+}
+
 TEST(PlanOf, HasAStepOfItsOwnForWeightsWithoutState) {
   PlanningProblem problem = FiveLayers();
   for (LayerProfile& layer : problem.profile.layers) layer.optimizer_state = Bytes(0);
@@ -153,6 +186,7 @@ DraftPlan RollDraft(const PlanningProblem& problem, Dice& dice) {
     for (int& share : stage.shares) share = dice.Roll(1, LowerMemoryOptions::kShares);
     if (dice.Roll(0, 1) == 0) continue;
     stage.timing.groups_away_between_steps = dice.Roll(0, 2);
+    stage.timing.home_beside_host = dice.Roll(0, 1) == 0;
     stage.home = {.gone = {dice.Roll(0, 2), dice.Roll(0, 4)},
                   .ahead = {dice.Roll(0, 6), dice.Roll(0, 3)}};
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "planner/steps_on_host.h"
 #include "planner/strategies/memory_strategy.h"
 #include "planner/validate_schedule.h"
 #include "tests/planner/schedule_testing.h"
@@ -65,6 +66,28 @@ TEST(TakeSecondChoices, MovesOnlyWhatIsConcerned) {
   const auto nobody = TakeSecondChoices(ThreeGroups(), With(DeviceId(3)));
   ASSERT_TRUE(nobody.ok()) << nobody.status();
   EXPECT_EQ(*nobody, ThreeGroups());
+}
+
+// State that a lender had, in a stage whose other state the host steps: the host has it now, and it
+// steps where it did. What the host steps goes on to step there.
+TEST(TakeSecondChoices, LeavesStepsWhereTheyAre) {
+  FollowedPlan plan;
+  StagePlan& stage = plan.memory.stages.emplace_back();
+  stage.update = UpdatePlace::kHost;
+  stage.groups.push_back(
+      {{GroupKind::kOptimizerState, {0, 1}, Bytes(10)},
+       {Placement::kPeerSwap, {{DeviceId(1), Bytes(10)}}, Placement::kHostSwap}});
+  stage.groups.push_back(
+      {{GroupKind::kOptimizerState, {1, 2}, Bytes(10)}, {.placement = Placement::kHostSwap}});
+  plan.schedule =
+      ParsedSchedule("0F0 0B0 0SWAP_IN.0 0STEP.1 0STEP.0 0SWAP_OUT.0 0SWAP_OUT_END.0 0STEP\n");
+  const auto taken = TakeSecondChoices(plan, With(DeviceId(1)));
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  const StagePlan& now = taken->memory.stages[0];
+  EXPECT_EQ(now.groups[0].choice.placement, Placement::kHostSwap);
+  EXPECT_FALSE(StepsOnHost(now, 0));
+  EXPECT_TRUE(StepsOnHost(now, 1));
+  EXPECT_TRUE(ValidateSchedule(taken->schedule, SchedulePurpose::kTraining, taken->memory).ok());
 }
 
 TEST(TakeSecondChoices, NamesAGroupThatHasNone) {

@@ -81,6 +81,26 @@ TEST(TimeStateHome, LeavesWhatIsKeptAndWhatStepsOnTheHost) {
   EXPECT_FALSE(IsStateTimed(stepped->draft));
 }
 
+// The same, but that the host steps the first layer: its state is never in the way.
+TEST(TimeStateHome, TimesAStageBesideItsStepsOnTheHost) {
+  PlanningProblem problem = EightMicrobatches(220);
+  problem.host_step = Nanos(1000);
+  DraftSimulator simulator(problem);
+  DraftPlan draft = KeepingDraft(problem);
+  PutStepOnHost(draft.stages[0]);
+  draft.stages[0].timing.groups_away_between_steps = 1;
+  draft.stages[0].timing.home_beside_host = true;
+  const auto timed = TimeStageHome(simulator, draft, StageId(0));
+  ASSERT_TRUE(timed.ok()) << timed.status();
+  EXPECT_TRUE(Fits(*timed));
+  const StageDraft& stage = timed->draft.stages[0];
+  EXPECT_EQ(stage.timing.groups_away_between_steps, 1);
+  // 40 bytes of weights and gradients, 40 of the second layer's state, 20 a microbatch.
+  EXPECT_EQ(stage.home.gone.front(), 7);
+  EXPECT_EQ(stage.home.ahead.front(), 7);
+  EXPECT_EQ(timed->peaks[0], Bytes(220));
+}
+
 // What does not fit at its thriftiest stays so.
 TEST(TimeStateHome, SaysWhatDoesNotFit) {
   const PlanningProblem problem = EightMicrobatches(150);
