@@ -1,25 +1,20 @@
-// Whole jobs whose workers compute on a device beside the CPU: LibTorch's tensors are those of a
-// device of the CPU's memory and kernels (other_device.h); copies, lent memory and locked memory
-// are those of the CUDA module, on the fake runtime. What comes out has the CPU's bits.
+// What the CPU's workers make of a job, workers on devices make of it, bit for bit
+// (device_workers.h).
 
-#include <dlfcn.h>
+#include "tests/launch/run/device_workers.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "launch/output/text_file.h"
-#include "launch/process/exit_codes.h"
 #include "launch/profile/profile_file.h"
 #include "launch/run/device_lending.h"
 #include "launch/run/fit_memory.h"
@@ -28,15 +23,9 @@
 #include "launch/run/profile_layers.h"
 #include "launch/run/trainer.h"
 #include "pipeline/transport/in_process_transport.h"
-#include "planner/status.h"
-#include "swap/device/load_cuda_module.h"
 #include "tests/launch/run/checkpoint_bits.h"
 #include "tests/launch/run/device_job.h"
-#include "tests/launch/run/parking_job.h"
-#include "tests/launch/run/seated_run.h"
-#include "tests/pipeline/torch/other_torch_device.h"
 #include "tests/support/fake_cuda/fake_control.h"
-#include "tests/support/fake_nvtx/fake_nvtx.h"
 
 namespace siphon {
 namespace {
@@ -44,7 +33,6 @@ namespace {
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using Bits = std::map<std::string, std::string>;
 
 constexpr Bytes kMessages(3 << 20);  // what NCCL is said to take
 
@@ -69,89 +57,6 @@ switches:
     from_host: 10MB/s
     latency: 100us
 )";
-
-const CudaModule& TheCudaModule() {
-  static const CudaModule* const module = [] {
-    const auto loaded = LoadCudaModule(SIPHON_CUDA_MODULE);
-    SIPHON_CHECK(loaded.ok(), loaded.status().message());
-    return *loaded;
-  }();
-  return *module;
-}
-
-// The first worker that parks with another one, and where.
-struct Lent {
-  WorkerId owner;
-  ParkingPlace place;
-};
-Lent FirstLent(const PreparedJob& prepared) {
-  for (size_t owner = 0; owner < prepared.parking.size(); ++owner) {
-    for (const auto& [place, bytes] : prepared.parking[owner].bytes) {
-      if (place.tier == Placement::kPeerSwap) return {WorkerId(static_cast<int>(owner)), place};
-    }
-  }
-  ADD_FAILURE() << "nobody parks with another worker";
-  return {};
-}
-
-class DeviceWorkers : public ParkingJob {
- protected:
-  void SetUp() override {
-    ASSERT_TRUE(FakeCuda::IsThere()) << "LD_PRELOAD the fake libcudart";
-    FakeCuda::Reset();
-  }
-
-  JobConfig PlainJob(const std::string& backend) const {
-    return siphon::PlainJob(Job(4), backend, folder_);
-  }
-  JobConfig DeviceJob(const std::string& strategy, int64_t percent) const {
-    return Tight(PlainJob("cuda"), strategy, percent);
-  }
-  // What the CPU makes of the job, everything kept.
-  Bits OnCpu() const {
-    const auto outcome = Trainer(PlainJob("cpu")).Train();
-    EXPECT_TRUE(outcome.ok()) << outcome.status();
-    return outcome.ok() ? CheckpointBits(outcome->last_checkpoint) : Bits();
-  }
-
-  using DeviceChange = std::function<void(WorkerSeat& seat, OtherTorchDevice& torch)>;
-  static SeatedRun RunOn(const PreparedJob& prepared, const DeviceChange& change,
-                         std::vector<Bytes>* limits = nullptr) {
-    std::vector<OtherTorchDevice> devices(static_cast<size_t>(WorkerCount(prepared.plan.training)));
-    std::vector<WorkerDevice> seats;
-    for (OtherTorchDevice& torch : devices) {
-      seats.push_back({&torch, &TheCudaModule(), [](DeviceId device) { return device.value % 2; }});
-    }
-    SeatedRun run = RunSeats(prepared, [&](WorkerSeat& seat) {
-      const auto worker = static_cast<size_t>(seat.me.value);
-      seat.device = &seats[worker];
-      seat.more_shared = nullptr;
-      if (change) change(seat, devices[worker]);
-    });
-    for (const OtherTorchDevice& torch : devices) {
-      if (limits != nullptr) limits->push_back(torch.limit());
-    }
-    return run;
-  }
-
-  struct Run {
-    SeatedRun seats;
-    std::vector<Bytes> limits;  // [worker]
-    Bits bits;
-  };
-  static Run Train(const PreparedJob& prepared, const SeatChange& change = nullptr) {
-    Run run;
-    run.seats = RunOn(
-        prepared,
-        [&](WorkerSeat& seat, OtherTorchDevice&) {
-          if (change) change(seat);
-        },
-        &run.limits);
-    for (const auto& end : run.seats.ends) EXPECT_TRUE(end.ok()) << end.status();
-    if (run.seats.ends[0].ok()) run.bits = CheckpointBits(run.seats.ends[0]->last_checkpoint);
-    return run;
-  }
-};
 
 TEST_F(DeviceWorkers, HaveTheCpusBitsWithEveryStrategy) {
   const Bits expected = OnCpu();
@@ -398,115 +303,6 @@ TEST_F(DeviceWorkers, PlanAgainByWhatTheirStepsTook) {
   const auto expected = Trainer(cpu).Train();
   ASSERT_TRUE(expected.ok()) << expected.status();
   EXPECT_TRUE(run.bits == CheckpointBits(expected->last_checkpoint));
-}
-
-// The plan fits, so it is no refusal of the job but a failure of its run: of the one exit code
-// another one than of the other.
-TEST_F(DeviceWorkers, FailWhereSomebodyElseHasTheDevicesMemory) {
-  const auto prepared = PrepareJob(DeviceJob("keep", 100), {});
-  ASSERT_TRUE(prepared.ok()) << prepared.status();
-  for (const bool elsewhere : {true, false}) {
-    const SeatedRun run = RunOn(*prepared, [&](WorkerSeat& seat, OtherTorchDevice& torch) {
-      if (seat.me != WorkerId(1)) return;
-      if (elsewhere) torch.RunShort({Bytes(4 << 20), Bytes(8 << 20), Bytes(32 << 20), Bytes(0)});
-      seat.at_action = [](const Action& action) {
-        return action.kind == ActionKind::kForward ? absl::ResourceExhaustedError("out of memory")
-                                                   : absl::OkStatus();
-      };
-    });
-    const absl::Status& end = run.ends[1].status();
-    EXPECT_EQ(ExitCodeOfRun(end), elsewhere ? kExitFailure : kExitDoesNotFit) << end;
-    EXPECT_EQ(absl::StrContains(end.message(),
-                                "its device has 0 B left where tensors need 4.00 MiB more and may "
-                                "take 24.0 MiB; memory.capacity counts on it: somebody else"),
-              elsewhere)
-        << end;
-    EXPECT_TRUE(absl::IsUnavailable(run.ends[0].status())) << run.ends[0].status();
-  }
-}
-
-// A device that breaks breaks for all of a process: streams and memory there can be given back to
-// nobody. Each worker says so while it still has all of that.
-TEST_F(DeviceWorkers, SayThatADeviceIsBrokenBeforeTheyTakeAnythingDown) {
-  const auto prepared = PrepareJob(DeviceJob("d2d_swap", 93), {});
-  ASSERT_TRUE(prepared.ok()) << prepared.status();
-  constexpr size_t kWorkers = 4;
-  std::vector<absl::Status> said(kWorkers);
-  std::vector<int64_t> streams(kWorkers);
-  FakeCuda::Set("fail_copy", 20);
-  FakeCuda::Set("fail_code", 220);  // cudaErrorNvlinkUncorrectable
-  const SeatedRun run = RunOn(*prepared, [&](WorkerSeat& seat, OtherTorchDevice&) {
-    const auto worker = static_cast<size_t>(seat.me.value);
-    seat.at_failure = [&said, &streams, worker](const absl::Status& failure) {
-      said[worker] = failure;
-      streams[worker] = FakeCuda::Get("streams");
-    };
-  });
-  FakeCuda::Reset();
-  const auto owner = static_cast<size_t>(FirstLent(*prepared).owner.value);
-  EXPECT_GT(streams[owner], 0);
-  for (size_t worker = 0; worker < kWorkers; ++worker) {
-    SCOPED_TRACE(worker);
-    EXPECT_EQ(said[worker], run.ends[worker].status());
-    EXPECT_EQ(ExitCodeOfRun(said[worker]), kExitFailure);
-    EXPECT_THAT(std::string(said[worker].message()),
-                ContainsRegex("device 0 does no more for this process, since "
-                              "cudaErrorNvlinkUncorrectable \\(220\\): .*nvidia-smi nvlink -e"));
-  }
-}
-
-#ifdef SIPHON_FAKE_NVTX
-// By actions' names, one within another on each worker's thread, and copies beside them.
-TEST_F(DeviceWorkers, ShowAProfilerWhatTheyDo) {
-  setenv("NVTX_INJECTION64_PATH", SIPHON_FAKE_NVTX, /*overwrite=*/1);
-  ASSERT_NE(TheCudaModule().Ranges(), nullptr);
-  void* const profiler = dlopen(SIPHON_FAKE_NVTX, RTLD_NOW | RTLD_NOLOAD);
-  ASSERT_NE(profiler, nullptr) << dlerror();
-  const auto text =
-      reinterpret_cast<decltype(&siphon_fake_nvtx_text)>(dlsym(profiler, "siphon_fake_nvtx_text"));
-  const auto open =
-      reinterpret_cast<decltype(&siphon_fake_nvtx_open)>(dlsym(profiler, "siphon_fake_nvtx_open"));
-
-  const auto prepared = PrepareJob(DeviceJob("d2d_swap", 93), {});
-  ASSERT_TRUE(prepared.ok()) << prepared.status();
-  const Run run = Train(*prepared);
-  EXPECT_TRUE(run.bits == OnCpu());
-  EXPECT_EQ(open(), 0);
-  const std::string seen = text();
-  for (const std::vector<Action>& program : prepared->plan.training.programs) {
-    for (const Action& action : program) {
-      EXPECT_THAT(seen, HasSubstr(absl::StrCat("\npush 1 ", ToString(action), "\n")));
-    }
-  }
-  EXPECT_THAT(seen, HasSubstr("\npush 2 wait\n"));
-  for (const char* line :
-       {"start [0-9]+ copy out, link [1-9]", "start [0-9]+ copy in, link [1-9]",
-        "stream copy out, device 0", "thread copies of device 0", "thread worker 3"}) {
-    EXPECT_THAT(seen, ContainsRegex(absl::StrCat("\n", line, "\n")));
-  }
-}
-#endif
-
-TEST_F(DeviceWorkers, TellNobodyWhatTheyDoWithoutAProfiler) {
-  EXPECT_EQ(TheCudaModule().Ranges(), nullptr);
-}
-
-// An arena that the device does not have, of tensors that have no second choice.
-TEST_F(DeviceWorkers, FailWhereADeviceHasNotWhatItIsToLend) {
-  auto prepared = PrepareJob(DeviceJob("d2d_swap", 93), {});
-  ASSERT_TRUE(prepared.ok()) << prepared.status();
-  for (StagePlan& stage : prepared->plan.memory.stages) {
-    for (PlannedGroup& planned : stage.groups) planned.choice.second_choice = Placement::kKeep;
-  }
-  const int lender = FirstLent(*prepared).place.lender.value;
-  FakeCuda::Set("memory", 1 << 20);
-  const SeatedRun run = RunOn(*prepared, nullptr);
-  FakeCuda::Reset();
-  const absl::Status& end = run.ends[static_cast<size_t>(lender)].status();
-  EXPECT_EQ(CulpritOf(end), lender);
-  EXPECT_EQ(ExitCodeOfRun(end), kExitFailure) << end;
-  EXPECT_THAT(std::string(end.message()),
-              HasSubstr("somebody else has taken memory of the device"));
 }
 
 }  // namespace
