@@ -75,7 +75,8 @@ class Board::Locked {
 void RemoveOwnDirectory() {
   Board& board = Board::The();
   std::error_code ignored;
-  if (board.own_directory_) std::filesystem::remove_all(board.directory_, ignored);
+  // Children that were forked leave it alone.
+  if (board.owner_ == getpid()) std::filesystem::remove_all(board.directory_, ignored);
 }
 
 // Never destroyed: streams' threads may outlive static objects.
@@ -85,13 +86,25 @@ Board& Board::The() {
 }
 
 Board::Board() {
+  if (std::getenv("SIPHON_FAKE_CUDA_DIR") != nullptr) Open();
+}
+
+bool Board::IsOpen() {
+  const std::lock_guard lock(BoardMutex());
+  return books_ != nullptr;
+}
+
+void Board::Open() {
+  const std::lock_guard lock(BoardMutex());
+  if (books_ != nullptr) return;
   if (const char* const given = std::getenv("SIPHON_FAKE_CUDA_DIR"); given != nullptr) {
     directory_ = given;
   } else {
-    std::string pattern = "/dev/shm/siphon-fake-cuda-XXXXXX";
-    directory_ = mkdtemp(pattern.data()) == nullptr ? "/tmp" : pattern;
-    own_directory_ = directory_ == pattern;
-    if (own_directory_) std::atexit(RemoveOwnDirectory);
+    directory_ = "/dev/shm/siphon-fake-cuda-XXXXXX";
+    if (mkdtemp(directory_.data()) != nullptr) {
+      owner_ = getpid();
+      std::atexit(RemoveOwnDirectory);
+    }
   }
   file_ = open((directory_ + "/board").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   void* books = MAP_FAILED;
@@ -105,11 +118,17 @@ Board::Board() {
   books_ = static_cast<Books*>(books);
 }
 
+const std::string& Board::directory() {
+  Open();
+  return directory_;
+}
+
 std::string Board::FileOf(int64_t serial) const {
   return directory_ + "/memory." + std::to_string(serial);
 }
 
 std::optional<Board::Entry> Board::Take(int device, size_t bytes) {
+  Open();
   Locked locked(*this);
   const int64_t rounded = (static_cast<int64_t>(bytes) + kGranule - 1) / kGranule * kGranule;
   if (locked.Used(device) + rounded > TheState().memory) return std::nullopt;
@@ -131,6 +150,7 @@ std::optional<Board::Entry> Board::Take(int device, size_t bytes) {
 }
 
 int64_t Board::GiveBack(int64_t serial) {
+  if (!IsOpen()) return 0;
   Locked locked(*this);
   Entry* const entry = locked.Find(serial);
   if (entry == nullptr) return 0;
@@ -141,6 +161,7 @@ int64_t Board::GiveBack(int64_t serial) {
 }
 
 bool Board::ChangeOpeners(int64_t serial, int change) {
+  if (!IsOpen()) return false;
   Locked locked(*this);
   Entry* const entry = locked.Find(serial);
   if (entry == nullptr) return false;
@@ -149,8 +170,8 @@ bool Board::ChangeOpeners(int64_t serial, int change) {
 }
 
 size_t Board::Free(int device) {
-  Locked locked(*this);
-  const int64_t free = TheState().memory - locked.Used(device);
+  int64_t free = TheState().memory;
+  if (IsOpen()) free -= Locked(*this).Used(device);
   return free > 0 ? static_cast<size_t>(free) : 0;
 }
 

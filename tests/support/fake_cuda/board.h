@@ -14,6 +14,9 @@ namespace siphon::fake_cuda {
 // a file there, and each allocation's bytes in a file of its own. Processes that have died have
 // given back what was theirs, as with a real driver.
 //
+// A process that was given no directory makes one when it takes memory or says where it is, and
+// removes it when it exits: one that only asks, and may be killed then, leaves nothing behind.
+//
 // Thread-safety: any thread of any process (a file lock, which ends with who holds it).
 class Board {
  public:
@@ -35,17 +38,19 @@ class Board {
   bool ChangeOpeners(int64_t serial, int change);
   size_t Free(int device);
   std::string FileOf(int64_t serial) const;
-  const std::string& directory() const { return directory_; }
+  const std::string& directory();
 
  private:
   struct Books;
 
   Board();
-  // Maps the books, in which the dead have no entries.
+  bool IsOpen();
+  void Open();
+  // Requires: it is open. The dead have no entries in it.
   class Locked;
 
   std::string directory_;
-  bool own_directory_ = false;
+  int32_t owner_ = 0;  // of a directory of its own: the process that made it
   int file_ = -1;
   Books* books_ = nullptr;
 
