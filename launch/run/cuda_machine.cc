@@ -8,9 +8,12 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "launch/plan_job/job_memory.h"
 #include "launch/process/ask_child.h"
 #include "launch/process/rank_process.h"
+#include "launch/run/lending.h"
 #include "pipeline/torch/load_torch_cuda.h"
 #include "pipeline/transport/nccl_options.h"
 #include "planner/status.h"
@@ -64,6 +67,23 @@ int WorkersOfADevice(int workers, int devices, DeviceUse use) {
   return use == DeviceUse::kOneEach ? 1 : (workers + devices - 1) / devices;
 }
 
+int SmallestDevice(const CudaMachine& machine) {
+  const auto smallest = std::min_element(machine.memory.begin(), machine.memory.end());
+  return static_cast<int>(smallest - machine.memory.begin());
+}
+
+// [worker]: at its peak, by the prediction.
+absl::StatusOr<std::vector<Bytes>> PredictedPeaks(const PreparedJob& prepared) {
+  const std::vector<Bytes>& planned = prepared.plan_text.predicted.peak;
+  if (!planned.empty()) return planned;
+  SIPHON_ASSIGN_OR_RETURN(
+      const MemoryEstimate estimate,
+      EstimateJob({prepared.job, prepared.model.spec, prepared.plan}, Accounting::kRuntime));
+  std::vector<Bytes> peaks;
+  for (const MemoryByKind& worker : estimate.workers) peaks.push_back(Total(worker));
+  return peaks;
+}
+
 }  // namespace
 
 const CudaMachine& TheCudaMachine() {
@@ -77,10 +97,24 @@ Bytes CudaCapacity(const CudaMachine& machine, int workers, DeviceUse use) {
   SIPHON_CHECK(!machine.memory.empty(), "a machine without a problem has devices");
   const int devices = static_cast<int>(machine.memory.size());
   const int sharing = WorkersOfADevice(workers, devices, use);
-  const Bytes smallest = *std::min_element(machine.memory.begin(), machine.memory.end());
+  const Bytes smallest = machine.memory[static_cast<size_t>(SmallestDevice(machine))];
   const int64_t mebibyte = 1 << 20;
   const int64_t each = smallest.value / sharing - kContext.value;
   return Bytes(std::max<int64_t>(each, mebibyte) / mebibyte * mebibyte);
+}
+
+absl::Status WithDevicesMemory(const absl::Status& refusal, const CudaMachine& machine, int workers,
+                               DeviceUse use) {
+  const int device = SmallestDevice(machine);
+  const int sharing = WorkersOfADevice(workers, static_cast<int>(machine.memory.size()), use);
+  return absl::Status(
+      refusal.code(),
+      absl::StrCat(refusal.message(), "\n  memory.capacity is not set: of device ", device, "'s ",
+                   FormatBytes(machine.memory[static_cast<size_t>(device)]),
+                   sharing > 1 ? absl::StrCat(" each of ", sharing, " workers") : " a worker",
+                   " may have ", FormatBytes(CudaCapacity(machine, workers, use)),
+                   ", as a context takes ", FormatBytes(kContext),
+                   "; more takes a device with more memory"));
 }
 
 int VisibleDevice(DeviceId device, int devices, DeviceUse use) {
@@ -110,6 +144,34 @@ absl::Status CheckOnCuda(const PreparedJob& prepared, int devices, DeviceUse use
   if (prepared.throttled.has_value()) {
     return ConfigError(prepared.job, "topology.throttle",
                        "holds CPU workers to a topology's rates; CUDA devices have their own");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckDeviceMemory(const PreparedJob& prepared, const CudaMachine& machine,
+                               DeviceUse use) {
+  const int devices = static_cast<int>(machine.memory.size());
+  SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> peaks, PredictedPeaks(prepared));
+  std::vector<Bytes> needed(machine.memory.size());
+  std::vector<std::vector<int>> workers(machine.memory.size());
+  for (int worker = 0; worker < static_cast<int>(peaks.size()); ++worker) {
+    const DeviceId planned = DeviceOfWorker(prepared, WorkerId(worker));
+    const auto device = static_cast<size_t>(VisibleDevice(planned, devices, use));
+    needed[device] += peaks[static_cast<size_t>(worker)];
+    workers[device].push_back(worker);
+  }
+  for (size_t device = 0; device < needed.size(); ++device) {
+    if (needed[device] <= machine.memory[device]) continue;
+    const bool one = workers[device].size() == 1;
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the job does not fit: worker", one ? " " : "s ",
+                     absl::StrJoin(workers[device], ", "), one ? " needs " : " need ",
+                     FormatBytes(needed[device]), " at ", one ? "its peak" : "their peaks",
+                     ", and device ", device, " has ", FormatBytes(machine.memory[device]),
+                     "\n  memory.capacity allows more than that; without it the job is planned "
+                     "with what devices "
+                     "have beside contexts of ",
+                     FormatBytes(kContext)));
   }
   return absl::OkStatus();
 }

@@ -32,12 +32,21 @@ enum class DeviceUse { kOneEach, kShared };
 // of a shared device its part.
 Bytes CudaCapacity(const CudaMachine& machine, int workers, DeviceUse use);
 
+// A refusal of a job that was planned with CudaCapacity, with what that is made of.
+absl::Status WithDevicesMemory(const absl::Status& refusal, const CudaMachine& machine, int workers,
+                               DeviceUse use);
+
 // The visible device that a device of the plan is.
 int VisibleDevice(DeviceId device, int devices, DeviceUse use);
 
 // Whether the job's plan can run on these devices: one for each worker, or all shared; no message
 // that goes through the host's memory. Errors: InvalidArgument.
 absl::Status CheckOnCuda(const PreparedJob& prepared, int devices, DeviceUse use);
+
+// Whether each device has what the plan's workers need there, whatever memory.capacity allows them.
+// Errors: ResourceExhausted with the device, what is needed and there, and what would fit.
+absl::Status CheckDeviceMemory(const PreparedJob& prepared, const CudaMachine& machine,
+                               DeviceUse use);
 
 // The environment of LibTorch, cuBLAS and NCCL in a worker. Before the process has other threads.
 void SetCudaEnvironment(int rank, DeviceUse use);

@@ -57,6 +57,25 @@ std::string ResumeCommand(const std::string& program, const TrainArguments& argu
   return absl::StrCat(command, " --set checkpoint.resume=auto");
 }
 
+// For workers on devices, which may have what is there where the job does not say.
+absl::StatusOr<PreparedJob> PrepareOnDevices(JobConfig job, const CudaMachine& machine,
+                                             DeviceUse use, const ModelFactory& factory) {
+  const bool takes_all = job.memory.capacity.empty();
+  const int stages = static_cast<int>(job.pipeline.stages);
+  if (takes_all) job.memory.capacity = {CudaCapacity(machine, stages, use)};
+  absl::StatusOr<PreparedJob> prepared = PrepareJob(job, factory);
+  if (takes_all && absl::IsResourceExhausted(prepared.status())) {
+    return WithDevicesMemory(prepared.status(), machine, stages, use);
+  }
+  SIPHON_RETURN_IF_ERROR(prepared.status());
+  SIPHON_RETURN_IF_ERROR(CheckOnCuda(*prepared, static_cast<int>(machine.memory.size()), use));
+  SIPHON_RETURN_IF_ERROR(CheckDeviceMemory(*prepared, machine, use));
+  if (takes_all) {
+    prepared->decided = {absl::StrCat("memory.capacity=", job.memory.capacity[0].value, "B")};
+  }
+  return prepared;
+}
+
 absl::StatusOr<PreparedJob> Prepare(const std::string& program, const TrainArguments& arguments,
                                     const ModelFactory& factory, const JobDevices& devices) {
   ConfigLimits limits = MachineLimits(factory ? ModelSource::kProgram : ModelSource::kJobFile);
@@ -75,18 +94,11 @@ absl::StatusOr<PreparedJob> Prepare(const std::string& program, const TrainArgum
     decided.push_back("topology.source=file");
     decided.push_back("topology.name=" + job.topology.name);
   }
-  if (asks_for_devices && job.memory.capacity.empty()) {
-    job.memory.capacity = {
-        CudaCapacity(devices.machine(), static_cast<int>(job.pipeline.stages), use)};
-    decided.push_back(absl::StrCat("memory.capacity=", job.memory.capacity[0].value, "B"));
-  }
-  SIPHON_ASSIGN_OR_RETURN(PreparedJob prepared, PrepareJob(job, factory));
-  prepared.decided = std::move(decided);
+  SIPHON_ASSIGN_OR_RETURN(PreparedJob prepared,
+                          asks_for_devices ? PrepareOnDevices(job, devices.machine(), use, factory)
+                                           : PrepareJob(job, factory));
+  prepared.decided.insert(prepared.decided.end(), decided.begin(), decided.end());
   prepared.share_gpu = arguments.share_gpu;
-  if (asks_for_devices) {
-    const int visible = static_cast<int>(devices.machine().memory.size());
-    SIPHON_RETURN_IF_ERROR(CheckOnCuda(prepared, visible, use));
-  }
   SIPHON_RETURN_IF_ERROR(CheckPlaces(job));
   if (!Supervised()) {  // else the parent has asked
     SIPHON_RETURN_IF_ERROR(CheckDriveRoom(prepared));

@@ -12,6 +12,7 @@
 namespace siphon {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 constexpr int64_t kGibibyte = int64_t{1} << 30;
@@ -58,6 +59,34 @@ TEST_F(CheckOnCudaOf, NothingGoesThroughTheHostsMessages) {
         Problem(*prepared, 2, DeviceUse::kOneEach),
         HasSubstr(std::string("pipeline.transport: ") + transport + " moves memory of the host"));
   }
+}
+
+// All of those that share a device count there.
+TEST_F(CheckOnCudaOf, PlansDoNotNeedMoreThanDevicesHave) {
+  const auto prepared = PrepareJob(Job(4), {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  CudaMachine machine{.memory = {Bytes(kGibibyte), Bytes(kGibibyte)}};
+  EXPECT_EQ(CheckDeviceMemory(*prepared, machine, DeviceUse::kShared), absl::OkStatus());
+  machine.memory[1] = Bytes(1 << 10);
+  const absl::Status refused = CheckDeviceMemory(*prepared, machine, DeviceUse::kShared);
+  EXPECT_TRUE(absl::IsResourceExhausted(refused));
+  EXPECT_THAT(
+      std::string(refused.message()),
+      ContainsRegex("the job does not fit: workers 1, 3 need [0-9.]+ [KM]iB at their peaks, "
+                    "and device 1 has 1.00 KiB\n"));
+}
+
+TEST(WithDevicesMemory, SaysWhichDeviceHasNotMore) {
+  const CudaMachine machine{.memory = {Bytes(80 * kGibibyte), Bytes(40 * kGibibyte)}};
+  const auto said = [&machine](int workers, DeviceUse use) {
+    const absl::Status refusal = absl::ResourceExhaustedError("too much");
+    return std::string(WithDevicesMemory(refusal, machine, workers, use).message());
+  };
+  EXPECT_EQ(said(2, DeviceUse::kOneEach),
+            "too much\n  memory.capacity is not set: of device 1's 40.0 GiB a worker may have 39.2 "
+            "GiB, as a context takes 768 MiB; more takes a device with more memory");
+  EXPECT_THAT(said(8, DeviceUse::kShared),
+              HasSubstr("of device 1's 40.0 GiB each of 4 workers may have 9.25 GiB, as"));
 }
 
 // Before any tensor, a CUDA worker needs more than NCCL's memory and LibTorch's workspaces.

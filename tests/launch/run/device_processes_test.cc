@@ -27,7 +27,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int64_t kAmple = 256 << 20;
+constexpr int64_t kDeviceMemory = int64_t{2} << 30;
+constexpr int64_t kLeft = 4 << 20;  // of it: less than a slab for each
 
 class DeviceProcesses : public ParkingJob {
  protected:
@@ -38,10 +39,9 @@ class DeviceProcesses : public ParkingJob {
   void SetUp() override { ASSERT_TRUE(FakeCuda::IsThere()) << "LD_PRELOAD the fake libcudart"; }
 
   // Four of them; their output in the folder's "cuda".
-  End Run(const std::string& strategy, int percent, int64_t slab) const {
+  End Run(const std::string& strategy, int percent) const {
     SmallJobFile(strategy, percent);
-    return Start(absl::StrCat("SIPHON_SLAB=", slab, " SIPHON_FAKE_CUDA_DEVICES=1"), kUnderMpirun,
-                 "");
+    return Start("SIPHON_FAKE_CUDA_DEVICES=1", kUnderMpirun, "");
   }
 
   // The program alone starts an mpirun of its own.
@@ -53,7 +53,7 @@ class DeviceProcesses : public ParkingJob {
         geteuid() == 0 ? "--allow-run-as-root " : "");
     const std::string command = absl::StrCat(
         environment, " SIPHON_FAKE_CUDA_DIR=", FakeCuda::Directory(),
-        " SIPHON_FAKE_CUDA_MEMORY=", 8 * kAmple, " TMPDIR=", folder_,
+        " SIPHON_FAKE_CUDA_MEMORY=", kDeviceMemory, " TMPDIR=", folder_,
         " OMPI_MCA_btl_vader_backing_directory=", folder_,
         " OMPI_MCA_osc_sm_backing_directory=", folder_, " ", launcher == kUnderMpirun ? mpirun : "",
         SIPHON_DEVICE_PROGRAM, " train ", folder_, "/job.yaml --share_gpu", sets, " 2>&1");
@@ -87,7 +87,7 @@ TEST_F(DeviceProcesses, HaveTheCpusBits) {
   ASSERT_FALSE(expected.empty());
   for (const char* strategy : {"d2d_swap", "nvme_swap", "optimizer_offload"}) {
     SCOPED_TRACE(strategy);
-    const End end = Run(strategy, 93, kAmple);
+    const End end = Run(strategy, 93);
     ASSERT_EQ(end.exit_code, 0) << end.said;
     EXPECT_TRUE(CheckpointBits(folder_ + "/cuda/checkpoints/step-00000004") == expected)
         << end.said;
@@ -136,12 +136,18 @@ TEST_F(DeviceProcesses, TakeTheTopologyThatWasMeasured) {
   EXPECT_TRUE(CheckpointBits(checkpoint) == expected) << kept.said;
 }
 
-// A device that has less than the job's capacity says.
+// Planned for a device that has enough, and another process, here this one, has taken it.
 TEST_F(DeviceProcesses, FailWhereSomebodyElseHasTheDevicesMemory) {
-  const End end = Run("keep", 100, 100 << 10);
+  const End alone = Run("keep", 100);
+  ASSERT_EQ(alone.exit_code, 0) << alone.said;
+  FakeCuda::Set("memory", kDeviceMemory);
+  const int64_t taken = FakeCuda::TakeAllBut(kLeft, /*device=*/0);
+  const End end = Run("keep", 100);
+  FakeCuda::GiveBack(taken);
   EXPECT_EQ(end.exit_code, 1) << end.said;
-  EXPECT_THAT(end.said, HasSubstr("somebody else has taken memory of the device"));
-  EXPECT_THAT(end.said, HasSubstr("the slab is used up"));
+  EXPECT_THAT(
+      end.said,
+      HasSubstr("memory.capacity counts on it: somebody else has taken memory of the device"));
 }
 
 }  // namespace

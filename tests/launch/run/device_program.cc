@@ -2,10 +2,10 @@
 //
 //   device_program train JOB.yaml --share_gpu --set ...
 //
-// SIPHON_SLAB: bytes that each rank has for tensors (256 MiB). SIPHON_BROKEN_RANK: the one whose
-// device the fake lets break where its own variables say so, none of the others. Each rank that
-// ends well says how many copies went from or to memory of the host that is not locked, how much
-// memory was freed while others had it open, and how many events it recorded.
+// SIPHON_BROKEN_RANK: the one whose device the fake lets break where its own variables say so, none
+// of the others. Each rank that ends well says how many copies went from or to memory of the host
+// that is not locked, how much memory was freed while others had it open, and how many events it
+// recorded.
 
 #include <cstdio>
 #include <cstdlib>
@@ -25,8 +25,6 @@
 namespace siphon {
 namespace {
 
-constexpr int64_t kSlab = 256 << 20;
-
 int RunDeviceProgram(int argc, char** argv) {
   InstallCountingAllocator();
   const auto parsed = ParseCommandLine(std::vector<std::string>(argv + 1, argv + argc));
@@ -34,9 +32,7 @@ int RunDeviceProgram(int argc, char** argv) {
     std::fprintf(stderr, "device_program: %s\n", std::string(parsed.status().message()).c_str());
     return kExitBadInput;
   }
-  const char* const slab = std::getenv("SIPHON_SLAB");
-  const JobDevices devices =
-      SlabDevices(SIPHON_CUDA_MODULE, Bytes(slab == nullptr ? kSlab : std::atoll(slab)));
+  const JobDevices devices = SlabDevices(SIPHON_CUDA_MODULE);
   const char* const broken = std::getenv("SIPHON_BROKEN_RANK");
   if (broken == nullptr || std::to_string(AnnouncedRank()) != broken) {
     FakeCuda::Set("fail_record", 0);

@@ -3,12 +3,17 @@
 #include <c10/util/Exception.h>
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "pipeline/transport/load_nccl_module.h"
 #include "planner/status.h"
 #include "swap/device/load_cuda_module.h"
@@ -19,75 +24,96 @@
 namespace siphon {
 namespace {
 
-// Memory of the fake device in one piece, cut up for tensors.
-class Slab {
+constexpr Bytes kSlab = kCudaArenaBlock;
+
+// Memory of the fake device for tensors: taken from it in slabs, as LibTorch's own allocator does,
+// cut up, and not given back before the process ends.
+class Slabs {
  public:
-  static Slab& The() {
-    static Slab slab;
-    return slab;
+  static Slabs& The() {
+    static auto* const slabs = new Slabs();
+    return *slabs;
   }
-  void Open(const CudaModule& cuda, Bytes bytes) {
-    auto made = cuda.MakeArena(/*device=*/0, bytes);
-    SIPHON_CHECK(made.ok(), made.status().message());
-    arena_ = made->release();  // tensors are there to the end
-    const auto find = reinterpret_cast<decltype(&siphon_fake_cuda_find)>(
-        dlsym(RTLD_DEFAULT, "siphon_fake_cuda_find"));
-    siphon_fake_cuda_place place;
-    SIPHON_CHECK(find != nullptr && find(arena_->memory().data(), 1, &place) == 0,
-                 "the fake finds its memory");
-    real_ = place.real;
-    most_ = static_cast<size_t>(bytes.value);
-  }
+  void Open(const CudaModule& cuda) { cuda_ = &cuda; }
   void* Take(size_t bytes) {
     const size_t rounded = (bytes + 511) / 512 * 512;
     const std::lock_guard lock(mutex_);
-    std::vector<size_t>& free = free_[rounded];
-    size_t offset = cut_;
+    std::vector<std::byte*>& free = free_[rounded];
+    std::byte* address = nullptr;
     if (!free.empty()) {
-      offset = free.back();
+      address = free.back();
       free.pop_back();
     } else {
-      if (cut_ + rounded > most_) {
-        short_ = {.asked = Bytes(static_cast<int64_t>(rounded)),
-                  .held = Bytes(static_cast<int64_t>(cut_)),
-                  .limit = Bytes(int64_t{1} << 40)};
-        TORCH_CHECK_WITH(OutOfMemoryError, false, "the slab is used up");
-      }
-      cut_ += rounded;
+      if (rounded > uncut_.size()) AddSlab(rounded);
+      address = uncut_.data();
+      uncut_.remove_prefix(rounded);
     }
-    taken_[offset] = rounded;
-    return arena_->memory().data() + offset;
+    taken_[address] = rounded;
+    return address;
   }
   void Give(void* address) {
     const std::lock_guard lock(mutex_);
-    const auto taken = taken_.find(OffsetOf(address));
+    const auto taken = taken_.find(static_cast<std::byte*>(address));
     SIPHON_CHECK(taken != taken_.end(), "what is given back was taken");
     free_[taken->second].push_back(taken->first);
     taken_.erase(taken);
   }
-  void* Reach(void* address) { return real_ + OffsetOf(address); }
+  void* Reach(void* address) {
+    const std::lock_guard lock(mutex_);
+    const auto slab = std::prev(slabs_.upper_bound(static_cast<std::byte*>(address)));
+    return slab->second.real + (static_cast<std::byte*>(address) - slab->first);
+  }
   std::optional<DeviceShortage> shortage() {
     const std::lock_guard lock(mutex_);
     return short_;
   }
 
  private:
-  size_t OffsetOf(void* address) const {
-    return static_cast<size_t>(static_cast<std::byte*>(address) - arena_->memory().data());
+  struct Slab {
+    std::unique_ptr<ParkingArena> arena;
+    char* real = nullptr;  // where the host reaches it
+  };
+  static Bytes FreeOfTheDevice() {
+    const auto ask = reinterpret_cast<int (*)(size_t * free, size_t * total)>(
+        dlsym(RTLD_DEFAULT, "cudaMemGetInfo"));
+    size_t free = 0;
+    size_t total = 0;
+    SIPHON_CHECK(ask != nullptr && ask(&free, &total) == 0, "the fake knows what is free");
+    return Bytes(static_cast<int64_t>(free));
   }
+  void AddSlab(size_t least) {
+    const Bytes asked(std::max(static_cast<int64_t>(least), kSlab.value));
+    auto made = cuda_->MakeArena(/*device=*/0, asked);
+    if (!made.ok()) {
+      short_ = {.asked = asked,
+                .held = held_,
+                .limit = Bytes(int64_t{1} << 40),
+                .free = FreeOfTheDevice()};
+      TORCH_CHECK_WITH(OutOfMemoryError, false, std::string(made.status().message()));
+    }
+    held_ += asked;
+    uncut_ = (*made)->memory();
+    const auto find = reinterpret_cast<decltype(&siphon_fake_cuda_find)>(
+        dlsym(RTLD_DEFAULT, "siphon_fake_cuda_find"));
+    siphon_fake_cuda_place place;
+    SIPHON_CHECK(find != nullptr && find(uncut_.data(), 1, &place) == 0,
+                 "the fake finds its memory");
+    slabs_[uncut_.data()] = {*std::move(made), place.real};
+  }
+
+  const CudaModule* cuda_ = nullptr;
   std::mutex mutex_;
-  ParkingArena* arena_ = nullptr;
-  char* real_ = nullptr;
-  size_t most_ = 0;
-  size_t cut_ = 0;
-  std::map<size_t, std::vector<size_t>> free_;  // offsets, by size
-  std::map<size_t, size_t> taken_;              // offset -> size
+  std::map<std::byte*, Slab> slabs_;
+  Bytes held_;
+  absl::Span<std::byte> uncut_;                     // of the last one
+  std::map<size_t, std::vector<std::byte*>> free_;  // by size
+  std::map<std::byte*, size_t> taken_;
   std::optional<DeviceShortage> short_;
 };
 
 class SlabDevice final : public OtherTorchDevice {
  public:
-  std::optional<DeviceShortage> shortage() const override { return Slab::The().shortage(); }
+  std::optional<DeviceShortage> shortage() const override { return Slabs::The().shortage(); }
 };
 
 CudaMachine FakeMachine(const std::string& cuda_module) {
@@ -107,14 +133,14 @@ absl::StatusOr<ProbeSources> FakeSources(const std::string& cuda_module) {
   return sources;
 }
 
-absl::StatusOr<OpenedDevice> OpenSlab(const std::string& cuda_module, Bytes slab) {
+absl::StatusOr<OpenedDevice> OpenSlabs(const std::string& cuda_module) {
   OpenedDevice opened;
   SIPHON_ASSIGN_OR_RETURN(opened.worker.cuda, LoadCudaModule(cuda_module));
   SIPHON_ASSIGN_OR_RETURN(opened.nccl, LoadNcclModule(cuda_module));
-  Slab::The().Open(*opened.worker.cuda, slab);
-  testing::UseOtherMemory({[](size_t size) { return Slab::The().Take(size); },
-                           [](void* address) { Slab::The().Give(address); },
-                           [](void* address) { return Slab::The().Reach(address); }});
+  Slabs::The().Open(*opened.worker.cuda);
+  testing::UseOtherMemory({[](size_t size) { return Slabs::The().Take(size); },
+                           [](void* address) { Slabs::The().Give(address); },
+                           [](void* address) { return Slabs::The().Reach(address); }});
   opened.torch = std::make_unique<SlabDevice>();
   opened.worker.torch = opened.torch.get();
   opened.worker.index_of = [](DeviceId) { return 0; };
@@ -123,15 +149,14 @@ absl::StatusOr<OpenedDevice> OpenSlab(const std::string& cuda_module, Bytes slab
 
 }  // namespace
 
-JobDevices SlabDevices(const std::string& cuda_module, Bytes slab) {
+JobDevices SlabDevices(const std::string& cuda_module) {
   SIPHON_CHECK(FakeCuda::IsThere(), "LD_PRELOAD the fake libcudart");
   return {.why_none = [] { return std::string(); },
           .machine = [cuda_module]() -> const CudaMachine& {
             static const CudaMachine machine = FakeMachine(cuda_module);
             return machine;
           },
-          .open = [cuda_module, slab](const PreparedJob&,
-                                      WorkerId) { return OpenSlab(cuda_module, slab); },
+          .open = [cuda_module](const PreparedJob&, WorkerId) { return OpenSlabs(cuda_module); },
           .probe = [cuda_module] { return FakeSources(cuda_module); }};
 }
 

@@ -127,7 +127,18 @@ std::string Board::FileOf(int64_t serial) const {
   return directory_ + "/memory." + std::to_string(serial);
 }
 
-std::optional<Board::Entry> Board::Take(int device, size_t bytes) {
+bool Board::MakeFile(const Entry& entry) const {
+  const std::string path = FileOf(entry.serial);
+  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file < 0) return false;
+  // A full /dev/shm shows here, and not as a SIGBUS later.
+  const bool has_room = posix_fallocate(file, 0, entry.bytes) == 0;
+  close(file);
+  if (!has_room) unlink(path.c_str());
+  return has_room;
+}
+
+std::optional<Board::Entry> Board::Take(int device, size_t bytes, Use use) {
   Open();
   Locked locked(*this);
   const int64_t rounded = (static_cast<int64_t>(bytes) + kGranule - 1) / kGranule * kGranule;
@@ -136,15 +147,7 @@ std::optional<Board::Entry> Board::Take(int device, size_t bytes) {
   if (free == nullptr) return std::nullopt;
   const Entry entry{
       .serial = ++books_->serials, .pid = getpid(), .device = device, .bytes = rounded};
-  const int file = open(FileOf(entry.serial).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (file < 0) return std::nullopt;
-  // A full /dev/shm shows here, and not as a SIGBUS later.
-  const bool has_room = posix_fallocate(file, 0, rounded) == 0;
-  close(file);
-  if (!has_room) {
-    unlink(FileOf(entry.serial).c_str());
-    return std::nullopt;
-  }
+  if (use == Use::kData && !MakeFile(entry)) return std::nullopt;
   *free = entry;
   return entry;
 }

@@ -30,8 +30,10 @@ class Board {
 
   static Board& The();
 
-  // Takes memory of a device; none: there is not enough. The entry's file is as long as it says.
-  std::optional<Entry> Take(int device, size_t bytes);
+  // Takes memory of a device; none: there is not enough. The entry's file is as long as it says;
+  // what nobody reads or writes has none.
+  enum class Use { kData, kNothing };
+  std::optional<Entry> Take(int device, size_t bytes, Use use);
   // Gives back. Returns how many have it open.
   int64_t GiveBack(int64_t serial);
   // One more, or one less, has it open. False: nobody lends it any more.
@@ -46,6 +48,7 @@ class Board {
   Board();
   bool IsOpen();
   void Open();
+  bool MakeFile(const Entry& entry) const;
   // Requires: it is open. The dead have no entries in it.
   class Locked;
 

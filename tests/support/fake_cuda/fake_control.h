@@ -8,6 +8,7 @@
 #include <string>
 
 #include "planner/status.h"
+#include "tests/support/fake_cuda/other_fakes.h"
 
 namespace siphon {
 
@@ -37,6 +38,19 @@ class FakeCuda {
     SIPHON_CHECK(set != nullptr && set(text) == 0, "the fake understands what links there are");
   }
   static void Reset() { reinterpret_cast<void (*)()>(Find("siphon_fake_cuda_reset"))(); }
+  // All of a device but so many bytes, as another process's that computes there; a number for
+  // GiveBack. Requires: there is more.
+  static int64_t TakeAllBut(int64_t left, int device) {
+    const auto take =
+        reinterpret_cast<decltype(&siphon_fake_cuda_take)>(Find("siphon_fake_cuda_take"));
+    const int64_t taken = take(device, Get("memory") - left);
+    SIPHON_CHECK(taken != 0, "the fake has that much");
+    return taken;
+  }
+  static void GiveBack(int64_t taken) {
+    reinterpret_cast<decltype(&siphon_fake_cuda_give_back)>(Find("siphon_fake_cuda_give_back"))(
+        taken);
+  }
   static std::string Directory() {
     return reinterpret_cast<const char* (*)()>(Find("siphon_fake_cuda_directory"))();
   }

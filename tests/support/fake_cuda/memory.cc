@@ -52,7 +52,7 @@ void* AddressBook::Reserve(size_t bytes) {
 cudaError_t AddressBook::Take(int device, size_t bytes, void** address) {
   *address = nullptr;
   if (bytes == 0) return cudaSuccess;
-  const std::optional<Board::Entry> entry = Board::The().Take(device, bytes);
+  const std::optional<Board::Entry> entry = Board::The().Take(device, bytes, Board::Use::kData);
   if (!entry.has_value()) return cudaErrorMemoryAllocation;
   char* const real = Map(entry->serial, bytes);
   void* const reserved = Reserve(bytes);

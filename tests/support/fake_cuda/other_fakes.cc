@@ -18,7 +18,7 @@ int siphon_fake_cuda_find(const void* address, size_t bytes, siphon_fake_cuda_pl
 }
 
 int64_t siphon_fake_cuda_take(int device, int64_t bytes) {
-  const auto entry = Board::The().Take(device, static_cast<size_t>(bytes));
+  const auto entry = Board::The().Take(device, static_cast<size_t>(bytes), Board::Use::kNothing);
   return entry.has_value() ? entry->serial : 0;
 }
 

@@ -17,7 +17,7 @@ struct siphon_fake_cuda_place {
 // 0, or -1 for what is not, or not any more, memory of a device.
 int siphon_fake_cuda_find(const void* address, size_t bytes, siphon_fake_cuda_place* place);
 
-// Memory of a device that nobody sees; a number, or 0 when there is not enough.
+// Memory of a device that nobody reads or writes; a number, or 0 when there is not enough.
 int64_t siphon_fake_cuda_take(int device, int64_t bytes);
 void siphon_fake_cuda_give_back(int64_t serial);
 
