@@ -145,6 +145,7 @@ cudaError_t cudaLaunchKernel(const void* stub, dim3, dim3, void** arguments, siz
   return Finish(Launch(stub, arguments, stream));
 }
 
+#if CUDART_VERSION >= 12010  // which has the type
 // CUDA 13.
 cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* stub) {
   *kernel = reinterpret_cast<cudaKernel_t>(const_cast<void*>(stub));
@@ -155,5 +156,6 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3, dim3, void** arguments
   FAKE_CUDA_ENTER();
   return Finish(Launch(kernel, arguments, stream));
 }
+#endif
 
 }  // extern "C"
