@@ -177,8 +177,8 @@ absl::Status CheckDeviceMemory(const PreparedJob& prepared, const CudaMachine& m
 }
 
 void SetCudaEnvironment(int rank, DeviceUse use) {
-  // Without it cuBLAS may add up in another order each time, and LibTorch refuses to use it where
-  // train.deterministic asks for one order.
+  // The workspace that LibTorch gives cuBLAS for each stream: of a fixed size, by which sums have one
+  // order, and as plans count it.
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
   if (use == DeviceUse::kShared) ShareDeviceWithOtherRanks(rank);
 }

@@ -5,6 +5,13 @@
 #include "planner/status.h"
 
 namespace siphon {
+namespace {
+
+// LibTorch tells cuBLASLt how its operands are aligned, up to this, when that chooses a kernel. Its
+// blocks start on 512 there.
+constexpr uintptr_t kCudaAlignment = 256;
+
+}  // namespace
 
 at::ScalarType ToScalarType(DType dtype) {
   switch (dtype) {
@@ -58,7 +65,9 @@ bool IsAligned(const void* pointer) {
 
 at::Tensor ContiguousAligned(const at::Tensor& tensor) {
   if (!tensor.is_contiguous()) return tensor.contiguous();  // a fresh block, so aligned
-  return IsAligned(tensor.const_data_ptr()) ? tensor : tensor.clone();
+  const uintptr_t alignment = tensor.is_cuda() ? kCudaAlignment : kTensorAlignment;
+  const auto begin = reinterpret_cast<uintptr_t>(tensor.const_data_ptr());
+  return begin % alignment == 0 ? tensor : tensor.clone();
 }
 
 bool Matches(const at::Tensor& tensor, const TensorSpec& spec) {

@@ -26,8 +26,8 @@ at::Tensor TensorOver(const TensorSpec& spec, absl::Span<const std::byte> bytes)
 absl::Span<std::byte> BytesOf(const at::Tensor& tensor);
 
 bool IsAligned(const void* pointer);
-// `tensor` if it is contiguous and starts on a 64-byte boundary, else a copy that is and does.
-// Differentiable.
+// `tensor` if it is contiguous and starts on a boundary of 64 bytes, on a CUDA device of 256, else a
+// copy that is and does. Differentiable.
 at::Tensor ContiguousAligned(const at::Tensor& tensor);
 
 bool Matches(const at::Tensor& tensor, const TensorSpec& spec);

@@ -14,6 +14,7 @@
 #include "pipeline/torch/aten.h"
 #include "pipeline/torch/call_torch.h"
 #include "pipeline/torch/load_torch_cuda.h"
+#include "pipeline/torch/tensor_bytes.h"
 #include "planner/status.h"
 #include "tests/support/fake_cuda/fake_control.h"
 
@@ -127,6 +128,27 @@ TEST_F(TorchCuda, ComputesOnAStreamOfItsOwn) {
   std::thread([&] { EXPECT_NE(current(), here) << "the default stream"; }).join();
   device_ = nullptr;
   EXPECT_NE(current(), here);
+}
+
+// Wherever a layer ends: cuBLASLt chooses kernels by it.
+TEST_F(TorchCuda, BoundariesStartWhereTheyDoInABlockOfTheirOwn) {
+  c10::Storage block(c10::Storage::use_byte_size_t(), kMebibyte, Take(kMebibyte),
+                     /*allocator=*/nullptr, /*resizable=*/false);
+  const auto view_at = [&block](int64_t bytes) {
+    at::Tensor view = at::detail::make_tensor<c10::TensorImpl>(
+        c10::Storage(block), c10::DispatchKeySet(c10::DispatchKey::CUDA),
+        caffe2::TypeMeta::Make<float>());
+    view.unsafeGetTensorImpl()->set_sizes_and_strides(at::IntArrayRef{8}, at::IntArrayRef{1},
+                                                      bytes / 4);
+    return view;
+  };
+  for (const int64_t bytes : {0, 256, 512}) {
+    EXPECT_EQ(ContiguousAligned(view_at(bytes)).storage_offset(), bytes / 4);
+  }
+  // A copy would be made; its kernels are not there.
+  for (const int64_t bytes : {4, 64, 128}) {
+    EXPECT_THROW(ContiguousAligned(view_at(bytes)), c10::Error) << bytes;
+  }
 }
 
 TEST(TorchCudaRefuses, WhatIsNotThereInALine) {
