@@ -14,6 +14,12 @@ programs=(build/tests/gpu/first_facts build/tests/swap/swap_cuda_test build/test
   build/tests/swap/cuda_ring_worker build/swap/siphon_cuda.so build/tests/pipeline/transport/nccl_processes_test
   build/tests/pipeline/transport/nccl_rank build/siphon build/pipeline/torch/siphon_torch_cuda.so
   build/tests/pipeline/torch/torch_cuda_test build/tests/gpu/worker_conformance_test)
+targets=(first_facts swap_cuda_test nccl_processes_test siphon_cuda siphon siphon_torch_cuda torch_cuda_test worker_conformance_test)
+# Where this machine's toolkit has CUPTI's headers: what records copies, and what reads that.
+if grep -q '^SIPHON_CUPTI_HEADERS:PATH=/' build/CMakeCache.txt 2>/dev/null; then
+  programs+=(build/tests/gpu/siphon_activity_recorder.so build/tests/gpu/copy_report)
+  targets+=(siphon_activity_recorder copy_report)
+fi
 
 # Open MPI, as it lies in /usr; OPAL_PREFIX tells it where that is there.
 pack_mpi() {
@@ -31,8 +37,7 @@ pack_mpi() {
 }
 
 pack() {
-  cmake --build build --target first_facts swap_cuda_test nccl_processes_test siphon_cuda siphon siphon_torch_cuda torch_cuda_test \
-    worker_conformance_test || exit 1
+  cmake --build build --target "${targets[@]}" || exit 1
   rm -rf "$packed"
   mkdir -p "$packed/lib" "$packed/glibc" || exit 1
   cp "${programs[@]}" "$packed/" || exit 1
@@ -107,6 +112,7 @@ else
 fi
 workers=0
 memory=0
+copies=0
 if [ -z "$torch" ]; then
   echo "gpu: torch_cuda_test and worker_conformance_test skipped, because this machine's python3 has no torch 2.11.0 for CUDA"
 elif [ ${#start[@]} != 0 ]; then
@@ -120,7 +126,22 @@ else
   memory=${PIPESTATUS[0]}
   "$here/worker_conformance_test" 2>&1 | tee "$results/worker_conformance_test.log" | grep -E '^\[ +(FAILED|PASSED|SKIPPED)|Failure' | sort -u
   workers=${PIPESTATUS[0]}
+  if [ -e "$here/siphon_activity_recorder.so" ]; then
+    # The driver loads the recorder into each worker.
+    rm -rf "$results/activity" && mkdir -p "$results/activity"
+    if SIPHON_ACTIVITY_FOLDER=$(realpath "$results/activity") CUDA_INJECTION64_PATH=$here/siphon_activity_recorder.so \
+      "$here/siphon" train tests/gpu/swap_job.yaml --set output.directory="$results/swap_job" >"$results/swap_job.log" 2>&1; then
+      "$here/copy_report" "$results"/activity/*.activity | tee "$results/copies.md"
+      copies=${PIPESTATUS[0]}
+    else
+      copies=1
+      tail -n 5 "$results/swap_job.log"
+    fi
+    echo "gpu: the record of copies ended with $copies"
+  else
+    echo "gpu: copies are not recorded, because what was packed has no recorder (its toolkit had no CUPTI)"
+  fi
 fi
 echo "gpu: torch_cuda_test ended with $memory, worker_conformance_test with $workers"
 echo "gpu: first_facts ended with $facts, swap_cuda_test with $tests, nccl_processes_test with $messages; all of it is in $results"
-[ "$facts" = 0 ] && [ "$tests" = 0 ] && [ "$messages" = 0 ] && [ "$memory" = 0 ] && [ "$workers" = 0 ]
+[ "$facts" = 0 ] && [ "$tests" = 0 ] && [ "$messages" = 0 ] && [ "$memory" = 0 ] && [ "$workers" = 0 ] && [ "$copies" = 0 ]
