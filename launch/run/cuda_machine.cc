@@ -169,8 +169,7 @@ absl::Status CheckDeviceMemory(const PreparedJob& prepared, const CudaMachine& m
                      FormatBytes(needed[device]), " at ", one ? "its peak" : "their peaks",
                      ", and device ", device, " has ", FormatBytes(machine.memory[device]),
                      "\n  memory.capacity allows more than that; without it the job is planned "
-                     "with what devices "
-                     "have beside contexts of ",
+                     "with what devices have beside contexts of ",
                      FormatBytes(kContext)));
   }
   return absl::OkStatus();

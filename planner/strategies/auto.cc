@@ -15,6 +15,7 @@
 #include "planner/strategies/map_draft.h"
 #include "planner/strategies/memory_strategy.h"
 #include "planner/strategies/move_lists.h"
+#include "planner/strategies/search_effort.h"
 #include "planner/strategies/second_choices.h"
 #include "planner/strategies/share_search.h"
 #include "planner/strategies/spread_steps.h"
@@ -31,15 +32,6 @@ namespace {
 
 // Each simulates up to two.
 constexpr int64_t kMostMaps = 12;
-// What the search may take beside its starts: steps simulated, times the forwards of single layers
-// in one of them. 75 steps of 125 layers and 32 microbatches take about 0.4 s.
-constexpr int64_t kMostForwards = 300'000;
-constexpr int64_t kFewestImprovements = 70;
-constexpr int64_t kMostImprovements = 1'500;
-// Problems of a few layers and microbatches get more: some of their best drafts differ in many
-// decisions at once from all that are nearly as good (tests/bench/plan_gaps --tiny).
-constexpr int64_t kTinyForwards = 60'000;
-constexpr int64_t kMostTinyImprovements = 4'000;
 // So many at most once more for weights; of large problems a quarter.
 constexpr int kMostForWeights = 500;
 // So many at most from a uniform start, whose step is at most 23/20 of what was found.
@@ -56,27 +48,6 @@ constexpr int kMostMadeEarly = 900;
 // So many at most for shares of microbatches; of large problems none.
 constexpr int kMostForShares = 900;
 constexpr std::pair<int64_t, int64_t> kNearUniform = {20, 23};
-
-int ImprovementsOf(const PlanningProblem& problem) {
-  const int64_t forwards =
-      std::max<int64_t>(1, static_cast<int64_t>(problem.profile.layers.size()) *
-                               problem.schedule.microbatches * problem.schedule.replicas);
-  const int64_t improvements =
-      std::clamp(kMostForwards / forwards, kFewestImprovements, kMostImprovements);
-  return static_cast<int>(
-      std::max(improvements, std::min(kTinyForwards / forwards, kMostTinyImprovements)));
-}
-
-// Has little time for searches beside the first one.
-bool IsLarge(const PlanningProblem& problem) {
-  return ImprovementsOf(problem) < 2 * kFewestImprovements;
-}
-
-// What such a search may take: at most so much; of large problems a part of what the first takes.
-int MoreOf(const PlanningProblem& problem, int most, int part_of_large) {
-  const int simulations = ImprovementsOf(problem);
-  return IsLarge(problem) ? simulations / part_of_large : std::min(simulations, most);
-}
 
 // The best of the strategies with one kind of place each.
 absl::StatusOr<SimulatedDraft> BestSingle(DraftSimulator& simulator, const SimulatedDraft& kept) {

@@ -1,0 +1,26 @@
+#ifndef SIPHON_PLANNER_STRATEGIES_SEARCH_EFFORT_H_
+#define SIPHON_PLANNER_STRATEGIES_SEARCH_EFFORT_H_
+
+#include <cstdint>
+
+#include "planner/strategies/planning_problem.h"
+
+namespace siphon {
+
+// How many steps `auto` may simulate in a search, beside its starts: by the size of the problem
+// alone, so that plans are the same on every machine.
+
+inline constexpr int64_t kFewestImprovements = 70;
+
+// In the first search.
+int ImprovementsOf(const PlanningProblem& problem);
+
+// Has little time for searches beside the first one.
+bool IsLarge(const PlanningProblem& problem);
+
+// In another one: at most so many; of large problems a part of what the first one may take.
+int MoreOf(const PlanningProblem& problem, int most, int part_of_large);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_STRATEGIES_SEARCH_EFFORT_H_
