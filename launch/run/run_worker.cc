@@ -18,12 +18,13 @@
 #include "launch/run/plan_follower.h"
 #include "launch/run/replanner.h"
 #include "launch/run/run_recorder.h"
+#include "launch/run/running_stages.h"
 #include "launch/run/seat_memory.h"
 #include "launch/run/step_record.h"
 #include "launch/run/training_state.h"
+#include "launch/run/validation_loss.h"
 #include "pipeline/carried_state.h"
 #include "pipeline/host_steps.h"
-#include "pipeline/stage_worker.h"
 #include "pipeline/torch/torch_stage.h"
 #include "planner/status.h"
 
@@ -49,7 +50,8 @@ class WorkerRun {
         memory_(prepared.job, seat),
         coordinator_(seat.transport, seat.me, WorkerCount(prepared.plan.training)),
         follower_(prepared, seat, memory_, coordinator_),
-        replanner_(prepared, coordinator_) {}
+        replanner_(prepared, coordinator_),
+        stages_(prepared, seat) {}
 
   absl::StatusOr<RunOutcome> Run() {
     absl::StatusOr<RunOutcome> outcome = Train();
@@ -62,15 +64,6 @@ class WorkerRun {
 
  private:
   absl::StatusOr<RunOutcome> Train();
-  absl::Status MakeStages();
-  WorkerStages Stages() { return {&stages_, &worker_->state(), &window_}; }
-  WorkerLayout LayoutOf(const FollowedPlan& followed) const;
-  void MakeWorker();
-  std::map<StageId, StageCompute*> Computes() const;
-  bool Holds(StageId stage) const { return stages_.contains(stage); }
-  bool NeedsData() const;
-  absl::StatusOr<StepReport> RunBatch(const Schedule& schedule, const Batch& batch, StepMode mode,
-                                      const StepEnd& end);
   absl::Status TrainOneStep();
   // The scale of the next step, after one that was skipped or not.
   absl::Status FollowLossScale(bool skipped);
@@ -80,7 +73,6 @@ class WorkerRun {
   absl::StatusOr<HostClaim> ClaimCarried(const FollowedPlan& next,
                                          const std::set<StageId>& on_host);
   absl::Status StayWithPlan(const absl::Status& refused);
-  absl::StatusOr<double> Validate();
   bool ValidationIsDue() const;
   absl::Status SaveCheckpoint();
   void WarnOfFailedSave(const absl::Status& status);
@@ -94,9 +86,7 @@ class WorkerRun {
   Coordinator coordinator_;
   PlanFollower follower_;
   Replanner replanner_;
-  StageMap stages_;
-  StateWindow window_;
-  std::unique_ptr<StageWorker> worker_;
+  RunningStages stages_;
   std::unique_ptr<RunRecorder> recorder_;  // on worker 0
   Progress progress_;
   RunOutcome outcome_;
@@ -106,87 +96,13 @@ class WorkerRun {
   bool stop_agreed_ = false;
 };
 
-absl::Status WorkerRun::MakeStages() {
-  const TrainingPlan& plan = prepared_.plan;
-  const HomeGroups home = HomeGroupsOf(plan.training, plan.memory);
-  const ComputeDevice device =
-      seat_.device == nullptr ? ComputeDevice() : seat_.device->torch->device();
-  for (const StageId stage : StagesOf(plan.training, seat_.me)) {
-    SIPHON_ASSIGN_OR_RETURN(stages_[stage],
-                            MakeTorchStage(prepared_.model, plan.partition, stage,
-                                           static_cast<uint64_t>(prepared_.job.train.seed),
-                                           OptimizerOf(prepared_.job.train),
-                                           StateGroupsAway(plan.memory, home, stage), device));
-  }
-  MakeWorker();
-  SIPHON_RETURN_IF_ERROR(worker_->state().SendAway());
-  SIPHON_ASSIGN_OR_RETURN(const absl::Span<std::byte> memory,
-                          follower_.TakeHostMemory(worker_->host_steps().MemoryNeeded()));
-  return worker_->host_steps().Begin(memory);
-}
-
-WorkerLayout WorkerRun::LayoutOf(const FollowedPlan& followed) const {
-  const TrainingPlan& plan = prepared_.plan;
-  WorkerLayout layout{.worker_of_stage = plan.training.worker_of_stage,
-                      .shared_parameters = plan.shared_parameters,
-                      .memory = followed.memory,
-                      .home = HomeGroupsOf(followed.schedule, followed.memory)};
-  layout.owned_parameters.resize(plan.partition.stages.size());
-  for (const Parameter& parameter : CanonicalParameters(prepared_.model.spec)) {
-    const StageId owner = StageOfLayer(plan.partition, parameter.uses[0].layer);
-    ++layout.owned_parameters[owner.value];
-  }
-  return layout;
-}
-
-// Follows the plan in force.
-void WorkerRun::MakeWorker() {
-  worker_ = std::make_unique<StageWorker>(seat_.me, LayoutOf(follower_.plan()), Computes(),
-                                          seat_.transport, follower_.engine(), seat_.at_action);
-  const ProfilerRanges* const ranges =
-      seat_.device == nullptr ? nullptr : seat_.device->cuda->Ranges();
-  if (ranges == nullptr) return;
-  ranges->NameThread(absl::StrCat("worker ", seat_.me.value));
-  worker_->Mark(
-      {[ranges](const std::string& name) { ranges->Push(name); }, [ranges] { ranges->Pop(); }});
-}
-
-std::map<StageId, StageCompute*> WorkerRun::Computes() const {
-  std::map<StageId, StageCompute*> computes;
-  for (const auto& [stage, compute] : stages_) computes[stage] = compute.get();
-  return computes;
-}
-
-bool WorkerRun::NeedsData() const {
-  const int last = static_cast<int>(prepared_.plan.partition.stages.size()) - 1;
-  return Holds(StageId(0)) || Holds(StageId(last));
-}
-
-absl::StatusOr<StepReport> WorkerRun::RunBatch(const Schedule& schedule, const Batch& batch,
-                                               StepMode mode, const StepEnd& end) {
-  StepInputs inputs{.step = progress_.step,
-                    .mode = mode,
-                    .target_count = std::max<int64_t>(1, batch.target_count),
-                    .loss_scale = end.loss_scale};
-  // Stages between the ends read no data, but every stage is told the shapes.
-  inputs.microbatches.resize(
-      schedule.microbatches,
-      {.input_spec = Batched(prepared_.data.input, prepared_.job.train.microbatch),
-       .target_spec = Batched(prepared_.data.target, prepared_.job.train.microbatch)});
-  for (size_t i = 0; i < batch.microbatches.size(); ++i) {
-    inputs.microbatches[i].input = batch.microbatches[i].input;
-    inputs.microbatches[i].target = batch.microbatches[i].target;
-  }
-  return worker_->RunStep(schedule.programs[seat_.me.value], inputs, end);
-}
-
 absl::Status WorkerRun::TrainOneStep() {
   const JobConfig& job = prepared_.job;
   const Clock::time_point begin = Clock::now();
   memory_.ResetPeak();
   follower_.BeforeStep();
   Batch batch;
-  if (NeedsData()) {
+  if (stages_.NeedsData()) {
     SIPHON_ASSIGN_OR_RETURN(
         batch,
         TrainingBatch(prepared_.data,
@@ -200,8 +116,9 @@ absl::Status WorkerRun::TrainOneStep() {
                     .clip_norm = job.train.clip_norm,
                     .loss_scale = scale.scale,
                     .overflow = scales ? OverflowRule::kSkip : OverflowRule::kUpdate};
-  SIPHON_ASSIGN_OR_RETURN(const StepReport report,
-                          RunBatch(follower_.plan().schedule, batch, StepMode::kTrain, end));
+  SIPHON_ASSIGN_OR_RETURN(
+      const StepReport report,
+      stages_.RunBatch(follower_.plan().schedule, batch, progress_.step, StepMode::kTrain, end));
 
   StepRecord mine = SummariseTimeline(report.timeline);
   mine.peak_bytes = memory_.Peak().value;
@@ -221,7 +138,9 @@ absl::Status WorkerRun::TrainOneStep() {
   if (seat_.at_progress) seat_.at_progress(progress_.step, outcome_.last_checkpoint);
   std::optional<double> validation;
   if (ValidationIsDue()) {
-    SIPHON_ASSIGN_OR_RETURN(validation, Validate());
+    SIPHON_RETURN_IF_ERROR(Phase("validation"));
+    SIPHON_ASSIGN_OR_RETURN(validation, ValidationLoss(prepared_, follower_.evaluation(),
+                                                       progress_.step, stages_, coordinator_));
     outcome_.last_validation_loss = validation;
   }
   std::vector<WorkerTimeline> timelines;
@@ -283,11 +202,11 @@ absl::StatusOr<HostClaim> WorkerRun::ClaimCarried(const FollowedPlan& next,
                                                   const std::set<StageId>& on_host) {
   const auto mine = [&](const FollowedPlan& plan) {
     std::vector<ParkedState> away = StateOf(plan);
-    std::erase_if(away, [&](const ParkedState& state) { return !Holds(state.parked.stage); });
+    std::erase_if(away, [&](const ParkedState& state) { return !stages_.Has(state.parked.stage); });
     return away;
   };
   Bytes bytes = CarriedAtMost(mine(follower_.plan()), mine(next));
-  for (const auto& [stage, compute] : stages_) {
+  for (const auto& [stage, compute] : stages_.stages()) {
     if (!on_host.contains(stage)) continue;
     for (const StepTensor& tensor : compute->StepTensors()) bytes += tensor.state_bytes;
   }
@@ -307,23 +226,23 @@ absl::Status WorkerRun::MoveTo(const PlanText& plan) {
   const Clock::time_point begin = Clock::now();
   absl::StatusOr<PlanFollower::NextPlan> next = follower_.Prepare(plan);
   if (!next.ok()) return StayWithPlan(next.status());  // on all workers
-  const std::map<StageId, StageCompute*> computes = Computes();
+  const std::map<StageId, StageCompute*> computes = stages_.Computes();
   const FollowedPlan& next_plan = next->plan.plan;
   std::set<StageId> on_host = StagesSteppedOnHost(follower_.plan().memory);
   on_host.merge(StagesSteppedOnHost(next_plan.memory));
   const absl::StatusOr<HostClaim> claim = ClaimCarried(next_plan, on_host);
   const absl::Status claimed = coordinator_.Agree(claim.status());
   if (!claimed.ok()) return StayWithPlan(claimed);
-  const WorkerLayout layout = LayoutOf(next_plan);
+  const WorkerLayout layout = stages_.LayoutOf(next_plan);
   next->host_steps = HostSteps(layout, computes, /*engine=*/nullptr).MemoryNeeded();
   CarriedState carried;
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(carried.TakeOut(
       computes, StateOf(follower_.plan()), follower_.engine(), StateOf(next_plan), on_host)));
-  worker_.reset();
+  stages_.DropWorker();
   SIPHON_ASSIGN_OR_RETURN(const PlanInForceIs in_force,
                           follower_.MoveTo(*std::move(next), progress_.step + 1));
-  MakeWorker();
-  absl::Status back = worker_->host_steps().Begin(follower_.host_memory());
+  stages_.MakeWorker(follower_);
+  absl::Status back = stages_.worker().host_steps().Begin(follower_.host_memory());
   if (back.ok()) back = carried.PutBack(computes, StateOf(follower_.plan()), follower_.engine());
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(back));
   if (in_force == PlanInForceIs::kBefore) return absl::OkStatus();
@@ -343,44 +262,11 @@ bool WorkerRun::ValidationIsDue() const {
   return train.validate_every > 0 && progress_.step % train.validate_every == 0;
 }
 
-// Mean loss per target over the validation batches, the same on all workers.
-absl::StatusOr<double> WorkerRun::Validate() {
-  SIPHON_RETURN_IF_ERROR(Phase("validation"));
-  const JobConfig& job = prepared_.job;
-  const Schedule& schedule = follower_.evaluation();
-  const BatchShape shape{.global_batch = schedule.microbatches * job.train.microbatch,
-                         .microbatch = job.train.microbatch};
-  int64_t batches = ValidationBatchCount(prepared_.data, shape);
-  if (job.train.validation_batches > 0) batches = std::min(batches, job.train.validation_batches);
-  ValidationSum mine;
-  for (int64_t index = 0; index < batches; ++index) {
-    Batch batch;
-    if (NeedsData()) {
-      SIPHON_ASSIGN_OR_RETURN(batch, ValidationBatch(prepared_.data, shape,
-                                                     static_cast<uint64_t>(job.train.seed), index));
-    }
-    SIPHON_ASSIGN_OR_RETURN(const StepReport report,
-                            RunBatch(schedule, batch, StepMode::kEvaluate, {}));
-    if (report.losses.empty()) continue;
-    double batch_loss = 0;
-    for (const float loss : report.losses) batch_loss += loss;
-    mine.loss += batch_loss * static_cast<double>(batch.target_count);
-    mine.targets += static_cast<double>(batch.target_count);
-  }
-  SIPHON_ASSIGN_OR_RETURN(const std::vector<ValidationSum> sums, coordinator_.Gather(mine));
-  ValidationSum total;
-  for (const ValidationSum& sum : sums) {
-    total.loss += sum.loss;
-    total.targets += sum.targets;
-  }
-  return total.loss / std::max(1.0, total.targets);
-}
-
 // A checkpoint that cannot be written is no reason to lose the run: it goes on, and says so now and
 // at the end.
 absl::Status WorkerRun::SaveCheckpoint() {
   SIPHON_RETURN_IF_ERROR(Phase("writing a checkpoint"));
-  auto saved = SaveState(prepared_, Stages(), coordinator_, progress_,
+  auto saved = SaveState(prepared_, stages_.ForCheckpoint(), coordinator_, progress_,
                          [this](const std::string& phase) { return Phase(phase); });
   if (saved.ok()) {
     outcome_.last_checkpoint = *saved;
@@ -413,10 +299,10 @@ absl::StatusOr<RunOutcome> WorkerRun::Train() {
   SIPHON_RETURN_IF_ERROR(Phase("making its stages"));
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(memory_.TakeCommunication()));
   SIPHON_RETURN_IF_ERROR(follower_.TakeRoom());
-  SIPHON_RETURN_IF_ERROR(coordinator_.Agree(MakeStages()));
+  SIPHON_RETURN_IF_ERROR(coordinator_.Agree(stages_.Make(follower_)));
   SIPHON_RETURN_IF_ERROR(Phase("reading the checkpoint"));
-  SIPHON_ASSIGN_OR_RETURN(progress_,
-                          RestoreState(prepared_, Stages(), coordinator_, outcome_.warnings));
+  SIPHON_ASSIGN_OR_RETURN(
+      progress_, RestoreState(prepared_, stages_.ForCheckpoint(), coordinator_, outcome_.warnings));
   outcome_.steps_done = progress_.step;
   outcome_.last_checkpoint = progress_.checkpoint;
   if (progress_.step > 0 && seat_.at_progress) {
