@@ -276,6 +276,14 @@ absl::StatusOr<SimulatedDraft> SearchBroughtHome(DraftSimulator& simulator, Simu
                     std::move(draft), kept);
 }
 
+// Two of these searches from where the others have ended, which is often elsewhere.
+absl::StatusOr<SimulatedDraft> SearchOnceMore(DraftSimulator& simulator, SimulatedDraft draft,
+                                              const SimulatedDraft& kept) {
+  if (IsLarge(simulator.problem())) return draft;
+  SIPHON_ASSIGN_OR_RETURN(draft, SearchTensors(simulator, std::move(draft), kept));
+  return SearchMadeEarly(simulator, std::move(draft), kept);
+}
+
 // Workers that only follow their programs take their copies as they come: these get more time where
 // that costs less than a thousandth of a step, and no single strategy is faster.
 absl::StatusOr<SimulatedDraft> SearchSlack(DraftSimulator& simulator, SimulatedDraft draft,
@@ -319,6 +327,7 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   SIPHON_ASSIGN_OR_RETURN(improved, SearchMadeEarly(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchMicrobatches(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchBroughtHome(simulator, std::move(improved), kept));
+  SIPHON_ASSIGN_OR_RETURN(improved, SearchOnceMore(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchSlack(simulator, std::move(improved), kept));
   SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, improved));
   absl::StatusOr<PlannedStep> best = PlannedOf(problem, std::move(improved), "auto");
