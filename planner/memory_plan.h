@@ -100,9 +100,8 @@ struct StagePlan {
 //
 // Activations, group g of (stage s, microbatch m):
 // - sDROPm.g stands before sFm: of the group's tensors F keeps only its input. A B or I that finds
-// the group
-//   dropped computes it again when it reaches the group's last layer; sRECOMPUTEm.g before it does
-//   so at once.
+//   the group dropped computes it again when it reaches the group's last layer; sRECOMPUTEm.g
+//   before it does so at once.
 // - sSWAP_OUTm.g before sFm starts the copy as soon as F is through the group's last layer, behind
 //   sFm at once. sSWAP_OUT_ENDm.g waits for it; then the memory is free.
 // - sSWAP_INm.g takes the memory and starts the copy back. A B or I that finds the group on its

@@ -22,7 +22,8 @@ bool StepsOnHost(const DraftPlan& draft) {
                      [](const StageDraft& stage) { return stage.update == UpdatePlace::kHost; });
 }
 
-// The same plan, of which other drafts can bring state home.
+// The draft, of which others can bring state home that steps on the host. Beside that, stages that
+// step on the device have at home what they say.
 DraftPlan AllowHome(DraftPlan draft) {
   for (StageDraft& stage : draft.stages) {
     if (stage.update == UpdatePlace::kHost) {
