@@ -1,6 +1,6 @@
 #include "swap/device/cuda_tensor_checksums.h"
 
-#include <algorithm>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "planner/status.h"
@@ -14,11 +14,12 @@ namespace {
 
 constexpr size_t kSumsBytes = CudaTensorChecksums::kTogether * sizeof(unsigned long long);
 
-bool OnDevice(const void* data) {
+// Memory of the host that nobody has registered is known as such. After an error of the device the
+// answer is that error: what it has must not be read as the host's then.
+absl::StatusOr<bool> OnDevice(const void* data, const std::string& doing) {
   cudaPointerAttributes attributes;
-  const bool known = cudaPointerGetAttributes(&attributes, data) == cudaSuccess;
-  static_cast<void>(cudaGetLastError());
-  return known && attributes.type == cudaMemoryTypeDevice;
+  SIPHON_CUDA_RETURN_IF_ERROR(cudaPointerGetAttributes(&attributes, data), doing);
+  return attributes.type == cudaMemoryTypeDevice;
 }
 
 }  // namespace
@@ -65,7 +66,11 @@ absl::Status CudaTensorChecksums::Add(absl::Span<const absl::Span<const std::byt
   size_t there = 0;
   for (size_t tensor = 0; tensor < tensors.size(); ++tensor) {
     const absl::Span<const std::byte> memory = tensors[tensor];
-    if (memory.empty() || !OnDevice(memory.data())) {
+    bool on_device = false;
+    if (!memory.empty()) {
+      SIPHON_ASSIGN_OR_RETURN(on_device, OnDevice(memory.data(), doing));
+    }
+    if (!on_device) {
       checksums.push_back(MemoryChecksum(memory));
       continue;
     }
