@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "planner/steps_on_host.h"
 #include "planner/strategies/make_groups.h"
 
 namespace siphon {
@@ -138,9 +139,8 @@ class StagePlanWriter {
       planned.choice.stripes = CutStripes(planned.group.bytes, lenders_, problem_.granule);
     }
     if (kind == GroupKind::kOptimizerState && IsSwap(planned.choice.placement)) {
-      planned.choice.steps_on_device = draft_.update == UpdatePlace::kHost &&
-                                       planned.choice.placement == Placement::kHostSwap &&
-                                       !StepsThere(planned.choice.placement);
+      const bool steps_there = StepsThere(planned.choice.placement);
+      planned.choice.steps_on_device = StepsOnHost(plan_, planned) && !steps_there;
       --away_;
     }
     plan_.groups.push_back(std::move(planned));
