@@ -13,6 +13,7 @@
 #include "planner/strategies/made_early.h"
 #include "planner/strategies/move_lists.h"
 #include "planner/strategies/start_drafts.h"
+#include "planner/strategies/stream_steps.h"
 #include "planner/strategies/time_state_home.h"
 
 namespace siphon {
@@ -41,6 +42,7 @@ class Annealer {
         decisions_(weights == WeightSearch::kAnywhere ? 10 : 8),
         makes_early_(MakesEarly(start.draft)),
         timed_(IsStateTimed(start.draft)),
+        streams_(Streams(start.draft)),
         best_(std::move(start)) {
     for (const std::vector<DraftMove>& moves : UpdateMoves(problem_)) {
       for (const DraftMove& move : moves) steps_.push_back(move.stage);
@@ -161,6 +163,10 @@ class Annealer {
     constexpr int kFewAhead = 2;
     const int decisions = host_steps_ ? 4 : 3;
     const bool home = stage.timing.groups_away_between_steps != SwapTiming::kAllGroups;
+    if (streams_ && Roll(decisions) == 0) {
+      stage.groups_streamed = Roll(static_cast<int>(stage.optimizer_state.size()) + 1);
+      return;
+    }
     const int decision = Roll(home ? decisions + 1 : decisions);
     if (decision == decisions) return ChangeHome(stage);
     switch (decision) {
@@ -232,6 +238,7 @@ class Annealer {
   const int decisions_;
   const bool makes_early_;
   const bool timed_;        // optimizer state that is home
+  const bool streams_;      // beside the host's step
   std::vector<int> steps_;  // stages that step at their end
   Bytes largest_;           // capacity
   SimulatedDraft best_;

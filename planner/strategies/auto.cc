@@ -22,6 +22,7 @@
 #include "planner/strategies/start_drafts.h"
 #include "planner/strategies/state_home.h"
 #include "planner/strategies/strategies.h"
+#include "planner/strategies/stream_steps.h"
 #include "planner/strategies/tidy_draft.h"
 #include "planner/strategies/time_state_home.h"
 #include "planner/strategies/uniform_starts.h"
@@ -276,6 +277,16 @@ absl::StatusOr<SimulatedDraft> SearchBroughtHome(DraftSimulator& simulator, Simu
                     std::move(draft), kept);
 }
 
+// Once more with some of the state streamed beside the host's step, which no draft until then has.
+absl::StatusOr<SimulatedDraft> SearchStreamed(DraftSimulator& simulator, SimulatedDraft draft,
+                                              const SimulatedDraft& kept) {
+  const PlanningProblem& problem = simulator.problem();
+  if (Fits(kept) || IsGood(draft, kept) || IsLarge(problem)) return draft;
+  absl::StatusOr<SimulatedDraft> start = BestStreamed(simulator, draft);
+  return SearchFrom(std::move(start), MoreOf(problem, kMostWithStateHome, 1), simulator,
+                    std::move(draft), kept);
+}
+
 // Two of these searches from where the others have ended, which is often elsewhere.
 absl::StatusOr<SimulatedDraft> SearchOnceMore(DraftSimulator& simulator, SimulatedDraft draft,
                                               const SimulatedDraft& kept) {
@@ -327,6 +338,7 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   SIPHON_ASSIGN_OR_RETURN(improved, SearchMadeEarly(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchMicrobatches(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchBroughtHome(simulator, std::move(improved), kept));
+  SIPHON_ASSIGN_OR_RETURN(improved, SearchStreamed(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchOnceMore(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchSlack(simulator, std::move(improved), kept));
   SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, improved));

@@ -8,6 +8,7 @@
 #include "planner/strategies/made_early.h"
 #include "planner/strategies/move_lists.h"
 #include "planner/strategies/start_drafts.h"
+#include "planner/strategies/stream_steps.h"
 #include "planner/strategies/time_state_home.h"
 
 namespace siphon {
@@ -166,6 +167,7 @@ class ChangeWriter {
       Step(&StageDraft::optimizer_state, &SwapTiming::groups_ahead, by);
     }
     HomeTimings();
+    if (Streams(draft_)) Streaming();
     if (IsStateTimed(draft_)) TimedHome();
   }
 
@@ -183,6 +185,17 @@ class ChangeWriter {
         Try([&](StageId, StageDraft& draft) { shift(draft.home.gone, part, by); });
         Try([&](StageId, StageDraft& draft) { shift(draft.home.ahead, part, by); });
       }
+    }
+  }
+
+  // More or less optimizer state beside the host's step.
+  void Streaming() {
+    for (const int by : {1, -1}) {
+      Try([&](StageId, StageDraft& draft) {
+        if (draft.update != UpdatePlace::kHost) return;
+        const auto layers = static_cast<int>(draft.optimizer_state.size());
+        draft.groups_streamed = std::clamp(draft.groups_streamed + by, 0, layers);
+      });
     }
   }
 

@@ -36,6 +36,7 @@ class StagePlanWriter {
   StagePlan Write() {
     plan_.update = draft_.update;
     away_ = draft_.timing.groups_away_between_steps;
+    streamed_ = draft_.groups_streamed;
     for (int kind = 0; kind < kGroupKinds; ++kind) AddRuns(static_cast<GroupKind>(kind));
     return std::move(plan_);
   }
@@ -98,10 +99,10 @@ class StagePlanWriter {
   }
 
   // Whether the next group of optimizer state, so placed, steps on the host: what is home between
-  // steps does not.
+  // steps, or streamed, does not.
   bool StepsThere(Placement placement) const {
     if (placement != Placement::kHostSwap || draft_.update != UpdatePlace::kHost) return false;
-    return away_ > 0 || !draft_.timing.home_beside_host;
+    return streamed_ <= 0 && (away_ > 0 || !draft_.timing.home_beside_host);
   }
 
   // Of the layer's activations how many, as StageDraft says.
@@ -142,6 +143,7 @@ class StagePlanWriter {
       const bool steps_there = StepsThere(planned.choice.placement);
       planned.choice.steps_on_device = StepsOnHost(plan_, planned) && !steps_there;
       --away_;
+      --streamed_;
     }
     plan_.groups.push_back(std::move(planned));
   }
@@ -151,7 +153,9 @@ class StagePlanWriter {
   const StageDraft& draft_;
   const std::vector<LenderWeight>& lenders_;
   StagePlan plan_;
-  int away_ = 0;  // of the groups of optimizer state that are still to come, between steps
+  // Of the groups of optimizer state that are still to come: streamed, and away between steps.
+  int streamed_ = 0;
+  int away_ = 0;
 };
 
 // Of the stage's layers, behind those of the stages before it.

@@ -21,13 +21,17 @@ struct StageDraft {
   std::vector<int> shares;
   std::vector<Placement> parameters;  // swapped only where CanStream says so, as are gradients
   std::vector<Placement> gradients;
-  // With an update on the host, kHostSwap says that the layer steps there (planner/steps_on_host.h),
-  // unless it is home between steps (SwapTiming::home_beside_host).
+  // With an update on the host, kHostSwap says that the layer steps there
+  // (planner/steps_on_host.h), unless it is home between steps (SwapTiming::home_beside_host), or
+  // streamed.
   std::vector<Placement> optimizer_state;
   // Likewise, of each stashed version of the layer's weights; empty where the schedule stashes
   // none.
   std::vector<Placement> weight_versions;
   UpdatePlace update = UpdatePlace::kDevice;
+  // With an update on the host: of the groups of optimizer state that are swapped so many, the
+  // first ones, step on the device all the same.
+  int groups_streamed = 0;
   int recompute_run = 1;  // most neighbouring layers in one group; 0: all
   // Of the layers that are computed again so many, the last ones, are so before their backward,
   // this many compute actions (LowerMemoryOptions::made_ahead). Groups go together in it or not at

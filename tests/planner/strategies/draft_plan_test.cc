@@ -149,6 +149,33 @@ TEST(PlanOf, StepsOnTheDeviceWhatIsHomeBesideTheHost) {
   EXPECT_THAT(on_device(), testing::IsEmpty()) << "as all others do";
 }
 
+// Streamed state is the first of a stage; what goes to peers, and so steps on the device anyway,
+// counts too.
+TEST(PlanOf, StepsOnTheDeviceWhatIsStreamedBesideTheHost) {
+  PlanningProblem problem = FiveLayers();
+  DraftPlan draft = KeepingDraft(problem);
+  draft.lenders = {{{DeviceId(0)}}};
+  StageDraft& stage = draft.stages[0];
+  PutStepOnHost(stage);
+  stage.optimizer_state[1] = kToPeers;
+  const auto on_host = [&](int streamed) {
+    stage.groups_streamed = streamed;
+    const MemoryPlan plan = PlanOf(problem, draft);
+    const auto lowered = LowerMemoryPlan(problem.schedule, plan, LoweringOf(draft));
+    EXPECT_TRUE(lowered.ok()) << lowered.status();
+    EXPECT_THAT(HomeGroupsOf(*lowered, plan), testing::IsEmpty());
+    std::vector<int> layers;
+    for (int layer = 0; layer < 5; ++layer) {
+      if (StepsOnHost(plan.stages[0], layer)) layers.push_back(layer);
+    }
+    return layers;
+  };
+  EXPECT_THAT(on_host(0), testing::ElementsAre(0, 2, 3, 4));
+  EXPECT_THAT(on_host(1), testing::ElementsAre(2, 3, 4));
+  EXPECT_THAT(on_host(3), testing::ElementsAre(3, 4));
+  EXPECT_THAT(on_host(9), testing::IsEmpty());
+}
+
 TEST(PlanOf, HasAStepOfItsOwnForWeightsWithoutState) {
   PlanningProblem problem = FiveLayers();
   for (LayerProfile& layer : problem.profile.layers) layer.optimizer_state = Bytes(0);
@@ -172,6 +199,7 @@ DraftPlan RollDraft(const PlanningProblem& problem, Dice& dice) {
       }
     }
     stage.update = dice.Roll(0, 3) == 0 ? UpdatePlace::kHost : UpdatePlace::kDevice;
+    stage.groups_streamed = dice.Roll(0, 2);
     stage.recompute_run = dice.Roll(0, 3);
     stage.swap_run = dice.Roll(0, 3);
     stage.weight_run = dice.Roll(0, 3);
