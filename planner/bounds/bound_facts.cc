@@ -37,20 +37,28 @@ void AddSteps(const PlanningProblem& problem, const SwapLimits& limits, StepPath
   }
 }
 
-// The fewest and the most bytes a byte of optimizer state, among the worker's stages; any number
-// where one has none of it.
-HostStep HostStepOf(const std::vector<StageId>& stages, const std::vector<StageCost>& costs) {
+// The fewest bytes a byte of optimizer state, among the worker's stages, and the most, among their
+// layers; any number where one has none of it.
+HostStep HostStepOf(const PlanningProblem& problem, const std::vector<StageId>& stages,
+                    const std::vector<StageCost>& costs) {
   HostStep step{.open = true, .parameters = 1, .gradients = 1};
+  const auto part = [](Bytes bytes, Bytes state) {
+    return bytes == Bytes(0) ? 0.0
+                             : static_cast<double>(bytes.value) / static_cast<double>(state.value);
+  };
   for (const StageId stage : stages) {
+    const StageRange& layers = problem.partition.stages[stage.value];
+    for (int index = layers.begin; index < layers.end; ++index) {
+      const LayerProfile& layer = problem.profile.layers[index];
+      step.most_parameters =
+          std::max(step.most_parameters, part(layer.parameters, layer.optimizer_state));
+      step.most_gradients =
+          std::max(step.most_gradients, part(layer.gradients, layer.optimizer_state));
+    }
     const StageCost& cost = costs[stage.value];
-    const auto state = static_cast<double>(cost.optimizer_state.value);
-    const auto parameters = static_cast<double>(cost.parameters.value);
-    const auto gradients = static_cast<double>(cost.gradients.value);
-    step.most_parameters = std::max(step.most_parameters, parameters / state);
-    step.most_gradients = std::max(step.most_gradients, gradients / state);
-    if (state == 0) continue;
-    step.parameters = std::min(step.parameters, parameters / state);
-    step.gradients = std::min(step.gradients, gradients / state);
+    if (cost.optimizer_state == Bytes(0)) continue;
+    step.parameters = std::min(step.parameters, part(cost.parameters, cost.optimizer_state));
+    step.gradients = std::min(step.gradients, part(cost.gradients, cost.optimizer_state));
   }
   return step;
 }
@@ -165,7 +173,7 @@ absl::StatusOr<BoundFacts> BoundFactsOf(const PlanningProblem& problem) {
                    .memory = MemoryOfWorkers(problem)};
   for (size_t worker = 0; worker < facts.memory.size(); ++worker) {
     facts.host_steps.push_back(StepsOnHost(problem, facts.limits.uplink[worker])
-                                   ? HostStepOf(facts.memory[worker].stages, costs.stages)
+                                   ? HostStepOf(problem, facts.memory[worker].stages, costs.stages)
                                    : HostStep{});
   }
   Bytes state;

@@ -58,7 +58,7 @@ struct HostStep {
   // that stays with the host; those that were swapped to the host anyway count for both.
   double parameters = 0;
   double gradients = 0;
-  // And at most so many bytes of the stages that step there.
+  // And of the layers that step there it has at most so many.
   double most_parameters = 0;
   double most_gradients = 0;
   // Nanoseconds of the host a byte of optimizer state.

@@ -265,19 +265,16 @@ class FlowMaker {
       weights.in.push_back(rows_.Part((parameters + gradients) * moment));
       weights.out.push_back(rows_.Part(gradients * moment));
     }
-    bool fresh = true;
     for (int moment = 0; moment < last_; ++moment) {
       const bool own = moment > 0 && At(moment).stage == static_cast<int>(stage);
       const bool changes = own && At(moment).uses_gradients;
-      // The first gradients are not added to any.
-      const bool adds = changes && !std::exchange(fresh, false);
       const Terms in{{weights.in[moment + 1], 1}, {weights.in[moment], -1}};
       Least(in, 0);
       Terms needed = in;
       needed.push_back({weights.parameters[moment], -1});
       if (own) Least(needed, 0);
       if (!own) needed.push_back({weights.parameters[moment + 1], 1});
-      if (adds || !changes) needed.push_back({weights.gradients[moment], -1});
+      needed.push_back({weights.gradients[moment], -1});
       if (!changes) needed.push_back({weights.gradients[moment + 1], 1});
       Least(needed, 0);
       Terms out{{weights.out[moment + 1], 1}, {weights.out[moment], -1}};
@@ -300,21 +297,28 @@ class FlowMaker {
     }
   }
 
-  void AddMemory(int moment) {
-    if (memory_.spare == kUnlimitedBytes) return;
-    const Bytes excess = At(moment).live + At(moment).fixed - memory_.spare;
-    if (excess <= Bytes(0)) return;
-    Terms away = StateAway(moment);
+  Terms GoneAt(int moment) const {
+    Terms gone;
     for (size_t life = 0; life < moments_.lives.size(); ++life) {
       if (!IsLive(static_cast<int>(life), moment)) continue;
       for (const LinearTerm& term : made_.dropped[life]) {
-        if (term.coefficient != 0) away.push_back(term);
+        if (term.coefficient != 0) gone.push_back(term);
       }
     }
     for (size_t of_class = 0; of_class < dearest_.size(); ++of_class) {
       const bool counted = moment > 0 && dearest_[of_class] > 0;
-      if (counted) away.push_back({ahead_[of_class][moment], -1 / dearest_[of_class]});
+      if (counted) gone.push_back({ahead_[of_class][moment], -1 / dearest_[of_class]});
     }
+    return gone;
+  }
+
+  void AddMemory(int moment) {
+    made_.gone.push_back(GoneAt(moment));
+    if (memory_.spare == kUnlimitedBytes) return;
+    const Bytes excess = At(moment).live + At(moment).fixed - memory_.spare;
+    if (excess <= Bytes(0)) return;
+    Terms away = StateAway(moment);
+    Append(away, made_.gone[moment]);
     for (const WayColumns* way : {&made_.link, &made_.host}) {
       if (way->open) away.push_back({way->away[moment], 1});
       for (const StageWeights& weights : way->weights) {

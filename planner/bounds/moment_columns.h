@@ -43,6 +43,8 @@ struct FlowColumns {
   // before it.
   std::vector<LinearTerms> within;
   std::vector<LinearTerms> early;
+  // [moment]: of what is live, what is dropped and not there again yet.
+  std::vector<LinearTerms> gone;
   WayColumns link, host;
   int stepped = kNone;  // optimizer state that the host steps
 };

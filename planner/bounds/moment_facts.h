@@ -69,9 +69,9 @@ struct MomentFacts {
   std::vector<MomentRange> Seen(const BoundFacts& facts, int worker, int moment) const;
 };
 
-// Of all workers together. So many take the solver up to a second, with copies that hide little;
-// more of them longer than planning.
-inline constexpr size_t kMostMoments = 128;
+// Of all workers together. So many take the solver two seconds as a rule, with copies that hide
+// little; more of them longer than planning.
+inline constexpr size_t kMostMoments = 256;
 
 // None where weights change within the step, for replicas, for pairs of actions that overlap, where
 // a stage has forwards only, and for schedules of too many actions.

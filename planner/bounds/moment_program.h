@@ -28,9 +28,11 @@ namespace siphon {
 // - at each moment what is away is at least what is too much;
 // - between two moments a worker's links and uplink carry what moves;
 // - behind a worker's last action its state comes in, but for what the host steps, and behind the
-//   last actions of all leaves again what is away between steps; the host steps one after another;
-// - at some moments of a worker: before each of them and behind it, shared uplinks carry what all
-//   workers move then for certain; and all devices together hold what is not with the host.
+//   last actions of all leaves again what is away between steps, state and weights, but for those
+//   of layers that the host steps; the host steps one after another;
+// - as the step begins, all devices together hold what is not with the host; so they do at some
+//   moments of each worker, before and behind which shared uplinks carry what all workers move
+//   (moment_snapshots.h).
 WindowProgram BuildMomentProgram(const BoundFacts& facts, const MomentFacts& moments);
 
 }  // namespace siphon

@@ -147,4 +147,18 @@ void ProgramRows::AddUplink(const LinearTerms& time, const UplinkRates& uplink,
   if (in_alone > in_both) add(in_alone - in_both, out_both, in_alone * out_both);
 }
 
+void ProgramRows::AddShared(const LinearTerms& time, const SharedUplinks& shared,
+                            const LinearTerms& out, const LinearTerms& in) {
+  if (out.empty() && in.empty()) return;
+  if (shared.uplinks.size() == 1) {
+    AddUplink(time, shared.uplinks.front(), out, in);
+    return;
+  }
+  const int all = made_.program.AddColumn(0, kLongest);  // the time, at most
+  LinearTerms row = time;
+  row.push_back({all, -1});
+  AddMerged(made_.program, row, 0);
+  AddUplinks(all, shared.uplinks, out, in, -1);
+}
+
 }  // namespace siphon

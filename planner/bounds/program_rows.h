@@ -46,6 +46,9 @@ class ProgramRows {
   // it carries in a unit of time lies within the hull of its three pairs of rates and less.
   void AddUplink(const LinearTerms& time, const UplinkRates& uplink, const LinearTerms& out,
                  const LinearTerms& in);
+  // The same of all uplinks that some workers share.
+  void AddShared(const LinearTerms& time, const SharedUplinks& shared, const LinearTerms& out,
+                 const LinearTerms& in);
 
  private:
   WindowProgram& made_;

@@ -15,7 +15,7 @@
 namespace siphon {
 namespace {
 
-constexpr int kSeeds = 40;
+constexpr int kSeeds = 60;
 
 // Any device for each worker.
 DeviceMapping RandomMapping(int workers, int devices, Dice& dice) {
@@ -49,7 +49,6 @@ GroupChoice RandomChoice(const TensorGroup& group, Placement placement, DeviceId
   return choice;
 }
 
-// Most activations of a stage go one way, the others any; of other kinds some go.
 // Of some layers only what they save first, by how much that is.
 void TakeFirstTensors(const ModelProfile& profile, TensorGroup& group) {
   const int layer = group.layers.begin;
@@ -60,6 +59,8 @@ void TakeFirstTensors(const ModelProfile& profile, TensorGroup& group) {
   if (first.bytes < group.bytes) group = first;
 }
 
+// Most activations of a stage go one way, the others any; of other kinds some go. Where the host
+// steps, it does so for some layers.
 MemoryPlan RandomPlan(const PlanningProblem& problem, const DeviceMapping& mapping, Dice& dice) {
   MemoryPlan plan = KeepEverything(problem.profile, problem.partition);
   const int devices = DeviceCount(problem.topology);
@@ -77,7 +78,10 @@ MemoryPlan RandomPlan(const PlanningProblem& problem, const DeviceMapping& mappi
     if (!moves_others || problem.host_step == Nanos(0) || dice.Roll(0, 1) == 0) continue;
     plan.stages[stage].update = UpdatePlace::kHost;
     for (auto& [group, choice] : plan.stages[stage].groups) {
-      if (group.kind == GroupKind::kOptimizerState) choice = {};
+      if (group.kind != GroupKind::kOptimizerState) continue;
+      const int here = dice.Roll(0, 3);
+      if (here == 0) choice = {};
+      if (here > 1) choice = {.placement = Placement::kHostSwap, .steps_on_device = here > 2};
     }
   }
   return plan;
@@ -128,6 +132,7 @@ RandomStep MakeStep(PlanningProblem random, Dice& dice) {
   const SwapTiming timing{.forwards_to_leave = dice.Roll(1, 3),
                           .actions_to_come_back = dice.Roll(0, 2),
                           .groups_away_between_steps = dice.Roll(0, 3),
+                          .home_beside_host = dice.Roll(0, 1) == 0,
                           .forwards_to_leave_home = dice.Roll(1, 3),
                           .actions_to_come_home = dice.Roll(0, 3)};
   const DirectBackward direct =

@@ -108,6 +108,22 @@ TEST(MomentProgram, BringsInParametersThatAnActionFindsAway) {
   ExpectMoments(problem, Nanos(1'038'182));
 }
 
+// F0 B0, 1,000 and 20 us, of a layer with 100,000 bytes of gradients and as many of optimizer
+// state, of which 150,000 fit at any time: so 50,000 of state come in behind B0, in 50 us, and as
+// much of either leaves behind the step, in 100 us.
+TEST(MomentProgram, SendsAwayBehindTheStepWhatIsAwayBetweenSteps) {
+  LayerProfile layer = PlainLayer();
+  layer.saved = {{"saved", Bytes(8)}};
+  layer.gradients = Bytes(100'000);
+  layer.optimizer_state = Bytes(100'000);
+  layer.forward = Nanos(1'000'000);
+  PlanningProblem problem =
+      ProblemOf(AppendOptimizerStep(ScheduleOf("gpipe", 1, 1), {}), layer, Bytes(150'000));
+  problem.topology =
+      WithHost(Islands(1), 1, {.to_host = BytesPerSecond(500'000'000), .from_host = kBytePerNano});
+  ExpectMoments(problem, Nanos(1'120'000));
+}
+
 // The least time for so much both ways.
 double TimeFor(const UplinkRates& uplink, double out_bytes, double in_bytes, bool facets) {
   WindowProgram made{.unit = Nanos(1'000)};
