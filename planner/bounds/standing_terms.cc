@@ -1,5 +1,6 @@
 #include "planner/bounds/standing_terms.h"
 
+#include <cmath>
 #include <utility>
 
 namespace siphon {
@@ -34,9 +35,8 @@ class Standing {
     terms_.state = state;
     if (!state.empty() && ways_.links) terms_.state_link = state.front().column;
     if (!state.empty() && ways_.host) terms_.state_uplink = state.back().column;
-    // What the step has changed is not where it was kept: state, and parameters unless the host may
-    // have made them.
-    for (const Terms& changed : {state, host_steps ? Terms() : parameters}) {
+    // What the step has changed, or used up, is not where it was kept.
+    for (const Terms& changed : {state, parameters, gradients}) {
       if (!changed.empty() && ways_.links) terms_.step_link_out.push_back(changed.front());
       if (!changed.empty() && ways_.host) terms_.step_uplink_out.push_back(changed.back());
     }
@@ -117,6 +117,21 @@ class Standing {
     terms_.step_uplink_in.push_back(rest(parameters, shared));
     terms_.step_uplink_out.push_back(rest(gradients, host_step.gradients));
     terms_.step_on_host.push_back({stepped.column, rows_.TimeOfUnit(host_step.time)});
+    AddStaying(parameters, host_step.most_parameters);
+    AddStaying(gradients, host_step.most_gradients);
+  }
+
+  // Weights that may be there already when the host has stepped their layers.
+  void AddStaying(const Terms& weights, double most) {
+    Terms row{{terms_.stepped, most}};
+    for (const LinearTerm& term : weights) {
+      const LinearTerm stays{program_.AddColumn(0, program_.columns[term.column].upper), -1};
+      program_.AddRow({term, stays}, 0);
+      row.push_back(stays);
+      const bool link = ways_.links && &term == &weights.front();
+      (link ? terms_.step_link_out : terms_.step_uplink_out).push_back(stays);
+    }
+    if (std::isfinite(most) && !weights.empty()) program_.AddRow(std::move(row), 0);
   }
 
   const BoundFacts& facts_;

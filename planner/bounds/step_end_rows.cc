@@ -120,8 +120,27 @@ void StepEndRows::AddBeginOfAll() {
   if (room < Bytes(0)) made_.program.AddRow(std::move(host), rows_.Size(Bytes(0) - room));
 }
 
+void StepEndRows::AddBetweenSteps() {
+  Bytes room = facts_.limits.idle_memory;
+  if (facts_.replicas > 1 || facts_.updates_within) return;
+  LinearTerms host;
+  for (size_t worker = 0; worker < facts_.memory.size(); ++worker) {
+    const Bytes spare = facts_.memory[worker].spare;
+    if (room >= kUnlimitedBytes || spare == kUnlimitedBytes) return;
+    room += spare;
+    const StandingTerms& standing = standing_[worker];
+    Append(host, WeightsEverAway(standing, WaysOf(facts_, static_cast<int>(worker))).host);
+    for (const LinearTerm& term : standing.state) {
+      if (term.column != standing.state_link) host.push_back(term);
+    }
+    if (standing.home_uplink != StandingTerms::kNone) host.push_back({standing.home_uplink, -1});
+  }
+  if (room < Bytes(0)) made_.program.AddRow(std::move(host), rows_.Size(Bytes(0) - room));
+}
+
 void StepEndRows::AddJoint() {
   AddBeginOfAll();
+  AddBetweenSteps();
   const int cause = rows_.Cause("the optimizer steps of all workers");
   for (const WindowedWorker& windowed : facts_.windowed) {
     if (!windowed.step.open || facts_.joint.steps_behind.empty()) continue;

@@ -35,6 +35,8 @@ class StepEndRows {
   // All workers at once, where no STEP begins before the last backward of any: what is with lenders
   // then is in the devices' memory, too.
   void AddBeginOfAll();
+  // The same when the step begins, and ends.
+  void AddBetweenSteps();
   // Columns of `away` that come in: all of it but `most` bytes a byte that the host steps.
   LinearTerms ComingIn(const LinearTerms& away, double most, int stepped);
   // The host takes one step after the other: those of `workers` need what `time` has.

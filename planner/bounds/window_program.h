@@ -38,8 +38,9 @@ enum class LayerChoices {
 // - weights that are away at a window are back in the segment behind it, and gradients have left in
 //   the one before; parameters that are ever away come in before the first window, too; and weights
 //   of a worker of one stage move with each action that uses them (streamed_weights.h);
-// - before the first STEP, all that is not away of weights and state fits the devices, each for
-//   itself and all together; what is away then comes in behind it (step_end_rows.h);
+// - before the first STEP, and between steps, all that is not away of weights and state fits the
+//   devices, each for itself and all together; what is away comes in behind the one and leaves
+//   before the other (step_end_rows.h);
 // - where several workers are full at one moment for certain, likewise (full_moment_rows.h);
 // - all work, recomputation included, fits the cores that workers share.
 // The host's memory is taken to be enough, and NVMe as reached through the host: at its rates.
