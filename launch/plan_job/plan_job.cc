@@ -39,6 +39,12 @@ ScheduleOptions OptionsFor(const ScheduleEntry& entry, const PipelineConfig& pip
   return options;
 }
 
+absl::StatusOr<ScheduleEntry> Entry(const JobConfig& job) {
+  absl::StatusOr<ScheduleEntry> entry = FindSchedule(job.pipeline.schedule);
+  if (!entry.ok()) return ConfigError(job, "pipeline.schedule", entry.status().message());
+  return entry;
+}
+
 // Workers = stages / chunks, where the job says how many chunks or the schedule does. A schedule
 // from a file has the file's workers.
 absl::StatusOr<ScheduleShape> Shape(const JobConfig& job, const ScheduleEntry& entry,
@@ -126,12 +132,11 @@ absl::StatusOr<TrainingPlan> PlanJob(const JobConfig& job, const ModelSpec& mode
   SIPHON_ASSIGN_OR_RETURN(plan.partition, Partition(job, model));
   plan.shared_parameters = SharedParameters(model, plan.partition);
 
-  const absl::StatusOr<ScheduleEntry> entry = FindSchedule(plan.schedule_name);
-  if (!entry.ok()) return ConfigError(job, "pipeline.schedule", entry.status().message());
-  SIPHON_ASSIGN_OR_RETURN(const ScheduleShape shape, Shape(job, *entry, schedule_csv));
+  SIPHON_ASSIGN_OR_RETURN(const ScheduleEntry entry, Entry(job));
+  SIPHON_ASSIGN_OR_RETURN(const ScheduleShape shape, Shape(job, entry, schedule_csv));
   absl::StatusOr<Schedule> schedule = BuildSchedule(plan.schedule_name, shape);
   if (!schedule.ok()) {
-    return ConfigError(job, Takes(*entry, "csv") ? "pipeline.schedule_file" : "pipeline.schedule",
+    return ConfigError(job, Takes(entry, "csv") ? "pipeline.schedule_file" : "pipeline.schedule",
                        schedule.status().message());
   }
   if (StageCount(*schedule) != static_cast<int>(job.pipeline.stages)) {
@@ -152,6 +157,12 @@ absl::StatusOr<TrainingPlan> PlanJob(const JobConfig& job, const ModelSpec& mode
                                   SchedulePurpose::kForwardOnly, {}));
   }
   return plan;
+}
+
+absl::StatusOr<int> WorkersOf(const JobConfig& job, absl::string_view schedule_csv) {
+  SIPHON_ASSIGN_OR_RETURN(const ScheduleEntry entry, Entry(job));
+  SIPHON_ASSIGN_OR_RETURN(const ScheduleShape shape, Shape(job, entry, schedule_csv));
+  return shape.workers;
 }
 
 absl::Status CheckTrainable(const JobConfig& job, const TrainingPlan& plan) {

@@ -19,6 +19,10 @@ absl::StatusOr<TrainingPlan> PlanJob(const JobConfig& job, const ModelSpec& mode
                                      int64_t validation_samples,
                                      absl::string_view schedule_csv = "");
 
+// How many workers the job's schedule deals its stages out to, before anything else is decided.
+// Errors: InvalidArgument with the key's place.
+absl::StatusOr<int> WorkersOf(const JobConfig& job, absl::string_view schedule_csv);
+
 // Whether workers can run what was planned: they hold one version of their weights and one copy of
 // the pipeline, and know no norm of all gradients before a stage steps by itself.
 // Errors: InvalidArgument naming the keys.

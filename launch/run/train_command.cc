@@ -17,8 +17,10 @@
 #include "launch/checkpoint/checkpoint_directory.h"
 #include "launch/checkpoint/file_operations.h"
 #include "launch/config/load_job_config.h"
+#include "launch/config/read_schedule_file.h"
 #include "launch/mpi_world.h"
 #include "launch/output/start_log.h"
+#include "launch/plan_job/plan_job.h"
 #include "launch/plan_job/plan_rings.h"
 #include "launch/process/exit_codes.h"
 #include "launch/process/rank_process.h"
@@ -61,11 +63,12 @@ std::string ResumeCommand(const std::string& program, const TrainArguments& argu
 absl::StatusOr<PreparedJob> PrepareOnDevices(JobConfig job, const CudaMachine& machine,
                                              DeviceUse use, const ModelFactory& factory) {
   const bool takes_all = job.memory.capacity.empty();
-  const int stages = static_cast<int>(job.pipeline.stages);
-  if (takes_all) job.memory.capacity = {CudaCapacity(machine, stages, use)};
+  SIPHON_ASSIGN_OR_RETURN(const std::string schedule_csv, ReadScheduleFile(job));
+  SIPHON_ASSIGN_OR_RETURN(const int workers, WorkersOf(job, schedule_csv));
+  if (takes_all) job.memory.capacity = {CudaCapacity(machine, workers, use)};
   absl::StatusOr<PreparedJob> prepared = PrepareJob(job, factory);
   if (takes_all && absl::IsResourceExhausted(prepared.status())) {
-    return WithDevicesMemory(prepared.status(), machine, stages, use);
+    return WithDevicesMemory(prepared.status(), machine, workers, use);
   }
   SIPHON_RETURN_IF_ERROR(prepared.status());
   SIPHON_RETURN_IF_ERROR(CheckOnCuda(*prepared, static_cast<int>(machine.memory.size()), use));

@@ -72,6 +72,8 @@ std::string Planned(const JobConfig& job, const std::string& csv = "") {
   if (!plan.ok()) return std::string(plan.status().message());
   const absl::Status trainable = CheckTrainable(job, *plan);
   if (!trainable.ok()) return std::string(trainable.message());
+  const auto workers = WorkersOf(job, csv);
+  EXPECT_TRUE(workers.ok() && *workers == WorkerCount(plan->training)) << workers.status();
   return absl::StrCat(WorkerCount(plan->training), " workers, ", StageCount(plan->training),
                       " stages");
 }
