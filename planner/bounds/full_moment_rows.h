@@ -6,17 +6,10 @@
 #include "planner/bounds/bound_facts.h"
 #include "planner/bounds/program_rows.h"
 #include "planner/bounds/standing_terms.h"
+#include "planner/bounds/window_columns.h"
 #include "planner/bounds/window_program.h"
 
 namespace siphon {
-
-// What becomes of the activations of one window, in bytes and in time.
-struct WindowTerms {
-  LinearTerms dropped;
-  LinearTerms recompute;
-  LinearTerms link;
-  LinearTerms uplink;
-};
 
 // The columns that stand for a moment in the program of its worker.
 struct MomentColumns {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +10,7 @@
 #include "planner/bounds/standing_terms.h"
 #include "planner/bounds/step_end_rows.h"
 #include "planner/bounds/streamed_weights.h"
+#include "planner/bounds/window_columns.h"
 
 namespace siphon {
 namespace {
@@ -18,15 +18,6 @@ namespace {
 constexpr double kLongest = ProgramRows::kLongest;
 
 using Terms = LinearTerms;
-
-// One term a column.
-Terms Merged(const Terms& terms) {
-  std::map<int, double> coefficients;
-  for (const LinearTerm& term : terms) coefficients[term.column] += term.coefficient;
-  Terms merged;
-  for (const auto& [column, coefficient] : coefficients) merged.push_back({column, coefficient});
-  return merged;
-}
 
 class Builder {
  public:
@@ -97,14 +88,12 @@ class Builder {
     }
     Program().AddRow(std::move(path), rows_.Time(windowed.head));
     std::vector<WindowTerms>& windows = windows_[windowed.worker];
-    const std::vector<int> whole = AddWholeLayers(windowed.worker);
+    WindowColumns columns(facts_, windowed.worker, choices_, made_, rows_);
     streamed_[windowed.worker] =
         AddStreamedWeights(facts_, windowed.worker, standing_[windowed.worker], made_);
     const StateAtFirst first = AddStateAtFirst(standing_[windowed.worker], made_);
     for (const MemoryWindow& window : memory.windows) {
-      windows.push_back(choices_ == LayerChoices::kWhole
-                            ? WholeWindow(windowed.worker, window, whole)
-                            : FractionalWindow(windowed.worker, window));
+      windows.push_back(columns.Add(window));
       const StandingTerms& standing = standing_[windowed.worker];
       const SwapWays ways = WaysOf(facts_, windowed.worker);
       weights_[windowed.worker].push_back(UsesAll(window) ? AddWeightsAway(standing, ways, made_)
@@ -255,65 +244,6 @@ class Builder {
     return 0;
   }
 
-  WindowTerms FractionalWindow(int worker, const MemoryWindow& window) {
-    WindowTerms terms;
-    for (const LayerKind& kind : facts_.memory[worker].layers) {
-      const int64_t count = facts_.Count(worker, window, kind);
-      if (count == 0) continue;
-      const int column = rows_.Part(kind.stash * count);
-      terms.dropped.push_back({column, 1});
-      terms.recompute.push_back({column, rows_.Time(kind.recompute) / rows_.Size(kind.stash)});
-    }
-    rows_.AddAtMost(terms.dropped, rows_.Size(window.stash - window.own_last_layer));
-    const Bytes movable = window.stash - window.own_stash;
-    const SwapWays ways = WaysOf(facts_, worker);
-    if (ways.links) terms.link.push_back({rows_.Part(movable), 1});
-    if (ways.host) terms.uplink.push_back({rows_.Part(movable), 1});
-    Terms sum = terms.link;
-    Append(sum, terms.uplink);
-    rows_.AddAtMost(sum, rows_.Size(movable));
-    Append(sum, terms.dropped);
-    rows_.AddAtMost(sum, rows_.Size(window.stash - window.own_last_layer));
-    return terms;
-  }
-
-  // For each kind of layer how many are dropped, away over links, away over the uplink.
-  static constexpr int kWays = 3;
-  std::vector<int> AddWholeLayers(int worker) {
-    std::vector<int> columns;
-    if (choices_ != LayerChoices::kWhole) return columns;
-    const SwapWays ways = WaysOf(facts_, worker);
-    for (const LayerKind& kind : facts_.memory[worker].layers) {
-      Terms all;
-      for (const bool open : {true, ways.links, ways.host}) {
-        columns.push_back(Program().AddColumn(0, open ? kind.layers : 0));
-        if (kind.is_whole) Program().columns.back().kind = ColumnKind::kInteger;
-        all.push_back({columns.back(), 1});
-      }
-      rows_.AddAtMost(all, kind.layers);
-    }
-    return columns;
-  }
-
-  WindowTerms WholeWindow(int worker, const MemoryWindow& window, const std::vector<int>& whole) {
-    WindowTerms terms;
-    const std::vector<LayerKind>& layers = facts_.memory[worker].layers;
-    for (size_t index = 0; index < layers.size(); ++index) {
-      const int64_t waiting = facts_.Count(worker, window, layers[index]) / layers[index].layers;
-      const double bytes = rows_.Size(layers[index].stash * waiting);
-      const double time = rows_.Time(layers[index].recompute * waiting);
-      // The microbatch whose backward begins is back.
-      const bool back = layers[index].stage == window.stage;
-      const double movable = rows_.Size(layers[index].stash * (waiting - (back ? 1 : 0)));
-      const int* columns = &whole[kWays * index];
-      terms.dropped.push_back({columns[0], bytes});
-      terms.recompute.push_back({columns[0], time});
-      terms.link.push_back({columns[1], movable});
-      terms.uplink.push_back({columns[2], movable});
-    }
-    return terms;
-  }
-
   void AddCover(int worker, const MemoryWindow& window, const WindowTerms& terms,
                 const Terms& standing) {
     Terms away = terms.dropped;
@@ -342,7 +272,7 @@ class Builder {
     }
     Append(room, terms.link, -1);
     Append(room, standing_[worker].on_lenders, -1);
-    Program().AddRow(Merged(room), -rows_.Size(spare));
+    AddMerged(Program(), room, -rows_.Size(spare));
   }
 
   void AddLinks(int time, int worker, const Terms& out, const Terms& in, int cause) {
