@@ -243,7 +243,8 @@ class StageExplainer {
     group.each.host = costs_.Host(tensors.bytes);
     group.each.nvme = costs_.Nvme(tensors.bytes);
     const std::vector<StagePlan>& stages = studied_.plan.memory.stages;
-    group.why = StepsOnHost(stages[stage_.value], planned)
+    group.steps_on_host = StepsOnHost(stages[stage_.value], planned);
+    group.why = group.steps_on_host
                     ? "the host steps these layers: only gradients and parameters are copied"
                     : WhyOf(group, studied_, worker_);
     return group;
@@ -272,6 +273,7 @@ std::string ChoiceText(const GroupChoice& choice) {
     absl::StrAppend(&text, &stripe == choice.stripes.data() ? " to device " : ", ",
                     stripe.lender.value, " ", FormatBytes(stripe.bytes));
   }
+  if (choice.steps_on_device) absl::StrAppend(&text, ", steps on device");
   return text;
 }
 

@@ -31,7 +31,8 @@ struct ExplainedGroup {
   // optimizer step; weight versions: between the UPDATE that replaces them and their next use.
   Nanos shortest_gap;
   Nanos longest_gap;
-  WayCosts each;  // of one leave
+  WayCosts each;               // of one leave
+  bool steps_on_host = false;  // optimizer state: its layers do
   std::string why;
 };
 

@@ -110,6 +110,7 @@ Json GroupJson(const ExplainedGroup& group) {
                {"longest_gap_seconds", Seconds(group.longest_gap)},
                {"choice", PlacementName(choice.placement)},
                {"second_choice", PlacementName(choice.second_choice)},
+               {"steps_on_host", group.steps_on_host},
                {"stripes", Json::array()},
                {"seconds_by_way",
                 {{"recompute", SecondsJson(group.each.recompute)},

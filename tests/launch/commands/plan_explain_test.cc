@@ -1,0 +1,56 @@
+#include "launch/commands/plan_explain.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/launch/commands/run_command.h"
+
+namespace siphon {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr char kJob[] = R"(
+model: {kind: gpt, layers: 4, hidden: 32, heads: 4, vocabulary: 300}
+data: {kind: synthetic, sequence_length: 32}
+train: {global_batch: 32, microbatch: 4}
+pipeline: {stages: 2}
+memory: {capacity: 1GB}
+)";
+
+class ExplainTablesOf : public CommandTest {};
+
+// Of a stage that steps on the host, which layers do, and which come in for a step on the device.
+TEST_F(ExplainTablesOf, StatesSayWhereTheirLayersStep) {
+  const PlanRequest request{.job = {.job = WriteFile("job.yaml", kJob)}, .strategy = "auto"};
+  auto studied = StudyPlan(request);
+  ASSERT_TRUE(studied.ok()) << studied.status();
+  StagePlan& stage = studied->plan.memory.stages[0];
+  stage.update = UpdatePlace::kHost;
+  stage.groups = {};
+  for (int layer = 0; layer < 2; ++layer) {
+    stage.groups.push_back(
+        {.group = {.kind = GroupKind::kOptimizerState,
+                   .layers = {layer, layer + 1},
+                   .bytes = Bytes(8)},
+         .choice = {.placement = Placement::kHostSwap, .steps_on_device = layer == 1}});
+  }
+  const std::vector<PageTable> tables = ExplainTables(*studied);
+  ASSERT_EQ(tables.size(), 2u);
+  ASSERT_EQ(tables[0].rows.size(), 2u);
+  const std::vector<std::string>& there = tables[0].rows[0];
+  const std::vector<std::string>& here = tables[0].rows[1];
+  EXPECT_EQ(there[3], "host_swap");
+  EXPECT_THAT(there[4], StartsWith("the host steps these layers"));
+  EXPECT_EQ(here[3], "host_swap, steps on device");
+  EXPECT_THAT(here[4], HasSubstr("without a use"));
+  EXPECT_TRUE(ExplainPlan(*studied)[0].groups[0].steps_on_host);
+  EXPECT_FALSE(ExplainPlan(*studied)[0].groups[1].steps_on_host);
+}
+
+}  // namespace
+}  // namespace siphon
