@@ -321,10 +321,7 @@ class FlowMaker {
     Append(away, made_.gone[moment]);
     for (const WayColumns* way : {&made_.link, &made_.host}) {
       if (way->open) away.push_back({way->away[moment], 1});
-      for (const StageWeights& weights : way->weights) {
-        away.push_back({weights.parameters[moment], 1});
-        away.push_back({weights.gradients[moment], 1});
-      }
+      Append(away, WeightsAwayAt(*way, moment));
     }
     Least(away, rows_.Size(excess));
   }
@@ -368,6 +365,15 @@ class FlowMaker {
 LinearTerms StateOut(const WayColumns& way, int moment) {
   if (way.state.empty()) return {};
   return {{way.state[moment], 1}, {way.state_in[moment], 1}, {way.state[0], -1}};
+}
+
+LinearTerms WeightsAwayAt(const WayColumns& way, int moment) {
+  LinearTerms away;
+  for (const StageWeights& weights : way.weights) {
+    away.push_back({weights.parameters[moment], 1});
+    away.push_back({weights.gradients[moment], 1});
+  }
+  return away;
 }
 
 LinearTerms AllOut(const WayColumns& way, int moment) {

@@ -52,6 +52,8 @@ struct FlowColumns {
 // Optimizer state that has left since the step's begin: `state` and `state_in`, less what was away
 // then.
 LinearTerms StateOut(const WayColumns& way, int moment);
+// Parameters and gradients that are away at the moment.
+LinearTerms WeightsAwayAt(const WayColumns& way, int moment);
 // All that has moved by the moment.
 LinearTerms AllOut(const WayColumns& way, int moment);
 LinearTerms AllIn(const WayColumns& way, int moment);

@@ -80,20 +80,16 @@ class Builder {
       Least({{end.begin, 1}, {flows_[other].time.back(), -1}}, 0);
     }
     Least({{made_.step_time, 1}, {end.begin, -1}}, 0);
-    Terms stays;
-    const Terms link_out = Leaving(worker, flow.link, stays);
-    end.host_out = Leaving(worker, flow.host, stays);
-    const HostStep& step = facts_.host_steps[worker];
-    const double most = step.most_parameters + step.most_gradients;
-    if (!stays.empty() && std::isfinite(most)) {
-      stays.push_back({flow.stepped, most});
-      Least(stays, 0);
-    }
-    Carry({{made_.step_time, 1}, {flow.time.back(), -1}}, facts_.limits.link_in[worker],
-          ComingIn(worker, flow.link));
+    Terms stay_out, stay_in;
+    const Terms link_out = Moving(worker, flow.link, 0, stay_out);
+    const Terms link_in = Moving(worker, flow.link, Last(worker), stay_in);
+    end.host_out = Moving(worker, flow.host, 0, stay_out);
+    end.state_in = Moving(worker, flow.host, Last(worker), stay_in);
+    LimitStaying(worker, stay_out);
+    LimitStaying(worker, stay_in);
+    Carry({{made_.step_time, 1}, {flow.time.back(), -1}}, facts_.limits.link_in[worker], link_in);
     Carry({{made_.step_time, 1}, {end.begin, -1}}, facts_.limits.link_out[worker], link_out);
     if (!flow.host.open) return;
-    end.state_in = ComingIn(worker, flow.host);
     AddHostStep(worker, end);
     Terms in = end.state_in;
     Append(in, end.host_in);
@@ -102,42 +98,31 @@ class Builder {
     rows_.AddUplink({{made_.step_time, 1}, {end.begin, -1}}, uplink, end.host_out, end.host_in);
   }
 
-  // Behind a worker's last action: state, parameters and gradients, but for those two where the
-  // host may step with them.
-  Terms ComingIn(int worker, const WayColumns& way) const {
-    Terms in;
-    if (!way.state.empty()) in.push_back({way.state.back(), 1});
-    if (flows_[worker].stepped != FlowColumns::kNone) return in;
-    for (const StageWeights& weights : way.weights) {
-      in.push_back({weights.parameters.back(), 1});
-      in.push_back({weights.gradients.back(), 1});
+  // What is away over that way at the moment and moves between the worker's last action and the end
+  // of the step: all that is away behind that action comes in for its step; all that is away as the
+  // step begins, and so as it ends, leaves behind it, changed or used up. But weights of layers
+  // that the host steps may stay where they are: these columns are added to `stay`.
+  Terms Moving(int worker, const WayColumns& way, int moment, Terms& stay) {
+    Terms moving;
+    if (!way.open) return moving;
+    if (!way.state.empty()) moving.push_back({way.state[moment], 1});
+    Terms weights = WeightsAwayAt(way, moment);
+    if (flows_[worker].stepped != FlowColumns::kNone) {
+      const WorkerMemory& memory = facts_.memory[worker];
+      stay.push_back({rows_.Part(memory.parameters + memory.gradients), -1});
+      weights.push_back(stay.back());
+      Least(weights, 0);
     }
-    return in;
+    Append(moving, weights);
+    return moving;
   }
 
-  // Behind the begin of its step: what that has changed and is away between steps, and gradients,
-  // which it has used. Weights of layers that the host steps may be there already.
-  Terms Leaving(int worker, const WayColumns& way, Terms& stays) {
-    Terms out;
-    if (!way.open) return out;
-    if (!way.state.empty()) out.push_back({way.state.front(), 1});
-    for (const StageWeights& weights : way.weights) {
-      out.push_back({weights.parameters.front(), 1});
-      out.push_back({weights.gradients.front(), 1});
-    }
-    if (flows_[worker].stepped == FlowColumns::kNone) return out;
-    const WorkerMemory& memory = facts_.memory[worker];
-    const LinearTerm stay{rows_.Part(memory.parameters + memory.gradients), -1};
-    stays.push_back(stay);
-    out.push_back(stay);
-    // Not more than is away.
-    Terms row{stay};
-    for (const StageWeights& weights : way.weights) {
-      row.push_back({weights.parameters.front(), 1});
-      row.push_back({weights.gradients.front(), 1});
-    }
-    Least(row, 0);
-    return out;
+  void LimitStaying(int worker, Terms stay) {
+    const HostStep& step = facts_.host_steps[worker];
+    const double most = step.most_parameters + step.most_gradients;
+    if (stay.empty() || !std::isfinite(most)) return;
+    stay.push_back({flows_[worker].stepped, most});
+    Least(stay, 0);
   }
 
   // Gradients go out and parameters come in, but for what of them is with the host anyway.

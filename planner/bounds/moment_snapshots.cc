@@ -24,15 +24,6 @@ LinearTerms WeightsIn(const WayColumns& way, int moment) {
   for (const StageWeights& weights : way.weights) in.push_back({weights.in[moment], 1});
   return in;
 }
-LinearTerms WeightsAwayAt(const WayColumns& way, int moment) {
-  LinearTerms away;
-  for (const StageWeights& weights : way.weights) {
-    away.push_back({weights.parameters[moment], 1});
-    away.push_back({weights.gradients[moment], 1});
-  }
-  return away;
-}
-
 }  // namespace
 
 MomentSnapshots::MomentSnapshots(const BoundFacts& facts, const MomentFacts& moments,
