@@ -17,7 +17,7 @@ int SwappedState(const StageDraft& stage) {
       std::count_if(stage.optimizer_state.begin(), stage.optimizer_state.end(), IsSwap));
 }
 
-bool StepsOnHost(const DraftPlan& draft) {
+bool AnyStageStepsOnHost(const DraftPlan& draft) {
   return std::any_of(draft.stages.begin(), draft.stages.end(),
                      [](const StageDraft& stage) { return stage.update == UpdatePlace::kHost; });
 }
@@ -88,7 +88,7 @@ absl::StatusOr<SimulatedDraft> AllStateOnHost(DraftSimulator& simulator,
 absl::StatusOr<SimulatedDraft> BestBroughtHome(DraftSimulator& simulator,
                                                const SimulatedDraft& best) {
   absl::StatusOr<SimulatedDraft> found = absl::ResourceExhaustedError("nothing tried");
-  if (!StepsOnHost(best.draft)) return found;
+  if (!AnyStageStepsOnHost(best.draft)) return found;
   const DraftPlan start = AllowHome(best.draft);
   found = Better(std::move(found), BringLayersHome(simulator, start));
   found = Better(std::move(found), TimeStateHome(simulator, start, TimingEffort::kExact));

@@ -20,11 +20,11 @@ int MostLayers(const DraftPlan& draft) {
   return static_cast<int>(most);
 }
 
-bool StepsOnHost(const StageDraft& stage) { return stage.update == UpdatePlace::kHost; }
+bool UpdatesOnHost(const StageDraft& stage) { return stage.update == UpdatePlace::kHost; }
 
 DraftPlan Streaming(DraftPlan draft, int groups) {
   for (StageDraft& stage : draft.stages) {
-    if (StepsOnHost(stage)) stage.groups_streamed = groups;
+    if (UpdatesOnHost(stage)) stage.groups_streamed = groups;
   }
   return draft;
 }
@@ -60,7 +60,7 @@ absl::StatusOr<SimulatedDraft> BestNumber(const DraftPlan& draft, const Simulate
 
 bool Streams(const DraftPlan& draft) {
   return std::any_of(draft.stages.begin(), draft.stages.end(), [](const StageDraft& stage) {
-    return StepsOnHost(stage) && stage.groups_streamed > 0;
+    return UpdatesOnHost(stage) && stage.groups_streamed > 0;
   });
 }
 
@@ -69,7 +69,7 @@ absl::StatusOr<SimulatedDraft> BestStreamed(DraftSimulator& simulator, const Sim
   absl::StatusOr<SimulatedDraft> found = absl::ResourceExhaustedError("nothing tried");
   if (!HostMayStep(problem, best.draft.mapping)) return found;
   const std::vector<StageDraft>& stages = best.draft.stages;
-  if (std::any_of(stages.begin(), stages.end(), StepsOnHost)) {
+  if (std::any_of(stages.begin(), stages.end(), UpdatesOnHost)) {
     found = Better(std::move(found), BestNumber(best.draft, [&](DraftPlan draft) {
                      return simulator.Run(std::move(draft));
                    }));
