@@ -112,15 +112,17 @@ void MpirunOutput::EndOfFrame() {
 
   if (const auto rank = NumberAfter(frame, "noticed that process rank ")) {
     if (const auto signal = NumberAfter(frame, " exited on signal ")) {
-      ends_.emplace(*rank, absl::StrCat("killed by ", DescribeSignal(*signal)));
+      ends_.emplace(*rank, End{absl::StrCat("killed by ", DescribeSignal(*signal)), true});
     }
   } else if (const size_t name = frame.find("Process name: [["); name != std::string::npos) {
     // "[[17601,1],2]": the number of the job, the rank
     const auto named_rank = NumberAfter(absl::string_view(frame).substr(name), "],");
     const auto code = NumberAfter(frame, "Exit code:");
-    if (named_rank && code) ends_.emplace(*named_rank, absl::StrCat("exited with code ", *code));
+    if (named_rank && code) {
+      ends_.emplace(*named_rank, End{absl::StrCat("exited with code ", *code)});
+    }
   } else if (const auto early = NumberAfter(frame, "due to process rank ")) {
-    ends_.emplace(*early, "exited without finishing its work");
+    ends_.emplace(*early, End{"exited without finishing its work"});
   }
 }
 
@@ -136,14 +138,19 @@ void MpirunOutput::Finish() {
 
 std::string MpirunOutput::HowRankEnded(int rank) const {
   const auto found = ends_.find(rank);
-  return found == ends_.end() ? "" : found->second;
+  return found == ends_.end() ? "" : found->second.how;
+}
+
+bool MpirunOutput::WasKilled(int rank) const {
+  const auto found = ends_.find(rank);
+  return found != ends_.end() && found->second.killed;
 }
 
 std::string MpirunOutput::HowOthersEnded(int rank) const {
   std::string text;
   for (const auto& [other, end] : ends_) {
     if (other == rank) continue;
-    absl::StrAppend(&text, "  mpirun saw rank ", other, ": ", end, "\n");
+    absl::StrAppend(&text, "  mpirun saw rank ", other, ": ", end.how, "\n");
   }
   return text;
 }

@@ -22,6 +22,7 @@ class MpirunOutput {
   const std::string& held() const { return held_; }
   // "killed by signal 9 (Killed)", "exited with code 7"; empty when mpirun did not say.
   std::string HowRankEnded(int rank) const;
+  bool WasKilled(int rank) const;                        // by a signal, as mpirun says
   std::string HowOthersEnded(int rank) const;            // the same of all other ranks, a line each
   bool at_line_start() const { return at_line_start_; }  // of what was passed on
 
@@ -34,8 +35,12 @@ class MpirunOutput {
   std::string line_;   // what is not decided yet of the current line
   std::string frame_;  // the current frame so far, its first line included
   std::string held_;
-  std::map<int, std::string> ends_;
-  bool passing_ = false;  // the rest of the current line goes on
+  struct End {
+    std::string how;
+    bool killed = false;
+  };
+  std::map<int, End> ends_;  // by rank
+  bool passing_ = false;     // the rest of the current line goes on
   bool at_line_start_ = true;
 };
 

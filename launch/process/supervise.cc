@@ -240,10 +240,13 @@ class Supervision {
     return kExitFailure;
   }
 
-  // mpirun may be gone before the watch saw a rank go.
+  // mpirun may be gone before the watch saw a rank go; one that was killed before it entered the
+  // board only mpirun has seen.
   void DeclareWhoeverIsMissing() {
     for (int rank = 0; rank < options_.workers; ++rank) {
-      if (board_->state(rank) == Board::State::kRunning) {
+      const Board::State state = board_->state(rank);
+      const bool killed = state == Board::State::kStarting && output_.WasKilled(rank);
+      if (killed || state == Board::State::kRunning) {
         board_->DeclareLost(rank, "its process is gone");
       }
     }
@@ -315,6 +318,7 @@ int Supervise(const SuperviseOptions& options) {
     return kExitFailure;
   }
   (*board)->SetNote(Board::Note::kResumeCommand, options.resume_command);
+  (*board)->SetNote(Board::Note::kCheckpoint, options.checkpoint);
   return Supervision(options, *directory, signals, std::move(*board)).Run();
 }
 

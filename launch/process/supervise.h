@@ -18,6 +18,7 @@ struct SuperviseOptions {
   Bytes
       window_bytes;  // shared memory that the ranks will allocate, to choose a directory with room
   std::string resume_command;      // how to go on from a checkpoint; for the report
+  std::string checkpoint;          // that the job goes on from; likewise
   std::string mpirun = "mpirun";   // found in PATH
   std::vector<std::string> roots;  // of the job's directory; empty: JobDirectory's
 };

@@ -37,6 +37,7 @@ struct PreparedJob {
   // For commands worth typing next.
   std::string program = "siphon";    // as it was called
   std::string resume_command;        // goes on from the newest checkpoint; empty if there is none
+  std::string start;                 // checkpoint that the run goes on from; only where one asked
   std::vector<std::string> decided;  // "section.key=value" that the job's own ranks are told
   bool share_gpu = false;            // CUDA workers share devices
 };

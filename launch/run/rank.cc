@@ -230,6 +230,7 @@ int RunRank(int* argc, char*** argv, const PreparedJob& prepared, OutputFormat f
     presence.emplace(*std::move(board), rank, timeout);
     if (rank == 0) {
       presence->board().SetNote(Board::Note::kResumeCommand, prepared.resume_command);
+      presence->board().SetNote(Board::Note::kCheckpoint, prepared.start);
     }
   }
   presence->set_world(world->get());

@@ -105,7 +105,7 @@ absl::StatusOr<PreparedJob> Prepare(const std::string& program, const TrainArgum
   SIPHON_RETURN_IF_ERROR(CheckPlaces(job));
   if (!Supervised()) {  // else the parent has asked
     SIPHON_RETURN_IF_ERROR(CheckDriveRoom(prepared));
-    SIPHON_RETURN_IF_ERROR(CheckStart(prepared));
+    SIPHON_ASSIGN_OR_RETURN(prepared.start, FindStart(prepared));
   }
   prepared.program = program;
   prepared.resume_command = ResumeCommand(program, arguments, factory);
@@ -179,7 +179,8 @@ int TrainCommand(int* argc, char*** argv, const TrainArguments& arguments,
                               .mpirun_options = prepared->job.launch.mpirun_options,
                               .heartbeat_timeout = prepared->job.launch.heartbeat_timeout,
                               .window_bytes = WindowBytes(*prepared, workers),
-                              .resume_command = prepared->resume_command});
+                              .resume_command = prepared->resume_command,
+                              .checkpoint = prepared->start});
   // A worker that was killed in the middle of a save left a part of a checkpoint.
   if (code != kExitDone) {
     CleanCheckpointDirectory(CheckpointDirectory(prepared->job), SystemFiles()).IgnoreError();

@@ -206,12 +206,15 @@ std::string CheckpointDirectory(const JobConfig& job) {
   return absl::StrCat(job.output.directory, "/checkpoints");
 }
 
-absl::Status CheckStart(const PreparedJob& prepared) {
-  SIPHON_ASSIGN_OR_RETURN(const std::string path, ChooseCheckpoint(prepared.job));
-  if (!path.empty()) return OpenToResume(prepared, path).status();
+absl::StatusOr<std::string> FindStart(const PreparedJob& prepared) {
+  SIPHON_ASSIGN_OR_RETURN(std::string path, ChooseCheckpoint(prepared.job));
+  if (!path.empty()) {
+    SIPHON_RETURN_IF_ERROR(OpenToResume(prepared, path).status());
+    return path;
+  }
   const std::string& initial = prepared.job.model.init_from;
   std::error_code error;
-  if (initial.empty() || std::filesystem::exists(initial, error)) return absl::OkStatus();
+  if (initial.empty() || std::filesystem::exists(initial, error)) return path;
   return ConfigError(prepared.job, "model.init_from",
                      absl::StrCat(initial, ": no such file or folder"));
 }

@@ -42,10 +42,11 @@ struct Progress {
 // The directory that holds the job's checkpoints.
 std::string CheckpointDirectory(const JobConfig& job);
 
-// Whether a run can begin where `checkpoint.resume` and `model.init_from` say, as far as that shows
-// without the stages: the checkpoint is there, complete in its form, and of this optimizer. To be
-// asked before any worker starts. Errors: as of RestoreState.
-absl::Status CheckStart(const PreparedJob& prepared);
+// The checkpoint that a run would go on from, empty on a fresh start. It can begin where
+// `checkpoint.resume` and `model.init_from` say, as far as that shows without the stages: the
+// checkpoint is there, complete in its form, and of this optimizer. To be asked before any worker
+// starts. Errors: as of RestoreState.
+absl::StatusOr<std::string> FindStart(const PreparedJob& prepared);
 
 // Collective: brings the stages to where `checkpoint.resume` says, and to `model.init_from` on a
 // fresh start. Worker 0 chooses the checkpoint, so that all take the same. Notes about what will

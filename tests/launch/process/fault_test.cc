@@ -275,6 +275,14 @@ TEST_F(Faults, AJobOfOneWorkerIsWatchedByItsParent) {
   ExpectNothingLeft(ending);
 }
 
+TEST_F(Faults, ARankThatIsKilledBeforeAnyHasEnteredIsLost) {
+  const Ending ending = Run(Parent(1, 20, {"0:0:load:kill"}));
+  EXPECT_EQ(ending.exit_code, 5);
+  EXPECT_THAT(ending.errors, MatchesRegex("siphon: worker 0 was lost \\(rank 0, killed by signal 9 "
+                                          "\\(Killed\\)\\)\n  the job ended before .*\n"));
+  ExpectNothingLeft(ending);
+}
+
 TEST_F(Faults, ProcessesThatARankStartedEndWithTheJob) {
   const Ending ending = Run(Parent(2, 20, {"1:2:0F0:child", "1:3:0F0:kill"}));
   EXPECT_EQ(ending.exit_code, 5);

@@ -51,7 +51,9 @@ TEST_F(Output, HoldsNoticesOfTheEndAndReadsThem) {
   EXPECT_EQ(passed_, "before\nafter\n");
   EXPECT_EQ(output_.held(), kKilled);
   EXPECT_EQ(output_.HowRankEnded(2), "killed by signal 9 (Killed)");
+  EXPECT_TRUE(output_.WasKilled(2));
   EXPECT_EQ(output_.HowRankEnded(1), "");
+  EXPECT_FALSE(output_.WasKilled(1));
   EXPECT_EQ(output_.HowOthersEnded(1), "  mpirun saw rank 2: killed by signal 9 (Killed)\n");
 }
 

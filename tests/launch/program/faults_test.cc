@@ -205,6 +205,19 @@ TEST_F(Faults, ARunThatContinuedStillNamesTheCheckpointItCameFrom) {
   ExpectEndedInTime(end);
 }
 
+TEST_F(Faults, ARunThatEndsBeforeItHasReadItsCheckpointNamesItToo) {
+  ASSERT_EQ(Siphon({"train", job(), "--set", "train.steps=2"}).exit_code, 0);
+  const ProgramEnd end = Siphon({"train", job(), "--set", "checkpoint.resume=auto"},
+                                Injected(1, "0:making its stages", "kill"));
+  EXPECT_EQ(end.exit_code, 5);
+  EXPECT_THAT(end.errors, EndsWithRegex(absl::StrCat(
+                              "  the job ended before its first step was complete; the "
+                              "last complete checkpoint is ",
+                              CheckpointPath("run", 2), "\n  continue with: ", SIPHON_PROGRAM,
+                              " train ", job(), " --set checkpoint.resume=auto\n")));
+  ExpectNothingLeft();
+}
+
 TEST_F(Faults, AFinishedRunHasNothingToContinue) {
   ASSERT_EQ(Siphon({"train", job()}).exit_code, 0);
   const ProgramEnd end = Siphon({"train", job(), "--set", "checkpoint.resume=auto"});
