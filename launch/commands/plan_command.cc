@@ -1,7 +1,5 @@
 // siphon plan: decides how a job's step fits into memory, and what it takes then.
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <functional>
@@ -15,6 +13,7 @@
 #include "launch/commands/plan_published.h"
 #include "launch/commands/plan_report.h"
 #include "launch/commands/plan_study.h"
+#include "launch/commands/planning_progress.h"
 #include "launch/output/text_file.h"
 #include "launch/process/exit_codes.h"
 #include "planner/performance/device_spec.h"
@@ -34,24 +33,8 @@ struct PlanArguments {
   OutputFormat format = OutputFormat::kText;
 };
 
-// What is being planned, on a terminal only, each line in place of the one before.
-class Progress {
- public:
-  void Say(absl::string_view doing) {
-    if (!terminal_) return;
-    std::fprintf(stderr, "\r\033[K%s ...", std::string(doing).c_str());
-    std::fflush(stderr);
-  }
-  ~Progress() {
-    if (terminal_) std::fprintf(stderr, "\r\033[K");
-  }
-
- private:
-  const bool terminal_ = isatty(STDERR_FILENO) != 0;
-};
-
 absl::StatusOr<PlanReport> Study(const PlanArguments& arguments) {
-  Progress progress;
+  PlanningProgress progress;
   progress.Say("planning");
   SIPHON_ASSIGN_OR_RETURN(StudiedPlan plan, StudyPlan(arguments.request));
   PlanReport report{.detail = arguments.detail, .plan = std::move(plan)};
@@ -78,7 +61,7 @@ absl::Status WriteFiles(const PlanArguments& arguments, const PlanReport& report
 
 int ShowPublished(const PlanArguments& arguments) {
   const auto text = [&] {
-    Progress progress;
+    PlanningProgress progress;
     return PublishedPlans(arguments.published, arguments.format,
                           [&](absl::string_view doing) { progress.Say(doing); });
   }();

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "launch/plan_job/job_memory.h"
 
 namespace siphon {
 namespace {
@@ -16,8 +17,7 @@ namespace {
 constexpr int64_t kMostActions = 100'000;
 // More stages than this are no small change.
 constexpr int64_t kMostStages = 64;
-// Suggested capacities are so many mebibytes and a multiple of a 64th of what is missing.
-constexpr int64_t kMebibyte = int64_t{1} << 20;
+// Suggested capacities are of so many steps from what there is to what is missing, in whole units.
 constexpr int64_t kCapacitySteps = 64;
 
 using Settings = std::vector<std::string>;
@@ -25,8 +25,13 @@ using Settings = std::vector<std::string>;
 class FixSearch {
  public:
   FixSearch(const PlanRequest& request, const StudiedPlan& misfit,
-            const std::function<void(absl::string_view)>& say)
-      : request_(request), misfit_(misfit), job_(misfit.job), say_(say) {}
+            const std::function<void(absl::string_view)>& say,
+            std::function<bool(const PlanFix&)> enough)
+      : request_(request),
+        misfit_(misfit),
+        job_(misfit.job),
+        say_(say),
+        enough_(std::move(enough)) {}
 
   std::vector<PlanFix> Search() {
     if (misfit_.strategy != "auto") {
@@ -41,6 +46,9 @@ class FixSearch {
     TryCapacity();
     return std::move(fixes_);
   }
+
+  // Whether the last of them was enough, and no other was tried.
+  bool done() const { return done_; }
 
  private:
   static Settings Microbatch(int64_t size) { return {absl::StrCat("train.microbatch=", size)}; }
@@ -61,16 +69,21 @@ class FixSearch {
     return fix;
   }
 
+  bool Take(std::optional<PlanFix> fix) {
+    if (!fix.has_value()) return false;
+    done_ = enough_(*fix);
+    fixes_.push_back(*std::move(fix));
+    return true;
+  }
+
   bool Note(const Settings& settings, const std::string& meaning) {
-    std::optional<PlanFix> fix = Try(settings, meaning);
-    if (fix.has_value()) fixes_.push_back(*std::move(fix));
-    return fix.has_value();
+    return !done_ && Take(Try(settings, meaning));
   }
 
   // The first of `changes` that fits, where each fits if one before it does: by bisection, and the
   // one that is noted was planned.
   bool NoteFirst(const std::vector<Settings>& changes, const std::string& meaning) {
-    if (changes.empty()) return false;
+    if (done_ || changes.empty()) return false;
     std::optional<PlanFix> best = Try(changes.back(), meaning);
     if (!best.has_value()) return false;
     size_t low = 0;
@@ -85,8 +98,7 @@ class FixSearch {
         low = middle + 1;
       }
     }
-    fixes_.push_back(*std::move(best));
-    return true;
+    return Take(std::move(best));
   }
 
   // Those that divide the global batch, largest first.
@@ -160,14 +172,16 @@ class FixSearch {
       most = std::max(most, PeakOf(misfit_.kept, worker).value);
     }
     const int64_t reserve = job_.memory.reserve.value;
-    const int64_t first = (least + reserve) / kMebibyte + 1;
-    const int64_t last = (most + reserve + kMebibyte - 1) / kMebibyte;
+    const CapacityUnit in = CapacityUnitFor(Bytes(most + reserve));
+    const int64_t unit = in.bytes.value;
+    const int64_t first = (least + reserve) / unit + 1;
+    const int64_t last = (most + reserve + unit - 1) / unit;
     const int64_t step = std::max<int64_t>(1, (last - first) / kCapacitySteps);
     std::vector<Settings> changes;
     for (int64_t size = first; size < last; size += step) {
-      changes.push_back({absl::StrCat("memory.capacity=", size, "MiB")});
+      changes.push_back({absl::StrCat("memory.capacity=", size, in.name)});
     }
-    changes.push_back({absl::StrCat("memory.capacity=", std::max(first, last), "MiB")});
+    changes.push_back({absl::StrCat("memory.capacity=", std::max(first, last), in.name)});
     NoteFirst(changes, "more memory");
   }
 
@@ -175,14 +189,31 @@ class FixSearch {
   const StudiedPlan& misfit_;
   const JobConfig& job_;
   const std::function<void(absl::string_view)>& say_;
+  const std::function<bool(const PlanFix&)> enough_;
   std::vector<PlanFix> fixes_;
+  bool done_ = false;
 };
 
 }  // namespace
 
 std::vector<PlanFix> FindFixes(const PlanRequest& request, const StudiedPlan& misfit,
                                const std::function<void(absl::string_view)>& say) {
-  return FixSearch(request, misfit, say).Search();
+  return FixSearch(request, misfit, say, [](const PlanFix&) { return false; }).Search();
+}
+
+std::optional<PlanFix> FindFix(const PlanRequest& request, const StudiedPlan& misfit,
+                               const std::function<void(absl::string_view)>& say,
+                               const std::function<bool(const PlanFix&)>& enough) {
+  FixSearch search(request, misfit, say, enough);
+  std::vector<PlanFix> fixes = search.Search();
+  if (!search.done()) return std::nullopt;
+  return std::move(fixes.back());
+}
+
+std::string FixText(const PlanFix& fix) {
+  return absl::StrCat(SettingsText(fix.settings), "  (", fix.meaning, "; ",
+                      FormatNanos(fix.step_time), " a step, ", FormatBytes(fix.largest_peak),
+                      " on the fullest worker)");
 }
 
 std::string SettingsText(const std::vector<std::string>& settings) {

@@ -2,6 +2,7 @@
 #define SIPHON_LAUNCH_COMMANDS_PLAN_FIXES_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,15 @@ struct PlanFix {
 // without moments, more capacity. `say` hears of each before it is tried.
 std::vector<PlanFix> FindFixes(const PlanRequest& request, const StudiedPlan& misfit,
                                const std::function<void(absl::string_view)>& say);
+
+// The first of these that is `enough`; none where none is.
+std::optional<PlanFix> FindFix(const PlanRequest& request, const StudiedPlan& misfit,
+                               const std::function<void(absl::string_view)>& say,
+                               const std::function<bool(const PlanFix&)>& enough);
+
+// "--set train.microbatch=2  (smaller microbatches; 93.6 ms a step, 5.78 MiB on the fullest
+// worker)".
+std::string FixText(const PlanFix& fix);
 
 // "--set train.microbatch=2 --set pipeline.stages=4".
 std::string SettingsText(const std::vector<std::string>& settings);

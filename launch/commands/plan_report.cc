@@ -96,10 +96,8 @@ std::string ExplainText(const PlanReport& report) {
 std::string FixesText(const std::vector<PlanFix>& fixes) {
   std::string text;
   for (const PlanFix& fix : fixes) {
-    absl::StrAppend(&text, &fix == fixes.data() ? "smallest change that fits: " : "or:  ",
-                    SettingsText(fix.settings), "  (", fix.meaning, "; ",
-                    FormatNanos(fix.step_time), " a step, ", FormatBytes(fix.largest_peak),
-                    " on the fullest worker)\n");
+    absl::StrAppend(
+        &text, &fix == fixes.data() ? "smallest change that fits: " : "or:  ", FixText(fix), "\n");
   }
   return text;
 }

@@ -16,8 +16,8 @@ namespace {
 constexpr int64_t kMostActions = 400'000;
 // More stages than this are no small change.
 constexpr int64_t kMostStages = 64;
-// Suggested capacities are rounded up to a multiple of this.
-constexpr int64_t kMebibyte = int64_t{1} << 20;
+// From here on a mebibyte more or less is little.
+constexpr Bytes kFewMebibytes{int64_t{16} << 20};
 
 class ChangeSearch {
  public:
@@ -143,8 +143,9 @@ class ChangeSearch {
     const auto estimate = EstimateJob(planned_, Accounting::kRuntime);
     if (!estimate.ok()) return;
     const Bytes needed = LargestWorker(*estimate) + planned_.job.memory.reserve;
-    const int64_t mebibytes = (needed.value + kMebibyte - 1) / kMebibyte;
-    changes_.push_back({absl::StrCat("memory.capacity=", mebibytes, "MiB"), "more memory",
+    const CapacityUnit unit = CapacityUnitFor(needed);
+    const int64_t units = (needed.value + unit.bytes.value - 1) / unit.bytes.value;
+    changes_.push_back({absl::StrCat("memory.capacity=", units, unit.name), "more memory",
                         LargestWorker(*estimate)});
   }
 
@@ -153,6 +154,11 @@ class ChangeSearch {
 };
 
 }  // namespace
+
+CapacityUnit CapacityUnitFor(Bytes needed) {
+  if (needed < kFewMebibytes) return {Bytes(int64_t{1} << 10), "KiB"};
+  return {Bytes(int64_t{1} << 20), "MiB"};
+}
 
 std::vector<FittingChange> ChangesThatFit(const PlannedJob& planned) {
   return ChangeSearch(planned).Search();

@@ -91,12 +91,14 @@ absl::Status CheckFits(const PlannedJob& planned) {
       planned.job.memory.reserve > Bytes()
           ? absl::StrCat(" less memory.reserve ", FormatBytes(planned.job.memory.reserve))
           : "";
+  const bool keeps = planned.job.memory.strategy == "keep";
   return absl::ResourceExhaustedError(
       absl::StrCat("the job does not fit: worker ", misfit->worker.value, " needs ",
                    FormatBytes(misfit->needed), " at its peak, memory.capacity", reserve, " is ",
                    FormatBytes(misfit->capacity), ", ", FormatBytes(misfit->missing()),
-                   " short\n  smallest change that fits: --set ", changes.front().setting, " (",
-                   changes.front().meaning, "; ", FormatBytes(changes.front().largest),
+                   " short\n  ", keeps ? "smallest change that fits" : "to keep everything",
+                   ": --set ", changes.front().setting, " (", changes.front().meaning, "; ",
+                   FormatBytes(changes.front().largest),
                    " on the fullest worker)\n  siphon memory shows the bytes of each stage"));
 }
 

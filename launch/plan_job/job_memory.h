@@ -46,6 +46,14 @@ struct Misfit {
 };
 std::optional<Misfit> FindMisfit(const JobConfig& job, const MemoryEstimate& estimate);
 
+// What suggested capacities are multiples of: mebibytes, or kibibytes where a worker needs only a
+// few mebibytes.
+struct CapacityUnit {
+  Bytes bytes;
+  absl::string_view name;  // "MiB"
+};
+CapacityUnit CapacityUnitFor(Bytes needed);
+
 // One change of the job by which it fits.
 struct FittingChange {
   std::string setting;  // "train.microbatch=2", as for --set
@@ -59,8 +67,8 @@ struct FittingChange {
 std::vector<FittingChange> ChangesThatFit(const PlannedJob& planned);
 
 // ResourceExhausted when the runtime accounting of a worker exceeds memory.capacity: names worker,
-// predicted peak, capacity and the smallest change that fits. OK without a capacity, and for models
-// with layers that nothing is known of.
+// predicted peak, capacity and the smallest change with which everything can be kept. OK without a
+// capacity, and for models with layers that nothing is known of.
 absl::Status CheckFits(const PlannedJob& planned);
 
 }  // namespace siphon

@@ -2,10 +2,13 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,6 +19,9 @@
 #include "absl/strings/str_replace.h"
 #include "launch/checkpoint/checkpoint_directory.h"
 #include "launch/checkpoint/file_operations.h"
+#include "launch/commands/plan_fixes.h"
+#include "launch/commands/plan_study.h"
+#include "launch/commands/planning_progress.h"
 #include "launch/config/load_job_config.h"
 #include "launch/config/read_schedule_file.h"
 #include "launch/mpi_world.h"
@@ -36,6 +42,9 @@
 
 namespace siphon {
 namespace {
+
+// What rank 0 takes longer than another one to find that the job is refused.
+constexpr std::chrono::seconds kRefusalGrace(10);
 
 // As a shell takes it for one word.
 std::string Quoted(const std::string& word) {
@@ -144,6 +153,49 @@ std::vector<std::string> RankCommand(int argc, char** argv,
   return command;
 }
 
+// Whether the job fits as this program plans it before it starts workers.
+bool Fits(const JobArguments& arguments) {
+  const auto job =
+      LoadJobConfig(arguments.job, arguments.overrides, MachineLimits(ModelSource::kJobFile));
+  return job.ok() && PrepareJob(*job, nullptr).ok();
+}
+
+// A change with which the job would fit: planned with it, and prepared as this one was. Only of
+// workers with a capacity of the job's own, for which something leaves or is computed again.
+std::optional<PlanFix> SmallestChange(const JobArguments& arguments) {
+  PlanningProgress progress;
+  const auto say = [&](absl::string_view doing) { progress.Say(doing); };
+  const PlanRequest request{.job = arguments};
+  say("looking for a change that fits");
+  const absl::StatusOr<StudiedPlan> misfit = StudyPlan(request);
+  if (!misfit.ok() || misfit->job.pipeline.backend != "cpu") return std::nullopt;
+  const MemoryConfig& memory = misfit->job.memory;
+  const bool plans = memory.plan.empty() && memory.strategy != "keep";
+  if (!plans || memory.capacity.empty() || Fits(arguments)) return std::nullopt;
+  return FindFix(request, *misfit, say, [&](const PlanFix& planned) {
+    return Fits(WithSettings(request, planned.settings).job);
+  });
+}
+
+// Returns the exit code.
+int Refuse(const absl::Status& status, const TrainArguments& arguments,
+           const ModelFactory& factory) {
+  // Every rank finds the same; one of them says so, and the others leave it the time to: mpirun
+  // kills all that are left when the first one ends.
+  const bool is_one_of_many = StartedUnderMpi();
+  if (!is_one_of_many || AnnouncedRank() <= 0) {
+    std::fprintf(stderr, "siphon: %s\n", std::string(status.message()).c_str());
+  } else {
+    std::this_thread::sleep_for(kRefusalGrace);
+  }
+  if (!absl::IsResourceExhausted(status)) return ExitCodeOf(status);
+  if (is_one_of_many || factory) return kExitDoesNotFit;
+  if (const std::optional<PlanFix> change = SmallestChange(arguments)) {
+    std::fprintf(stderr, "  smallest change that fits: %s\n", FixText(*change).c_str());
+  }
+  return kExitDoesNotFit;
+}
+
 // Of rings, and of what lenders lend.
 Bytes WindowBytes(const PreparedJob& prepared, int workers) {
   const TransportKind kind = TransportKindOf(prepared.job.pipeline);
@@ -159,14 +211,7 @@ Bytes WindowBytes(const PreparedJob& prepared, int workers) {
 int TrainCommand(int* argc, char*** argv, const TrainArguments& arguments,
                  const ModelFactory& factory, const JobDevices& devices) {
   const auto prepared = Prepare((*argv)[0], arguments, factory, devices);
-  if (!prepared.ok()) {
-    // Every rank finds the same; one of them says so.
-    if (!StartedUnderMpi() || AnnouncedRank() <= 0) {
-      std::fprintf(stderr, "siphon: %s\n", std::string(prepared.status().message()).c_str());
-    }
-    return absl::IsResourceExhausted(prepared.status()) ? kExitDoesNotFit
-                                                        : ExitCodeOf(prepared.status());
-  }
+  if (!prepared.ok()) return Refuse(prepared.status(), arguments, factory);
   if (StartedUnderMpi()) {
     return RunRank(argc, argv, *prepared, arguments.format, devices.open);
   }

@@ -80,5 +80,12 @@ TEST_F(JobMemory, KeepsWhatPassesThroughARingInPieces) {
   EXPECT_EQ(Sent("auto"), SentTensors::kCopied);
 }
 
+TEST(CapacityUnit, IsFinerWhereAMebibyteIsMuch) {
+  EXPECT_EQ(CapacityUnitFor(Bytes(300'000)).name, "KiB");
+  EXPECT_EQ(CapacityUnitFor(Bytes((int64_t{16} << 20) - 1)).bytes, Bytes(1024));
+  EXPECT_EQ(CapacityUnitFor(Bytes(int64_t{16} << 20)).name, "MiB");
+  EXPECT_EQ(CapacityUnitFor(Bytes(int64_t{16} << 20)).bytes, Bytes(int64_t{1} << 20));
+}
+
 }  // namespace
 }  // namespace siphon

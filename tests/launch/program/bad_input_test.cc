@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <ostream>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -301,13 +302,19 @@ TEST_F(BadInput, CapacityTooSmallForAllTensorsAtOnceIsEnoughByDefault) {
   ExpectNothingLeft();
 }
 
-TEST_F(BadInput, CapacityTooSmallForAnythingAsksForMore) {
-  const ProgramEnd end = Siphon({"train", job(), "--set", "memory.capacity=10kB"});
+TEST_F(BadInput, CapacityTooSmallForAnythingNamesAChangeWithWhichTheJobRuns) {
+  const std::vector<std::string> command = {"train", job(), "--set", "memory.capacity=10kB"};
+  const ProgramEnd end = Siphon(command);
   EXPECT_EQ(end.exit_code, 3);
-  EXPECT_THAT(end.errors, ::testing::ContainsRegex(
-                              "smallest change that fits: --set memory.capacity=[0-9]+MiB"));
+  EXPECT_THAT(end.errors,
+              ::testing::ContainsRegex("\n  to keep everything: --set memory.capacity=[0-9]+KiB "));
   EXPECT_THAT(end.errors, ::testing::HasSubstr("\n  memory.strategy auto is not enough: "));
   ExpectNothingLeft();
+  const std::regex change("\n  smallest change that fits: --set (memory.capacity=[0-9]+KiB)  \\(");
+  std::smatch found;
+  ASSERT_TRUE(std::regex_search(end.errors, found, change)) << end.errors;
+  const ProgramEnd changed = Siphon({"train", job(), "--set", found[1].str()});
+  EXPECT_EQ(changed.exit_code, 0) << changed.errors;
 }
 
 TEST_F(BadInput, MegabytesOfNestedListsAreRefusedAtOnce) {
