@@ -92,8 +92,7 @@ absl::StatusOr<Topology> ServerOf(const JobConfig& job, const Topology& topology
 TransportCosts TransportOf(const PlanText& plan, const CostSource& costs) {
   TransportCosts transport{.latency = plan.link_latency,
                            .rate = plan.link_rate,
-                           .host_rate =
-                               plan.swap_rate.value > 0 ? plan.swap_rate : plan.copy_rate,
+                           .host_rate = plan.swap_rate.value > 0 ? plan.swap_rate : plan.copy_rate,
                            .copy_rate = plan.copy_rate,
                            .swap_rate = plan.swap_rate,
                            .room = plan.message_room};
@@ -129,7 +128,7 @@ Topology TopologyOfWorkers(int workers, const TransportCosts& transport, Bytes h
                       {.to_host = transport.host_rate,
                        .from_host = transport.host_rate,
                        .latency = transport.latency});
-  topology.name = "workers of one machine";
+  topology.name = std::string(kWorkersOfOneMachine);
   topology.host_memory = host_memory;
   return topology;
 }

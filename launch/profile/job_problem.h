@@ -2,6 +2,7 @@
 #define SIPHON_LAUNCH_PROFILE_JOB_PROBLEM_H_
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "launch/plan_job/job_memory.h"
 #include "launch/profile/plan_with_costs.h"
 #include "planner/plan_text.h"
@@ -42,7 +43,9 @@ struct JobProblem {
 // when there are fewer devices than workers, at memory.reserve when it leaves nothing.
 absl::StatusOr<JobProblem> ProblemOfJob(const PlannedJob& planned, const JobMachine& machine);
 
-// The workers of one machine as devices (WorkerMachine::kDevices). `host_memory` 0: no limit.
+// The workers of one machine as devices (WorkerMachine::kDevices), under this name. `host_memory`
+// 0: no limit.
+inline constexpr absl::string_view kWorkersOfOneMachine = "workers of one machine";
 Topology TopologyOfWorkers(int workers, const TransportCosts& transport, Bytes host_memory);
 
 }  // namespace siphon

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "launch/config/read_text_file.h"
+#include "launch/profile/job_problem.h"
 #include "planner/plan_file/plan_keys.h"
 #include "planner/status.h"
 #include "planner/strategies/make_groups.h"
@@ -36,9 +37,10 @@ class PlanCheck {
     if (in_plan == in_job) return;
     Differs(section, key, absl::StrCat(key, " is ", in_plan, ", the job's is ", in_job));
   }
-  void Differs(absl::string_view section, absl::string_view key, absl::string_view problem) {
+  void Differs(absl::string_view section, absl::string_view key, absl::string_view problem,
+               absl::string_view advice = kPlanAgain) {
     status_.Update(absl::InvalidArgumentError(
-        absl::StrCat(PlaceInPlan(file_, section, key), ": ", problem, kPlanAgain)));
+        absl::StrCat(PlaceInPlan(file_, section, key), ": ", problem, advice)));
   }
   absl::Status status() const { return status_; }
 
@@ -145,9 +147,16 @@ void CheckDevices(const PlanText& plan, const PlanningProblem& problem, PlanChec
   if (plan.topology.devices.empty()) return;
   const std::string name = NameForPlan(problem.topology.name);
   if (DeviceCount(problem.topology) > 0 && plan.topology.name != name) {
-    check.Differs(kTopologySection, kNameKey,
-                  absl::StrCat("the plan is for '", plan.topology.name, "', the job runs on '",
-                               name, "' (topology.name, topology.throttle)"));
+    const std::string is_for = absl::StrCat("the plan is for '", plan.topology.name, "', ");
+    if (problem.topology.name == kWorkersOfOneMachine) {
+      check.Differs(kTopologySection, kNameKey,
+                    absl::StrCat(is_for, "and the job's workers keep to no topology"),
+                    "; set topology.throttle, or plan without topology.name");
+    } else {
+      check.Differs(
+          kTopologySection, kNameKey,
+          absl::StrCat(is_for, "the job runs on '", name, "' (topology.name, topology.throttle)"));
+    }
   }
   const std::vector<DeviceId>& devices = plan.mapping.device_of_worker;
   for (size_t worker = 0; worker < devices.size(); ++worker) {

@@ -168,6 +168,15 @@ TEST_F(PlanInFileTest, ForAnotherServerIsRefused) {
                                       "'another'")));
 }
 
+// Planning such a job again would make the same plan.
+TEST_F(PlanInFileTest, ForAServerThatWorkersDoNotKeepToIsRefusedWithWhatWouldChangeThat) {
+  PlanInFile file = File();
+  file.plan.topology.name = "another";
+  EXPECT_THAT(std::string(StepInFile(file, problem_, problem_.profile).status().message()),
+              testing::EndsWith(": the plan is for 'another', and the job's workers keep to no "
+                                "topology; set topology.throttle, or plan without topology.name"));
+}
+
 // Of the same bytes less what cannot move, in the same shares.
 TEST_F(PlanInFileTest, StripesAreCutForWhatWorkersCanMove) {
   PlanInFile file = File();
