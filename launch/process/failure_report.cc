@@ -14,6 +14,12 @@ std::string WhatIsLeft(const Board& board) {
   std::string text = steps.empty() ? "  the job ended before its first step was complete"
                                    : absl::StrCat("  the job ended after step ", steps);
   if (checkpoint.empty()) return absl::StrCat(text, "; there is no checkpoint to continue from\n");
+  // What a worker fails at before that may be the checkpoint itself.
+  const std::optional<Board::Failure> failure = board.first_failure();
+  const bool failed = failure.has_value() && failure->kind == Board::FailureKind::kFailed;
+  if (steps.empty() && failed) {
+    return absl::StrCat(text, "; it was to go on from ", checkpoint, "\n");
+  }
   absl::StrAppend(&text, "; the last complete checkpoint is ", checkpoint, "\n");
   if (!resume.empty()) absl::StrAppend(&text, "  continue with: ", resume, "\n");
   return text;

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace siphon {
@@ -52,6 +53,21 @@ TEST(FailureReport, BeforeTheFirstStepAndTheFirstCheckpoint) {
             "siphon: worker 0 was lost (rank 0, it did not start within 120 s)\n"
             "  the job ended before its first step was complete; there is no checkpoint to "
             "continue from\n");
+}
+
+// Continuing from it fails again if that was the cause; a worker that was lost tells nothing of it.
+TEST(FailureReport, OfAContinuedJobRecommendsTheCheckpointOnlyWhereItIsNotTheCause) {
+  for (const bool lost : {true, false}) {
+    const auto board = *Board::CreateAnonymous(1);
+    board->SetNote(Board::Note::kCheckpoint, "ckpt/step-5");
+    board->SetNote(Board::Note::kResumeCommand, "siphon train job.yaml");
+    if (lost) board->DeclareLost(0, "its process is gone");
+    if (!lost) board->Fail(0, absl::InvalidArgumentError("damaged"));
+    EXPECT_THAT(FailureReport(*board),
+                testing::EndsWith(lost ? "was complete; the last complete checkpoint is "
+                                         "ckpt/step-5\n  continue with: siphon train job.yaml\n"
+                                       : "was complete; it was to go on from ckpt/step-5\n"));
+  }
 }
 
 TEST(IsReporter, IsTheLowestThatLivesAndIsNotTheLostOne) {

@@ -380,7 +380,8 @@ TEST_F(DamagedCheckpoint, ThatWasEditedIsNamedWithFileAndTensorAndNothingIsOverw
                    "the checkpoint\n  cause: INVALID_ARGUMENT: " +
                    file +
                    ": tensor '[^']+'[^\n]*\n  the job ended before its first step "
-                   "was complete; there is no checkpoint to continue from\n"));
+                   "was complete; it was to go on from " +
+                   fs::path(file).parent_path().string() + "\n"));
   EXPECT_EQ(Read(file), bytes);
   EXPECT_EQ(Read(PathOf("run/metrics.jsonl")), metrics);
   ExpectNothingLeft();
