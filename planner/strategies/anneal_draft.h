@@ -4,11 +4,11 @@
 #include "absl/status/statusor.h"
 #include "planner/strategies/draft_changes.h"
 #include "planner/strategies/draft_simulator.h"
+#include "planner/strategies/random_changes.h"
 
 namespace siphon {
 
-// Changes one or two small decisions of the draft at a time, drawn at random: where one layer goes,
-// when one stage's copies run, how many of its layers go together, who steps it. A change that is a
+// Changes one or two small decisions of the draft at a time (random_changes.h). A change that is a
 // little slower is taken, too, and less and less so (simulated annealing: Kirkpatrick, Gelatt and
 // Vecchi, Science 220, 1983): that leads out of drafts which no single change of ImproveDraft makes
 // better. Runs `simulations` at most.
@@ -16,7 +16,8 @@ namespace siphon {
 // The result is the best draft seen, never worse than `start`. Deterministic: the dice have a fixed
 // seed. Errors: as DraftSimulator::Run, but for ResourceExhausted.
 absl::StatusOr<SimulatedDraft> AnnealDraft(DraftSimulator& simulator, SimulatedDraft start,
-                                           int simulations, WeightSearch weights);
+                                           int simulations, WeightSearch weights,
+                                           AnnealedStages stages = AnnealedStages::kOne);
 
 }  // namespace siphon
 

@@ -5,26 +5,18 @@
 
 #include "absl/strings/string_view.h"
 #include "planner/status.h"
-#include "planner/strategies/anneal_draft.h"
-#include "planner/strategies/bring_home.h"
-#include "planner/strategies/first_tensors_search.h"
 #include "planner/strategies/fit_moves.h"
+#include "planner/strategies/further_searches.h"
 #include "planner/strategies/give_slack.h"
 #include "planner/strategies/improve_draft.h"
-#include "planner/strategies/made_early.h"
 #include "planner/strategies/map_draft.h"
 #include "planner/strategies/memory_strategy.h"
-#include "planner/strategies/move_lists.h"
+#include "planner/strategies/search_drafts.h"
 #include "planner/strategies/search_effort.h"
 #include "planner/strategies/second_choices.h"
-#include "planner/strategies/share_search.h"
-#include "planner/strategies/spread_steps.h"
 #include "planner/strategies/start_drafts.h"
-#include "planner/strategies/state_home.h"
 #include "planner/strategies/strategies.h"
-#include "planner/strategies/stream_steps.h"
 #include "planner/strategies/tidy_draft.h"
-#include "planner/strategies/time_state_home.h"
 #include "planner/strategies/uniform_starts.h"
 #include "planner/strategies/weight_starts.h"
 
@@ -37,17 +29,6 @@ constexpr int64_t kMostMaps = 12;
 constexpr int kMostForWeights = 500;
 // So many at most from a uniform start, whose step is at most 23/20 of what was found.
 constexpr int kMostFromUniform = 900;
-// So many at most once more with optimizer state at home between steps; of large problems a
-// quarter.
-constexpr int kMostWithStateHome = 900;
-// So many at most with optimizer steps spread over host and links; of large problems none.
-constexpr int kMostForSteps = 600;
-// So many at most for tensors within layers; of large problems a half.
-constexpr int kMostForTensors = 600;
-// So many at most with layers made early; of large problems an eighth.
-constexpr int kMostMadeEarly = 900;
-// So many at most for shares of microbatches; of large problems none.
-constexpr int kMostForShares = 900;
 constexpr std::pair<int64_t, int64_t> kNearUniform = {20, 23};
 
 // The best of the strategies with one kind of place each.
@@ -81,36 +62,6 @@ absl::StatusOr<SimulatedDraft> BestDraft(DraftSimulator& simulator, const Simula
   return Better(std::move(single), BestStart(simulator, placed));
 }
 
-// Saving memory costs less than a thousandth of a step that keeps everything.
-bool IsGood(const SimulatedDraft& draft, const SimulatedDraft& kept) {
-  const Nanos step = kept.score.step;
-  return Fits(draft) && draft.score.step <= step + Nanos(step.value / 1'000);
-}
-
-// Single changes first, as long as they help; then random ones, and once more single ones. Where
-// a draft is good before, there is no more.
-absl::StatusOr<SimulatedDraft> SearchWith(WeightSearch weights, int simulations,
-                                          DraftSimulator& simulator, SimulatedDraft draft,
-                                          const SimulatedDraft& kept) {
-  const int most = simulator.simulations() + simulations;
-  SIPHON_ASSIGN_OR_RETURN(draft, ImproveDraft(simulator, std::move(draft), most, weights));
-  const int left = most - simulator.simulations();
-  if (left < kFewestImprovements || IsGood(draft, kept)) return draft;
-  SIPHON_ASSIGN_OR_RETURN(draft, AnnealDraft(simulator, std::move(draft), left * 3 / 4, weights));
-  return ImproveDraft(simulator, std::move(draft), most, weights);
-}
-
-// The better of `draft` and of what is found from `start`, so that nothing is lost to trying; where
-// there was no room for a start, `draft`.
-absl::StatusOr<SimulatedDraft> SearchFrom(absl::StatusOr<SimulatedDraft> start, int simulations,
-                                          DraftSimulator& simulator, SimulatedDraft draft,
-                                          const SimulatedDraft& kept) {
-  if (absl::IsResourceExhausted(start.status())) return draft;
-  if (!start.ok()) return start.status();
-  return Better(std::move(draft), SearchWith(WeightSearch::kOnlyBack, simulations, simulator,
-                                             *std::move(start), kept));
-}
-
 bool SendsWeights(const DraftPlan& draft) {
   return std::any_of(draft.stages.begin(), draft.stages.end(), [](const StageDraft& stage) {
     return std::any_of(stage.parameters.begin(), stage.parameters.end(), IsSwap) ||
@@ -132,13 +83,6 @@ absl::StatusOr<SimulatedDraft> Search(DraftSimulator& simulator, SimulatedDraft 
   SIPHON_ASSIGN_OR_RETURN(
       draft, SearchWith(WeightSearch::kAnywhere, again, simulator, std::move(draft), kept));
   return IsLarge(simulator.problem()) ? std::move(draft) : TidyDraft(simulator, std::move(draft));
-}
-
-// Whether any worker steps at its end, with optimizer state that could be away until then.
-bool MovesState(const PlanningProblem& problem) {
-  const MoveLists moves = OptimizerStateMoves(problem, Placement::kHostSwap);
-  return std::any_of(moves.begin(), moves.end(),
-                     [](const std::vector<DraftMove>& worker) { return !worker.empty(); });
 }
 
 // What lenders have moment by moment, where what they have at their fullest was too little; from
@@ -189,112 +133,6 @@ absl::StatusOr<SimulatedDraft> SearchFromBlocks(DraftSimulator& simulator, Simul
                     simulator, *std::move(start), kept);
 }
 
-// Once more with some of the optimizer steps on the host, as searches by single changes do not find
-// them.
-absl::StatusOr<SimulatedDraft> SearchSpreadSteps(DraftSimulator& simulator, SimulatedDraft draft,
-                                                 const SimulatedDraft& kept) {
-  const PlanningProblem& problem = simulator.problem();
-  if (Fits(kept) || IsGood(draft, kept) || !MovesState(problem)) return draft;
-  if (IsLarge(problem)) {
-    absl::StatusOr<SimulatedDraft> spread = BestSpreadSteps(simulator, draft);
-    if (absl::IsResourceExhausted(spread.status())) return draft;
-    return Better(std::move(draft), std::move(spread));
-  }
-  for (const auto& starts : {BestSpreadSteps, BestOfTheRestOnHost}) {
-    absl::StatusOr<SimulatedDraft> start = starts(simulator, draft);
-    SIPHON_ASSIGN_OR_RETURN(draft, SearchFrom(std::move(start), MoreOf(problem, kMostForSteps, 1),
-                                              simulator, std::move(draft), kept));
-  }
-  return draft;
-}
-
-// Once more with optimizer state at home between steps, which all drafts until then have away, if
-// anywhere: so that nothing is lost to trying.
-absl::StatusOr<SimulatedDraft> SearchWithStateHome(DraftSimulator& simulator, SimulatedDraft draft,
-                                                   const SimulatedDraft& kept) {
-  if (Fits(kept) || !MovesState(simulator.problem())) return draft;
-  // Where little is left to gain, only what the strategies of one place have tried.
-  if (IsGood(draft, kept)) {
-    return Better(std::move(draft), BestSwapWithStateHome(simulator, kept));
-  }
-  absl::StatusOr<SimulatedDraft> start = BestWithStateHome(simulator, draft, kept);
-  return SearchFrom(std::move(start), MoreOf(simulator.problem(), kMostWithStateHome, 4), simulator,
-                    std::move(draft), kept);
-}
-
-// What goes, tensor by tensor, where all searches until then have moved whole layers.
-absl::StatusOr<SimulatedDraft> SearchTensors(DraftSimulator& simulator, SimulatedDraft draft,
-                                             const SimulatedDraft& kept) {
-  if (Fits(kept) || IsGood(draft, kept)) return draft;
-  return SearchFirstTensors(simulator, std::move(draft),
-                            MoreOf(simulator.problem(), kMostForTensors, 2));
-}
-
-// The same, where state leaves late and comes back early; of large problems only as far as
-// bisection finds it.
-absl::StatusOr<SimulatedDraft> SearchWithTimedState(DraftSimulator& simulator, SimulatedDraft draft,
-                                                    const SimulatedDraft& kept) {
-  const PlanningProblem& problem = simulator.problem();
-  if (Fits(kept) || IsGood(draft, kept) || !MovesState(problem)) return draft;
-  if (!ReachesHost(problem, draft.draft.mapping)) return draft;
-  const bool is_large = IsLarge(problem);
-  absl::StatusOr<SimulatedDraft> start = BestWithTimedState(
-      simulator, draft, kept, is_large ? TimingEffort::kCoarse : TimingEffort::kExact);
-  if (absl::IsResourceExhausted(start.status())) return draft;
-  if (is_large) return Better(std::move(draft), std::move(start));
-  return SearchFrom(std::move(start), MoreOf(problem, kMostWithStateHome, 1), simulator,
-                    std::move(draft), kept);
-}
-
-// Once more with layers computed again before their backward, which no draft until then does: so
-// that nothing is lost to trying.
-absl::StatusOr<SimulatedDraft> SearchMadeEarly(DraftSimulator& simulator, SimulatedDraft draft,
-                                               const SimulatedDraft& kept) {
-  if (Fits(kept) || IsGood(draft, kept)) return draft;
-  const PlanningProblem& problem = simulator.problem();
-  absl::StatusOr<SimulatedDraft> start =
-      BestMadeEarly(simulator, draft, IsLarge(problem) ? EarlyStarts::kFew : EarlyStarts::kMany);
-  return SearchFrom(std::move(start), MoreOf(problem, kMostMadeEarly, 8), simulator,
-                    std::move(draft), kept);
-}
-
-// Of how many microbatches what goes does.
-absl::StatusOr<SimulatedDraft> SearchMicrobatches(DraftSimulator& simulator, SimulatedDraft draft,
-                                                  const SimulatedDraft& kept) {
-  if (Fits(kept) || IsGood(draft, kept)) return draft;
-  if (IsLarge(simulator.problem())) return draft;
-  return SearchShares(simulator, std::move(draft), MoreOf(simulator.problem(), kMostForShares, 1));
-}
-
-// Once more with some of the state at home that steps on the host, where no draft until then has
-// any of it at home.
-absl::StatusOr<SimulatedDraft> SearchBroughtHome(DraftSimulator& simulator, SimulatedDraft draft,
-                                                 const SimulatedDraft& kept) {
-  const PlanningProblem& problem = simulator.problem();
-  if (Fits(kept) || IsGood(draft, kept) || IsLarge(problem)) return draft;
-  absl::StatusOr<SimulatedDraft> start = BestBroughtHome(simulator, draft);
-  return SearchFrom(std::move(start), MoreOf(problem, kMostWithStateHome, 1), simulator,
-                    std::move(draft), kept);
-}
-
-// Once more with some of the state streamed beside the host's step, which no draft until then has.
-absl::StatusOr<SimulatedDraft> SearchStreamed(DraftSimulator& simulator, SimulatedDraft draft,
-                                              const SimulatedDraft& kept) {
-  const PlanningProblem& problem = simulator.problem();
-  if (Fits(kept) || IsGood(draft, kept) || IsLarge(problem)) return draft;
-  absl::StatusOr<SimulatedDraft> start = BestStreamed(simulator, draft);
-  return SearchFrom(std::move(start), MoreOf(problem, kMostWithStateHome, 1), simulator,
-                    std::move(draft), kept);
-}
-
-// Two of these searches from where the others have ended, which is often elsewhere.
-absl::StatusOr<SimulatedDraft> SearchOnceMore(DraftSimulator& simulator, SimulatedDraft draft,
-                                              const SimulatedDraft& kept) {
-  if (IsLarge(simulator.problem())) return draft;
-  SIPHON_ASSIGN_OR_RETURN(draft, SearchTensors(simulator, std::move(draft), kept));
-  return SearchMadeEarly(simulator, std::move(draft), kept);
-}
-
 // Workers that only follow their programs take their copies as they come: these get more time where
 // that costs less than a thousandth of a step, and no single strategy is faster.
 absl::StatusOr<SimulatedDraft> SearchSlack(DraftSimulator& simulator, SimulatedDraft draft,
@@ -331,15 +169,7 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   SIPHON_ASSIGN_OR_RETURN(improved, SearchOverTime(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchFromUniform(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchFromBlocks(simulator, std::move(improved), kept));
-  SIPHON_ASSIGN_OR_RETURN(improved, SearchSpreadSteps(simulator, std::move(improved), kept));
-  SIPHON_ASSIGN_OR_RETURN(improved, SearchWithStateHome(simulator, std::move(improved), kept));
-  SIPHON_ASSIGN_OR_RETURN(improved, SearchTensors(simulator, std::move(improved), kept));
-  SIPHON_ASSIGN_OR_RETURN(improved, SearchWithTimedState(simulator, std::move(improved), kept));
-  SIPHON_ASSIGN_OR_RETURN(improved, SearchMadeEarly(simulator, std::move(improved), kept));
-  SIPHON_ASSIGN_OR_RETURN(improved, SearchMicrobatches(simulator, std::move(improved), kept));
-  SIPHON_ASSIGN_OR_RETURN(improved, SearchBroughtHome(simulator, std::move(improved), kept));
-  SIPHON_ASSIGN_OR_RETURN(improved, SearchStreamed(simulator, std::move(improved), kept));
-  SIPHON_ASSIGN_OR_RETURN(improved, SearchOnceMore(simulator, std::move(improved), kept));
+  SIPHON_ASSIGN_OR_RETURN(improved, SearchFurther(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchSlack(simulator, std::move(improved), kept));
   SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, improved));
   absl::StatusOr<PlannedStep> best = PlannedOf(problem, std::move(improved), "auto");

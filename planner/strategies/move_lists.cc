@@ -95,6 +95,11 @@ MoveLists UpdateMoves(const PlanningProblem& problem) {
   return lists;
 }
 
+bool AnyMove(const MoveLists& moves) {
+  return std::any_of(moves.begin(), moves.end(),
+                     [](const std::vector<DraftMove>& worker) { return !worker.empty(); });
+}
+
 MoveLists Chain(MoveLists first, const MoveLists& then) {
   SIPHON_CHECK(first.size() == then.size(), "both lists are of the same workers");
   for (size_t worker = 0; worker < first.size(); ++worker) {

@@ -28,6 +28,9 @@ MoveLists WeightVersionMoves(const PlanningProblem& problem, Placement to);
 // Each stage's optimizer step to the host; none of stages that step in the middle or never.
 MoveLists UpdateMoves(const PlanningProblem& problem);
 
+// Whether any worker has a move.
+bool AnyMove(const MoveLists& moves);
+
 // First those of `first`, then those of `then`. Requires: of the same workers.
 MoveLists Chain(MoveLists first, const MoveLists& then);
 

@@ -62,6 +62,25 @@ inline Topology TwoLinkedDevices() {
   return WithHost(topology, 2, {.to_host = kByteANano, .from_host = kByteANano});
 }
 
+// Two workers of four layers, each with 30 bytes of activations for each of four microbatches and
+// 200 of optimizer state: 480 and 800 a worker.
+inline PlanningProblem TwoFullWorkers(Bytes capacity) {
+  PlanningProblem problem = ProblemOf({.forward = Nanos(1000),
+                                       .input_backward = Nanos(1000),
+                                       .weight_backward = Nanos(1000),
+                                       .optimizer = Nanos(10),
+                                       .parameters = Bytes(10),
+                                       .gradients = Bytes(10),
+                                       .optimizer_state = Bytes(200),
+                                       .boundary = Bytes(5),
+                                       .saved = {{"all", Bytes(30)}}},
+                                      8, LoweredSchedule("gpipe", 2, 4), TwoLinkedDevices());
+  problem.granule = Bytes(1);
+  problem.host_step = Nanos(1000);
+  SetCapacity(problem, capacity);
+  return problem;
+}
+
 // A layer of GPT with hidden size 4096 and sequences of 1024, two a microbatch, in 16 bits: 201
 // million parameters, 34 + 5 * heads * sequence / hidden = 74 bytes saved for each element of its
 // output (Korthikanti et al., arXiv:2205.05198, formula 2), times of a V100 at half its peak.

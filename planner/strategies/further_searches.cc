@@ -1,0 +1,198 @@
+#include "planner/strategies/further_searches.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "planner/status.h"
+#include "planner/strategies/anneal_draft.h"
+#include "planner/strategies/bring_home.h"
+#include "planner/strategies/first_tensors_search.h"
+#include "planner/strategies/fit_moves.h"
+#include "planner/strategies/home_starts.h"
+#include "planner/strategies/made_early.h"
+#include "planner/strategies/move_lists.h"
+#include "planner/strategies/search_drafts.h"
+#include "planner/strategies/search_effort.h"
+#include "planner/strategies/share_search.h"
+#include "planner/strategies/spread_steps.h"
+#include "planner/strategies/start_drafts.h"
+#include "planner/strategies/state_home.h"
+#include "planner/strategies/stream_steps.h"
+#include "planner/strategies/time_state_home.h"
+
+namespace siphon {
+namespace {
+
+// So many at most once more with optimizer state at home between steps; of large problems a
+// quarter.
+constexpr int kMostWithStateHome = 900;
+// So many at most with optimizer steps spread over host and links; of large problems none.
+constexpr int kMostForSteps = 600;
+// So many at most for tensors within layers; of large problems a half.
+constexpr int kMostForTensors = 600;
+// So many at most with layers made early; of large problems an eighth.
+constexpr int kMostMadeEarly = 900;
+// So many at most for shares of microbatches; of large problems none.
+constexpr int kMostForShares = 900;
+// So many at most from each of the starts that send state away and compute again at once; of large
+// problems none.
+constexpr int kMostFromHome = 600;
+// So many at most with the stages of several workers changed at once; of large problems none.
+constexpr int kMostForNeighbours = 1'800;
+
+// Whether any worker steps at its end, with optimizer state that could be away until then.
+bool MovesState(const PlanningProblem& problem) {
+  return AnyMove(OptimizerStateMoves(problem, Placement::kHostSwap));
+}
+
+// Once more with some of the optimizer steps on the host, as searches by single changes do not find
+// them.
+absl::StatusOr<SimulatedDraft> SearchSpreadSteps(DraftSimulator& simulator, SimulatedDraft draft,
+                                                 const SimulatedDraft& kept) {
+  const PlanningProblem& problem = simulator.problem();
+  if (Fits(kept) || IsGood(draft, kept) || !MovesState(problem)) return draft;
+  if (IsLarge(problem)) {
+    absl::StatusOr<SimulatedDraft> spread = BestSpreadSteps(simulator, draft);
+    if (absl::IsResourceExhausted(spread.status())) return draft;
+    return Better(std::move(draft), std::move(spread));
+  }
+  for (const auto& starts : {BestSpreadSteps, BestOfTheRestOnHost}) {
+    absl::StatusOr<SimulatedDraft> start = starts(simulator, draft);
+    SIPHON_ASSIGN_OR_RETURN(draft, SearchFrom(std::move(start), MoreOf(problem, kMostForSteps, 1),
+                                              simulator, std::move(draft), kept));
+  }
+  return draft;
+}
+
+// Once more with optimizer state at home between steps, which all drafts until then have away, if
+// anywhere: so that nothing is lost to trying.
+absl::StatusOr<SimulatedDraft> SearchWithStateHome(DraftSimulator& simulator, SimulatedDraft draft,
+                                                   const SimulatedDraft& kept) {
+  if (Fits(kept) || !MovesState(simulator.problem())) return draft;
+  // Where little is left to gain, only what the strategies of one place have tried.
+  if (IsGood(draft, kept)) {
+    return Better(std::move(draft), BestSwapWithStateHome(simulator, kept));
+  }
+  absl::StatusOr<SimulatedDraft> start = BestWithStateHome(simulator, draft, kept);
+  return SearchFrom(std::move(start), MoreOf(simulator.problem(), kMostWithStateHome, 4), simulator,
+                    std::move(draft), kept);
+}
+
+// What goes, tensor by tensor, where all searches until then have moved whole layers.
+absl::StatusOr<SimulatedDraft> SearchTensors(DraftSimulator& simulator, SimulatedDraft draft,
+                                             const SimulatedDraft& kept) {
+  if (Fits(kept) || IsGood(draft, kept)) return draft;
+  return SearchFirstTensors(simulator, std::move(draft),
+                            MoreOf(simulator.problem(), kMostForTensors, 2));
+}
+
+// The same, where state leaves late and comes back early; of large problems only as far as
+// bisection finds it.
+absl::StatusOr<SimulatedDraft> SearchWithTimedState(DraftSimulator& simulator, SimulatedDraft draft,
+                                                    const SimulatedDraft& kept) {
+  const PlanningProblem& problem = simulator.problem();
+  if (Fits(kept) || IsGood(draft, kept) || !MovesState(problem)) return draft;
+  if (!ReachesHost(problem, draft.draft.mapping)) return draft;
+  const bool is_large = IsLarge(problem);
+  absl::StatusOr<SimulatedDraft> start = BestWithTimedState(
+      simulator, draft, kept, is_large ? TimingEffort::kCoarse : TimingEffort::kExact);
+  if (absl::IsResourceExhausted(start.status())) return draft;
+  if (is_large) return Better(std::move(draft), std::move(start));
+  return SearchFrom(std::move(start), MoreOf(problem, kMostWithStateHome, 1), simulator,
+                    std::move(draft), kept);
+}
+
+// Once more with layers computed again before their backward, which no draft until then does: so
+// that nothing is lost to trying.
+absl::StatusOr<SimulatedDraft> SearchMadeEarly(DraftSimulator& simulator, SimulatedDraft draft,
+                                               const SimulatedDraft& kept) {
+  if (Fits(kept) || IsGood(draft, kept)) return draft;
+  const PlanningProblem& problem = simulator.problem();
+  absl::StatusOr<SimulatedDraft> start =
+      BestMadeEarly(simulator, draft, IsLarge(problem) ? EarlyStarts::kFew : EarlyStarts::kMany);
+  return SearchFrom(std::move(start), MoreOf(problem, kMostMadeEarly, 8), simulator,
+                    std::move(draft), kept);
+}
+
+// Of how many microbatches what goes does.
+absl::StatusOr<SimulatedDraft> SearchMicrobatches(DraftSimulator& simulator, SimulatedDraft draft,
+                                                  const SimulatedDraft& kept) {
+  if (Fits(kept) || IsGood(draft, kept)) return draft;
+  if (IsLarge(simulator.problem())) return draft;
+  return SearchShares(simulator, std::move(draft), MoreOf(simulator.problem(), kMostForShares, 1));
+}
+
+// Once more with some of the state at home that steps on the host, where no draft until then has
+// any of it at home.
+absl::StatusOr<SimulatedDraft> SearchBroughtHome(DraftSimulator& simulator, SimulatedDraft draft,
+                                                 const SimulatedDraft& kept) {
+  const PlanningProblem& problem = simulator.problem();
+  if (Fits(kept) || IsGood(draft, kept) || IsLarge(problem)) return draft;
+  absl::StatusOr<SimulatedDraft> start = BestBroughtHome(simulator, draft);
+  return SearchFrom(std::move(start), MoreOf(problem, kMostWithStateHome, 1), simulator,
+                    std::move(draft), kept);
+}
+
+// Once more with some of the state streamed beside the host's step, which no draft until then has.
+absl::StatusOr<SimulatedDraft> SearchStreamed(DraftSimulator& simulator, SimulatedDraft draft,
+                                              const SimulatedDraft& kept) {
+  const PlanningProblem& problem = simulator.problem();
+  if (Fits(kept) || IsGood(draft, kept) || IsLarge(problem)) return draft;
+  absl::StatusOr<SimulatedDraft> start = BestStreamed(simulator, draft);
+  return SearchFrom(std::move(start), MoreOf(problem, kMostWithStateHome, 1), simulator,
+                    std::move(draft), kept);
+}
+
+// Two of these searches from where the others have ended, which is often elsewhere.
+absl::StatusOr<SimulatedDraft> SearchOnceMore(DraftSimulator& simulator, SimulatedDraft draft,
+                                              const SimulatedDraft& kept) {
+  if (IsLarge(simulator.problem())) return draft;
+  SIPHON_ASSIGN_OR_RETURN(draft, SearchTensors(simulator, std::move(draft), kept));
+  return SearchMadeEarly(simulator, std::move(draft), kept);
+}
+
+// Once more from starts that nothing before comes to, where the best of all is kept.
+absl::StatusOr<SimulatedDraft> SearchFromHome(DraftSimulator& simulator, SimulatedDraft draft,
+                                              const SimulatedDraft& kept) {
+  const PlanningProblem& problem = simulator.problem();
+  if (Fits(kept) || IsGood(draft, kept) || IsLarge(problem)) return draft;
+  SIPHON_ASSIGN_OR_RETURN(std::vector<SimulatedDraft> starts,
+                          HomeStarts(simulator, draft.draft.mapping, 2 * ImprovementsOf(problem)));
+  for (SimulatedDraft& start : starts) {
+    SIPHON_ASSIGN_OR_RETURN(SimulatedDraft found,
+                            SearchWith(WeightSearch::kOnlyBack, MoreOf(problem, kMostFromHome, 1),
+                                       simulator, std::move(start), kept));
+    for (const auto& search : {SearchTensors, SearchWithTimedState, SearchMicrobatches,
+                               SearchBroughtHome, SearchOnceMore}) {
+      SIPHON_ASSIGN_OR_RETURN(found, search(simulator, std::move(found), kept));
+    }
+    SIPHON_ASSIGN_OR_RETURN(draft, Better(std::move(draft), std::move(found)));
+  }
+  return draft;
+}
+
+// The stages of several workers at once, where those of one at a time gain nothing any more.
+absl::StatusOr<SimulatedDraft> SearchNeighbours(DraftSimulator& simulator, SimulatedDraft draft,
+                                                const SimulatedDraft& kept) {
+  const PlanningProblem& problem = simulator.problem();
+  if (Fits(kept) || IsGood(draft, kept) || IsLarge(problem)) return draft;
+  return AnnealDraft(simulator, std::move(draft),
+                     std::min(3 * ImprovementsOf(problem), kMostForNeighbours),
+                     WeightSearch::kOnlyBack, AnnealedStages::kNeighbours);
+}
+
+}  // namespace
+
+absl::StatusOr<SimulatedDraft> SearchFurther(DraftSimulator& simulator, SimulatedDraft draft,
+                                             const SimulatedDraft& kept) {
+  for (const auto& search :
+       {SearchSpreadSteps, SearchWithStateHome, SearchTensors, SearchWithTimedState,
+        SearchMadeEarly, SearchMicrobatches, SearchBroughtHome, SearchStreamed, SearchOnceMore,
+        SearchFromHome, SearchNeighbours}) {
+    SIPHON_ASSIGN_OR_RETURN(draft, search(simulator, std::move(draft), kept));
+  }
+  return draft;
+}
+
+}  // namespace siphon

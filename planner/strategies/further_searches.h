@@ -1,0 +1,19 @@
+#ifndef SIPHON_PLANNER_STRATEGIES_FURTHER_SEARCHES_H_
+#define SIPHON_PLANNER_STRATEGIES_FURTHER_SEARCHES_H_
+
+#include "absl/status/statusor.h"
+#include "planner/strategies/draft_simulator.h"
+
+namespace siphon {
+
+// The searches of `auto` for what its first ones leave as it is, one after the other, each from the
+// best draft until then: optimizer steps on the host, state at home between steps, tensors within
+// layers, early recomputation, shares of the microbatches, state that streams; then from starts of
+// their own, and of several workers at once. `kept` is a simulation of a draft that keeps
+// everything. Never worse than `draft`. Errors: as DraftSimulator::Run, but for ResourceExhausted.
+absl::StatusOr<SimulatedDraft> SearchFurther(DraftSimulator& simulator, SimulatedDraft draft,
+                                             const SimulatedDraft& kept);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_STRATEGIES_FURTHER_SEARCHES_H_

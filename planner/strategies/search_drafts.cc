@@ -1,0 +1,38 @@
+#include "planner/strategies/search_drafts.h"
+
+#include <utility>
+
+#include "planner/status.h"
+#include "planner/strategies/anneal_draft.h"
+#include "planner/strategies/fit_moves.h"
+#include "planner/strategies/improve_draft.h"
+#include "planner/strategies/search_effort.h"
+
+namespace siphon {
+
+bool IsGood(const SimulatedDraft& draft, const SimulatedDraft& kept) {
+  const Nanos step = kept.score.step;
+  return Fits(draft) && draft.score.step <= step + Nanos(step.value / 1'000);
+}
+
+absl::StatusOr<SimulatedDraft> SearchWith(WeightSearch weights, int simulations,
+                                          DraftSimulator& simulator, SimulatedDraft draft,
+                                          const SimulatedDraft& kept) {
+  const int most = simulator.simulations() + simulations;
+  SIPHON_ASSIGN_OR_RETURN(draft, ImproveDraft(simulator, std::move(draft), most, weights));
+  const int left = most - simulator.simulations();
+  if (left < kFewestImprovements || IsGood(draft, kept)) return draft;
+  SIPHON_ASSIGN_OR_RETURN(draft, AnnealDraft(simulator, std::move(draft), left * 3 / 4, weights));
+  return ImproveDraft(simulator, std::move(draft), most, weights);
+}
+
+absl::StatusOr<SimulatedDraft> SearchFrom(absl::StatusOr<SimulatedDraft> start, int simulations,
+                                          DraftSimulator& simulator, SimulatedDraft draft,
+                                          const SimulatedDraft& kept) {
+  if (absl::IsResourceExhausted(start.status())) return draft;
+  if (!start.ok()) return start.status();
+  return Better(std::move(draft), SearchWith(WeightSearch::kOnlyBack, simulations, simulator,
+                                             *std::move(start), kept));
+}
+
+}  // namespace siphon
