@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "launch/plan_job/matrix_kernels.h"
 #include "launch/plan_job/plan_rings.h"
 #include "planner/memory/estimate_published.h"
 #include "planner/memory/estimate_runtime.h"
@@ -46,6 +47,7 @@ absl::StatusOr<MemoryInputs> MemoryInputsOf(const PlannedJob& planned) {
     return ConfigError(job, "train.precision", precision.status().message());
   }
   inputs.precision = *precision;
+  if (job.pipeline.backend != "cuda") inputs.matrix_kernels = MatrixKernelsHere();
   const TransportKind kind = TransportKindOf(job.pipeline);
   inputs.communication = MessageMemory(kind, plan, model);
   if (job.pipeline.backend == "cuda") AddLibTorchOnCuda(plan, inputs.communication);

@@ -22,6 +22,13 @@ absl::StatusOr<Precision> ParsePrecision(absl::string_view name);
 // Of what is saved and sent; 4 or 2.
 int64_t ComputedBytes(Precision precision);
 
+// Which kernels a processor has for products of 16-bit matrices, and what they take for themselves
+// (matrix_scratch.h).
+enum class MatrixKernels {
+  kPairs,  // AVX512_BF16 at best; fp16 is widened tensor by tensor
+  kTiles,  // AMX for bf16, and AVX512_FP16, whose products widen fp16 by blocks
+};
+
 // What becomes of a tensor whose SEND has begun.
 enum class SentTensors {
   kUntilReceived,  // its receiver copies it: held until the next compute action is done
@@ -35,6 +42,7 @@ struct MemoryInputs {
   const Schedule* schedule = nullptr;  // of training; with or without communication
   int64_t microbatch = 1;              // samples
   Precision precision = Precision::kFloat32;
+  MatrixKernels matrix_kernels = MatrixKernels::kPairs;
   int moments = 2;                   // that the optimizer keeps of each parameter
   std::vector<Bytes> communication;  // of each worker; empty: none
   SentTensors sent = SentTensors::kUntilReceived;

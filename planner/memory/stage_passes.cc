@@ -198,7 +198,7 @@ StagePasses PassesOf(const MemoryInputs& inputs, const StageRange& range) {
 LayerWorkspace ScratchOf(const MemoryInputs& inputs, int index) {
   const LayerSpec& layer = inputs.model->layers[index];
   LayerWorkspace scratch;
-  if (inputs.precision != Precision::kBFloat16) return scratch;
+  if (inputs.precision == Precision::kFloat32) return scratch;
   // Tables, whose rows are looked up, are in no product: their layers save nothing for weights.
   const std::vector<SavedTensorSpec>& saved = layer.memory->saved;
   if (std::none_of(saved.begin(), saved.end(),
@@ -210,8 +210,8 @@ LayerWorkspace ScratchOf(const MemoryInputs& inputs, int index) {
     rows = ElementCount(layer.outputs.front()) / layer.outputs.front().shape.back();
   }
   rows *= inputs.microbatch;
-  const auto raise = [](Bytes& most, const MatrixProduct& product) {
-    most = std::max(most, MatrixScratch(product));
+  const auto raise = [&](Bytes& most, const MatrixProduct& product) {
+    most = std::max(most, MatrixScratch(product, inputs.precision, inputs.matrix_kernels));
   };
   for (const ParameterSpec& parameter : layer.parameters) {
     if (parameter.shape.size() != 2) continue;

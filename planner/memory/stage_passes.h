@@ -42,7 +42,7 @@ struct LayerWorkspace {
   Bytes weight_backward;  // of W alone
 };
 // In the job's precision: half of the float32 run's where that has 16 bits, but for the loss, which
-// is computed in float32 always, and with what products of bf16 matrices take beside
+// is computed in float32 always, and with what products of 16-bit matrices take beside
 // (MatrixScratch).
 LayerWorkspace WorkspaceOf(const MemoryInputs& inputs, int layer);
 

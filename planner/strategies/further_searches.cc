@@ -19,6 +19,7 @@
 #include "planner/strategies/start_drafts.h"
 #include "planner/strategies/state_home.h"
 #include "planner/strategies/stream_steps.h"
+#include "planner/strategies/tidy_draft.h"
 #include "planner/strategies/time_state_home.h"
 
 namespace siphon {
@@ -177,9 +178,11 @@ absl::StatusOr<SimulatedDraft> SearchNeighbours(DraftSimulator& simulator, Simul
                                                 const SimulatedDraft& kept) {
   const PlanningProblem& problem = simulator.problem();
   if (Fits(kept) || IsGood(draft, kept) || IsLarge(problem)) return draft;
-  return AnnealDraft(simulator, std::move(draft),
-                     std::min(3 * ImprovementsOf(problem), kMostForNeighbours),
-                     WeightSearch::kOnlyBack, AnnealedStages::kNeighbours);
+  SIPHON_ASSIGN_OR_RETURN(draft,
+                          AnnealDraft(simulator, std::move(draft),
+                                      std::min(3 * ImprovementsOf(problem), kMostForNeighbours),
+                                      WeightSearch::kOnlyBack, AnnealedStages::kNeighbours));
+  return TidyDraft(simulator, std::move(draft));
 }
 
 }  // namespace

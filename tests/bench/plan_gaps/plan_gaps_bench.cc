@@ -159,6 +159,11 @@ int Main(const std::vector<std::string>& words) {
   std::erase_if(grid, [&](const GapInstance& instance) {
     return instance.name.find(arguments.only) == std::string::npos;
   });
+  if (grid.empty() && !arguments.only.empty()) {
+    std::cerr << "plan_gaps_bench: no name in the grid has '" << arguments.only
+              << "' in it; names are like 'gpt dgx_a100 zb_h1 25%'\n";
+    return 2;
+  }
   const std::vector<GapOutcome> outcomes = Measure(grid, arguments.each);
   if (!outcomes.empty()) std::cout << GapReport(outcomes);
   std::vector<GapInstance> small;

@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 
+#include "launch/plan_job/matrix_kernels.h"
 #include "launch/run/layer_rounds.h"
 #include "launch/run/prepare_job.h"
 #include "pipeline/torch/counting_allocator.h"
@@ -63,6 +64,7 @@ void ProfiledMemory::Compare(const MemoryCase& one) {
                                           .schedule = &plan->training,
                                           .microbatch = one.shape.microbatch,
                                           .precision = PrecisionOf(one.shape),
+                                          .matrix_kernels = MatrixKernelsHere(),
                                           .moments = one.shape.moments,
                                           .sent = SentTensors::kCopied,
                                           .profile = &*profile});

@@ -49,23 +49,74 @@ TEST(InPrecision, NarrowsWhatLayersHandOnAndNothingElse) {
   EXPECT_EQ(InPrecision(wide, Precision::kFloat32), wide);
 }
 
-// As the ledger saw them: torch 2.11, one thread, AMD EPYC with AVX512_BF16.
-TEST(MatrixScratch, IsWhatWasSeenOfProductsWithoutOverflowingBlocks) {
-  EXPECT_EQ(MatrixScratch({256, 32, 128}), Bytes(70'656));
-  EXPECT_EQ(MatrixScratch({256, 128, 32}), Bytes(50'176));
-  EXPECT_EQ(MatrixScratch({512, 512, 128}), Bytes(132'096));
-  EXPECT_EQ(MatrixScratch({64, 2000, 32}), Bytes(140'288));
-  EXPECT_EQ(MatrixScratch({32, 256, 128, true}), Bytes(58'496));
-  EXPECT_EQ(MatrixScratch({128, 256, 32, true}), Bytes(115'840));
-  EXPECT_EQ(MatrixScratch({512, 512, 128, true}), Bytes(410'752));
+Bytes OfPairs(const MatrixProduct& product) {
+  return MatrixScratch(product, Precision::kBFloat16, MatrixKernels::kPairs);
+}
+Bytes OfTiles(const MatrixProduct& product, Precision precision) {
+  return MatrixScratch(product, precision, MatrixKernels::kTiles);
 }
 
-TEST(MatrixScratch, StopsGrowing) {
+// As the ledger saw them: torch 2.11, one thread, AMD EPYC with AVX512_BF16.
+TEST(MatrixScratch, IsWhatWasSeenOfProductsWithoutOverflowingBlocks) {
+  EXPECT_EQ(OfPairs({256, 32, 128}), Bytes(70'656));
+  EXPECT_EQ(OfPairs({256, 128, 32}), Bytes(50'176));
+  EXPECT_EQ(OfPairs({512, 512, 128}), Bytes(132'096));
+  EXPECT_EQ(OfPairs({64, 2000, 32}), Bytes(140'288));
+  EXPECT_EQ(OfPairs({32, 256, 128, true}), Bytes(58'496));
+  EXPECT_EQ(OfPairs({128, 256, 32, true}), Bytes(115'840));
+  EXPECT_EQ(OfPairs({512, 512, 128, true}), Bytes(410'752));
+}
+
+struct SeenScratch {
+  MatrixProduct product;
+  Bytes bf16, fp16;
+};
+
+// Likewise, on an Intel Xeon with AMX and AVX512_FP16: never less, and where blocks come out even
+// hardly more.
+TEST(MatrixScratch, IsEnoughForTiles) {
+  const SeenScratch even[] = {{{256, 32, 128}, Bytes(9'216), Bytes(107'648)},
+                              {{256, 128, 32, true}, Bytes(87'168), Bytes(197'760)},
+                              {{512, 512, 128}, Bytes(70'656), Bytes(738'432)},
+                              {{512, 512, 128, true}, Bytes(349'312), Bytes(738'432)},
+                              {{2048, 512, 512}, Bytes(70'656), Bytes(738'432)},
+                              {{128, 256, 64, true}, Bytes(103'552), Bytes(230'528)}};
+  for (const SeenScratch& seen : even) {
+    EXPECT_GE(OfTiles(seen.product, Precision::kBFloat16), seen.bf16);
+    EXPECT_LE(OfTiles(seen.product, Precision::kBFloat16), seen.bf16 + Bytes(12'288));
+    EXPECT_EQ(OfTiles(seen.product, Precision::kFloat16), seen.fp16);
+  }
+  const SeenScratch uneven[] = {{{64, 2000, 32}, Bytes(264'192), Bytes(537'728)},
+                                {{64, 2000, 32, true}, Bytes(569'344), Bytes(275'584)},
+                                {{4096, 1000, 512}, Bytes(465'024), Bytes(1'721'472)},
+                                {{64, 50, 128, true}, Bytes(38'784), Bytes(0)},
+                                {{1024, 1200, 1000}, Bytes(477'312), Bytes(2'376'832)},
+                                {{4096, 4096, 16}, Bytes(1'057'920), Bytes(0)},
+                                {{8, 8192, 32, true}, Bytes(1'183'360), Bytes(0)},
+                                {{4096, 4096, 4096}, Bytes(862'592), Bytes(2'376'832)}};
+  for (const SeenScratch& seen : uneven) {
+    EXPECT_GE(OfTiles(seen.product, Precision::kBFloat16), seen.bf16);
+    EXPECT_GE(OfTiles(seen.product, Precision::kFloat16), seen.fp16);
+  }
+}
+
+TEST(MatrixScratch, IsNoneWithoutKernels) {
+  const MatrixProduct product{512, 512, 512};
+  for (const MatrixKernels kernels : {MatrixKernels::kPairs, MatrixKernels::kTiles}) {
+    EXPECT_EQ(MatrixScratch(product, Precision::kFloat32, kernels), Bytes(0));
+  }
+  EXPECT_EQ(MatrixScratch(product, Precision::kFloat16, MatrixKernels::kPairs), Bytes(0));
+}
+
+TEST(MatrixScratch, GrowsUpToABlock) {
+  constexpr Bytes kMost{1'721'472};
   for (const int64_t size : {64, 256, 1024, 4096, 1 << 20}) {
     for (const bool turned : {false, true}) {
-      EXPECT_LE(MatrixScratch({size, size, size, turned}), kMostMatrixScratch);
-      EXPECT_LE(MatrixScratch({size, size, size, turned}),
-                MatrixScratch({2 * size, 2 * size, 2 * size, turned}));
+      const MatrixProduct product{size, size, size, turned};
+      const MatrixProduct twice{2 * size, 2 * size, 2 * size, turned};
+      EXPECT_LE(OfPairs(product), kMost);
+      EXPECT_LE(OfPairs(product), OfPairs(twice));
+      EXPECT_LE(OfTiles(product, Precision::kFloat16), OfTiles(twice, Precision::kFloat16));
     }
   }
 }
