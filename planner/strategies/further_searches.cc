@@ -39,6 +39,8 @@ constexpr int kMostForShares = 900;
 // So many at most from each of the starts that send state away and compute again at once; of large
 // problems none.
 constexpr int kMostFromHome = 600;
+// So many at most to find these.
+constexpr int kMostHomeStarts = 1'200;
 // So many at most with the stages of several workers changed at once; of large problems none.
 constexpr int kMostForNeighbours = 1'800;
 
@@ -153,17 +155,26 @@ absl::StatusOr<SimulatedDraft> SearchOnceMore(DraftSimulator& simulator, Simulat
   return SearchMadeEarly(simulator, std::move(draft), kept);
 }
 
-// Once more from starts that nothing before comes to, where the best of all is kept.
+// At most a fiftieth is left to gain.
+bool IsNearlyGood(const SimulatedDraft& draft, const SimulatedDraft& kept) {
+  return Fits(draft) && draft.score.step <= kept.score.step + Nanos(kept.score.step.value / 50);
+}
+
+// Once more from starts that nothing before comes to, where the best of all is kept; of those that
+// a first search does not bring near to it, no more than that.
 absl::StatusOr<SimulatedDraft> SearchFromHome(DraftSimulator& simulator, SimulatedDraft draft,
                                               const SimulatedDraft& kept) {
   const PlanningProblem& problem = simulator.problem();
-  if (Fits(kept) || IsGood(draft, kept) || IsLarge(problem)) return draft;
+  if (Fits(kept) || IsNearlyGood(draft, kept) || IsLarge(problem)) return draft;
   SIPHON_ASSIGN_OR_RETURN(std::vector<SimulatedDraft> starts,
-                          HomeStarts(simulator, draft.draft.mapping, 2 * ImprovementsOf(problem)));
+                          HomeStarts(simulator, draft.draft.mapping,
+                                     std::min(2 * ImprovementsOf(problem), kMostHomeStarts)));
   for (SimulatedDraft& start : starts) {
     SIPHON_ASSIGN_OR_RETURN(SimulatedDraft found,
                             SearchWith(WeightSearch::kOnlyBack, MoreOf(problem, kMostFromHome, 1),
                                        simulator, std::move(start), kept));
+    const Nanos step = draft.score.step;
+    if (Fits(draft) && found.score.step > step + Nanos(step.value / 16)) continue;
     for (const auto& search : {SearchTensors, SearchWithTimedState, SearchMicrobatches,
                                SearchBroughtHome, SearchOnceMore}) {
       SIPHON_ASSIGN_OR_RETURN(found, search(simulator, std::move(found), kept));
@@ -177,7 +188,7 @@ absl::StatusOr<SimulatedDraft> SearchFromHome(DraftSimulator& simulator, Simulat
 absl::StatusOr<SimulatedDraft> SearchNeighbours(DraftSimulator& simulator, SimulatedDraft draft,
                                                 const SimulatedDraft& kept) {
   const PlanningProblem& problem = simulator.problem();
-  if (Fits(kept) || IsGood(draft, kept) || IsLarge(problem)) return draft;
+  if (Fits(kept) || IsNearlyGood(draft, kept) || IsLarge(problem)) return draft;
   SIPHON_ASSIGN_OR_RETURN(draft,
                           AnnealDraft(simulator, std::move(draft),
                                       std::min(3 * ImprovementsOf(problem), kMostForNeighbours),
