@@ -5,32 +5,16 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "planner/status.h"
+#include "swap/cut_copy.h"
 #include "swap/memory_checksum.h"
 
 namespace siphon {
 namespace {
 
-Bytes RoomOf(const ParkingSlot& slot) {
-  Bytes room;
-  for (const ParkingPiece& piece : slot.pieces) room += piece.bytes;
-  return room;
-}
-
 size_t Sum(const std::vector<size_t>& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), size_t{0});
-}
-
-std::string ToString(const ParkingPlace& place) {
-  if (place.tier == Placement::kPeerSwap) return absl::StrCat("device ", place.lender.value);
-  return place.tier == Placement::kHostSwap ? "host" : "drive";
-}
-
-std::string ToString(const ParkingPiece& piece) {
-  return absl::StrCat(ToString(piece.place), " [", piece.offset.value, ", ",
-                      (piece.offset + piece.bytes).value, ")");
 }
 
 absl::Status OutOfOrder(const ParkedGroup& group, absl::string_view cannot,
@@ -42,6 +26,8 @@ absl::Status OutOfOrder(const ParkedGroup& group, absl::string_view cannot,
 absl::Status NotAsPlanned(const ParkedGroup& group, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(ToString(group), ": ", what));
 }
+
+WorkerParking::GroupPlace PlaceOf(const ParkedGroup& group) { return {group.stage, group.group}; }
 
 bool KeepsSlot(const ParkedGroup& group) { return group.microbatch == kNoMicrobatch; }
 
@@ -72,26 +58,9 @@ absl::string_view SwapEngine::TextOf(Where where) {
 SwapEngine::SwapEngine(DeviceBackend* backend, WorkerParking parking,
                        std::map<ParkingPlace, ParkingMemory> memory, SwapCheck check)
     : backend_(backend),
-      parking_(std::move(parking)),
-      memory_(std::move(memory)),
+      slots_(std::move(parking), std::move(memory)),
       check_(check),
-      host_copies_(backend, check == SwapCheck::kFull) {
-  CheckMemory();
-  for (const auto& [group, slots] : parking_.slots) {
-    // The first slot is taken first.
-    std::vector<const ParkingSlot*>& free = free_slots_[group];
-    for (size_t slot = slots.size(); slot > 0; --slot) free.push_back(&slots[slot - 1]);
-  }
-}
-
-void SwapEngine::CheckMemory() const {
-  for (const auto& [place, bytes] : parking_.bytes) {
-    const auto it = memory_.find(place);
-    SIPHON_CHECK(it != memory_.end(), "every place of the layout has memory");
-    SIPHON_CHECK(static_cast<int64_t>(it->second.bytes.size()) >= bytes.value,
-                 "a place has as much memory as the layout says");
-  }
-}
+      host_copies_(backend, check == SwapCheck::kFull) {}
 
 absl::Status SwapEngine::CheckRehousing(const WorkerParking& parking) const {
   for (const auto& [group, residence] : residences_) {
@@ -99,9 +68,9 @@ absl::Status SwapEngine::CheckRehousing(const WorkerParking& parking) const {
     if (residence.where != Where::kAway && residence.where != Where::kBack) {
       return OutOfOrder(group, "go to another place", TextOf(residence.where));
     }
-    const auto found = parking.slots.find({group.stage, group.group});
+    const auto found = parking.slots.find(PlaceOf(group));
     const size_t slots = found == parking.slots.end() ? 0 : found->second.size();
-    if (slots == parking_.slots.at({group.stage, group.group}).size()) continue;
+    if (slots == slots_.Count(PlaceOf(group))) continue;
     return OutOfOrder(group, "lose its place", TextOf(residence.where));
   }
   return absl::OkStatus();
@@ -112,35 +81,20 @@ absl::Status SwapEngine::CheckRehousing(const WorkerParking& parking) const {
 absl::Status SwapEngine::Rehouse(WorkerParking parking,
                                  std::map<ParkingPlace, ParkingMemory> memory) {
   SIPHON_RETURN_IF_ERROR(CheckRehousing(parking));
-  const WorkerParking before = std::exchange(parking_, std::move(parking));
-  // Of places that are left, the memory as it was until now.
-  const std::map<ParkingPlace, ParkingMemory> left = memory_;
-  memory_ = std::move(memory);
-  CheckMemory();
-  const std::map<ParkingPlace, ParkingMemory> stays = memory_;
-  memory_.insert(left.begin(), left.end());
-  const auto moved = [&](const WorkerParking::GroupPlace& group, const ParkingSlot* slot) {
-    return &parking_.slots.at(group)[static_cast<size_t>(slot - before.slots.at(group).data())];
-  };
+  ParkingSlots before = std::exchange(slots_, ParkingSlots(std::move(parking), std::move(memory)));
+  slots_.TakeOver(before);
   for (auto& [group, residence] : residences_) {
     if (residence.slot == nullptr) continue;
-    const ParkingSlot* const to = moved({group.stage, group.group}, residence.slot);
+    const ParkingSlot* const to = slots_.Follower(PlaceOf(group), before, residence.slot);
     if (to->pieces != residence.slot->pieces) {
-      const std::vector<SlotMemory> from = MemoryOf(*residence.slot);
+      const std::vector<SlotMemory> from = before.MemoryOf(*residence.slot);
       const bool from_drive = from.front().bytes.on_drive();
       const CopyEvent carried =
           backend_->StartCopy(from_drive ? CopyLane::kIn : CopyLane::kOut,
-                              CutCopyAcross(from, MemoryOf(*to), Sum(residence.sizes)));
+                              CutCopyAcross(from, slots_.MemoryOf(*to), Sum(residence.sizes)));
       SIPHON_RETURN_IF_ERROR(Annotate(backend_->Wait(carried), ToString(group)));
     }
     residence.slot = to;
-  }
-  memory_ = stays;
-  std::map<WorkerParking::GroupPlace, std::vector<const ParkingSlot*>> free_before =
-      std::exchange(free_slots_, {});
-  for (const auto& [group, slots] : parking_.slots) {
-    std::vector<const ParkingSlot*>& free = free_slots_[group];
-    for (const ParkingSlot* const slot : free_before[group]) free.push_back(moved(group, slot));
   }
   return absl::OkStatus();
 }
@@ -158,18 +112,6 @@ SwapEngine::Residence* SwapEngine::Find(const ParkedGroup& group) {
   return it == residences_.end() ? nullptr : &it->second;
 }
 
-std::vector<SlotMemory> SwapEngine::MemoryOf(const ParkingSlot& slot) const {
-  std::vector<SlotMemory> pieces;
-  pieces.reserve(slot.pieces.size());
-  for (const ParkingPiece& piece : slot.pieces) {
-    const ParkingMemory& memory = memory_.at(piece.place);
-    pieces.push_back({memory.bytes.subspan(static_cast<size_t>(piece.offset.value),
-                                           static_cast<size_t>(piece.bytes.value)),
-                      memory.link});
-  }
-  return pieces;
-}
-
 void SwapEngine::CountOut(const ParkingSlot& slot, size_t bytes) {
   Bytes left(static_cast<int64_t>(bytes));
   for (const ParkingPiece& piece : slot.pieces) {
@@ -182,22 +124,20 @@ void SwapEngine::CountOut(const ParkingSlot& slot, size_t bytes) {
 const ParkingSlot* SwapEngine::TakeSlot(const ParkedGroup& group) {
   const Residence* const known = Find(group);
   if (known != nullptr && known->slot != nullptr) return known->slot;
-  std::vector<const ParkingSlot*>& free = free_slots_.at({group.stage, group.group});
-  if (free.empty()) return nullptr;
-  const ParkingSlot* const slot = free.back();
-  free.pop_back();
-  return slot;
+  return slots_.Take(PlaceOf(group));
 }
 
 absl::Status SwapEngine::StartOut(const ParkedGroup& group,
                                   std::vector<absl::Span<const std::byte>> tensors) {
-  const auto free = free_slots_.find({group.stage, group.group});
-  if (free == free_slots_.end()) return NotAsPlanned(group, "the plan does not park this group");
+  const auto planned = slots_.all().find(PlaceOf(group));
+  if (planned == slots_.all().end()) {
+    return NotAsPlanned(group, "the plan does not park this group");
+  }
   const Residence* const known = Find(group);
   if (known != nullptr && known->where != Where::kBack) {
     return OutOfOrder(group, "leave", TextOf(known->where));
   }
-  const std::vector<ParkingSlot>& slots = parking_.slots.at(free->first);
+  const std::vector<ParkingSlot>& slots = planned->second;
   size_t bytes = 0;
   for (const absl::Span<const std::byte> tensor : tensors) bytes += tensor.size();
   const Bytes room = RoomOf(slots.front());
@@ -222,7 +162,7 @@ absl::Status SwapEngine::StartOut(const ParkedGroup& group,
   }
   CountOut(*residence.slot, bytes);
   residence.event =
-      backend_->StartCopy(CopyLane::kOut, CutCopyOut(tensors, MemoryOf(*residence.slot)));
+      backend_->StartCopy(CopyLane::kOut, CutCopyOut(tensors, slots_.MemoryOf(*residence.slot)));
   residence.where = Where::kLeaving;
   return absl::OkStatus();
 }
@@ -270,8 +210,8 @@ absl::Status SwapEngine::StartIn(const ParkedGroup& group,
         group, absl::StrCat("tensor ", tensor, " shall come back into ", tensors[tensor].size(),
                             " bytes, ", sizes[tensor], " have left"));
   }
-  residence->event =
-      backend_->StartCopy(CopyLane::kIn, CutCopyIn(MemoryOf(*residence->slot), sizes, tensors));
+  residence->event = backend_->StartCopy(
+      CopyLane::kIn, CutCopyIn(slots_.MemoryOf(*residence->slot), sizes, tensors));
   residence->back = std::move(tensors);
   residence->where = Where::kComingBack;
   return absl::OkStatus();
@@ -308,7 +248,7 @@ absl::Status SwapEngine::FinishIn(const ParkedGroup& group, Residence& residence
   SIPHON_RETURN_IF_ERROR(CheckBack(group, residence));
   residence.where = Where::kBack;
   if (KeepsSlot(group)) return absl::OkStatus();
-  free_slots_.at({group.stage, group.group}).push_back(residence.slot);
+  slots_.GiveBack(PlaceOf(group), residence.slot);
   residence.slot = nullptr;
   return absl::OkStatus();
 }
@@ -334,7 +274,7 @@ absl::StatusOr<std::vector<absl::Span<std::byte>>> SwapEngine::OnHost(const Park
   std::vector<absl::Span<std::byte>> tensors;
   const std::vector<ParkingPiece>& pieces = residence->slot->pieces;
   if (pieces.size() != 1 || pieces[0].place.tier != Placement::kHostSwap) return tensors;
-  const SlotMemory memory = MemoryOf(*residence->slot)[0];
+  const SlotMemory memory = slots_.MemoryOf(*residence->slot)[0];
   std::byte* next = memory.bytes.data();
   for (const size_t size : residence->sizes) {
     tensors.emplace_back(next, size);
@@ -386,13 +326,13 @@ absl::Status SwapEngine::CheckNothingAway() const {
   std::map<WorkerParking::GroupPlace, size_t> kept;  // slots
   for (const auto& [group, residence] : residences_) {
     if (KeepsSlot(group)) {
-      kept[{group.stage, group.group}] = residence.slot == nullptr ? 0 : 1;
+      kept[PlaceOf(group)] = residence.slot == nullptr ? 0 : 1;
     } else if (residence.where != Where::kBack) {
       return absl::InternalError(absl::StrCat("still away:\n", Table()));
     }
   }
-  for (const auto& [group, slots] : parking_.slots) {
-    const size_t free = free_slots_.at(group).size();
+  for (const auto& [group, slots] : slots_.all()) {
+    const size_t free = slots_.CountFree(group);
     if (free + kept[group] == slots.size()) continue;
     return absl::InternalError(absl::StrCat("stage ", group.first.value, ", group ",
                                             group.second.value, ": nothing is away, but ", free,
@@ -405,13 +345,9 @@ std::string SwapEngine::Table() const {
   std::string table;
   for (const auto& [group, residence] : residences_) {
     if (residence.where == Where::kBack) continue;
-    const auto append_piece = [](std::string* text, const ParkingPiece& piece) {
-      absl::StrAppend(text, ToString(piece));
-    };
     absl::StrAppend(&table, ToString(group), ": ", TextOf(residence.where), ", ",
                     residence.sizes.size(), " tensors, ", Sum(residence.sizes), " of ",
-                    RoomOf(*residence.slot).value,
-                    " bytes: ", absl::StrJoin(residence.slot->pieces, ", ", append_piece), "\n");
+                    RoomOf(*residence.slot).value, " bytes: ", ToString(*residence.slot), "\n");
   }
   return table;
 }

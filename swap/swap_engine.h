@@ -14,10 +14,10 @@
 #include "absl/types/span.h"
 #include "planner/action.h"
 #include "planner/ids.h"
-#include "swap/cut_copy.h"
 #include "swap/device/device_backend.h"
 #include "swap/host_copies.h"
 #include "swap/parking_layout.h"
+#include "swap/parking_slots.h"
 
 namespace siphon {
 
@@ -37,12 +37,6 @@ enum class SwapCheck {
   kOff,
   kCheap,  // at a step's end nothing is away and every slot is free
   kFull,   // and a 64-bit checksum of each tensor, out and back
-};
-
-// What this worker may use of one place, in memory or on a drive, and the link that leads there.
-struct ParkingMemory {
-  CopySide<std::byte> bytes;
-  CopyLinkId link;
 };
 
 // Moves the tensor groups of one worker to where its plan parks them, and back; keeps the books of
@@ -135,21 +129,17 @@ class SwapEngine {
   absl::StatusOr<Residence*> ComingBack(const ParkedGroup& group);
   // Takes one for a group that leaves. Null: none is free.
   const ParkingSlot* TakeSlot(const ParkedGroup& group);
-  std::vector<SlotMemory> MemoryOf(const ParkingSlot& slot) const;
   void CountOut(const ParkingSlot& slot, size_t bytes);
   absl::Status CheckBack(const ParkedGroup& group, const Residence& residence) const;
   absl::Status FinishIn(const ParkedGroup& group, Residence& residence);
-  void CheckMemory() const;
   absl::Status CheckRehousing(const WorkerParking& parking) const;
 
   DeviceBackend* const backend_;
-  WorkerParking parking_;
-  std::map<ParkingPlace, ParkingMemory> memory_;
+  ParkingSlots slots_;
   const SwapCheck check_;
   HostCopies host_copies_;
   // Those that are back stay, with their vectors' memory, for the next step.
   std::map<ParkedGroup, Residence> residences_;
-  std::map<WorkerParking::GroupPlace, std::vector<const ParkingSlot*>> free_slots_;
   std::map<Placement, Bytes> bytes_out_;
 };
 

@@ -46,11 +46,11 @@ class Utf8Emitter {
 
 absl::StatusOr<std::string> FindCheckpoint(const std::string& path) {
   if (std::filesystem::exists(path + "/siphon.json")) return path;
-  auto newest = NewestCheckpoint(path);
-  if (newest.ok()) return newest;
-  auto below =
-      NewestCheckpoint(path + "/checkpoints");  // an output directory is what people have at hand
-  if (below.ok()) return below;
+  // An output directory is what people have at hand.
+  for (const std::string& directory : {path, path + "/checkpoints"}) {
+    absl::StatusOr<std::string> newest = NewestCheckpoint(directory);
+    if (!absl::IsNotFound(newest.status())) return newest;
+  }
   return absl::NotFoundError(absl::StrCat("no complete checkpoint in '", path, "'"));
 }
 

@@ -2,8 +2,6 @@
 // standard output, and nothing written.
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <ostream>
 #include <regex>
 #include <string>
@@ -334,67 +332,6 @@ TEST_F(BadInput, ByteOrderMarkAndCarriageReturnsAreAccepted) {
       Siphon({"train", WriteFile("dos.yaml", "\xEF\xBB\xBF" + text), "--set", "train.steps=0"});
   EXPECT_EQ(end.exit_code, 0) << end.errors;
   ExpectNothingLeft();
-}
-
-// A finished run whose checkpoint is then damaged.
-class DamagedCheckpoint : public BadInput {
- protected:
-  void Train() {
-    const ProgramEnd end = Siphon({"train", job(), "--set", "train.steps=2"});
-    ASSERT_EQ(end.exit_code, 0) << end.errors;
-  }
-  std::string File(const std::string& name) const { return CheckpointPath("run", 2) + "/" + name; }
-  ProgramEnd Resume() { return Siphon({"train", job(), "--set", "checkpoint.resume=auto"}); }
-  std::string Read(const std::string& path) const {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-};
-
-TEST_F(DamagedCheckpoint, ThatIsTruncatedIsNamedWithItsFileAndNothingIsOverwritten) {
-  Train();
-  const std::string file = File("model-00002-of-00004.safetensors");
-  const auto size = fs::file_size(file);
-  fs::resize_file(file, size / 2);
-  const std::string metrics = Read(PathOf("run/metrics.jsonl"));
-  const ProgramEnd end = Resume();
-  EXPECT_EQ(end.exit_code, 2);
-  EXPECT_THAT(end.errors, MatchesRegex("siphon: " + file + "[^\n]*\n"));
-  EXPECT_EQ(fs::file_size(file), size / 2);
-  EXPECT_EQ(Read(PathOf("run/metrics.jsonl")), metrics);
-  ExpectNothingLeft();
-}
-
-TEST_F(DamagedCheckpoint, ThatWasEditedIsNamedWithFileAndTensorAndNothingIsOverwritten) {
-  Train();
-  const std::string file = File("model-00002-of-00004.safetensors");
-  std::string bytes = Read(file);
-  bytes.back() = static_cast<char>(bytes.back() ^ 1);
-  std::ofstream(file, std::ios::binary) << bytes;
-  const std::string metrics = Read(PathOf("run/metrics.jsonl"));
-  const ProgramEnd end = Resume();
-  EXPECT_EQ(end.exit_code, 2);
-  EXPECT_THAT(
-      end.errors,
-      MatchesRegex("siphon: worker [0-3] failed \\(rank [0-3], pid [0-9]+\\) during reading "
-                   "the checkpoint\n  cause: INVALID_ARGUMENT: " +
-                   file +
-                   ": tensor '[^']+'[^\n]*\n  the job ended before its first step "
-                   "was complete; it was to go on from " +
-                   fs::path(file).parent_path().string() + "\n"));
-  EXPECT_EQ(Read(file), bytes);
-  EXPECT_EQ(Read(PathOf("run/metrics.jsonl")), metrics);
-  ExpectNothingLeft();
-}
-
-TEST_F(DamagedCheckpoint, OfAnotherModelIsRefusedWithTheTensor) {
-  Train();
-  const std::string metrics = Read(PathOf("run/metrics.jsonl"));
-  const ProgramEnd end =
-      Siphon({"train", job(), "--set", "checkpoint.resume=auto", "--set", "model.hidden=32"});
-  EXPECT_EQ(end.exit_code, 2);
-  EXPECT_THAT(end.errors, ::testing::ContainsRegex("tensor '[^']+'"));
-  EXPECT_EQ(Read(PathOf("run/metrics.jsonl")), metrics);
 }
 
 }  // namespace
