@@ -12,6 +12,7 @@
 #include "launch/commands/plan_study.h"
 #include "launch/commands/study_job.h"
 #include "launch/process/exit_codes.h"
+#include "launch/profile/plan_with_costs.h"
 #include "launch/profile/profile_file.h"
 #include "planner/status.h"
 
@@ -44,6 +45,8 @@ absl::StatusOr<MemoryReport> Study(const MemoryArguments& arguments) {
   std::optional<ProfileFile> profile;
   if (!arguments.profile.empty()) {
     SIPHON_ASSIGN_OR_RETURN(profile, LoadProfile(arguments.profile));
+    SIPHON_RETURN_IF_ERROR(Annotate(
+        CheckProfileFits(profile->model, report.model, report.plan.microbatch), arguments.profile));
   }
   const PlannedJob planned{report.job, report.model, report.plan, studied.schedule_csv,
                            profile.has_value() ? &profile->model : nullptr};

@@ -81,9 +81,7 @@ absl::StatusOr<PlanText> PlanOfJob(const SimulateArguments& arguments) {
   }
   if (path.empty()) return PlanWithCosts(planned, {});
   SIPHON_ASSIGN_OR_RETURN(const ProfileFile profile, LoadProfile(path));
-  auto plan = PlanWithCosts(planned, {.profile = &profile});
-  if (!plan.ok()) return Annotate(plan.status(), path);
-  return plan;
+  return PlanWithCosts(planned, {.profile = &profile, .profile_path = path});
 }
 
 absl::StatusOr<PlanText> PlanOf(const SimulateArguments& arguments) {

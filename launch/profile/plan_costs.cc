@@ -49,7 +49,8 @@ absl::StatusOr<DeviceSpec> DefaultDevice(const JobConfig& job, const Topology* t
 
 CostSource PlanCosts::source() const {
   return {.profile = profile.has_value() ? &*profile : nullptr,
-          .device = device.has_value() ? &*device : nullptr};
+          .device = device.has_value() ? &*device : nullptr,
+          .profile_path = profile_path};
 }
 
 absl::StatusOr<PlanCosts> LoadPlanCosts(const JobConfig& job, const Topology* topology,
@@ -59,6 +60,7 @@ absl::StatusOr<PlanCosts> LoadPlanCosts(const JobConfig& job, const Topology* to
   if (path.empty() && device.empty()) path = job.pipeline.profile;
   if (!path.empty()) {
     SIPHON_ASSIGN_OR_RETURN(costs.profile, LoadProfile(path));
+    costs.profile_path = path;
   } else if (!device.empty()) {
     SIPHON_ASSIGN_OR_RETURN(costs.device, LoadDevice(device));
   } else {

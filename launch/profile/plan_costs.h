@@ -16,6 +16,7 @@ namespace siphon {
 // What a job's layers cost, by a profile or a device.
 struct PlanCosts {
   std::optional<ProfileFile> profile;
+  std::string profile_path;
   std::optional<DeviceSpec> device;  // with a profile: none
 
   // Points into this.

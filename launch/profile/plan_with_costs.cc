@@ -21,8 +21,11 @@ namespace {
 absl::StatusOr<std::optional<ModelProfile>> TimesOf(const PlannedJob& planned,
                                                     const CostSource& source) {
   if (source.profile != nullptr) {
-    SIPHON_RETURN_IF_ERROR(
-        CheckProfileFits(source.profile->model, planned.model, planned.plan.microbatch));
+    const absl::Status fits =
+        CheckProfileFits(source.profile->model, planned.model, planned.plan.microbatch);
+    if (!fits.ok()) {
+      return source.profile_path.empty() ? fits : Annotate(fits, source.profile_path);
+    }
   } else if (source.device == nullptr) {
     return std::optional<ModelProfile>();
   }

@@ -2,6 +2,7 @@
 #define SIPHON_LAUNCH_PROFILE_PLAN_WITH_COSTS_H_
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "launch/plan_job/job_memory.h"
 #include "launch/profile/profile_file.h"
 #include "planner/model_profile.h"
@@ -16,6 +17,7 @@ struct CostSource {
   const ProfileFile* profile = nullptr;
   const DeviceSpec* device = nullptr;
   const ModelProfile* run_times = nullptr;  // LayerTimes of the others, as a run was found to take
+  absl::string_view profile_path = {};      // for messages; empty: the profile is no file's
 };
 
 // What each layer takes by the source. Errors: as PlanWithCosts. Requires: the source has one.

@@ -9,6 +9,7 @@
 
 #include "launch/plan_job/matrix_kernels.h"
 #include "launch/process/exit_codes.h"
+#include "launch/profile/profile_file.h"
 #include "tests/launch/commands/run_command.h"
 
 namespace siphon {
@@ -181,6 +182,25 @@ TEST_F(MemoryCommand, NeedsAJobOrAReport) {
   const CommandEnd end = Run({});
   EXPECT_EQ(end.code, kExitBadInput);
   EXPECT_THAT(end.err, HasSubstr("siphon memory JOB.yaml"));
+}
+
+// Its activations would be taken for those of layers that only stand at the same place.
+TEST_F(MemoryCommand, RefusesAProfileOfAnotherModel) {
+  ProfileFile profile;
+  profile.model.model = "convolutions";
+  profile.model.device = "A100";
+  profile.model.source = "measured";
+  profile.model.microbatch = 4;
+  for (const char* name : {"embedding", "conv1", "conv2", "conv3", "conv4", "head"}) {
+    profile.model.layers.push_back({.name = name});
+  }
+  const std::string path = WriteFile("other.yaml", WriteProfile(profile));
+  const CommandEnd end = Run({Write(kSmallJob), "--profile", path});
+  EXPECT_EQ(end.code, kExitBadInput);
+  EXPECT_EQ(end.out, "");
+  EXPECT_EQ(end.err, "siphon: " + path +
+                         ": layer 0 of the profile is 'embedding', of the model "
+                         "'transformer.embeddings'; run siphon profile for this job\n");
 }
 
 }  // namespace

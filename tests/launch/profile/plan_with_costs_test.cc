@@ -124,16 +124,19 @@ TEST(PlanWithCosts, KeepsCapacitiesLessTheReserve) {
 TEST(PlanWithCosts, RefusesAProfileOfAnotherJob) {
   const Job job;
   const auto refusal = [&job](const ProfileFile& profile) {
-    return std::string(PlanWithCosts(job.Planned(), {.profile = &profile}).status().message());
+    const CostSource source{.profile = &profile, .profile_path = "p.yaml"};
+    return std::string(PlanWithCosts(job.Planned(), source).status().message());
   };
   ProfileFile other = ProfileOf(job);
   other.model.microbatch = 4;
-  EXPECT_EQ(refusal(other),
-            "the profile has microbatches of 4, the job of 2; run siphon profile for this job");
+  EXPECT_EQ(
+      refusal(other),
+      "p.yaml: the profile has microbatches of 4, the job of 2; run siphon profile for this job");
   other = ProfileOf(job);
   other.model.layers[1].name = "conv";
   EXPECT_EQ(refusal(other),
-            "layer 1 of the profile is 'conv', of the model 'transformer.h.0'; run siphon profile "
+            "p.yaml: layer 1 of the profile is 'conv', of the model 'transformer.h.0'; run siphon "
+            "profile "
             "for this job");
   other.model.layers.pop_back();
   EXPECT_THAT(refusal(other), testing::HasSubstr("the profile has 3 layers, the model 4"));
