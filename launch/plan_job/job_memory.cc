@@ -7,6 +7,8 @@
 #include "launch/plan_job/plan_rings.h"
 #include "planner/memory/estimate_published.h"
 #include "planner/memory/estimate_runtime.h"
+#include "planner/placement_bytes.h"
+#include "planner/round_up.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -24,12 +26,28 @@ int MomentsOf(const TrainConfig& train) {
 constexpr Bytes kWorkspace{32 << 20};
 constexpr Bytes kUnusedOfBlocks{64 << 20};
 constexpr Bytes kLibTorchOnCuda{4 * kWorkspace.value + kUnusedOfBlocks.value};
+// Its blocks are multiples of this.
+constexpr Bytes kDeviceBlock{512};
 // What a worker lends begins and ends with a block of the driver (swap/device/cuda_arena.h).
 constexpr Bytes kDriverBlock{2 << 20};
 
 void AddLibTorchOnCuda(const TrainingPlan& plan, std::vector<Bytes>& communication) {
   communication.resize(static_cast<size_t>(WorkerCount(plan.training)));
   for (Bytes& bytes : communication) bytes += kLibTorchOnCuda + kDriverBlock;
+}
+
+// A device has copies of what it computes on of the host's data, for each microbatch between its
+// forward and its backward: the first stage's of samples, the last one's of targets.
+void AddDataOnDevice(const TrainingPlan& plan, const ModelSpec& model,
+                     std::vector<Bytes>& communication) {
+  const std::vector<int> live = PeakLiveMicrobatches(plan.training);
+  const std::vector<WorkerId>& workers = plan.training.worker_of_stage;
+  const auto add = [&](size_t stage, const TensorSpec& sample) {
+    const Bytes copy = RoundUp(SizeOf(sample) * plan.microbatch, kDeviceBlock);
+    communication[static_cast<size_t>(workers[stage].value)] += copy * live[stage];
+  };
+  add(0, model.input);
+  add(workers.size() - 1, model.target);
 }
 
 }  // namespace
@@ -50,7 +68,10 @@ absl::StatusOr<MemoryInputs> MemoryInputsOf(const PlannedJob& planned) {
   if (job.pipeline.backend != "cuda") inputs.matrix_kernels = MatrixKernelsHere();
   const TransportKind kind = TransportKindOf(job.pipeline);
   inputs.communication = MessageMemory(kind, plan, model);
-  if (job.pipeline.backend == "cuda") AddLibTorchOnCuda(plan, inputs.communication);
+  if (job.pipeline.backend == "cuda") {
+    AddLibTorchOnCuda(plan, inputs.communication);
+    AddDataOnDevice(plan, model, inputs.communication);
+  }
   if (kind == TransportKind::kRings && RingsHoldBoundaries(plan, model)) {
     inputs.sent = SentTensors::kCopied;
   }

@@ -66,7 +66,7 @@ absl::Status StageLayers::CheckData(const MicrobatchData& data, int microbatch) 
 
 at::Tensor StageLayers::Data(MicrobatchId microbatch) const {
   const MicrobatchData& data = inputs_.microbatches[microbatch.value];
-  return TensorOver(data.input_spec, data.input).to(device_);
+  return DataOn(device_, data.input_spec, data.input);
 }
 
 std::vector<at::Tensor> StageLayers::EmptyOutputs(int layer, MicrobatchId microbatch) const {
@@ -126,7 +126,7 @@ at::Tensor StageLayers::Loss(const std::vector<at::Tensor>& outputs,
               "the last layer produced ", DescribeTensor(logits), "; the logits of ", targets,
               " targets in ", classes, " classes should be ", type, "[..., ", classes, "] of ",
               targets * classes, " elements");
-  const at::Tensor target = TensorOver(data.target_spec, data.target).to(device_);
+  const at::Tensor target = DataOn(device_, data.target_spec, data.target);
   return at::cross_entropy_loss(logits.reshape({-1, classes}).to(at::kFloat), target.reshape({-1}),
                                 {}, at::Reduction::Sum, kIgnoredTarget, /*label_smoothing=*/0.0)
       .div(inputs_.target_count);

@@ -1,5 +1,7 @@
 #include "pipeline/torch/tensor_bytes.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "planner/status.h"
@@ -52,6 +54,16 @@ at::Tensor TensorOver(const TensorSpec& spec, absl::Span<const std::byte> bytes)
   // LibTorch has no tensor over constant memory; layers promise not to write to their inputs.
   return at::from_blob(const_cast<std::byte*>(bytes.data()), spec.shape,
                        at::TensorOptions(ToScalarType(spec.dtype)));
+}
+
+at::Tensor DataOn(at::Device device, const TensorSpec& spec, absl::Span<const std::byte> bytes) {
+  const at::Tensor data = TensorOver(spec, bytes);
+  if (device == data.device()) return data;
+  at::Tensor copy = data.to(device);
+  void* const memory = copy.data_ptr();
+  const at::TensorOptions options = copy.options();
+  return at::from_blob(
+      memory, spec.shape, [copy = std::move(copy)](void*) {}, options, device);
 }
 
 absl::Span<std::byte> BytesOf(const at::Tensor& tensor) {

@@ -22,12 +22,16 @@ at::Tensor EmptyTensor(const TensorSpec& spec, at::Device device = at::kCPU);
 // A tensor over memory of the host, whose owner keeps it alive and unchanged as long as the tensor
 // lives.
 at::Tensor TensorOver(const TensorSpec& spec, absl::Span<const std::byte> bytes);
+// The step's data as layers read it: on the CPU the bytes themselves, as above, on a device a copy.
+// To LibTorch it is somebody else's memory either way (its storage has no allocator): that of what
+// a layer saves does not count it, and it stays where it is.
+at::Tensor DataOn(at::Device device, const TensorSpec& spec, absl::Span<const std::byte> bytes);
 // Requires: `tensor` is contiguous. An address and a size, where it is on a device.
 absl::Span<std::byte> BytesOf(const at::Tensor& tensor);
 
 bool IsAligned(const void* pointer);
-// `tensor` if it is contiguous and starts on a boundary of 64 bytes, on a CUDA device of 256, else a
-// copy that is and does. Differentiable.
+// `tensor` if it is contiguous and starts on a boundary of 64 bytes, on a CUDA device of 256, else
+// a copy that is and does. Differentiable.
 at::Tensor ContiguousAligned(const at::Tensor& tensor);
 
 bool Matches(const at::Tensor& tensor, const TensorSpec& spec);

@@ -87,5 +87,19 @@ TEST(CapacityUnit, IsFinerWhereAMebibyteIsMuch) {
   EXPECT_EQ(CapacityUnitFor(Bytes(int64_t{16} << 20)).bytes, Bytes(int64_t{1} << 20));
 }
 
+// gpipe has four microbatches in flight on both workers.
+TEST_F(JobMemory, CountsTheDataThatADeviceHasCopiesOf) {
+  job_.pipeline.backend = "cuda";
+  const auto beside = [this](int64_t sequence, int worker) {
+    Plan(/*hidden=*/16, sequence);
+    return MemoryInputsOf({job_, model_, plan_}).value().communication[worker];
+  };
+  const auto ids = [](int64_t sequence) { return Bytes(2 * sequence * 8); };  // of a microbatch
+  for (const int worker : {0, 1}) {
+    const Bytes more = beside(/*sequence=*/320, worker) - beside(/*sequence=*/64, worker);
+    EXPECT_EQ(more, (ids(320) - ids(64)) * 4) << worker;
+  }
+}
+
 }  // namespace
 }  // namespace siphon

@@ -38,6 +38,7 @@ enum class Leaving { kNothing, kDropped, kParked };
 struct Trained {
   std::vector<HandRunPipeline::Result> steps;
   std::map<std::string, std::string> state;
+  std::vector<size_t> parked_bytes;  // [stage]
 };
 
 Trained TrainOn(const ComputeDevice& device, const DeviceCase& what, Leaving leaving,
@@ -55,6 +56,7 @@ Trained TrainOn(const ComputeDevice& device, const DeviceCase& what, Leaving lea
         {.update = step + 1, .learning_rate = 1e-2, .gradient_scale = 0.7f}, backward));
   }
   trained.state = pipeline.OwnedState();
+  trained.parked_bytes = pipeline.ParkedBytes();
   return trained;
 }
 
@@ -91,6 +93,14 @@ TEST_P(OtherDevice, GoesBackwardInTwoHalves) {
   const Trained device = TrainOn(testing::kOtherDevice, GetParam(), Leaving::kNothing, backward);
   EXPECT_TRUE(device.steps == cpu.steps) << "losses or norms differ";
   EXPECT_TRUE(device.state == cpu.state) << "the state differs";
+}
+
+// The data, of which a device has copies, stays there: plans do not have it among what layers save.
+TEST_P(OtherDevice, ParksWhatTheCpuParks) {
+  const Trained cpu = TrainOn({}, GetParam(), Leaving::kParked);
+  const Trained device = TrainOn(testing::kOtherDevice, GetParam(), Leaving::kParked);
+  EXPECT_EQ(device.parked_bytes, cpu.parked_bytes);
+  EXPECT_EQ(device.parked_bytes.size(), 2u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, OtherDevice, ::testing::ValuesIn(DeviceCases()),

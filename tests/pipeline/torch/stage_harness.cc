@@ -96,6 +96,7 @@ class HandRunPipeline::Parking final : public PassWatch {
     Parked& parked = parked_.emplace_back(Parked{microbatch, layers});
     for (const absl::Span<std::byte> tensor : tensors) {
       parked.bytes.emplace_back(tensor.begin(), tensor.end());
+      bytes_out_ += tensor.size();
     }
     return absl::OkStatus();
   }
@@ -129,6 +130,7 @@ class HandRunPipeline::Parking final : public PassWatch {
     }
   }
   size_t parked() const { return parked_.size(); }
+  size_t bytes_out() const { return bytes_out_; }
 
  private:
   struct Parked {
@@ -153,6 +155,7 @@ class HandRunPipeline::Parking final : public PassWatch {
 
   StageCompute& stage_;
   std::vector<Parked> parked_;
+  size_t bytes_out_ = 0;
 };
 
 HandRunPipeline::~HandRunPipeline() = default;
@@ -168,6 +171,12 @@ void HandRunPipeline::ParkInRunsOf(int layers) {
     parkings_.push_back(std::make_unique<Parking>(*stage));
     stage->Watch(parkings_.back().get());
   }
+}
+
+std::vector<size_t> HandRunPipeline::ParkedBytes() const {
+  std::vector<size_t> bytes;
+  for (const auto& parking : parkings_) bytes.push_back(parking->bytes_out());
+  return bytes;
 }
 
 HandRunPipeline::Run HandRunPipeline::WhatOf(size_t run) const {

@@ -60,6 +60,8 @@ class HandRunPipeline {
   // some too, runs are parked, dropped and kept in turn. Even microbatches take the memory again
   // before their backward, odd ones when it needs the run; all get the contents then.
   void ParkInRunsOf(int layers);
+  // [stage]: what was parked up to now; empty: nothing is.
+  std::vector<size_t> ParkedBytes() const;
   // One step, all forwards before all backwards.
   Result Train(const StepInputs& inputs, const UpdateSettings& settings,
                Backward backward = Backward::kWhole);
