@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "launch/config/value_rules.h"
 #include "launch/topology/topology_file.h"
@@ -26,7 +27,13 @@ absl::StatusOr<std::optional<Topology>> LoadJobTopology(const JobConfig& job) {
   if (name.empty()) return std::nullopt;
   absl::StatusOr<Topology> topology =
       job.topology.source == "file" ? LoadTopology(name) : FindTopologyPreset(name);
-  if (!topology.ok()) return ConfigError(job, "topology.name", topology.status().message());
+  if (!topology.ok()) {
+    // Presets are names, so a path is meant as one.
+    const bool is_path = job.topology.source != "file" && absl::StrContains(name, '/');
+    return ConfigError(job, "topology.name",
+                       absl::StrCat(topology.status().message(),
+                                    is_path ? "; a file is read with topology.source: file" : ""));
+  }
   return std::optional<Topology>(*std::move(topology));
 }
 

@@ -342,12 +342,18 @@ TEST_F(PlanCommand, NamesWhatTheInputLacks) {
               HasSubstr("--set memory.strategy: 'hope' is not known"));
   EXPECT_THAT(error({job, "--set", "pipeline.backend=cuda"}),
               HasSubstr("pipeline.backend: cuda, but nothing says which devices; write "
-                        "topology.name, or give --device (V100"));
+                        "topology.name, or give --device (GTX-1080Ti"));
   EXPECT_THAT(
       error({job, "--set", "pipeline.backend=cuda", "--device", "A100", "--strategy", "d2d_swap"}),
       HasSubstr("topology.name: is missing; d2d_swap needs to know the links"));
-  EXPECT_THAT(error({job, "--set", "topology.name=dgx1_p100"}),
-              HasSubstr("has devices of kind 'P100', whose speed is not known"));
+  const std::string server =
+      WriteFile("server.yaml",
+                "name: a server\ndevice: Voodoo\ndevices: 4\ndevice_memory: 12MiB\nswitches:\n"
+                "  - {devices: [0, 1, 2, 3], to_host: 12GB/s, from_host: 12GB/s}\n");
+  EXPECT_THAT(error({job, "--set", "topology.name=" + server}),
+              HasSubstr("; a file is read with topology.source: file\n"));
+  EXPECT_THAT(error({job, "--set", "topology.source=file", "--set", "topology.name=" + server}),
+              HasSubstr("has devices of kind 'Voodoo', whose speed is not known"));
   EXPECT_THAT(error({Write(kServerJob), "--set", "topology.name=v100x4_nv2"}),
               HasSubstr("devices for 8 workers; plan for fewer pipeline.stages"));
 }

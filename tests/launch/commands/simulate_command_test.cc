@@ -136,7 +136,7 @@ TEST_F(SimulateCommand, TakesAJobFileWithCalculatedCosts) {
 // As it would be trained: with what its memory.strategy does.
 TEST_F(SimulateCommand, TakesAJobFileThatDoesNotFitWithItsStrategy) {
   const std::string job = WriteFile("job.yaml", kJob);
-  const std::vector<std::string> tight = {"--config", job, "--set", "memory.capacity=3MiB",
+  const std::vector<std::string> tight = {"--config", job,   "--set", "memory.capacity=3MiB",
                                           "--format", "json"};
   ASSERT_EQ(RunWith(tight), kExitDone) << error_;
   const auto json = nlohmann::json::parse(out_);
@@ -197,10 +197,10 @@ TEST_F(SimulateCommand, NamesThePlaceOfABrokenDevice) {
             "siphon: DIR/cpu.yaml:1:1: is 'A100'; a device is written as 'key: value' lines\n");
   EXPECT_THAT(refused(""), HasSubstr("is empty; a device is written as 'key: value' lines\n"));
   EXPECT_EQ(RunWith({"--config", job, "--device", directory_}), kExitBadInput);
-  EXPECT_EQ(
-      error_,
-      "siphon: --device: 'DIR' is neither a known device (V100, V100-32, A100, A100-80, H100, "
-      "H200) nor a file that can be read; siphon profile --calibrate writes one\n");
+  EXPECT_EQ(error_,
+            "siphon: --device: 'DIR' is neither a known device (GTX-1080Ti, P100, V100, V100-32, "
+            "A100, A100-80, H100, H200, B300) nor a file that can be read; siphon profile "
+            "--calibrate writes one\n");
 }
 
 TEST_F(SimulateCommand, WritesThePlanThatItSimulates) {
