@@ -23,8 +23,8 @@ at::Tensor EmptyTensor(const TensorSpec& spec, at::Device device = at::kCPU);
 // lives.
 at::Tensor TensorOver(const TensorSpec& spec, absl::Span<const std::byte> bytes);
 // The step's data as layers read it: on the CPU the bytes themselves, as above, on a device a copy.
-// To LibTorch it is somebody else's memory either way (its storage has no allocator): that of what
-// a layer saves does not count it, and it stays where it is.
+// To LibTorch it is somebody else's memory either way (its storage has no allocator), by which
+// CollectedLayers knows that it stays where it is.
 at::Tensor DataOn(at::Device device, const TensorSpec& spec, absl::Span<const std::byte> bytes);
 // Requires: `tensor` is contiguous. An address and a size, where it is on a device.
 absl::Span<std::byte> BytesOf(const at::Tensor& tensor);
