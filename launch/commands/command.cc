@@ -39,7 +39,7 @@ void AddJob(CLI::App* command, JobArguments* arguments) {
       ->add_option("--set", arguments->overrides,
                    "Override a key of the job file: section.key=value (repeatable)")
       ->allow_extra_args(false)
-      ->type_name("KEY=VALUE");
+      ->option_text("KEY=VALUE");
 }
 
 int ReportError(const absl::Status& status) {

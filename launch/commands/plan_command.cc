@@ -135,7 +135,7 @@ RunCommand AddPlanCommand(CLI::App& app) {
       ->add_option("--what-if,--what_if", arguments->what_ifs,
                    "Plan once more with this setting, and show the plans side by side (repeatable)")
       ->allow_extra_args(false)
-      ->type_name("KEY=VALUE");
+      ->option_text("KEY=VALUE");
   command->add_flag_callback(
       "--explain", [arguments] { arguments->detail = PlanDetail::kGroups; },
       "Show for each tensor group how long nobody needs it, what each way would cost, and why it "

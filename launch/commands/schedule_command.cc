@@ -182,7 +182,7 @@ void AddOptions(CLI::App* command, ScheduleArguments* arguments) {
       ->add_option("--depth", options.depth,
                    "pipedream: minibatches in flight of each stage; default P, P - 1, .. 1")
       ->delimiter(',')
-      ->type_name("N,N,..")
+      ->option_text("N,N,..")
       ->group(group);
   command
       ->add_option("--forward_pack", options.forward_pack,
@@ -240,7 +240,7 @@ RunCommand AddScheduleCommand(CLI::App& app) {
                    "one number for all, or one a worker; a schedule that keeps more is refused")
       ->delimiter(',')
       ->check(CLI::Range(1, 1'000'000'000))
-      ->type_name("N[,N..]");
+      ->option_text("N[,N..]");
   command->add_flag("--all", arguments->all, "All schedules in a table");
   command
       ->add_option("--columns", arguments->columns,

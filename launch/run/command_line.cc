@@ -101,6 +101,13 @@ std::vector<std::string> FlagsOf(const CLI::App& command) {
   return flags;
 }
 
+// "model.layers=8".
+bool IsSetting(const std::string& argument) {
+  const size_t dot = argument.find('.');
+  const size_t equals = argument.find('=');
+  return argument[0] != '-' && dot < equals && equals != std::string::npos;
+}
+
 // Null when there is none (CLI11's own look-up throws).
 CLI::App* FindCommand(CLI::App& app, const std::string& name) {
   for (CLI::App* command : app.get_subcommands({})) {
@@ -123,10 +130,17 @@ absl::Status UsageError(const CLI::App& command, const std::string& name,
   const std::string prefix = name.empty() ? "" : absl::StrCat(name, ": ");
   const std::vector<std::string> extras = command.remaining();
   if (!extras.empty()) {
+    const std::vector<std::string> known = FlagsOf(command);
+    const bool takes_settings = std::find(known.begin(), known.end(), "--set") != known.end();
+    if (takes_settings && IsSetting(extras[0])) {
+      return absl::InvalidArgumentError(absl::StrCat(prefix, "unknown argument ",
+                                                     QuoteForMessage(extras[0]),
+                                                     "; write --set before each setting"));
+    }
     const std::string flag = extras[0].substr(0, extras[0].find('='));
     return absl::InvalidArgumentError(
         absl::StrCat(prefix, "unknown argument ", QuoteForMessage(extras[0]),
-                     DidYouMean(ClosestName(flag, FlagsOf(command))), "see ", program, " --help"));
+                     DidYouMean(ClosestName(flag, known)), "see ", program, " --help"));
   }
   return absl::InvalidArgumentError(absl::StrCat(
       prefix, absl::StrReplaceAll(error.what(), {{"\n", " "}}), "; see ", program, " --help"));

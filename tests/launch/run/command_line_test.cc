@@ -9,6 +9,7 @@
 namespace siphon {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 std::string ErrorOf(const std::vector<std::string>& arguments) {
@@ -48,6 +49,16 @@ TEST(CommandLine, NamesTheNearestFlagAndCommand) {
             "train: unknown argument '--fromat'; did you mean '--format'? see siphon train --help");
   EXPECT_THAT(ErrorOf({"trian"}),
               StartsWith("unknown command 'trian'; did you mean 'train'? known: train, generate"));
+}
+
+TEST(CommandLine, SaysThatEachSettingWantsASet) {
+  for (const char* command : {"train", "plan"}) {
+    EXPECT_EQ(ErrorOf({command, "j", "--set", "a.b=1", "c.d=2"}),
+              std::string(command) + ": unknown argument 'c.d=2'; write --set before each setting");
+    const auto help = ParseCommandLine({command, "--help"});
+    ASSERT_TRUE(help.ok());
+    EXPECT_THAT(std::get<Answered>(*help).text, HasSubstr("--set KEY=VALUE  "));
+  }
 }
 
 TEST(CommandLine, WantsAJobFile) {
