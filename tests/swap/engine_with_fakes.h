@@ -14,18 +14,17 @@
 
 namespace siphon {
 
-inline constexpr ParkingPlace kHost = {.tier = Placement::kHostSwap};
-inline constexpr ParkingPlace kLender = {.tier = Placement::kPeerSwap, .lender = DeviceId(3)};
-inline constexpr ParkingPlace kOther = {.tier = Placement::kPeerSwap, .lender = DeviceId(4)};
-
-inline ParkedGroup Group(int group, int microbatch) {
-  return {StageId(0), GroupId(group), MicrobatchId(microbatch)};
-}
-
 // Group 0: 100 bytes at device 3 and 28 at device 4, two slots. Group 1: 64 bytes at the host, one
 // slot. Copies move when the test says so.
 class SwapEngineWithFakes : public testing::Test {
  protected:
+  static constexpr ParkingPlace kHost = {.tier = Placement::kHostSwap};
+  static constexpr ParkingPlace kLender = {.tier = Placement::kPeerSwap, .lender = DeviceId(3)};
+  static constexpr ParkingPlace kOther = {.tier = Placement::kPeerSwap, .lender = DeviceId(4)};
+
+  static ParkedGroup Group(int group, int microbatch) {
+    return {StageId(0), GroupId(group), MicrobatchId(microbatch)};
+  }
   explicit SwapEngineWithFakes(SwapCheck check = SwapCheck::kFull)
       : parking_(Layout()),
         lot_(parking_),

@@ -71,7 +71,8 @@ TEST(LoadDevice, ListsTheDevicesWhenItFindsNone) {
   EXPECT_EQ(device.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(
       std::string(device.status().message()),
-      testing::StartsWith("--device: '/no/such/device.yaml' is neither a known device (V100,"));
+      testing::StartsWith(
+          "--device: '/no/such/device.yaml' is neither a known device (GTX-1080Ti, P100, V100,"));
 }
 
 }  // namespace
