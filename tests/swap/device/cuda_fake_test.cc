@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 
 #include <string>
 #include <vector>
@@ -213,6 +214,25 @@ TEST_F(CudaOnTheFake, FailsAChunkOnRequest) {
       CopyLane::kOut, {{absl::Span<const std::byte>(from), to, CopyLinkId(0)}}));
   EXPECT_EQ(failed.message(), "device 0, copy out, link 0, chunk 1 (0 bytes): on request");
   EXPECT_EQ(rig->Read(to.subspan(200, 100)), std::vector<std::byte>(100));
+}
+
+// Or polls would be twice as far apart as asked for.
+TEST_F(CudaOnTheFake, WakesWhenItsPollSaysSo) {
+  const std::unique_ptr<BackendRig> rig = MakeRig();
+  const absl::Span<std::byte> from = rig->Take(Where::kWorker, 300);
+  const absl::Span<std::byte> to = rig->Take(Where::kHost, 300);
+  CudaBackendOptions options{.ways = {{.chunk = Bytes(200)}}, .way_of_link = {0}};
+  int slack_ns = 0;
+  options.before_chunk = [&slack_ns](const CopyChunk&) {
+    slack_ns = prctl(PR_GET_TIMERSLACK);
+    return absl::OkStatus();
+  };
+  const auto backend = TheCudaModule().MakeBackend(options);
+  ASSERT_TRUE(backend.ok()) << backend.status();
+  const CopyEvent copy = (*backend)->StartCopy(
+      CopyLane::kOut, {{absl::Span<const std::byte>(from), to, CopyLinkId(0)}});
+  EXPECT_EQ((*backend)->Wait(copy), absl::OkStatus());
+  EXPECT_EQ(slack_ns, 1);
 }
 
 // An error of the device sticks: every later copy says so, and Abort and the end do not hang.
