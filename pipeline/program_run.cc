@@ -24,6 +24,15 @@ StageId Previous(StageId stage) { return StageId(stage.value - 1); }
 bool IsForward(ActionKind kind) {
   return kind == ActionKind::kSendForward || kind == ActionKind::kReceiveForward;
 }
+bool IsSend(ActionKind kind) {
+  return kind == ActionKind::kSendForward || kind == ActionKind::kSendBackward;
+}
+bool IsReceive(ActionKind kind) {
+  return kind == ActionKind::kReceiveForward || kind == ActionKind::kReceiveBackward;
+}
+Boundary ReceivedBy(ActionKind receive) {
+  return IsForward(receive) ? Boundary::kInput : Boundary::kOutputGradient;
+}
 
 }  // namespace
 
@@ -63,7 +72,24 @@ ProgramRun::~ProgramRun() {
   for (const auto& [stage, compute] : stages_) compute->Watch(nullptr);
 }
 
-absl::Status ProgramRun::Execute(const Action& action) {
+// Between messages nothing is computed, so no more is in memory at once than without.
+absl::Status ProgramRun::TakeReceiveMemory(absl::Span<const Action> rest) {
+  if (transport_ == nullptr || !transport_->SendsKeepDeviceBusy()) return absl::OkStatus();
+  if (!IsSend(rest.front().kind)) return absl::OkStatus();
+  for (const Action& action : rest) {
+    if (IsSend(action.kind)) continue;
+    if (!IsReceive(action.kind)) break;
+    const auto stage = stages_.find(action.stage);
+    if (stage == stages_.end()) break;  // the action says what is wrong with it
+    SIPHON_RETURN_IF_ERROR(
+        stage->second->Buffers(ReceivedBy(action.kind), action.microbatch).status());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProgramRun::Execute(absl::Span<const Action> rest) {
+  const Action& action = rest.front();
+  SIPHON_RETURN_IF_ERROR(TakeReceiveMemory(rest));
   recorder_.BeginAction(action);
   SIPHON_RETURN_IF_ERROR(Dispatch(action));
   SIPHON_RETURN_IF_ERROR(ReleaseFinishedSends());
@@ -172,7 +198,7 @@ absl::Status ProgramRun::StartSend(const Action& action) {
 absl::Status ProgramRun::StartReceive(const Action& action) {
   const bool forward = IsForward(action.kind);
   const StageId from = forward ? Previous(action.stage) : Next(action.stage);
-  const Boundary boundary = forward ? Boundary::kInput : Boundary::kOutputGradient;
+  const Boundary boundary = ReceivedBy(action.kind);
   SIPHON_ASSIGN_OR_RETURN(StageCompute * compute, Find(action.stage));
   if (from < StageId(0) || static_cast<size_t>(from.value) >= layout_.worker_of_stage.size() ||
       HasStage(from)) {

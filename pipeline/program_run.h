@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "pipeline/group_swaps.h"
 #include "pipeline/host_steps.h"
 #include "pipeline/stage_worker.h"
@@ -38,7 +39,8 @@ class ProgramRun {
   absl::Status Begin(const std::vector<Action>& program) { return swaps_.Begin(program); }
   // Before all others.
   void Mark(const ProfilerMarks* marks) { recorder_.Mark(marks); }
-  absl::Status Execute(const Action& action);
+  // The first of what is left of the program.
+  absl::Status Execute(absl::Span<const Action> rest);
   // To be called after the last action: waits for sends under way, and looks that nothing is left
   // over.
   absl::Status Drain();
@@ -72,6 +74,8 @@ class ProgramRun {
     const StageId stage_;
   };
 
+  // Before a send that keeps the device busy: memory for what is received right behind it.
+  absl::Status TakeReceiveMemory(absl::Span<const Action> rest);
   absl::Status Dispatch(const Action& action);
   absl::Status Compute(const Action& action);
   // Runs the pass, and waits for what it takes in.

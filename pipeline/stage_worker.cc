@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "pipeline/program_run.h"
 #include "planner/status.h"
 
@@ -60,7 +61,7 @@ absl::StatusOr<StepReport> StageWorker::RunStep(const std::vector<Action>& progr
       Annotate(run.Begin(program), absl::StrCat("worker ", me_.value, " begin of the step")));
   for (size_t index = 0; index < program.size(); ++index) {
     absl::Status status = observer_ ? observer_(program[index]) : absl::OkStatus();
-    if (status.ok()) status = run.Execute(program[index]);
+    if (status.ok()) status = run.Execute(absl::MakeConstSpan(program).subspan(index));
     if (status.ok()) continue;
     return Annotate(status, absl::StrCat("worker ", me_.value, " action ", index, " ",
                                          ToString(program[index])));

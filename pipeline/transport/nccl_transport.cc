@@ -119,6 +119,8 @@ class NcclTransport final : public Transport {
                            : Start(*line, parts);
   }
 
+  bool SendsKeepDeviceBusy() const override { return true; }
+
   absl::StatusOr<bool> Test(TransferId id) override {
     Look();
     if (const auto found = host_transfers_.find(id.value); found != host_transfers_.end()) {

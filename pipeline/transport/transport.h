@@ -72,6 +72,11 @@ class Transport {
   // Blocks until done, yielding the processor. Errors: as Test, and whatever the liveness check
   // returns.
   virtual absl::Status Wait(TransferId transfer) = 0;
+
+  // Whether the worker's device works on a message from when it is sent until its receive is
+  // started. What waits for the whole device, as taking and giving back its memory may, waits for
+  // the peer then; a peer that does the same never comes.
+  virtual bool SendsKeepDeviceBusy() const { return false; }
 };
 
 }  // namespace siphon

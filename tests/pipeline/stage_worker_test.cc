@@ -469,6 +469,52 @@ TEST(StageWorker, NamesWhatIsWrongWithAProgram) {
   }
 }
 
+// Notes how many boundary buffers its worker's stage has when each message begins.
+class NotingTransport final : public Transport {
+ public:
+  NotingTransport(const FakeStage& stage, bool busy) : stage_(stage), busy_(busy) {}
+  absl::StatusOr<TransferId> StartSend(const Channel&, std::vector<ConstPart>) override {
+    notes_.push_back(absl::StrCat("send beside ", stage_.buffers()));
+    return TransferId{++id_};
+  }
+  absl::StatusOr<TransferId> StartReceive(const Channel&, std::vector<MutablePart>) override {
+    notes_.push_back(absl::StrCat("receive beside ", stage_.buffers()));
+    return TransferId{++id_};
+  }
+  absl::StatusOr<bool> Test(TransferId) override { return true; }
+  absl::Status Wait(TransferId) override { return absl::OkStatus(); }
+  bool SendsKeepDeviceBusy() const override { return busy_; }
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  const FakeStage& stage_;
+  const bool busy_;
+  int64_t id_ = 0;
+  std::vector<std::string> notes_;
+};
+
+// Of two outputs: a message that is sent is gone at once here.
+TEST(StageWorker, TakesMemoryToReceiveBeforeASendKeepsTheDeviceBusy) {
+  std::vector<Action> program;
+  for (const char* action : {"0F0", "0F1", "0SEND_F0", "0SEND_F1", "0RECV_B0", "0RECV_B1"}) {
+    program.push_back(ParseAction(action).value());
+  }
+  const auto run = [&program](bool busy) {
+    FakeStage stage(StageId(0), 2, {});
+    NotingTransport transport(stage, busy);
+    StageWorker worker(WorkerId(0),
+                       {.worker_of_stage = {WorkerId(0), WorkerId(1)}, .owned_parameters = {1, 1}},
+                       {{StageId(0), &stage}}, &transport, nullptr, nullptr);
+    EXPECT_FALSE(worker.RunStep(program, {.mode = StepMode::kTrain}, {}).ok()) << "no backward";
+    return transport.notes();
+  };
+  using Notes = std::vector<std::string>;
+  EXPECT_EQ(run(false),
+            (Notes{"send beside 2", "send beside 1", "receive beside 1", "receive beside 2"}));
+  EXPECT_EQ(run(true),
+            (Notes{"send beside 4", "send beside 3", "receive beside 2", "receive beside 2"}));
+}
+
 TEST(StageWorker, AReceiveThatNobodyUsesIsLeftOver) {
   const Schedule shape = Parse("0F0 0B0\n1F0 1B0\n");
   Schedule program = shape;
