@@ -2,7 +2,6 @@
 #define SIPHON_PIPELINE_TORCH_HELD_PARAMETER_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,8 +36,7 @@ struct HeldParameter {
   std::vector<at::Tensor> moments;
 
   // Of the step under way:
-  at::Tensor total;           // the sum over uses, once made
-  std::optional<float> norm;  // of `total`, once known
+  at::Tensor total;  // the sum over uses, once made
   bool stepped = false;
 
   bool HasOneUse() const { return uses.size() == 1; }

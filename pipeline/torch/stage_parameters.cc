@@ -59,8 +59,6 @@ void AddWide(const at::Tensor& gradient, at::Tensor& sum) {
   }
 }
 
-float NormOf(const at::Tensor& gradient) { return at::linalg_vector_norm(gradient).item<float>(); }
-
 absl::Status CheckMemory(const at::Tensor& tensor, absl::string_view what,
                          absl::string_view parameter) {
   if (!IsFreed(tensor.storage())) return absl::OkStatus();
@@ -97,6 +95,7 @@ StageParameters::StageParameters(const Model& model, const StagePartition& parti
     held_.push_back(std::move(held));
   }
   const MemoryKindScope kind(MemoryKind::kOptimizer);
+  norms_ = StepNorms(held_.size(), device_);
   update_count_ = at::zeros({}, at::TensorOptions(at::kFloat).device(device_));
   update_count_on_host_ = device_.is_cpu() ? update_count_ : at::zeros({}, at::kFloat);
 }
@@ -112,9 +111,9 @@ HeldParameter::Use& StageParameters::UseAt(int layer, int index) {
 
 void StageParameters::BeginStep(int microbatches) {
   microbatches_ = microbatches;
+  norms_.Forget();
   for (HeldParameter& held : held_) {
     held.stepped = false;
-    held.norm.reset();
     Forget(held);
   }
 }
@@ -136,9 +135,11 @@ void StageParameters::Accumulate(int layer, const std::vector<at::Tensor>& gradi
       use.gradient.copy_(gradients[index]);
     }
     ++use.microbatches;
-    HeldParameter& held = held_[use_[layer - first_layer_][index].first];
+    const auto parameter = static_cast<size_t>(use_[layer - first_layer_][index].first);
     // The gradient may be away when all agree on the norm.
-    if (held.HasOneUse() && use.microbatches == microbatches_) held.norm = NormOf(use.gradient);
+    if (held_[parameter].HasOneUse() && use.microbatches == microbatches_) {
+      norms_.Note(parameter, use.gradient);
+    }
   }
 }
 
@@ -199,14 +200,15 @@ absl::StatusOr<at::Tensor> StageParameters::Total(HeldParameter& held) {
 }
 
 absl::StatusOr<std::vector<float>> StageParameters::GradientNorms() {
+  for (size_t index = 0; index < held_.size(); ++index) {
+    if (!held_[index].owned || norms_.Has(index)) continue;
+    SIPHON_ASSIGN_OR_RETURN(const at::Tensor total, Total(held_[index]));
+    norms_.Note(index, total);
+  }
+  const std::vector<float> all = norms_.Read();
   std::vector<float> norms;
-  for (HeldParameter& held : held_) {
-    if (!held.owned) continue;
-    if (!held.norm.has_value()) {
-      SIPHON_ASSIGN_OR_RETURN(const at::Tensor total, Total(held));
-      held.norm = NormOf(total);
-    }
-    norms.push_back(*held.norm);
+  for (size_t index = 0; index < held_.size(); ++index) {
+    if (held_[index].owned) norms.push_back(all[index]);
   }
   return norms;
 }

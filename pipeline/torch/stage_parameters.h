@@ -13,6 +13,7 @@
 #include "pipeline/torch/held_parameter.h"
 #include "pipeline/torch/layers.h"
 #include "pipeline/torch/optimizers.h"
+#include "pipeline/torch/step_norms.h"
 #include "planner/model_spec.h"
 #include "planner/stage_partition.h"
 
@@ -77,6 +78,7 @@ class StageParameters final : public StateMemory {
   std::vector<HeldParameter> held_;                    // in canonical order
   std::vector<std::vector<at::Tensor>> of_layer_;      // [layer - first_layer_][index]
   std::vector<std::vector<std::pair<int, int>>> use_;  // same places: indices into held_, uses
+  StepNorms norms_;                                    // [index into held_]
   at::Tensor update_count_;
   at::Tensor update_count_on_host_;  // the same tensor on the CPU
   uint64_t seed_;

@@ -20,6 +20,7 @@ const c10::Device kTheDevice(kType, 0);
 
 std::atomic<int64_t> calls = 0;
 std::atomic<int64_t> waits = 0;
+std::atomic<int64_t> reads = 0;
 
 const OtherMemory* memory = nullptr;  // null: the CPU's
 
@@ -174,6 +175,7 @@ c10::IValue ResultToOurs(const c10::IValue& value, const Call& call) {
 void RunOnCpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   ++calls;
+  if (op.schema().name() == "aten::_local_scalar_dense") ++reads;
   Call call;
   const size_t arguments = op.schema().arguments().size();
   for (size_t at = stack->size() - arguments; at < stack->size(); ++at) {
@@ -191,6 +193,7 @@ void RunOnCpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to, bool) {
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   ++calls;
+  if (to.is_cpu()) ++reads;
   Call call;
   const at::Tensor target = call.ToCpu(to);
   target.copy_(call.ToCpu(from));
@@ -218,6 +221,7 @@ void UseOtherMemory(const OtherMemory& other) {
 
 int64_t OtherDeviceCalls() { return calls; }
 int64_t OtherDeviceWaits() { return waits; }
+int64_t OtherDeviceReads() { return reads; }
 
 }  // namespace siphon::testing
 

@@ -28,6 +28,9 @@ void UseOtherMemory(const OtherMemory& memory);
 int64_t OtherDeviceCalls();
 // How often somebody has waited for its stream so far.
 int64_t OtherDeviceWaits();
+// How often somebody has read of its memory what the CPU is to know, a number or a tensor: a device
+// is through with all that it was given before it answers.
+int64_t OtherDeviceReads();
 
 }  // namespace siphon::testing
 

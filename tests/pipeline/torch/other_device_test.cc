@@ -205,6 +205,25 @@ TEST(OtherDeviceActions, EndWhenTheDeviceIsThrough) {
   EXPECT_TRUE(waited());
 }
 
+// The host runs ahead of the device through the last backward, too.
+TEST(OtherDeviceNorms, AreReadOnceHoweverManyThereAre) {
+  const Model model = *BuildModel(DeviceCases()[0].options);
+  const int layers = static_cast<int>(model.spec.layers.size());
+  const auto made = MakeTorchStage(model, testing::CutEvenly(layers, 1), StageId(0), 17, {}, {},
+                                   testing::kOtherDevice);
+  StageCompute& stage = **made;
+  const TokenBatch batch(model.spec, 1, 2, 3);
+  ASSERT_EQ(stage.BeginStep(batch.Inputs(0, StepMode::kTrain)), absl::OkStatus());
+  ASSERT_EQ(stage.Forward(MicrobatchId(0)), absl::OkStatus());
+  const int64_t before = testing::OtherDeviceReads();
+  ASSERT_EQ(stage.Backward(MicrobatchId(0)), absl::OkStatus());
+  EXPECT_EQ(testing::OtherDeviceReads() - before, 0);
+  const auto norms = stage.GradientNorms();
+  ASSERT_TRUE(norms.ok()) << norms.status();
+  EXPECT_GT(norms->size(), 20u);
+  EXPECT_EQ(testing::OtherDeviceReads() - before, 1);
+}
+
 // Checkpoints read and write it so.
 TEST(OtherDeviceState, IsCopiedToTheHostAndBack) {
   const Model model = *BuildModel(DeviceCases()[3].options);
