@@ -26,6 +26,7 @@ absl::StatusOr<OpenedDevice> OpenCudaDevice(const PreparedJob& prepared, WorkerI
   const int mine = opened.worker.index_of(DeviceOfWorker(prepared, me));
   SIPHON_ASSIGN_OR_RETURN(opened.torch, torch->Open(mine, TorchKernels::kLoad));
   opened.worker.torch = opened.torch.get();
+  opened.worker.numa_node = opened.worker.cuda->NumaNode(mine);
   SIPHON_ASSIGN_OR_RETURN(opened.nccl, LoadNcclModule(path));
   return opened;
 }

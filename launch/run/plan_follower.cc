@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "launch/output/start_log.h"
 #include "launch/plan_job/parking_region.h"
+#include "launch/run/device_node.h"
 #include "launch/run/fit_memory.h"
 #include "launch/run/name_of_place.h"
 #include "pipeline/carried_state.h"
@@ -30,16 +31,10 @@ struct StartRecord {
   int32_t no_room_at = 0;  // the host or the drive, by PlaceNumber; 0: there is room
 };
 
-// Where a job's memory is kept whole, nobody asks. A topology that CPU workers only imitate says
-// nothing of this machine's nodes.
-NumaPlace PlaceOf(const PreparedJob& prepared, WorkerId me) {
+// Where a job's memory is kept whole, nobody asks.
+NumaPlace PlaceOf(const PreparedJob& prepared, const WorkerSeat& seat) {
   if (prepared.plan.memory.stages.empty()) return NumaPlace();
-  std::optional<int> device_node;
-  const std::vector<TopologyDevice>& devices = prepared.plan_text.topology.devices;
-  if (prepared.job.pipeline.backend == "cuda" && !devices.empty()) {
-    device_node = devices[static_cast<size_t>(DeviceOfWorker(prepared, me).value)].numa;
-  }
-  return NumaPlace::OfThisThread(device_node);
+  return NumaPlace::OfThisThread(NodeOfDevice(prepared, seat.device, seat.me));
 }
 
 // A refusal is for second choices; anything else ends the run.
@@ -72,7 +67,7 @@ PlanFollower::PlanFollower(const PreparedJob& prepared, const WorkerSeat& seat, 
     : prepared_(prepared),
       seat_(seat),
       host_(HostCapacityOf(prepared), HostBooksIn(prepared, seat.lent)),
-      numa_(PlaceOf(prepared, seat.me)),
+      numa_(PlaceOf(prepared, seat)),
       coordinator_(coordinator),
       region_(RegionOf(prepared, seat.lent)),
       evaluation_(prepared.plan.evaluation),

@@ -113,6 +113,14 @@ class ModuleOfThisObject final : public CudaModule {
     return CudaStatus(cudaStreamSynchronize(cudaStreamPerThread), doing);
   }
   absl::Status Health(int device) const override { return CudaHealth(device); }
+  std::optional<int> NumaNode(int device) const override {
+    char bus_id[32] = {};
+    if (cudaDeviceGetPCIBusId(bus_id, sizeof(bus_id), device) == cudaSuccess) {
+      return NodeOfBus(bus_id);
+    }
+    static_cast<void>(cudaGetLastError());
+    return std::nullopt;
+  }
   absl::StatusOr<bool> Reaches(int device, int peer) const override {
     return CudaReaches(device, peer);
   }

@@ -89,6 +89,9 @@ class CudaModule {
   // Whether this process can go on with the device. Errors: Internal, with why not and what to do
   // (cuda_health.h).
   virtual absl::Status Health(int device) const = 0;
+  // The NUMA node that `device` is near, by its place on the bus; none: one node, or a virtual
+  // machine hides it. Makes no context on it.
+  virtual std::optional<int> NumaNode(int device) const = 0;
   // Whether copies that `device` issues reach memory of `peer` without the host. Errors: Internal.
   virtual absl::StatusOr<bool> Reaches(int device, int peer) const = 0;
   // Null: no profiler watches this process. It lives as long as the process.
@@ -98,7 +101,7 @@ class CudaModule {
 };
 
 // Of this header and those that it includes; a module with another number is refused.
-inline constexpr int kCudaModuleInterface = 5;
+inline constexpr int kCudaModuleInterface = 6;
 
 }  // namespace siphon
 

@@ -94,6 +94,7 @@ class MadeUpServer final : public CudaModule {
       const PinnedPoolOptions&) const override {
     return absl::UnimplementedError("");
   }
+  std::optional<int> NumaNode(int) const override { return std::nullopt; }
   absl::Status CopyNow(int, void*, const void*, size_t) const override {
     return absl::UnimplementedError("");
   }

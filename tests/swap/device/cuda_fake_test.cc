@@ -45,6 +45,8 @@ TEST_F(CudaOnTheFake, DescribesDevices) {
   EXPECT_EQ((*devices)[2].copy_engines, 3);
   EXPECT_EQ((*devices)[2].memory, Bytes(1 << 30));
   EXPECT_EQ((*devices)[2].free, Bytes(1 << 30));
+  EXPECT_EQ(TheCudaModule().NumaNode(2), (*devices)[2].numa_node);
+  EXPECT_EQ(TheCudaModule().NumaNode(7), std::nullopt) << "there is no such device";
 }
 
 TEST_F(CudaOnTheFake, SaysInALineThatThereIsNoDeviceOrDriver) {
