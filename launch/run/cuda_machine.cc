@@ -3,20 +3,26 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "launch/plan_job/job_memory.h"
+#include "launch/plan_job/parking_region.h"
 #include "launch/process/ask_child.h"
 #include "launch/process/rank_process.h"
 #include "launch/run/lending.h"
+#include "launch/run/parking_room.h"
+#include "launch/run/predicted_peaks.h"
 #include "pipeline/torch/load_torch_cuda.h"
 #include "pipeline/transport/nccl_options.h"
+#include "planner/round_up.h"
 #include "planner/status.h"
+#include "swap/device/cuda_module.h"
 #include "swap/device/load_cuda_module.h"
 
 namespace siphon {
@@ -72,16 +78,71 @@ int SmallestDevice(const CudaMachine& machine) {
   return static_cast<int>(smallest - machine.memory.begin());
 }
 
-// [worker]: at its peak, by the prediction.
-absl::StatusOr<std::vector<Bytes>> PredictedPeaks(const PreparedJob& prepared) {
-  const std::vector<Bytes>& planned = prepared.plan_text.predicted.peak;
-  if (!planned.empty()) return planned;
-  SIPHON_ASSIGN_OR_RETURN(
-      const MemoryEstimate estimate,
-      EstimateJob({prepared.job, prepared.model.spec, prepared.plan}, Accounting::kRuntime));
-  std::vector<Bytes> peaks;
-  for (const MemoryByKind& worker : estimate.workers) peaks.push_back(Total(worker));
-  return peaks;
+// What is taken of devices of the plan that have no worker, for tensors that are parked there: an
+// arena for each owner.
+std::map<DeviceId, Bytes> LentByIdleDevices(const PreparedJob& prepared) {
+  std::set<DeviceId> computing;
+  for (WorkerId worker(0); worker.value < WorkerCount(prepared.plan.training); ++worker.value) {
+    computing.insert(DeviceOfWorker(prepared, worker));
+  }
+  std::map<DeviceId, Bytes> lent;
+  for (const ParkingRegion::Part& part : LayOutRegion(RegionOf(prepared, {}).parking).parts) {
+    if (computing.contains(part.lender)) continue;
+    lent[part.lender] += RoundUp(part.bytes, kCudaArenaBlock);
+  }
+  return lent;
+}
+
+// Of the plan's devices, workers' and others that lend, those that this machine does not have.
+absl::Status CheckDevicesAreThere(const PreparedJob& prepared, int devices) {
+  const int workers = WorkerCount(prepared.plan.training);
+  const std::string there = absl::StrCat("there are ", devices, " CUDA devices");
+  if (workers > devices) {
+    int last = workers - 1;
+    for (const DeviceId device : prepared.plan_text.mapping.device_of_worker) {
+      last = std::max(last, device.value);
+    }
+    return ConfigError(
+        prepared.job, "pipeline.stages",
+        absl::StrCat("the plan has ", workers, " workers, up to device ", last, ", and ", there,
+                     "; fewer stages fit, --share_gpu puts several workers on a device (for "
+                     "tests)"));
+  }
+  std::set<DeviceId> used;
+  for (WorkerId worker(0); worker.value < workers; ++worker.value) {
+    used.insert(DeviceOfWorker(prepared, worker));
+  }
+  for (const auto& [lender, bytes] : LentByIdleDevices(prepared)) used.insert(lender);
+  std::vector<int> missing;
+  for (const DeviceId device : used) {
+    if (device.value >= devices) missing.push_back(device.value);
+  }
+  if (missing.empty()) return absl::OkStatus();
+  const bool own_plan = !prepared.job.memory.plan.empty();
+  return ConfigError(
+      prepared.job, own_plan ? "memory.plan" : "topology.name",
+      absl::StrCat("the plan computes or parks tensors on device", missing.size() == 1 ? " " : "s ",
+                   absl::StrJoin(missing, ", "), ", and ", there,
+                   ", from 0 on; topology.source: probe plans with the devices that are here"));
+}
+
+// What a job takes of one device.
+struct DeviceNeed {
+  std::vector<int> workers;
+  Bytes at_peaks;  // theirs, all together
+  Bytes parked;    // beside them, where the plan has a device without a worker
+};
+
+// "workers 1, 3 need 3.00 GiB at their peaks"
+std::string ToString(const DeviceNeed& need) {
+  const bool one = need.workers.size() == 1;
+  const std::string parked =
+      absl::StrCat("tensors that are parked there need ", FormatBytes(need.parked));
+  if (need.workers.empty()) return parked;
+  return absl::StrCat("worker", one ? " " : "s ", absl::StrJoin(need.workers, ", "),
+                      one ? " needs " : " need ", FormatBytes(need.at_peaks), " at ",
+                      one ? "its peak" : "their peaks",
+                      need.parked > Bytes(0) ? absl::StrCat(", ", parked) : "");
 }
 
 }  // namespace
@@ -122,18 +183,7 @@ int VisibleDevice(DeviceId device, int devices, DeviceUse use) {
 }
 
 absl::Status CheckOnCuda(const PreparedJob& prepared, int devices, DeviceUse use) {
-  const std::vector<DeviceId>& mapped = prepared.plan_text.mapping.device_of_worker;
-  const int workers = WorkerCount(prepared.plan.training);
-  int last = workers - 1;
-  for (const DeviceId device : mapped) last = std::max(last, device.value);
-  if (last >= devices && use == DeviceUse::kOneEach) {
-    return ConfigError(
-        prepared.job, "pipeline.stages",
-        absl::StrCat("the plan has ", workers, " workers, up to device ", last, ", and there are ",
-                     devices,
-                     " CUDA devices; fewer stages fit, --share_gpu puts several workers "
-                     "on a device (for tests)"));
-  }
+  if (use == DeviceUse::kOneEach) SIPHON_RETURN_IF_ERROR(CheckDevicesAreThere(prepared, devices));
   const std::string& transport = prepared.job.pipeline.transport;
   if (transport != "auto" && transport != "nccl") {
     return ConfigError(prepared.job, "pipeline.transport",
@@ -152,22 +202,21 @@ absl::Status CheckDeviceMemory(const PreparedJob& prepared, const CudaMachine& m
                                DeviceUse use) {
   const int devices = static_cast<int>(machine.memory.size());
   SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> peaks, PredictedPeaks(prepared));
-  std::vector<Bytes> needed(machine.memory.size());
-  std::vector<std::vector<int>> workers(machine.memory.size());
+  std::vector<DeviceNeed> needs(machine.memory.size());
   for (int worker = 0; worker < static_cast<int>(peaks.size()); ++worker) {
     const DeviceId planned = DeviceOfWorker(prepared, WorkerId(worker));
-    const auto device = static_cast<size_t>(VisibleDevice(planned, devices, use));
-    needed[device] += peaks[static_cast<size_t>(worker)];
-    workers[device].push_back(worker);
+    DeviceNeed& need = needs[static_cast<size_t>(VisibleDevice(planned, devices, use))];
+    need.at_peaks += peaks[static_cast<size_t>(worker)];
+    need.workers.push_back(worker);
   }
-  for (size_t device = 0; device < needed.size(); ++device) {
-    if (needed[device] <= machine.memory[device]) continue;
-    const bool one = workers[device].size() == 1;
+  for (const auto& [lender, bytes] : LentByIdleDevices(prepared)) {
+    needs[static_cast<size_t>(VisibleDevice(lender, devices, use))].parked += bytes;
+  }
+  for (size_t device = 0; device < needs.size(); ++device) {
+    if (needs[device].at_peaks + needs[device].parked <= machine.memory[device]) continue;
     return absl::ResourceExhaustedError(
-        absl::StrCat("the job does not fit: worker", one ? " " : "s ",
-                     absl::StrJoin(workers[device], ", "), one ? " needs " : " need ",
-                     FormatBytes(needed[device]), " at ", one ? "its peak" : "their peaks",
-                     ", and device ", device, " has ", FormatBytes(machine.memory[device]),
+        absl::StrCat("the job does not fit: ", ToString(needs[device]), ", and device ", device,
+                     " has ", FormatBytes(machine.memory[device]),
                      "\n  memory.capacity allows more than that; without it the job is planned "
                      "with what devices have beside contexts of ",
                      FormatBytes(kContext)));
@@ -176,8 +225,8 @@ absl::Status CheckDeviceMemory(const PreparedJob& prepared, const CudaMachine& m
 }
 
 void SetCudaEnvironment(int rank, DeviceUse use) {
-  // The workspace that LibTorch gives cuBLAS for each stream: of a fixed size, by which sums have one
-  // order, and as plans count it.
+  // The workspace that LibTorch gives cuBLAS for each stream: of a fixed size, by which sums have
+  // one order, and as plans count it.
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
   if (use == DeviceUse::kShared) ShareDeviceWithOtherRanks(rank);
 }

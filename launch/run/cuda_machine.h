@@ -39,11 +39,12 @@ absl::Status WithDevicesMemory(const absl::Status& refusal, const CudaMachine& m
 // The visible device that a device of the plan is.
 int VisibleDevice(DeviceId device, int devices, DeviceUse use);
 
-// Whether the job's plan can run on these devices: one for each worker, or all shared; no message
-// that goes through the host's memory. Errors: InvalidArgument.
+// Whether the job's plan can run on these devices: one for each worker and each lender without one,
+// or all shared; no message that goes through the host's memory. Errors: InvalidArgument.
 absl::Status CheckOnCuda(const PreparedJob& prepared, int devices, DeviceUse use);
 
-// Whether each device has what the plan's workers need there, whatever memory.capacity allows them.
+// Whether each device has what the plan's workers need there, whatever memory.capacity allows them,
+// and what it parks there beside them where it takes the device for one without a worker.
 // Errors: ResourceExhausted with the device, what is needed and there, and what would fit.
 absl::Status CheckDeviceMemory(const PreparedJob& prepared, const CudaMachine& machine,
                                DeviceUse use);

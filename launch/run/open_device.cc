@@ -23,6 +23,7 @@ absl::StatusOr<OpenedDevice> OpenCudaDevice(const PreparedJob& prepared, WorkerI
   opened.worker.index_of = [devices, use](DeviceId device) {
     return VisibleDevice(device, devices, use);
   };
+  opened.worker.visible = devices;
   const int mine = opened.worker.index_of(DeviceOfWorker(prepared, me));
   SIPHON_ASSIGN_OR_RETURN(opened.torch, torch->Open(mine, TorchKernels::kLoad));
   opened.worker.torch = opened.torch.get();

@@ -37,6 +37,19 @@ NumaPlace PlaceOf(const PreparedJob& prepared, const WorkerSeat& seat) {
   return NumaPlace::OfThisThread(NodeOfDevice(prepared, seat.device, seat.me));
 }
 
+// The topology that a run plans with may have more devices than its machine.
+absl::Status CheckLendersAreThere(const std::vector<WorkerParking>& parking,
+                                  const WorkerDevice* device) {
+  if (device == nullptr || device->visible == 0) return absl::OkStatus();
+  for (const ParkingRegion::Part& part : LayOutRegion(parking).parts) {
+    if (device->index_of(part.lender) < device->visible) continue;
+    return absl::ResourceExhaustedError(absl::StrCat("it parks tensors on device ",
+                                                     part.lender.value, ", and there are ",
+                                                     device->visible, " CUDA devices"));
+  }
+  return absl::OkStatus();
+}
+
 // A refusal is for second choices; anything else ends the run.
 absl::Status UnlessRefused(const absl::Status& status) {
   return IsRefusal(status) ? absl::OkStatus() : status;
@@ -162,6 +175,10 @@ bool PlanFollower::AsPlanned() const {
 absl::StatusOr<PlanFollower::NextPlan> PlanFollower::Prepare(const PlanText& plan) {
   NextPlan next{.plan = {{plan.memory, plan.training}, {}}, .evaluation = plan.evaluation};
   absl::StatusOr<std::vector<WorkerParking>> parking = LayOutParking(plan.memory, plan.training);
+  if (parking.ok()) {
+    const absl::Status there = CheckLendersAreThere(*parking, seat_.device);
+    if (!there.ok()) parking = there;
+  }
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(parking.status()));
   if (ParksAnything(*parking) || !StagesSteppedOnHost(plan.memory).empty())
     next.plan.parking = *std::move(parking);

@@ -26,6 +26,7 @@ struct WorkerDevice {
   const CudaModule* cuda = nullptr;  // copies, memory to lend, locked memory of the host
   // The visible device that one of the plan is.
   std::function<int(DeviceId device)> index_of;
+  int visible = 0;               // devices that there are; 0: as many as any plan has
   std::optional<int> numa_node;  // that the device is near, as its driver says; none: not known
 };
 // What locks memory of the host for copies of that device (HostMapping::Make).

@@ -61,6 +61,58 @@ TEST_F(CheckOnCudaOf, NothingGoesThroughTheHostsMessages) {
   }
 }
 
+// A plan for a server with more devices than the machine has.
+TEST_F(CheckOnCudaOf, LendersAreDevicesThatThereAre) {
+  auto prepared = PrepareJob(Job(2), {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  prepared->parking.resize(2);
+  prepared->parking[1].bytes[{Placement::kPeerSwap, DeviceId(0)}] = Bytes(1 << 20);
+  EXPECT_EQ(Problem(*prepared, 2, DeviceUse::kOneEach), "");
+  prepared->parking[0].bytes[{Placement::kPeerSwap, DeviceId(2)}] = Bytes(1 << 20);
+  prepared->parking[0].bytes[{Placement::kPeerSwap, DeviceId(7)}] = Bytes(1 << 20);
+  EXPECT_THAT(Problem(*prepared, 2, DeviceUse::kOneEach),
+              HasSubstr("topology.name: the plan computes or parks tensors on devices 2, 7, and "
+                        "there are 2 CUDA devices, from 0 on; topology.source: probe plans with"));
+  EXPECT_THAT(Problem(*prepared, 3, DeviceUse::kOneEach), HasSubstr("tensors on device 7, and"));
+  EXPECT_EQ(Problem(*prepared, 8, DeviceUse::kOneEach), "");
+  EXPECT_EQ(Problem(*prepared, 1, DeviceUse::kShared), "");
+  prepared->job.memory.plan = "plan.txt";
+  EXPECT_THAT(Problem(*prepared, 2, DeviceUse::kOneEach), HasSubstr("memory.plan: the plan"));
+}
+
+TEST_F(CheckOnCudaOf, WorkersAreOnDevicesThatThereAre) {
+  auto prepared = PrepareJob(Job(2), {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  prepared->plan_text.mapping.device_of_worker = {DeviceId(5), DeviceId(0)};
+  EXPECT_THAT(Problem(*prepared, 2, DeviceUse::kOneEach),
+              HasSubstr("topology.name: the plan computes or parks tensors on device 5, and"));
+}
+
+// A lender without a worker may be the very device that others compute on.
+TEST_F(CheckOnCudaOf, WhatIsParkedOnAnIdleDeviceIsMemoryOfOneThatThereIs) {
+  auto prepared = PrepareJob(Job(2), {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  prepared->parking.resize(2);
+  const CudaMachine machine{.memory = {Bytes(kGibibyte)}};
+  EXPECT_EQ(CheckDeviceMemory(*prepared, machine, DeviceUse::kShared), absl::OkStatus());
+  prepared->parking[0].bytes[{Placement::kPeerSwap, DeviceId(1)}] = Bytes(2 * kGibibyte);
+  EXPECT_EQ(CheckDeviceMemory(*prepared, machine, DeviceUse::kShared), absl::OkStatus())
+      << "what a worker lends is in its peak";
+  for (const int idle : {6, 7}) {
+    prepared->parking[0].bytes[{Placement::kPeerSwap, DeviceId(idle)}] = Bytes(kGibibyte / 2);
+  }
+  const absl::Status refused = CheckDeviceMemory(*prepared, machine, DeviceUse::kShared);
+  EXPECT_TRUE(absl::IsResourceExhausted(refused));
+  EXPECT_THAT(std::string(refused.message()),
+              ContainsRegex("workers 0, 1 need [0-9.]+ [KM]iB at their peaks, tensors that are "
+                            "parked there need 1.00 GiB, and device 0 has 1.00 GiB\n"));
+  const CudaMachine more{
+      .memory = {Bytes(kGibibyte), Bytes(kGibibyte), Bytes(1 << 20), Bytes(1 << 20)}};
+  EXPECT_THAT(std::string(CheckDeviceMemory(*prepared, more, DeviceUse::kShared).message()),
+              HasSubstr("the job does not fit: tensors that are parked there need 512 MiB, and "
+                        "device 2 has 1.00 MiB\n"));
+}
+
 // All of those that share a device count there.
 TEST_F(CheckOnCudaOf, PlansDoNotNeedMoreThanDevicesHave) {
   const auto prepared = PrepareJob(Job(4), {});

@@ -266,6 +266,28 @@ TEST_F(DeviceWorkers, MoveFromPlanToPlan) {
   }
 }
 
+// The topology that plans are made with may have more devices than the machine.
+TEST_F(DeviceWorkers, StayWhereAnotherPlanParksOnDevicesThatAreNotThere) {
+  const auto first = PrepareJob(DeviceJob("recompute", 95), {});
+  const auto second = PrepareJob(DeviceJob("d2d_swap", 95), {});
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_TRUE(second.ok()) << second.status();
+  std::vector<WorkerDevice> alone(4);
+  const Run run = Train(*first, [&](WorkerSeat& seat) {
+    WorkerDevice& device = alone[static_cast<size_t>(seat.me.value)];
+    device = *seat.device;
+    device.index_of = [](DeviceId id) { return id.value; };
+    device.visible = 1;
+    seat.device = &device;
+    seat.next_plan = [&](int64_t steps) {
+      return steps == 1 ? std::optional(second->plan_text) : std::nullopt;
+    };
+  });
+  EXPECT_THAT(run.seats.said, ContainsRegex("the plan stays: .*it parks tensors on device [1-3], "
+                                            "and there are 1 CUDA devices"));
+  EXPECT_TRUE(run.bits == OnCpu());
+}
+
 // Copies take milliseconds, and the profile says of layers that they take longer still.
 TEST_F(DeviceWorkers, PlanAgainByWhatTheirStepsTook) {
   JobConfig job = PlainJob("cuda");
