@@ -30,8 +30,9 @@ namespace {
 
 // Starting CUDA takes seconds where a server has many devices; a driver that hangs takes for ever.
 constexpr Nanos kPatience{int64_t{120} * 1'000'000'000};
-// Of a worker's context, kernels and libraries on its device; a guess until a device has answered.
-constexpr Bytes kContext{768 << 20};
+// Of a worker's context, its kernels and libraries on its device, NCCL's among them, and what NCCL
+// takes beyond what was planned; a guess until a device has answered.
+constexpr Bytes kContext{1 << 30};
 
 absl::Status AskHere(CudaMachine& machine) {
   const std::string path = FindCudaModule("/proc/self/exe");

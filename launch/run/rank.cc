@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -23,8 +24,10 @@
 #include "launch/process/rank_process.h"
 #include "launch/run/coordinate.h"
 #include "launch/run/cuda_machine.h"
+#include "launch/run/nccl_memory.h"
 #include "launch/run/outcome_json.h"
 #include "launch/run/parking_room.h"
+#include "launch/run/predicted_peaks.h"
 #include "launch/run/run_worker.h"
 #include "launch/run/throttle_messages.h"
 #include "planner/status.h"
@@ -158,8 +161,21 @@ class Rank {
     options.work_stream = device_->torch->work_stream();
     SIPHON_ASSIGN_OR_RETURN(NcclTransportMade made,
                             device_->nccl->MakeTransport(options, std::move(host), check));
-    seat.communication_bytes = made.device_memory;
+    SIPHON_RETURN_IF_ERROR(BookNccl(options, made, seat));
     return std::move(made.transport);
+  }
+
+  absl::Status BookNccl(const NcclTransportOptions& options, const NcclTransportMade& made,
+                        WorkerSeat& seat) {
+    NcclMemory nccl{.worker = seat.me,
+                    .planned = NcclMemoryOf(seat.me, options.channels, options.max_ctas)};
+    if (!prepared_.share_gpu) {
+      nccl.measured = {.taken = made.device_memory, .free = made.device_free};
+    }
+    seat.communication_bytes = BookedOf(nccl);
+    if (const auto warning = WarningOf(nccl); warning.has_value()) LogWarning(*warning);
+    SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> peaks, PredictedPeaks(prepared_));
+    return CheckRoomBeside(nccl, peaks[static_cast<size_t>(seat.me.value)]);
   }
 
   const PreparedJob& prepared_;

@@ -21,7 +21,7 @@ class NcclModule {
 };
 
 // Of this header and those that it includes; a module with another number is refused.
-inline constexpr int kNcclModuleInterface = 1;
+inline constexpr int kNcclModuleInterface = 2;
 
 }  // namespace siphon
 

@@ -34,7 +34,11 @@ struct NcclTransportOptions {
 
 struct NcclTransportMade {
   std::unique_ptr<Transport> transport;
-  Bytes device_memory;  // that NCCL took from the device until all channels were connected
+  // What the device lost until all channels were connected: NCCL's, with its kernels, where nobody
+  // else takes memory of the device meanwhile. Peers make contexts of their own until then, so of
+  // a device that workers share it says nothing.
+  Bytes device_memory;
+  Bytes device_free;  // that it has left then
 };
 
 // Channels of the host transport that a transport over NCCL needs for these channels, beside those

@@ -75,8 +75,12 @@ class NcclTransport final : public Transport {
     for (auto& [id, transfer] : transfers_) GiveBack(*transfer);
   }
 
-  // Returns the device's memory that it took.
-  absl::StatusOr<Bytes> Connect(const NcclApi& api) {
+  struct DeviceMemory {
+    Bytes taken;
+    Bytes free;
+  };
+  // Returns what the device has lost meanwhile, and has left.
+  absl::StatusOr<DeviceMemory> Connect(const NcclApi& api) {
     for (const Channel& channel : options_.channels) {
       const WorkerId end = channel.from == options_.me ? channel.from : channel.to;
       SIPHON_RETURN_IF_ERROR(
@@ -98,7 +102,7 @@ class NcclTransport final : public Transport {
       peers.insert(sends ? channel.to : channel.from);
     }
     for (const WorkerId peer : peers) SIPHON_RETURN_IF_ERROR(records_.Listen(peer));
-    return std::max(before - after, Bytes(0));
+    return DeviceMemory{.taken = std::max(before - after, Bytes(0)), .free = after};
   }
 
   absl::StatusOr<TransferId> StartSend(const Channel& channel,
@@ -372,8 +376,9 @@ absl::StatusOr<NcclTransportMade> MakeNcclTransport(const NcclTransportOptions& 
                                                     LivenessCheck check) {
   SIPHON_ASSIGN_OR_RETURN(const NcclApi* api, LoadNccl(options.library));
   auto transport = std::make_unique<NcclTransport>(options, std::move(host), std::move(check));
-  SIPHON_ASSIGN_OR_RETURN(const Bytes memory, transport->Connect(*api));
-  return NcclTransportMade{.transport = std::move(transport), .device_memory = memory};
+  SIPHON_ASSIGN_OR_RETURN(const auto memory, transport->Connect(*api));
+  return NcclTransportMade{
+      .transport = std::move(transport), .device_memory = memory.taken, .device_free = memory.free};
 }
 
 }  // namespace siphon

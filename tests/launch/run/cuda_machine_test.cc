@@ -19,7 +19,7 @@ constexpr int64_t kGibibyte = int64_t{1} << 30;
 
 TEST(CudaCapacity, IsADeviceOrAPartOfItLessWhatContextsTake) {
   const CudaMachine machine{.memory = {Bytes(80 * kGibibyte), Bytes(40 * kGibibyte)}};
-  const Bytes context(768 << 20);
+  const Bytes context(kGibibyte);
   EXPECT_EQ(CudaCapacity(machine, 2, DeviceUse::kOneEach), Bytes(40 * kGibibyte) - context);
   EXPECT_EQ(CudaCapacity(machine, 2, DeviceUse::kShared), Bytes(40 * kGibibyte) - context);
   EXPECT_EQ(CudaCapacity(machine, 4, DeviceUse::kShared), Bytes(20 * kGibibyte) - context);
@@ -135,10 +135,10 @@ TEST(WithDevicesMemory, SaysWhichDeviceHasNotMore) {
     return std::string(WithDevicesMemory(refusal, machine, workers, use).message());
   };
   EXPECT_EQ(said(2, DeviceUse::kOneEach),
-            "too much\n  memory.capacity is not set: of device 1's 40.0 GiB a worker may have 39.2 "
-            "GiB, as a context takes 768 MiB; more takes a device with more memory");
+            "too much\n  memory.capacity is not set: of device 1's 40.0 GiB a worker may have 39.0 "
+            "GiB, as a context takes 1.00 GiB; more takes a device with more memory");
   EXPECT_THAT(said(8, DeviceUse::kShared),
-              HasSubstr("of device 1's 40.0 GiB each of 4 workers may have 9.25 GiB, as"));
+              HasSubstr("of device 1's 40.0 GiB each of 4 workers may have 9.00 GiB, as"));
 }
 
 // Before any tensor, a CUDA worker needs more than NCCL's memory and LibTorch's workspaces.

@@ -58,7 +58,10 @@ TEST_F(NcclMessages, ConnectEveryChannelBeforeTheFirst) {
 TEST_F(NcclMessages, SayHowMuchOfTheDeviceTheyTook) {
   FakeNccl::Set("memory", 3 << 20);
   const NcclThreads job = Two();
-  for (const auto& made : job.made) EXPECT_EQ(made->device_memory, Bytes(4 * (3 << 20)));
+  for (const auto& made : job.made) {
+    EXPECT_EQ(made->device_memory, Bytes(4 * (3 << 20)));
+    EXPECT_GT(made->device_free, Bytes(0));
+  }
 }
 
 TEST_F(NcclMessages, LeaveAllPartsInOneGroup) {
