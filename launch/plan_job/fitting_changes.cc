@@ -139,14 +139,22 @@ class ChangeSearch {
               "smaller microbatches on more stages");
   }
 
+  // On a device, more capacity needs a little more again (MemoryInputsOf), until it fits.
   void AddCapacity() {
-    const auto estimate = EstimateJob(planned_, Accounting::kRuntime);
-    if (!estimate.ok()) return;
-    const Bytes needed = LargestWorker(*estimate) + planned_.job.memory.reserve;
-    const CapacityUnit unit = CapacityUnitFor(needed);
-    const int64_t units = (needed.value + unit.bytes.value - 1) / unit.bytes.value;
-    changes_.push_back({absl::StrCat("memory.capacity=", units, unit.name), "more memory",
-                        LargestWorker(*estimate)});
+    JobConfig job = planned_.job;
+    PlannedJob planned{job, planned_.model, planned_.plan, planned_.schedule_csv, planned_.profile};
+    while (true) {
+      const auto estimate = EstimateJob(planned, Accounting::kRuntime);
+      if (!estimate.ok()) return;
+      const Bytes needed = LargestWorker(*estimate) + job.memory.reserve;
+      const CapacityUnit unit = CapacityUnitFor(needed);
+      const int64_t units = (needed.value + unit.bytes.value - 1) / unit.bytes.value;
+      const std::vector<Bytes> before = std::exchange(job.memory.capacity, {unit.bytes * units});
+      if (job.pipeline.backend == "cuda" && job.memory.capacity != before) continue;
+      changes_.push_back({absl::StrCat("memory.capacity=", units, unit.name), "more memory",
+                          LargestWorker(*estimate)});
+      return;
+    }
   }
 
   const PlannedJob& planned_;

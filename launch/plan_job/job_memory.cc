@@ -22,18 +22,29 @@ int MomentsOf(const TrainConfig& train) {
 
 // What LibTorch takes of a CUDA device beside tensors, guesses until a device has answered:
 // workspaces of cuBLAS and cuBLASLt for each of the two threads that compute (passes backward have
-// one of their own), and what its allocator leaves unused of the blocks that it takes.
+// one of their own), and what its allocator leaves unused of the memory that it takes, whose limit
+// counts that too. Tensors that are away between a forward and a backward are not freed in the
+// order in which they were made, so that is a part of the whole: a fortieth, and no less than the
+// unused ends of its first blocks.
 constexpr Bytes kWorkspace{32 << 20};
-constexpr Bytes kUnusedOfBlocks{64 << 20};
-constexpr Bytes kLibTorchOnCuda{4 * kWorkspace.value + kUnusedOfBlocks.value};
+constexpr Bytes kLeastUnused{64 << 20};
+constexpr int64_t kUnusedPart = 40;
 // Its blocks are multiples of this.
 constexpr Bytes kDeviceBlock{512};
 // What a worker lends begins and ends with a block of the driver (swap/device/cuda_arena.h).
 constexpr Bytes kDriverBlock{2 << 20};
 
-void AddLibTorchOnCuda(const TrainingPlan& plan, std::vector<Bytes>& communication) {
+Bytes LibTorchOnCuda(Bytes capacity) {
+  return kWorkspace * 4 + std::max(kLeastUnused, Bytes(capacity.value / kUnusedPart));
+}
+
+void AddLibTorchOnCuda(const JobConfig& job, const TrainingPlan& plan,
+                       std::vector<Bytes>& communication) {
   communication.resize(static_cast<size_t>(WorkerCount(plan.training)));
-  for (Bytes& bytes : communication) bytes += kLibTorchOnCuda + kDriverBlock;
+  for (WorkerId worker(0); worker.value < WorkerCount(plan.training); ++worker.value) {
+    const Bytes capacity = WorkerCapacity(job, worker).value_or(Bytes(0));
+    communication[static_cast<size_t>(worker.value)] += LibTorchOnCuda(capacity) + kDriverBlock;
+  }
 }
 
 // A device has copies of what it computes on of the host's data, for each microbatch between its
@@ -69,7 +80,7 @@ absl::StatusOr<MemoryInputs> MemoryInputsOf(const PlannedJob& planned) {
   const TransportKind kind = TransportKindOf(job.pipeline);
   inputs.communication = MessageMemory(kind, plan, model);
   if (job.pipeline.backend == "cuda") {
-    AddLibTorchOnCuda(plan, inputs.communication);
+    AddLibTorchOnCuda(job, plan, inputs.communication);
     AddDataOnDevice(plan, model, inputs.communication);
   }
   if (kind == TransportKind::kRings && RingsHoldBoundaries(plan, model)) {

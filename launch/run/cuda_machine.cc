@@ -229,6 +229,13 @@ void SetCudaEnvironment(int rank, DeviceUse use) {
   // The workspace that LibTorch gives cuBLAS for each stream: of a fixed size, by which sums have
   // one order, and as plans count it.
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+  // Segments of LibTorch's allocator that grow and shrink: tensors that are swapped are freed in
+  // another order than they were made, and blocks that cannot be joined would be given back to the
+  // device and taken again in the middle of a step, which waits for all that it does. LibTorch
+  // looks at the older name first.
+  if (std::getenv("PYTORCH_CUDA_ALLOC_CONF") == nullptr) {
+    setenv("PYTORCH_ALLOC_CONF", "expandable_segments:True", /*overwrite=*/0);
+  }
   if (use == DeviceUse::kShared) ShareDeviceWithOtherRanks(rank);
 }
 

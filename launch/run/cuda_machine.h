@@ -49,7 +49,8 @@ absl::Status CheckOnCuda(const PreparedJob& prepared, int devices, DeviceUse use
 absl::Status CheckDeviceMemory(const PreparedJob& prepared, const CudaMachine& machine,
                                DeviceUse use);
 
-// The environment of LibTorch, cuBLAS and NCCL in a worker. Before the process has other threads.
+// The environment of LibTorch, cuBLAS and NCCL in a worker; what the user has set of the first two
+// stays. Before the process has other threads, and has loaded LibTorch for CUDA.
 void SetCudaEnvironment(int rank, DeviceUse use);
 
 }  // namespace siphon

@@ -101,5 +101,39 @@ TEST_F(JobMemory, CountsTheDataThatADeviceHasCopiesOf) {
   }
 }
 
+// Its allocator cannot fill what it may take; of little, the ends of its first blocks are more.
+TEST_F(JobMemory, LeavesAFortiethOfADeviceToItsAllocator) {
+  job_.pipeline.backend = "cuda";
+  Plan(/*hidden=*/16, /*sequence=*/64);
+  const auto beside = [this](int64_t mebibytes) {
+    job_.memory.capacity = {Bytes(mebibytes << 20)};
+    return MemoryInputsOf({job_, model_, plan_}).value().communication[0];
+  };
+  const Bytes least = beside(100);
+  EXPECT_EQ(beside(40 * 64), least);
+  EXPECT_EQ(beside(40 * 1000) - least, Bytes((1000 - 64) << 20));
+  job_.memory.capacity.clear();
+  EXPECT_EQ(MemoryInputsOf({job_, model_, plan_}).value().communication[0], least);
+}
+
+// Though what is left unused grows with it.
+TEST_F(JobMemory, SuggestsACapacityThatFits) {
+  for (const char* backend : {"cuda", "cpu"}) {
+    job_.pipeline.backend = backend;
+    Plan(/*hidden=*/4096, /*sequence=*/256);
+    job_.memory.capacity = {Bytes(int64_t{3} << 30)};
+    const PlannedJob planned{job_, model_, plan_};
+    EXPECT_TRUE(absl::IsResourceExhausted(CheckFits(planned)));
+    const FittingChange more = ChangesThatFit(planned).back();
+    ASSERT_EQ(more.setting.substr(0, 16), "memory.capacity=");
+    const Bytes suggested = ParseBytes(more.setting.substr(16)).value();
+    EXPECT_GT(suggested, Bytes(int64_t{3} << 30));
+    job_.memory.capacity = {suggested};
+    EXPECT_EQ(CheckFits(planned), absl::OkStatus()) << more.setting;
+    job_.memory.capacity = {suggested - CapacityUnitFor(suggested).bytes};
+    EXPECT_TRUE(absl::IsResourceExhausted(CheckFits(planned))) << "a unit less does not";
+  }
+}
+
 }  // namespace
 }  // namespace siphon

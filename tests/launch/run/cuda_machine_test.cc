@@ -166,6 +166,22 @@ TEST(SetCudaEnvironment, MakesCuBlasDeterministicAndRanksOfADeviceHostsOfTheirOw
   EXPECT_NE(std::getenv("NCCL_HOSTID"), nullptr);
 }
 
+TEST(SetCudaEnvironment, LetsSegmentsGrowWhereTheUserSaysNothingOfLibTorchsAllocator) {
+  constexpr char kName[] = "PYTORCH_ALLOC_CONF";
+  unsetenv(kName);
+  setenv("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:64", 1);
+  SetCudaEnvironment(0, DeviceUse::kOneEach);
+  EXPECT_EQ(std::getenv(kName), nullptr);
+  EXPECT_STREQ(std::getenv("PYTORCH_CUDA_ALLOC_CONF"), "max_split_size_mb:64");
+  unsetenv("PYTORCH_CUDA_ALLOC_CONF");
+  SetCudaEnvironment(0, DeviceUse::kOneEach);
+  EXPECT_STREQ(std::getenv(kName), "expandable_segments:True");
+  setenv(kName, "expandable_segments:False", 1);
+  SetCudaEnvironment(0, DeviceUse::kOneEach);
+  EXPECT_STREQ(std::getenv(kName), "expandable_segments:False");
+  unsetenv(kName);
+}
+
 // This program has no module beside it; the answer comes from a process of its own and stays.
 TEST(TheCudaMachine, SaysInALineWhyThereIsNone) {
   EXPECT_THAT(TheCudaMachine().problem, HasSubstr("no CUDA: this build has no CUDA module"));
