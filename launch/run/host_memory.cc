@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "launch/run/locked_memory.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -129,10 +131,12 @@ absl::Status HostMapping::MapMore(size_t size) {
 
 // A pool is locked as it is: a larger one takes over what the one before has.
 absl::Status HostMapping::LockMore(Bytes bytes) {
+  const Bytes on_books = claim_.capacity();
+  const Bytes most = LockedAtMost(MachineMemory());
   SIPHON_ASSIGN_OR_RETURN(
       std::unique_ptr<PinnedPool> pool,
       locks_->MakePinnedPool({.bytes = bytes,
-                              .cap = bytes,
+                              .cap = on_books > Bytes(0) ? std::min(on_books, most) : most,
                               .numa_node = place_ != nullptr ? place_->node() : std::nullopt}));
   SIPHON_ASSIGN_OR_RETURN(const absl::Span<std::byte> locked, pool->Take(bytes));
   if (!bytes_.empty()) std::memcpy(locked.data(), bytes_.data(), bytes_.size());

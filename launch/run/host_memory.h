@@ -37,6 +37,8 @@ class HostClaim {
   absl::Status Add(Bytes bytes);
   void Remove(Bytes bytes);
   Bytes bytes() const { return bytes_; }
+  // Of the books; 0: no limit.
+  Bytes capacity() const { return books_ == nullptr ? Bytes(0) : books_->capacity(); }
 
  private:
   HostClaim(MemoryLedger* books, MemoryKind kind) : books_(books), kind_(kind) {}
@@ -51,7 +53,8 @@ class HostMapping {
   // Counted on no books. Errors: ResourceExhausted when the machine does not give it.
   static absl::StatusOr<HostMapping> Make(Bytes bytes);
   // `place`: where it is to be; outlives it; null: anywhere. `locks`: of CUDA workers, whose copies
-  // need memory that is locked to its pages (that is where it is, then); null: it need not be.
+  // need memory that is locked to its pages (that is where it is, then, and no more of it than the
+  // books have, nor than LockedAtMost); null: it need not be.
   // Errors: as the above and HostClaim::Take.
   static absl::StatusOr<HostMapping> Make(Bytes bytes, MemoryLedger* books, MemoryKind kind,
                                           const NumaPlace* place = nullptr,

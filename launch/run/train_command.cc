@@ -33,6 +33,7 @@
 #include "launch/process/supervise.h"
 #include "launch/run/check_places.h"
 #include "launch/run/job_limits.h"
+#include "launch/run/locked_memory.h"
 #include "launch/run/parking_room.h"
 #include "launch/run/prepare_job.h"
 #include "launch/run/rank.h"
@@ -82,6 +83,7 @@ absl::StatusOr<PreparedJob> PrepareOnDevices(JobConfig job, const CudaMachine& m
   SIPHON_RETURN_IF_ERROR(prepared.status());
   SIPHON_RETURN_IF_ERROR(CheckOnCuda(*prepared, static_cast<int>(machine.memory.size()), use));
   SIPHON_RETURN_IF_ERROR(CheckDeviceMemory(*prepared, machine, use));
+  SIPHON_RETURN_IF_ERROR(CheckLockedMemory(*prepared, MachineMemory()));
   if (takes_all) {
     prepared->decided = {absl::StrCat("memory.capacity=", job.memory.capacity[0].value, "B")};
   }

@@ -18,6 +18,8 @@
 #include "launch/profile/profile_file.h"
 #include "launch/run/device_lending.h"
 #include "launch/run/fit_memory.h"
+#include "launch/run/host_memory.h"
+#include "launch/run/locked_memory.h"
 #include "launch/run/name_of_place.h"
 #include "launch/run/parking_room.h"
 #include "launch/run/profile_layers.h"
@@ -98,6 +100,20 @@ TEST_F(DeviceWorkers, TakeMemoryOfDevicesWithoutAWorkerThemselves) {
   EXPECT_EQ(FakeCuda::Get("allocations"), kept_free + 1);
   EXPECT_EQ(lending.Close(), absl::OkStatus());
   EXPECT_EQ(FakeCuda::Get("allocations"), kept_free);
+}
+
+// However large the machine is, and whatever the job says.
+TEST_F(DeviceWorkers, LockNoMoreOfTheHostThanItCanSpare) {
+  MemoryLedger books(Bytes(0));
+  const auto locked = [&](Bytes bytes, MemoryLedger* on) {
+    return HostMapping::Make(bytes, on, kParked, nullptr, &TheCudaModule()).status();
+  };
+  EXPECT_EQ(locked(Bytes(5000), &books), absl::OkStatus());
+  EXPECT_EQ(locked(Bytes(5000), nullptr), absl::OkStatus());
+  const absl::Status refused = locked(LockedAtMost(MachineMemory()) + Bytes(1), &books);
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("bytes of locked host memory wanted, a"));
+  EXPECT_EQ(books.used(), Bytes(0));
 }
 
 // Interleaved stages hand each other tensors within a worker, and tied embeddings gradients.
