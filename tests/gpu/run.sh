@@ -1,147 +1,196 @@
 #!/usr/bin/env bash
 # What needs a real GPU.
 #
-#   tests/gpu/run.sh pack   gathers in build/gpu what another machine needs of this build: the programs, the CUDA modules, Open MPI
-#                           and the libraries that they link; LibTorch, CUDA and NCCL are the other machine's (56 MB)
-#   tests/gpu/run.sh        runs it, from build/gpu, on this machine's first GPU; some minutes
+#   tests/gpu/run.sh pack                  gathers in build/gpu.tar.gz what another machine needs of this build (pack.sh)
 #
-# Results go to $OUT, or build/gpu/results. Exit code 1 when something failed; 0 with a reason where there is no GPU.
+# On that machine, with the same tree and that file, each under 9 minutes:
+#
+#   tests/gpu/run.sh facts                 what the device and its copies are like; what a job does on a full device
+#   tests/gpu/run.sh conformance           the tests that need a device, in shards beside each other
+#   tests/gpu/run.sh figures [NAME...]     speed and size, with goals: one_worker host_swap two_workers largest determinism
+#   tests/gpu/run.sh                       all of it within 10 minutes: what does not fit into that says so
+#
+# Results go to $OUT, or build/gpu/results: summary.md, first_facts.md, copies.md, figures.json, figures.md, logs.tar.gz. Exit code 1
+# when something failed, was left out or missed its goal; 0 with a reason where there is no GPU.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
-packed=build/gpu
-programs=(build/tests/gpu/first_facts build/tests/swap/swap_cuda_test build/tests/swap/cuda_lender
-  build/tests/swap/cuda_ring_worker build/swap/siphon_cuda.so build/tests/pipeline/transport/nccl_processes_test
-  build/tests/pipeline/transport/nccl_rank build/siphon build/pipeline/torch/siphon_torch_cuda.so
-  build/tests/pipeline/torch/torch_cuda_test build/tests/gpu/worker_conformance_test)
-targets=(first_facts swap_cuda_test nccl_processes_test siphon_cuda siphon siphon_torch_cuda torch_cuda_test worker_conformance_test)
-# Where this machine's toolkit has CUPTI's headers: what records copies, and what reads that.
-if grep -q '^SIPHON_CUPTI_HEADERS:PATH=/' build/CMakeCache.txt 2>/dev/null; then
-  programs+=(build/tests/gpu/siphon_activity_recorder.so build/tests/gpu/copy_report)
-  targets+=(siphon_activity_recorder copy_report)
-fi
-
-# Open MPI, as it lies in /usr; OPAL_PREFIX tells it where that is there.
-pack_mpi() {
-  mkdir -p "$packed/mpi" || return 1
-  # What starts processes and talks within a machine; its libraries come with all others.
-  dpkg -L libopenmpi3 openmpi-bin openmpi-common libpmix2 |
-    grep -E '^/usr/(bin/(orterun|orted)$|lib/x86_64-linux-gnu/(openmpi/lib/openmpi3|pmix2)/|share/(openmpi|pmix)/)' |
-    grep -v -E 'mca_(atomic|memheap|scoll|spml|sshmem)_|ucx|ofi|psm|openib' | while read -r file; do
-    if [ ! -d "$file" ]; then echo "${file#/}"; fi
-  done | sort -u | tar -C / -cf - --no-recursion -T - | tar -C "$packed/mpi" -xf - || return 1
-  # Its configuration is beside the system's.
-  mkdir -p "$packed/mpi/usr/etc" && cp -r /etc/openmpi "$packed/mpi/usr/etc/" || return 1
-  # The name is an alternative of Debian's, which no package lists.
-  ln -sf orterun "$packed/mpi/usr/bin/mpirun"
-}
-
-pack() {
-  cmake --build build --target "${targets[@]}" || exit 1
-  rm -rf "$packed"
-  mkdir -p "$packed/lib" "$packed/glibc" || exit 1
-  cp "${programs[@]}" "$packed/" || exit 1
-  strip --strip-unneeded "$packed"/* 2>/dev/null
-  pack_mpi || exit 1
-  # LibTorch and all of CUDA are the other machine's.
-  local libraries glibc='/(libc|libm|libdl|libpthread|librt)\.so\.[0-9]+$'
-  libraries=$(find "$packed/mpi/usr" -type f \( -name '*.so*' -o -name orterun \) -print0 | xargs -0 ldd "${programs[@]}" 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | grep -v -E '/torch/lib/|/nvidia/' | sort -u)
-  grep -v -E "$glibc" <<<"$libraries" | xargs cp -L -t "$packed/lib" || exit 1
-  grep -E "$glibc" <<<"$libraries" | xargs cp -L -t "$packed/glibc" /lib64/ld-linux-x86-64.so.2 || exit 1
-  du -sh "$packed"
-}
-
-case ${1:-} in
-  pack) pack; exit ;;
-  "") ;;
-  *) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 2 ;;
+usage() { sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 2; }
+what=${1:-all}
+case $what in
+  pack) exec tests/gpu/pack.sh ;;
+  facts | conformance | all) [ $# -le 1 ] || usage ;;
+  figures) shift ;;
+  *) usage ;;
 esac
 
+packed=${SIPHON_GPU_PACKED:-build/gpu}
+if [ ! -x "$packed/first_facts" ] && [ -e "$packed.tar.gz" ]; then
+  tar -C "$(dirname "$packed")" -xzf "$packed.tar.gz" || exit 1
+fi
 if [ ! -x "$packed/first_facts" ]; then
   if [ ! -x build/tests/gpu/first_facts ]; then
-    echo "gpu: skipped, because there is neither $packed (tests/gpu/run.sh pack) nor a build with CUDA"
+    echo "gpu: skipped, because there is neither $packed.tar.gz (tests/gpu/run.sh pack) nor a build with CUDA"
     exit 0
   fi
-  pack
+  tests/gpu/pack.sh || exit 1
 fi
 
-results=${OUT:-$packed/results}
-mkdir -p "$results"
-here=$PWD/$packed
-export SIPHON_GPU=1 SIPHON_CUDA_MODULE=$here/siphon_cuda.so SIPHON_CUDA_LENDER=$here/cuda_lender
-export SIPHON_CUDA_RING_WORKER=$here/cuda_ring_worker
-export SIPHON_NCCL_RANK=$here/nccl_rank
-export LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-# NCCL is this machine's: that of LibTorch for CUDA, or of a toolkit.
-nccl=$(find -L .venv/lib "$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))' 2>/dev/null)" /usr/local/cuda/lib* \
-  /usr/lib/x86_64-linux-gnu -maxdepth 6 -name libnccl.so.2 2>/dev/null | head -n 1)
-if [ -n "$nccl" ]; then
-  LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$(dirname "$nccl")
-fi
+here=$(realpath "$packed")
+results=$(mkdir -p "${OUT:-$packed/results}" && realpath "${OUT:-$packed/results}")
+work=$here/work
+rm -rf "$work" && mkdir -p "$work/logs" "$work/rows" || exit 1
+if [ "$what" = all ]; then deadline=${SIPHON_GPU_SECONDS:-570}; else deadline=${SIPHON_GPU_SECONDS:-525}; fi
 
-# Where the machine's glibc is older than ours, ours starts the programs. (Without arguments the program ends with 2.)
-start=()
-"$here/first_facts" >/dev/null 2>&1
-if [ $? != 2 ]; then
-  start=("$here/glibc/ld-linux-x86-64.so.2" --library-path "$here/glibc:$LD_LIBRARY_PATH")
-  for helper in cuda_lender cuda_ring_worker nccl_rank; do
-    printf '#!/bin/sh\nexec %s "$@"\n' "${start[*]} $here/$helper" >"$results/$helper"
-    chmod +x "$results/$helper"
+# What ends this script, ends it with a summary of what there is.
+finish() {
+  local row
+  trap '' TERM INT
+  {
+    echo "| step | result | s | what it says |"
+    echo "|---|---|---|---|"
+    for row in "$work"/rows/*; do if [ -e "$row" ]; then cat "$row"; fi; done
+    if [ -e "$results/figures.md" ]; then printf '\n'; cat "$results/figures.md"; fi
+  } >"$results/summary.md"
+  tar -C "$work" --exclude='*.safetensors' --exclude=siphon_run -czf "$results/logs.tar.gz" logs 2>/dev/null
+  cat "$results/summary.md"
+  echo "gpu: $SECONDS s; all of it is in $results"
+}
+trap finish EXIT
+trap 'exit 1' TERM INT
+
+# shellcheck source=tests/gpu/packed_environment.sh
+source tests/gpu/packed_environment.sh
+
+# The line that says most of a log: of GoogleTest's its count and names, else the last.
+gist() {
+  if grep -q -E '^\[==========\]' "$1"; then
+    grep -E '^\[  (PASSED|SKIPPED|FAILED) *\]|^skipped' "$1" | sort -u | sed 's/^\[ *\([A-Z]*\) *\] */\1 /' | paste -sd ';' | cut -c 1-600
+  else
+    grep -v '^$' "$1" | tail -n 1 | cut -c 1-300
+  fi | tr '|' '/'
+}
+
+say() { # step result seconds what
+  printf '| %s | %s | %s | %s |\n' "$1" "$2" "$3" "$4" >"$work/rows/$(printf '%03d' "$order")_$1"
+  echo "gpu: $1: $2 ($3 s) $4"
+}
+
+# Runs a command within its limit and what is left of all time; what it says is in logs/NAME.log.
+order=0
+step() { # name limit command...
+  local name=$1 limit=$2 left=$((deadline - SECONDS)) begin=$SECONDS code result
+  shift 2
+  if ((left < limit)); then limit=$left; fi
+  if ((limit < 5)); then
+    say "$name" "LEFT OUT" 0 "the time was up"
+    return 1
+  fi
+  timeout -k 10 "$limit" "$@" >"$work/logs/$name.log" 2>&1 </dev/null
+  code=$?
+  case $code in
+    0) result=passed ;;
+    77) result=skipped ;;
+    3) result="goal MISSED" ;;
+    124 | 137) result="FAILED: not done after $limit s" ;;
+    *) result="FAILED: exit code $code" ;;
+  esac
+  say "$name" "$result" $((SECONDS - begin)) "$(gist "$work/logs/$name.log")"
+  return $code
+}
+next() { order=$((order + 1)); }
+skip() { next; say "$1" skipped 0 "because $2"; }
+
+# Where our programs with LibTorch can run; else why not.
+no_torch() {
+  if [ -z "$torch" ]; then echo "$torch_problem"; elif [ ${#start[@]} != 0 ]; then echo "this machine's glibc is older than ours"; fi
+}
+
+facts() {
+  next; step first_facts 90 "${ours[@]}" "${start[@]}" "$here/first_facts" "$here/siphon_cuda.so"
+  cp "$work/logs/first_facts.log" "$results/first_facts.md"
+  local why name
+  why=$(no_torch)
+  if [ -n "$why" ]; then
+    for name in probe full_device copies; do skip $name "$why"; done
+    return
+  fi
+  next; step probe 60 "$work/siphon" topology --probe --output "$work/logs/server.yaml"
+  next; step full_device 150 env SIPHON_PATIENCE=60 tests/gpu/full_device.sh "$work/siphon" "$work/gpu_hog" "$work/logs"
+  if [ -e "$here/siphon_activity_recorder.so" ]; then
+    next; step copies 120 tests/gpu/recorded_copies.sh "$work/siphon" "$here/siphon_activity_recorder.so" "$work/copy_report" "$work/logs"
+    if [ -e "$work/logs/copies.md" ]; then cp "$work/logs/copies.md" "$results/"; fi
+  else
+    skip copies "what was packed has no recorder (its toolkit had no CUPTI)"
+  fi
+}
+
+conformance() {
+  local why shard shards=4
+  next; step swap_cuda_test 150 "${ours[@]}" "${start[@]}" "$here/swap_cuda_test"
+  why=$(no_torch)
+  # The others do not mind each other; a job's start is most of its time.
+  if [ -n "$nccl" ]; then
+    next; step nccl_processes_test 150 "${ours[@]}" "${start[@]}" "$here/nccl_processes_test" &
+  else
+    skip nccl_processes_test "this machine has no libnccl.so.2"
+  fi
+  if [ -n "$why" ]; then
+    skip torch_cuda_test "$why"
+    skip worker_conformance_test "$why"
+  else
+    next; step torch_cuda_test 120 "${ours[@]}" "$here/torch_cuda_test" &
+    for ((shard = 0; shard < shards; ++shard)); do
+      next
+      step "worker_conformance_test_$shard" 400 "${ours[@]}" GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard \
+        GTEST_OUTPUT="xml:$work/logs/worker_conformance_test_$shard.xml" "$here/worker_conformance_test" &
+    done
+  fi
+  wait
+}
+
+figures() {
+  local why left file server=()
+  why=$(no_torch)
+  if [ -n "$why" ]; then skip figures "$why"; return; fi
+  if [ -e "$work/logs/server.yaml" ]; then server=(--server "$work/logs/server.yaml"); fi
+  left=$((deadline - SECONDS - 15))
+  # Without our libraries: the Python that runs it asks torch, and our program comes with its own.
+  next; step figures $((left + 10)) "$python" tests/gpu/figures "$@" --siphon "$work/siphon" --peer "$here/torch_train.py" --python "$python" \
+    --commit "$here/commit" --results "$work/logs" --seconds "$left" "${server[@]}"
+  for file in figures.json figures.md; do
+    if [ -e "$work/logs/$file" ]; then cp "$work/logs/$file" "$results/"; fi
   done
-  export SIPHON_CUDA_LENDER=$results/cuda_lender SIPHON_CUDA_RING_WORKER=$results/cuda_ring_worker SIPHON_NCCL_RANK=$results/nccl_rank
-fi
+}
 
-"${start[@]}" "$here/first_facts" "$SIPHON_CUDA_MODULE" >"$results/first_facts.md" 2>"$results/first_facts.err"
-facts=$?
-cat "$results/first_facts.md" "$results/first_facts.err"
-if [ "$facts" = 77 ]; then
-  echo "gpu: skipped, because this machine has no GPU"
+find_python
+find_environment
+ours=(env "${environment[@]}")
+write_launcher siphon gpu_hog copy_report
+if [ -n "$torch_problem" ]; then echo "gpu: $torch_problem"; fi
+
+# Of all time: what comes first may not take it from what comes after.
+within() { # seconds function
+  local all=$deadline
+  if ((SECONDS + $1 < deadline)); then deadline=$((SECONDS + $1)); fi
+  "$2"
+  deadline=$all
+}
+# (Where the exit code is another than 77, a device answered, whatever it said.)
+timeout -k 5 60 "${ours[@]}" "${start[@]}" "$here/first_facts" "$here/siphon_cuda.so" 1 >"$work/logs/device.log" 2>&1
+if [ $? = 77 ]; then
+  echo "gpu: skipped, because this machine has no GPU: $(tail -n 1 "$work/logs/device.log")"
   exit 0
 fi
-# LibTorch is this machine's, of the version that we were built with.
-torch=$(python3 -c 'import os, torch; print(os.path.dirname(torch.__file__) if torch.__version__.startswith("2.11.0+cu") else "")' 2>/dev/null)
-if [ -z "$torch" ] && [ -e .venv/lib/python3*/site-packages/nvidia/cudnn ]; then torch=$(echo .venv/lib/python3*/site-packages/torch); fi
-"${start[@]}" "$here/swap_cuda_test" 2>&1 | tee "$results/swap_cuda_test.log" | grep -E '^\[ +(FAILED|PASSED|SKIPPED)|^skipped|Failure' | sort -u
-tests=${PIPESTATUS[0]}
-messages=0
-if [ -n "$nccl" ]; then
-  "${start[@]}" "$here/nccl_processes_test" 2>&1 | tee "$results/nccl_processes_test.log" | grep -E '^\[ +(FAILED|PASSED|SKIPPED)|^NCCL|Failure' | sort -u
-  messages=${PIPESTATUS[0]}
-else
-  echo "gpu: nccl_processes_test skipped, because this machine has no libnccl.so.2"
-fi
-workers=0
-memory=0
-copies=0
-if [ -z "$torch" ]; then
-  echo "gpu: torch_cuda_test and worker_conformance_test skipped, because this machine's python3 has no torch 2.11.0 for CUDA"
-elif [ ${#start[@]} != 0 ]; then
-  echo "gpu: torch_cuda_test and worker_conformance_test skipped, because this machine's glibc is older than ours"
-else
-  export SIPHON_TORCH_CUDA_MODULE=$here/siphon_torch_cuda.so SIPHON_PROGRAM=$here/siphon
-  export OPAL_PREFIX=$here/mpi/usr PMIX_INSTALL_PREFIX=$here/mpi/usr PATH=$here/mpi/usr/bin:$PATH
-  mpi=$here/mpi/usr/lib/x86_64-linux-gnu
-  export LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$torch/lib:$mpi:$mpi/openmpi/lib
-  "$here/torch_cuda_test" 2>&1 | tee "$results/torch_cuda_test.log" | grep -E '^\[ +(FAILED|PASSED|SKIPPED)|Failure' | sort -u
-  memory=${PIPESTATUS[0]}
-  "$here/worker_conformance_test" 2>&1 | tee "$results/worker_conformance_test.log" | grep -E '^\[ +(FAILED|PASSED|SKIPPED)|Failure' | sort -u
-  workers=${PIPESTATUS[0]}
-  if [ -e "$here/siphon_activity_recorder.so" ]; then
-    # The driver loads the recorder into each worker.
-    rm -rf "$results/activity" && mkdir -p "$results/activity"
-    if SIPHON_ACTIVITY_FOLDER=$(realpath "$results/activity") CUDA_INJECTION64_PATH=$here/siphon_activity_recorder.so \
-      "$here/siphon" train tests/gpu/swap_job.yaml --set output.directory="$results/swap_job" >"$results/swap_job.log" 2>&1; then
-      "$here/copy_report" "$results"/activity/*.activity | tee "$results/copies.md"
-      copies=${PIPESTATUS[0]}
-    else
-      copies=1
-      tail -n 5 "$results/swap_job.log"
-    fi
-    echo "gpu: the record of copies ended with $copies"
-  else
-    echo "gpu: copies are not recorded, because what was packed has no recorder (its toolkit had no CUPTI)"
-  fi
-fi
-echo "gpu: torch_cuda_test ended with $memory, worker_conformance_test with $workers"
-echo "gpu: first_facts ended with $facts, swap_cuda_test with $tests, nccl_processes_test with $messages; all of it is in $results"
-[ "$facts" = 0 ] && [ "$tests" = 0 ] && [ "$messages" = 0 ] && [ "$memory" = 0 ] && [ "$workers" = 0 ] && [ "$copies" = 0 ]
+case $what in
+  all)
+    within 120 facts
+    order=20
+    within 200 conformance
+    order=40
+    figures
+    ;;
+  figures) figures "$@" ;;
+  *) "$what" ;;
+esac
+! grep -q -E '^\| [^|]* \| (FAILED|LEFT OUT|goal MISSED)' "$work"/rows/* 2>/dev/null
