@@ -1,7 +1,5 @@
 #include "launch/run/measure_cores.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <barrier>
 #include <cstddef>
@@ -10,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "launch/run/core_count.h"
 #include "launch/run/layer_rounds.h"
 #include "pipeline/torch/step_clock.h"
 #include "pipeline/torch/torch_stage.h"
@@ -20,14 +19,6 @@ namespace {
 
 // Sizes take turns so often, so that a machine that becomes slower spoils no ratio.
 constexpr int kTurns = 2;
-
-// That this process may run on.
-int CoreCount() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
-  return std::max(1, CPU_COUNT(&set));
-}
 
 // What rounds took one of several threads.
 struct Laps {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "launch/run/core_count.h"
 #include "launch/run/optimizer_of.h"
 #include "pipeline/carried_state.h"
 #include "pipeline/host_steps.h"
@@ -12,17 +13,29 @@
 
 namespace siphon {
 
+namespace {
+
+// That draw initial values: cores that the workers of this machine leave each other, as nothing
+// else is computed then. Taken to be all on one.
+int DrawingThreads(const PreparedJob& prepared) {
+  const int each = CoreCount() / WorkerCount(prepared.plan.training);
+  return std::max(each, static_cast<int>(prepared.job.pipeline.threads_per_worker));
+}
+
+}  // namespace
+
 absl::Status RunningStages::Make(PlanFollower& follower) {
   const TrainingPlan& plan = prepared_.plan;
   const HomeGroups home = HomeGroupsOf(plan.training, plan.memory);
   const ComputeDevice device =
       seat_.device == nullptr ? ComputeDevice() : seat_.device->torch->device();
   for (const StageId stage : StagesOf(plan.training, seat_.me)) {
-    SIPHON_ASSIGN_OR_RETURN(stages_[stage],
-                            MakeTorchStage(prepared_.model, plan.partition, stage,
-                                           static_cast<uint64_t>(prepared_.job.train.seed),
-                                           OptimizerOf(prepared_.job.train),
-                                           StateGroupsAway(plan.memory, home, stage), device));
+    SIPHON_ASSIGN_OR_RETURN(
+        stages_[stage],
+        MakeTorchStage(prepared_.model, plan.partition, stage,
+                       static_cast<uint64_t>(prepared_.job.train.seed),
+                       OptimizerOf(prepared_.job.train), StateGroupsAway(plan.memory, home, stage),
+                       device, DrawingThreads(prepared_)));
   }
   MakeWorker(follower);
   SIPHON_RETURN_IF_ERROR(worker_->state().SendAway());

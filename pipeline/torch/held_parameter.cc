@@ -1,35 +1,13 @@
 #include "pipeline/torch/held_parameter.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 
-#include "pipeline/torch/keyed_random.h"
 #include "pipeline/torch/storage_memory.h"
 #include "pipeline/torch/tensor_bytes.h"
 #include "planner/memory/held_bytes.h"
 #include "swap/memory_ledger.h"
 
 namespace siphon {
-namespace {
-
-// Drawn on the CPU, whatever computes: so a model starts with the same bits anywhere.
-void FillInitialValue(const ParameterSpec& spec, uint64_t seed, const at::Tensor& value) {
-  if (value.scalar_type() == at::kFloat && value.device().is_cpu()) {
-    return FillInitialParameter(spec, seed, value);
-  }
-  const auto bytes = static_cast<size_t>(value.numel()) * sizeof(float);
-  const size_t aligned = (bytes / kTensorAlignment + 1) * kTensorAlignment;
-  const std::unique_ptr<void, decltype(&std::free)> memory(
-      std::aligned_alloc(kTensorAlignment, aligned), &std::free);
-  TORCH_CHECK(memory != nullptr, "no ", aligned, " bytes for the initial value of ", spec.name);
-  const at::Tensor wide = at::from_blob(memory.get(), value.sizes(), at::kFloat);
-  FillInitialParameter(spec, seed, wide);
-  value.copy_(wide);
-}
-
-}  // namespace
-
 HeldParameter MakeHeldParameter(const ModelSpec& model, const Parameter& parameter,
                                 const StageRange& stage, int moments, DType computed,
                                 at::Device device) {
@@ -122,28 +100,6 @@ std::vector<at::Tensor> TensorsIn(const StateGroup& group, const HeldParameter& 
       break;
   }
   return {};
-}
-
-void Initialise(GroupKind kind, uint64_t seed, HeldParameter& parameter) {
-  switch (kind) {
-    case GroupKind::kParameters:
-      FillInitialValue(*parameter.first, seed, parameter.value);
-      break;
-    case GroupKind::kGradients:
-      for (HeldParameter::Use& use : parameter.uses) {
-        if (use.here) use.gradient.zero_();
-      }
-      break;
-    case GroupKind::kOptimizerState:
-      if (parameter.master.defined()) {
-        FillInitialValue(*parameter.first, seed, parameter.master);
-      }
-      for (at::Tensor& moment : parameter.moments) moment.zero_();
-      break;
-    case GroupKind::kActivations:
-    case GroupKind::kWeightVersions:
-      break;
-  }
 }
 
 }  // namespace siphon

@@ -59,9 +59,6 @@ HeldParameter MakeHeldParameter(const ModelSpec& model, const Parameter& paramet
 
 // The parameter's tensors that are in the group.
 std::vector<at::Tensor> TensorsIn(const StateGroup& group, const HeldParameter& parameter);
-// Writes what training starts with into the tensors of that kind. Requires: they have memory. A
-// value of 16 bits is rounded from float32 in memory that no ledger counts.
-void Initialise(GroupKind kind, uint64_t seed, HeldParameter& parameter);
 
 }  // namespace siphon
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "pipeline/torch/call_torch.h"
+#include "pipeline/torch/initial_values.h"
 #include "pipeline/torch/storage_memory.h"
 #include "pipeline/torch/tensor_bytes.h"
 #include "planner/memory/group_memory.h"
@@ -19,8 +20,9 @@ namespace {
 constexpr GroupKind kStateKinds[] = {GroupKind::kParameters, GroupKind::kGradients,
                                      GroupKind::kOptimizerState};
 
-// What is away from the begin on has no memory, the rest starts as it should.
-void PrepareMemory(const std::vector<StateGroup>& away, uint64_t seed, HeldParameter& held) {
+// What is away from the begin on has no memory; the kinds of the rest that start with a value.
+std::vector<GroupKind> FreeAway(const std::vector<StateGroup>& away, HeldParameter& held) {
+  std::vector<GroupKind> here;
   for (const GroupKind kind : kStateKinds) {
     bool is_away = false;
     for (const StateGroup& group : away) {
@@ -30,8 +32,9 @@ void PrepareMemory(const std::vector<StateGroup>& away, uint64_t seed, HeldParam
         is_away = true;
       }
     }
-    if (!is_away && kind != GroupKind::kGradients) Initialise(kind, seed, held);
+    if (!is_away && kind != GroupKind::kGradients) here.push_back(kind);
   }
+  return here;
 }
 
 // With the room behind it up to the next boundary of kTensorAlignment.
@@ -71,8 +74,12 @@ absl::Status CheckMemory(const at::Tensor& tensor, absl::string_view what,
 StageParameters::StageParameters(const Model& model, const StagePartition& partition, StageId stage,
                                  uint64_t seed, const OptimizerTraits* optimizer,
                                  OptimizerOptions options, const std::vector<StateGroup>& away,
-                                 at::Device device)
-    : device_(device), optimizer_(optimizer), options_(std::move(options)), seed_(seed) {
+                                 at::Device device, int threads)
+    : device_(device),
+      optimizer_(optimizer),
+      options_(std::move(options)),
+      seed_(seed),
+      threads_(threads) {
   const StageRange range = partition.stages[stage.value];
   first_layer_ = range.begin;
   for (int layer = range.begin; layer < range.end; ++layer) {
@@ -80,11 +87,12 @@ StageParameters::StageParameters(const Model& model, const StagePartition& parti
     of_layer_.emplace_back(count);
     use_.emplace_back(count);
   }
+  std::vector<std::vector<GroupKind>> here;  // of each of held_
   for (const Parameter& parameter : CanonicalParameters(model.spec)) {
     HeldParameter held = MakeHeldParameter(model.spec, parameter, range,
                                            optimizer_->moments(options_), model.computed, device_);
     if (!held.value.defined()) continue;  // no use of it here
-    PrepareMemory(away, seed, held);
+    here.push_back(FreeAway(away, held));
     for (size_t use = 0; use < held.uses.size(); ++use) {
       if (!held.uses[use].here) continue;
       const ParameterUse place = held.uses[use].place;
@@ -94,6 +102,11 @@ StageParameters::StageParameters(const Model& model, const StagePartition& parti
     }
     held_.push_back(std::move(held));
   }
+  std::vector<StartOf> starts;
+  for (size_t index = 0; index < held_.size(); ++index) {
+    starts.push_back({&held_[index], std::move(here[index])});
+  }
+  siphon::Initialise(seed_, starts, threads_);
   const MemoryKindScope kind(MemoryKind::kOptimizer);
   norms_ = StepNorms(held_.size(), device_);
   update_count_ = at::zeros({}, at::TensorOptions(at::kFloat).device(device_));
@@ -271,11 +284,13 @@ std::vector<StepTensor> StageParameters::StepTensors() {
 
 absl::Status StageParameters::KeepStateOnHost(const TensorSpans& memory) {
   return CallTorch("optimizer state on the host", [&]() -> absl::Status {
+    std::vector<StartOf> starts;
     for (size_t index = 0; index < held_.size(); ++index) {
       if (memory[index].empty()) continue;
       held_[index].KeepStateOnHost(memory[index]);
-      siphon::Initialise(GroupKind::kOptimizerState, seed_, held_[index]);
+      starts.push_back({&held_[index], {GroupKind::kOptimizerState}});
     }
+    siphon::Initialise(seed_, starts, threads_);
     return absl::OkStatus();
   });
 }
@@ -389,13 +404,15 @@ absl::StatusOr<TensorSpans> StageParameters::Refill(const StateGroup& group) {
 
 absl::Status StageParameters::Initialise(const StateGroup& group) {
   return CallTorch("values to start with", [&]() -> absl::Status {
+    std::vector<StartOf> starts;
     for (HeldParameter& held : held_) {
       const std::vector<at::Tensor> tensors = TensorsIn(group, held);
       for (const at::Tensor& tensor : tensors) {
         SIPHON_RETURN_IF_ERROR(CheckMemory(tensor, GroupKindName(group.kind), held.name));
       }
-      if (!tensors.empty()) siphon::Initialise(group.kind, seed_, held);
+      if (!tensors.empty()) starts.push_back({&held, {group.kind}});
     }
+    siphon::Initialise(seed_, starts, threads_);
     return absl::OkStatus();
   });
 }

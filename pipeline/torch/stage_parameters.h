@@ -26,10 +26,11 @@ namespace siphon {
 class StageParameters final : public StateMemory {
  public:
   // Parameters at their initial values, moments and accumulators allocated; but for what is in
-  // `away`, which has no memory yet.
+  // `away`, which has no memory yet. `threads` draw initial values, here and later.
   StageParameters(const Model& model, const StagePartition& partition, StageId stage, uint64_t seed,
                   const OptimizerTraits* optimizer, OptimizerOptions options,
-                  const std::vector<StateGroup>& away, at::Device device = at::kCPU);
+                  const std::vector<StateGroup>& away, at::Device device = at::kCPU,
+                  int threads = 1);
 
   // In the order of LayerSpec::parameters. `layer` counts in the whole model.
   const std::vector<at::Tensor>& OfLayer(int layer) const;
@@ -82,6 +83,7 @@ class StageParameters final : public StateMemory {
   at::Tensor update_count_;
   at::Tensor update_count_on_host_;  // the same tensor on the CPU
   uint64_t seed_;
+  int threads_;           // that draw initial values
   int microbatches_ = 0;  // of the step under way
 };
 

@@ -43,9 +43,10 @@ class TorchStage final : public StageCompute {
  public:
   TorchStage(const Model& model, const StagePartition& partition, StageId stage, uint64_t seed,
              const OptimizerTraits* optimizer, OptimizerOptions options,
-             const std::vector<StateGroup>& away, at::Device device)
+             const std::vector<StateGroup>& away, at::Device device, int threads)
       : layers_(model, partition.stages[stage.value], seed, device),
-        parameters_(model, partition, stage, seed, optimizer, std::move(options), away, device),
+        parameters_(model, partition, stage, seed, optimizer, std::move(options), away, device,
+                    threads),
         order_({.first = layers_.IsFirst(), .last = layers_.IsLast()}) {}
 
   absl::Status BeginStep(const StepInputs& inputs) override;
@@ -312,12 +313,10 @@ absl::Status TorchStage::StepOnHost(const UpdateSettings& settings, StageRange l
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<StageCompute>> MakeTorchStage(const Model& model,
-                                                             const StagePartition& partition,
-                                                             StageId stage, uint64_t seed,
-                                                             const OptimizerOptions& optimizer,
-                                                             const std::vector<StateGroup>& away,
-                                                             const ComputeDevice& device) {
+absl::StatusOr<std::unique_ptr<StageCompute>> MakeTorchStage(
+    const Model& model, const StagePartition& partition, StageId stage, uint64_t seed,
+    const OptimizerOptions& optimizer, const std::vector<StateGroup>& away,
+    const ComputeDevice& device, int threads) {
   SIPHON_RETURN_IF_ERROR(ValidateModel(model));
   if (stage.value < 0 || stage.value >= static_cast<int>(partition.stages.size())) {
     return absl::InvalidArgumentError(absl::StrCat("there is no stage ", stage.value,
@@ -335,7 +334,8 @@ absl::StatusOr<std::unique_ptr<StageCompute>> MakeTorchStage(const Model& model,
   return CallTorch(absl::StrCat("memory for the parameters of stage ", stage.value),
                    [&]() -> std::unique_ptr<StageCompute> {
                      return std::make_unique<TorchStage>(model, partition, stage, seed, traits,
-                                                         optimizer, away, ToDevice(device));
+                                                         optimizer, away, ToDevice(device),
+                                                         threads);
                    });
 }
 

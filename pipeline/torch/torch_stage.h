@@ -25,12 +25,13 @@ struct OptimizerOptions {
 
 // One stage of `model` in LibTorch on a device, in its precision. Parameters start keyed by (seed,
 // name); the groups of `away` are freed (StateMemory). Boundaries and state are the device's
-// memory, the step's data is the host's. `model` must outlive it. Errors: NotFound for an unknown
+// memory, the step's data is the host's. `model` must outlive it. So many `threads` draw initial
+// values; the bits are the same. Errors: NotFound for an unknown
 // optimizer (known ones listed), ResourceExhausted when memory is full.
 absl::StatusOr<std::unique_ptr<StageCompute>> MakeTorchStage(
     const Model& model, const StagePartition& partition, StageId stage, uint64_t seed,
     const OptimizerOptions& optimizer, const std::vector<StateGroup>& away = {},
-    const ComputeDevice& device = {});
+    const ComputeDevice& device = {}, int threads = 1);
 
 // Sets LibTorch's threads for operators called from this thread. Call once in each worker thread,
 // before any tensor.
