@@ -18,6 +18,9 @@ namespace {
 // More than any board has between two devices; keeps rates within 64 bits.
 constexpr int64_t kMostWires = 64;
 
+// What a file has 0 for: no such thing exists, and in a topology 0 is "no limit known".
+enum class IfZero { kMustBeWritten, kMayBeLeftOut, kCheckedElsewhere };
+
 class TopologyReader {
  public:
   explicit TopologyReader(absl::string_view file) : file_(file) {}
@@ -35,9 +38,16 @@ class TopologyReader {
   MapKey Value(absl::string_view name, T& into) {
     return ValueKey(file_, name, into);
   }
-  MapKey Rate(absl::string_view name, BytesPerSecond& rate) {
-    return {.name = std::string(name), .read = [this, name, &rate](const ConfigNode& node) {
-              return ReadRate(node, name, rate);
+  MapKey Rate(absl::string_view name, BytesPerSecond& rate, IfZero zero = IfZero::kMayBeLeftOut) {
+    return {.name = std::string(name), .read = [this, name, zero, &rate](const ConfigNode& node) {
+              SIPHON_RETURN_IF_ERROR(ReadRate(node, name, rate));
+              return CheckZero(node, name, "rate", rate.value, zero);
+            }};
+  }
+  MapKey Size(absl::string_view name, Bytes& size, IfZero zero = IfZero::kMayBeLeftOut) {
+    return {.name = std::string(name), .read = [this, name, zero, &size](const ConfigNode& node) {
+              SIPHON_RETURN_IF_ERROR(Value(name, size).read(node));
+              return CheckZero(node, name, "size", size.value, zero);
             }};
   }
   absl::Status Wrong(const ConfigNode& node, absl::string_view problem) const {
@@ -45,6 +55,8 @@ class TopologyReader {
   }
 
   absl::Status ReadRate(const ConfigNode& node, absl::string_view name, BytesPerSecond& rate) const;
+  absl::Status CheckZero(const ConfigNode& node, absl::string_view name, absl::string_view what,
+                         int64_t value, IfZero zero) const;
   absl::Status ReadCount(const ConfigNode& node, absl::string_view name, int64_t least,
                          int64_t most, int64_t& count) const;
   absl::Status ReadDevice(const ConfigNode& node, absl::string_view where, DeviceId& device) const;
@@ -60,11 +72,14 @@ class TopologyReader {
   absl::Status ReadSwitches(const ConfigNode& node);
   absl::Status ReadSwitchDevices(const ConfigNode& node, PcieSwitch& one);
   absl::Status ReadDrives(const ConfigNode& node);
+  absl::Status CheckDriveNodes() const;
   absl::Status CheckTogether(const ConfigNode& root) const;
 
   std::string file_;
   TopologyKeys keys_;
   std::set<DeviceId> behind_switch_;
+  int64_t nodes_ = 1;                                               // NUMA nodes
+  std::vector<std::pair<const ConfigNode*, int64_t>> drive_nodes_;  // but for node 0
 };
 
 absl::Status TopologyReader::ReadRate(const ConfigNode& node, absl::string_view name,
@@ -81,6 +96,14 @@ absl::Status TopologyReader::ReadRate(const ConfigNode& node, absl::string_view 
   }
   rate = *read;
   return absl::OkStatus();
+}
+
+absl::Status TopologyReader::CheckZero(const ConfigNode& node, absl::string_view name,
+                                       absl::string_view what, int64_t value, IfZero zero) const {
+  if (value != 0 || zero == IfZero::kCheckedElsewhere) return absl::OkStatus();
+  const bool may_go = zero == IfZero::kMayBeLeftOut;
+  return Wrong(node, absl::StrCat(name, ": is 0; write a ", what, " above 0",
+                                  may_go ? ", or leave the key out where it is not known" : ""));
 }
 
 absl::Status TopologyReader::ReadCount(const ConfigNode& node, absl::string_view name,
@@ -192,7 +215,8 @@ absl::Status TopologyReader::ReadLinks(const ConfigNode& node) {
     SIPHON_RETURN_IF_ERROR(
         ReadConfigMap(file_, item, "a link",
                       {device("from", link.from), device("to", link.to),
-                       Required(Rate("rate", link.rate)), Value("latency", link.latency)}));
+                       Required(Rate("rate", link.rate, IfZero::kCheckedElsewhere)),
+                       Value("latency", link.latency)}));
     const std::string which = absl::StrCat("links: from ", link.from.value, " to ", link.to.value);
     if (link.from == link.to) return Wrong(item, absl::StrCat(which, " leads nowhere"));
     if (!seen.emplace(link.from, link.to).second) {
@@ -209,6 +233,7 @@ absl::Status TopologyReader::ReadLinks(const ConfigNode& node) {
 absl::Status TopologyReader::ReadNuma(const ConfigNode& node) {
   SIPHON_RETURN_IF_ERROR(ReadList(node, "numa_nodes", "lists of devices, one for each node"));
   keys_.numa.assign(keys_.devices, -1);
+  nodes_ = static_cast<int64_t>(node.items.size());
   for (size_t numa = 0; numa < node.items.size(); ++numa) {
     const std::string where = absl::StrCat("numa_nodes: node ", numa);
     SIPHON_RETURN_IF_ERROR(ReadList(node.items[numa], where, "devices"));
@@ -258,11 +283,12 @@ absl::Status TopologyReader::ReadSwitches(const ConfigNode& node) {
         .name = "devices",
         .read = [this, &one](const ConfigNode& value) { return ReadSwitchDevices(value, one); },
         .required = true};
-    SIPHON_RETURN_IF_ERROR(ReadConfigMap(
-        file_, item, "a switch",
-        {devices, Required(Rate("to_host", one.to_host)),
-         Required(Rate("from_host", one.from_host)), Rate("to_host_both", one.to_host_both),
-         Rate("from_host_both", one.from_host_both), Value("latency", one.latency)}));
+    SIPHON_RETURN_IF_ERROR(
+        ReadConfigMap(file_, item, "a switch",
+                      {devices, Required(Rate("to_host", one.to_host, IfZero::kMustBeWritten)),
+                       Required(Rate("from_host", one.from_host, IfZero::kMustBeWritten)),
+                       Rate("to_host_both", one.to_host_both),
+                       Rate("from_host_both", one.from_host_both), Value("latency", one.latency)}));
     keys_.switches.push_back(std::move(one));
   }
   return absl::OkStatus();
@@ -277,18 +303,32 @@ absl::Status TopologyReader::ReadDrives(const ConfigNode& node) {
                            const absl::Status read =
                                ReadCount(value, "numa", 0, kMostDevices - 1, number);
                            drive.numa = static_cast<int>(number);
+                           if (number > 0) drive_nodes_.emplace_back(&value, number);
                            return read;
                          }};
-    SIPHON_RETURN_IF_ERROR(ReadConfigMap(
-        file_, item, "a drive",
-        {Required(Value("capacity", drive.capacity)), Required(Rate("read", drive.read)),
-         Required(Rate("write", drive.write)), Value("latency", drive.latency), numa}));
+    SIPHON_RETURN_IF_ERROR(
+        ReadConfigMap(file_, item, "a drive",
+                      {Required(Size("capacity", drive.capacity, IfZero::kMustBeWritten)),
+                       Required(Rate("read", drive.read, IfZero::kMustBeWritten)),
+                       Required(Rate("write", drive.write, IfZero::kMustBeWritten)),
+                       Value("latency", drive.latency), numa}));
     keys_.drives.push_back(drive);
   }
   return absl::OkStatus();
 }
 
+absl::Status TopologyReader::CheckDriveNodes() const {
+  for (const auto& [place, node] : drive_nodes_) {
+    if (node < nodes_) continue;
+    const std::string known = nodes_ == 1 ? "the server has node 0 only (numa_nodes lists them)"
+                                          : absl::StrCat("numa_nodes has 0 to ", nodes_ - 1);
+    return Wrong(*place, absl::StrCat("numa: is ", node, ", but ", known));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status TopologyReader::CheckTogether(const ConfigNode& root) const {
+  SIPHON_RETURN_IF_ERROR(CheckDriveNodes());
   const bool has_wires = !keys_.wires.empty() || keys_.fabric_wires > 0;
   if (!keys_.wires.empty() && keys_.fabric_wires > 0) {
     return Wrong(root,
@@ -321,14 +361,14 @@ absl::StatusOr<Topology> TopologyReader::Read(const ConfigNode& root) {
   SIPHON_RETURN_IF_ERROR(ReadConfigMap(
       file_, root, "a topology",
       {Required(Value("name", keys_.name)), Value("device", keys_.device), std::move(devices),
-       Value("device_memory", keys_.device_memory), Rate("device_egress", keys_.device_egress),
+       Size("device_memory", keys_.device_memory), Rate("device_egress", keys_.device_egress),
        Rate("device_ingress", keys_.device_ingress),
        Key("copy_engines", &TopologyReader::ReadCopyEngines),
        Key("wires", &TopologyReader::ReadWires),
        Key("fabric_wires", &TopologyReader::ReadFabricWires), Rate("wire_rate", keys_.wire_rate),
        Rate("nominal_wire_rate", keys_.nominal_wire_rate), Value("latency", keys_.latency),
        Key("links", &TopologyReader::ReadLinks), Key("numa_nodes", &TopologyReader::ReadNuma),
-       Key("switches", &TopologyReader::ReadSwitches), Value("host_memory", keys_.host_memory),
+       Key("switches", &TopologyReader::ReadSwitches), Size("host_memory", keys_.host_memory),
        Key("drives", &TopologyReader::ReadDrives)}));
   SIPHON_RETURN_IF_ERROR(CheckTogether(root));
   Topology topology = MakeTopology(keys_);

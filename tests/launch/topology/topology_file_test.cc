@@ -169,6 +169,51 @@ TEST(TopologyFile, NamesThePlaceOfKeysThatAreWrong) {
             "s.yaml:1:1: is a list; a topology is written as 'key: value' lines");
 }
 
+// In a topology 0 is "no limit known", which nobody means who writes it.
+TEST(TopologyFile, RefusesRatesAndSizesOfNothing) {
+  EXPECT_EQ(Refusal("to_host: 12GB/s", "to_host: 0GB/s"),
+            "s.yaml:18:32: to_host: is 0; write a rate above 0");
+  EXPECT_EQ(Refusal("from_host: 11GB/s", "from_host: 0B/s"),
+            "s.yaml:18:51: from_host: is 0; write a rate above 0");
+  EXPECT_EQ(Refusal("to_host_both: 9GB/s", "to_host_both: 0GB/s"),
+            "s.yaml:18:73: to_host_both: is 0; write a rate above 0, or leave the key out where it "
+            "is not known");
+  EXPECT_EQ(Refusal("read: 2GB/s", "read: 0GB/s"),
+            "s.yaml:21:27: read: is 0; write a rate above 0");
+  EXPECT_EQ(Refusal("write: 1GB/s", "write: 0GB/s"),
+            "s.yaml:21:41: write: is 0; write a rate above 0");
+  EXPECT_EQ(Refusal("capacity: 6TB", "capacity: 0TB"),
+            "s.yaml:21:16: capacity: is 0; write a size above 0");
+  EXPECT_EQ(Refusal("host_memory: 768GB", "host_memory: 0GB"),
+            "s.yaml:19:14: host_memory: is 0; write a size above 0, or leave the key out where it "
+            "is not known");
+  EXPECT_EQ(Refusal("device_memory: 16GiB", "device_memory: 0B"),
+            "s.yaml:4:16: device_memory: is 0; write a size above 0, or leave the key out where it "
+            "is not known");
+  EXPECT_EQ(Refusal("device_egress: 70GB/s", "device_egress: 0GB/s"),
+            "s.yaml:15:16: device_egress: is 0; write a rate above 0, or leave the key out where "
+            "it is not known");
+  EXPECT_EQ(Refusal("wire_rate: 24GB/s\n", "wire_rate: 0GB/s\n"),
+            "s.yaml:9:12: wire_rate: is 0; write a rate above 0, or leave the key out where it is "
+            "not known");
+}
+
+TEST(TopologyFile, RefusesDrivesOfNodesThatAreNone) {
+  EXPECT_EQ(Refusal("numa: 1", "numa: 9"), "s.yaml:21:70: numa: is 9, but numa_nodes has 0 to 1");
+  EXPECT_EQ(Refusal("numa_nodes: [[0, 1], [2]]\n", ""),
+            "s.yaml:20:70: numa: is 1, but the server has node 0 only (numa_nodes lists them)");
+  EXPECT_EQ(Refusal("numa: 1", "numa: -1"),
+            "s.yaml:21:70: numa: is -1; must be at least 0 and at most 127");
+  // Wherever the nodes stand.
+  EXPECT_EQ(ParseTopology("name: x\n"
+                          "drives: [{capacity: 1TB, read: 1GB/s, write: 1GB/s, numa: 1}]\n"
+                          "numa_nodes: [[0], [1]]\n"
+                          "devices: 2\n",
+                          "x.yaml")
+                .status(),
+            absl::OkStatus());
+}
+
 TEST(TopologyFile, ThatIsMissingOrNoFileIsRefused) {
   EXPECT_EQ(LoadTopology("no/such.yaml").status().message(),
             "cannot read topology 'no/such.yaml': No such file or directory");
