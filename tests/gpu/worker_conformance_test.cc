@@ -29,7 +29,7 @@ using Counts = std::vector<int>;
 std::string NameOf(const std::string& what) {
   std::string name = what;
   for (char& letter : name) {
-    if (absl::string_view(" -").find(letter) != absl::string_view::npos) letter = '_';
+    if (absl::string_view(" -:").find(letter) != absl::string_view::npos) letter = '_';
   }
   return name;
 }
@@ -82,7 +82,8 @@ TEST_P(EveryStrategy, TrainsLikeOneProcessInWhatItNeedsAtLeast) {
   const auto& [strategy, workers] = GetParam();
   const std::optional<JobConfig> job = Tightest(JobOf("gpt", workers), strategy);
   if (!job.has_value()) {
-    ASSERT_TRUE(strategy != "d2d_swap" && strategy != "host_swap" && strategy != "auto");
+    ASSERT_TRUE(strategy != "host_swap" && strategy != "auto" &&
+                (strategy != "d2d_swap" || workers == 2));
     GTEST_SKIP() << "skipped, because " << strategy << " saves nothing with " << workers;
   }
   Trains(*job, Expected(JobOf("gpt", 1)));
@@ -98,21 +99,25 @@ INSTANTIATE_TEST_SUITE_P(WorkerConformance, EveryStrategy,
 
 class ParkingAtNeighbours : public WorkerJobs, public testing::WithParamInterface<int> {};
 
-// Activations of some size, each by far more than one chunk of a copy where all cases run: tensors
-// go to the memory of other processes, by IPC between devices.
+// Activations of some size, by far more than one chunk of a copy where all cases run: tensors go to
+// the memory of other processes, by IPC between devices.
 TEST_P(ParkingAtNeighbours, IsInTheMemoryOfOtherProcesses) {
   const auto job_of = [&](int workers) {
     JobConfig job = JobOf("gpt", workers);
-    job.model.hidden = AllCases() ? 512 : 96;
-    job.model.heads = AllCases() ? 8 : 3;
-    job.data.sequence_length = AllCases() ? 256 : 32;
+    job.model.hidden = AllCases() ? 256 : 96;
+    job.model.heads = AllCases() ? 4 : 3;
+    job.data.sequence_length = AllCases() ? 512 : 32;
+    // Two balanced workers have little to lend each other.
+    if (workers == 2) {
+      job.pipeline.partition = "";
+      job.pipeline.partition_layers = {5, 3};
+    }
     return job;
   };
-  JobConfig job = job_of(GetParam());
-  job.memory.capacity = Capacity(job, 90);
-  job.memory.strategy = "d2d_swap";
-  Trains(job, Expected(job_of(1)));
-  const auto result = ReadResult(job);
+  const std::optional<JobConfig> job = Tightest(job_of(GetParam()), "d2d_swap");
+  ASSERT_TRUE(job.has_value()) << "no plan parks anything";
+  Trains(*job, Expected(job_of(1)));
+  const auto result = ReadResult(*job);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_GT(result->out_to_peers, Bytes(AllCases() ? 100 << 20 : 1 << 20)) << "in all steps";
   EXPECT_EQ(result->out_to_host, Bytes(0));
@@ -139,11 +144,11 @@ TEST_F(WorkerConformance, GoesOnFromACheckpointOnOtherWorkers) {
 
 class AKilledWorker : public WorkerJobs, public testing::WithParamInterface<std::string> {};
 
-// In the midst of a forward, of a backward and of a checkpoint: all ranks end within 10 s, by the
-// contract's code for a lost worker.
+// After so many steps, in the midst of a forward, of a backward and of a checkpoint: all ranks end
+// within 10 s, by the contract's code for a lost worker.
 TEST_P(AKilledWorker, EndsTheJobSoon) {
   const JobConfig job = JobOf("gpt", 2);
-  const std::string fault = absl::StrCat("SIPHON_INJECT_FAULT='1:2:", GetParam(), ":kill'");
+  const std::string fault = absl::StrCat("SIPHON_INJECT_FAULT='1:", GetParam(), ":kill'");
   const auto begin = std::chrono::steady_clock::now();
   const absl::Status trained = TrainWithProgram(job, folder_, Arguments(), fault);
   EXPECT_THAT(std::string(trained.message()),
@@ -152,10 +157,10 @@ TEST_P(AKilledWorker, EndsTheJobSoon) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(OnGpu() ? 60 : 20));
 }
 
-INSTANTIATE_TEST_SUITE_P(WorkerConformance, AKilledWorker,
-                         testing::ValuesIn(AllOrFew(Texts{"1B1", "1F2", "writing a checkpoint"},
-                                                    1)),
-                         [](const auto& info) { return NameOf(info.param); });
+INSTANTIATE_TEST_SUITE_P(
+    WorkerConformance, AKilledWorker,
+    testing::ValuesIn(AllOrFew(Texts{"2:1B1", "2:1F2", "3:writing a checkpoint"}, 1)),
+    [](const auto& info) { return NameOf(info.param); });
 
 }  // namespace
 }  // namespace siphon
