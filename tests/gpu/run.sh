@@ -40,6 +40,8 @@ here=$(realpath "$packed")
 results=$(mkdir -p "${OUT:-$packed/results}" && realpath "${OUT:-$packed/results}")
 work=$here/work
 rm -rf "$work" && mkdir -p "$work/logs" "$work/rows" || exit 1
+# GiB of the host that a job may have; 128 are there.
+host_gib=${SIPHON_GPU_HOST_GIB:-108}
 if [ "$what" = all ]; then deadline=${SIPHON_GPU_SECONDS:-570}; else deadline=${SIPHON_GPU_SECONDS:-525}; fi
 
 # What ends this script, ends it with a summary of what there is.
@@ -157,7 +159,7 @@ figures() {
   left=$((deadline - SECONDS - 15))
   # Without our libraries: the Python that runs it asks torch, and our program comes with its own.
   next; step figures $((left + 10)) "$python" tests/gpu/figures "$@" --siphon "$work/siphon" --peer "$here/torch_train.py" --python "$python" \
-    --commit "$here/commit" --results "$work/logs" --seconds "$left" "${server[@]}"
+    --commit "$here/commit" --results "$work/logs" --seconds "$left" --host-memory "${host_gib}GiB" "${server[@]}"
   for file in figures.json figures.md; do
     if [ -e "$work/logs/$file" ]; then cp "$work/logs/$file" "$results/"; fi
   done
@@ -182,6 +184,7 @@ if [ $? = 77 ]; then
   echo "gpu: skipped, because this machine has no GPU: $(tail -n 1 "$work/logs/device.log")"
   exit 0
 fi
+next; step host_memory 45 python3 tests/gpu/grow_host.py "$host_gib" 30
 case $what in
   all)
     within 120 facts

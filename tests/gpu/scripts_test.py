@@ -12,6 +12,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import grow_host
 import stub_machine
 import torch_peer
 
@@ -29,7 +30,7 @@ class RunOnStubs(unittest.TestCase):
 
     def run_sh(self, *arguments, **environment):
         variables = {**os.environ, "PATH": f"{self.path}:{os.environ['PATH']}", "OUT": str(self.out),
-                     "SIPHON_GPU_PACKED": str(self.packed), "LD_LIBRARY_PATH": "", **environment}
+                     "SIPHON_GPU_PACKED": str(self.packed), "SIPHON_GPU_HOST_GIB": "1", "LD_LIBRARY_PATH": "", **environment}
         done = subprocess.run([RUN, *arguments], env=variables, capture_output=True, text=True, timeout=100)
         summary = self.out / "summary.md"
         return done, summary.read_text() if summary.exists() else ""
@@ -37,7 +38,7 @@ class RunOnStubs(unittest.TestCase):
     def test_everything_is_run_and_summed_up_in_few_files(self):
         done, summary = self.run_sh()
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        for step in ["first_facts", "probe", "full_device", "copies", "swap_cuda_test", "nccl_processes_test", "torch_cuda_test",
+        for step in ["host_memory", "first_facts", "probe", "full_device", "copies", "swap_cuda_test", "nccl_processes_test", "torch_cuda_test",
                      "worker_conformance_test_0", "worker_conformance_test_3", "figures"]:
             self.assertIn(f"| {step} | passed |", summary)
         self.assertIn("shard 3 of 4", summary)
@@ -121,6 +122,19 @@ class Peer(unittest.TestCase):
         self.assertEqual(torch_peer.device_of(["--layers", "2", "--device", "cuda"]), "cuda")
         self.assertEqual(torch_peer.device_of(["--device=cuda"]), "cuda")
         self.assertEqual(torch_peer.device_of([]), "cpu")
+
+
+class GrowingHost(unittest.TestCase):
+    def test_what_is_shown_already_is_not_touched(self):
+        before, most, after, used = grow_host.grow(0, 1)
+        self.assertEqual((before, used), (grow_host.meminfo("MemTotal"), 0))
+        self.assertEqual((before, most), (before, after))
+
+    def test_it_ends_in_time_whatever_comes_of_it(self):
+        begin = time.monotonic()
+        before, most, _, _ = grow_host.grow(1 << 20, 0.01)
+        self.assertLess(time.monotonic() - begin, 20)
+        self.assertGreaterEqual(most, before)
 
 
 if __name__ == "__main__":

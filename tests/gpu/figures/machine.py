@@ -65,7 +65,8 @@ def device():
 def facts(python, commit_file):
     """Of the machine; `torch_problem` says why its Python has no torch."""
     known = {"date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"), "processor": processor(),
-             "cores": os.cpu_count(), "system": f"{platform.system()} {platform.release()}", **device()}
+             "cores": os.cpu_count(),
+             "host_gib": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE") / 2 ** 30, 1), "system": f"{platform.system()} {platform.release()}", **device()}
     versions, problem = answer([python, "-c", VERSIONS], environment=without_our_libraries()) if python else ("", "no Python for it")
     known.update(line.split(" ", 1) for line in versions.splitlines())
     if problem:

@@ -16,7 +16,7 @@ def table(rows):
 def machine_line(known):
     gpu = f"{known['gpu']} ({known['memory_mib']} MiB), driver {known['driver']}, " if "gpu" in known else "no GPU, "
     torch = ", ".join(f"{name} {known[name]}" for name in ("torch", "cuda", "nccl") if name in known)
-    return f"{known['date']}: {gpu}{known['processor']}, {known['cores']} cores, {known['system']}; {torch or 'no torch'}; commit {known['commit']}"
+    return f"{known['date']}: {gpu}{known['processor']}, {known['cores']} cores, {known['host_gib']} GiB, {known['system']}; {torch or 'no torch'}; commit {known['commit']}"
 
 
 def markdown(known, rows, notes):
