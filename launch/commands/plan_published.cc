@@ -22,21 +22,15 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr absl::string_view kAll = "all";
-// Section IV.C has the GPUs of p3dn.24xlarge "with much larger CPU memory" than its 768 GB and with
-// NVMe drives, and no figures. ASSUMED: twice as much, and the drives of p3dn.24xlarge.
-constexpr Bytes kGptHostMemory{1'536'000'000'000};
-
 constexpr char kServerNotes[] =
-    "Servers: the presets aws_p3dn_24xlarge (Figure 7), dgx1_v100 (8a), dgx_a100 (8b) and "
-    "grace_hopper; dgx1_v100 with 1536 GB of host memory\nand the drives of p3dn.24xlarge, as the "
-    "paper says only that it has more than that one.\n";
+    "Servers: the presets aws_p3dn_24xlarge (Figure 7), dgx1_v100_nvme (8a), dgx_a100 (8b) and "
+    "grace_hopper; of the second the paper says\nonly that it has more host memory than the first, "
+    "and NVMe drives: ASSUMED 1536 GB and the drives of the first.\n";
 
 absl::StatusOr<MpressServers> Servers() {
   MpressServers servers;
   SIPHON_ASSIGN_OR_RETURN(servers.bert, FindTopologyPreset("aws_p3dn_24xlarge"));
-  SIPHON_ASSIGN_OR_RETURN(servers.gpt, FindTopologyPreset("dgx1_v100"));
-  servers.gpt.host_memory = kGptHostMemory;
-  servers.gpt.drives = servers.bert.drives;
+  SIPHON_ASSIGN_OR_RETURN(servers.gpt, FindTopologyPreset("dgx1_v100_nvme"));
   SIPHON_ASSIGN_OR_RETURN(servers.a100, FindTopologyPreset("dgx_a100"));
   SIPHON_ASSIGN_OR_RETURN(servers.grace, FindTopologyPreset("grace_hopper"));
   return servers;

@@ -19,6 +19,10 @@ inline constexpr int kMostDevices = 128;
 absl::StatusOr<Topology> ParseTopology(absl::string_view text, absl::string_view name);
 absl::StatusOr<Topology> LoadTopology(const std::string& path);
 
+// What the file says of where it comes from: its first comments, and all later lines that have
+// ASSUMED in a comment, without blanks and # around.
+std::vector<std::string> TopologyRemarks(absl::string_view text);
+
 // The presets, compiled in from configs/topologies; their names are the files'.
 struct TopologyPreset {
   absl::string_view name;

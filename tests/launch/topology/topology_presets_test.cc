@@ -7,6 +7,9 @@
 #include <set>
 #include <string>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "launch/topology/topology_file.h"
 #include "planner/performance/device_spec.h"
@@ -37,7 +40,7 @@ TEST(TopologyPresets, AreTheFilesInConfigs) {
     EXPECT_EQ(*from_file, Preset(entry.path().stem().string()));
   }
   EXPECT_EQ(files.size(), TopologyPresets().size());
-  EXPECT_GE(files.size(), 14);
+  EXPECT_GE(files.size(), 15);
 }
 
 TEST(TopologyPresets, SayWhereTheyComeFromAndAreSound) {
@@ -123,6 +126,34 @@ TEST(TopologyPresets, HaveTheHostsOfThePapers) {
   const Topology harmony = Preset("gtx1080ti_x4");
   EXPECT_EQ(harmony.switches.size(), 1);
   EXPECT_EQ(WiresBetween(harmony, DeviceId(0), DeviceId(1)), 0);
+}
+
+// What no source tells is marked where `siphon topology` shows it.
+TEST(TopologyPresets, HaveAHostWhoseMemoryIsKnownOrAssumed) {
+  const std::set<std::string> assumed = {"dgx1_v100_nvme", "gtx1080ti_x4", "hgx_a800",   "hgx_b300",
+                                         "hgx_h200",       "v100x4_nv2",   "v100x4_th2k"};
+  for (const TopologyPreset& preset : TopologyPresets()) {
+    SCOPED_TRACE(preset.name);
+    EXPECT_GT(Preset(preset.name).host_memory, Bytes(0));
+    const bool says = absl::c_any_of(TopologyRemarks(preset.text), [](const std::string& remark) {
+      const std::string lower = absl::AsciiStrToLower(remark);
+      return absl::StrContains(remark, "ASSUMED") && absl::StrContains(lower, "host memory");
+    });
+    EXPECT_EQ(says, assumed.contains(std::string(preset.name)));
+  }
+}
+
+TEST(TopologyPresets, HaveMpresssDgx1WithDrivesBesideTheVendors) {
+  Topology own = Preset("dgx1_v100_nvme");
+  const Topology vendors = Preset("dgx1_v100");
+  EXPECT_EQ(own.host_memory.value, 1536 * kGiga);
+  EXPECT_EQ(own.drives, Preset("aws_p3dn_24xlarge").drives);
+  EXPECT_EQ(DistinctMaps("dgx1_v100_nvme"), 10'080);
+  EXPECT_TRUE(vendors.drives.empty());
+  own.name = vendors.name;
+  own.host_memory = vendors.host_memory;
+  own.drives.clear();
+  EXPECT_EQ(own, vendors);
 }
 
 TEST(TopologyPresets, AreFoundByNameOrTheNearestIsNamed) {
