@@ -13,6 +13,7 @@
 #include "pipeline/schedules/build_schedule.h"
 #include "planner/published/mpress_report.h"
 #include "planner/published/mpress_table3.h"
+#include "planner/published/mpress_table4.h"
 #include "planner/status.h"
 #include "planner/strategies/memory_strategy.h"
 
@@ -52,6 +53,11 @@ absl::StatusOr<std::vector<MpressSection>> SectionsNamed(absl::string_view name)
                                           "'; known: ", absl::StrJoin(PublishedSections(), ", ")));
 }
 
+double Seconds(Nanos time) {
+  constexpr double kNanosPerSecond = 1e9;
+  return static_cast<double>(time.value) / kNanosPerSecond;
+}
+
 Json SavedJson(const MemorySaved& saved) {
   Json stages = Json::array();
   for (const StageId stage : saved.stages) stages.push_back(stage.value);
@@ -61,15 +67,16 @@ Json SavedJson(const MemorySaved& saved) {
 Json RunJson(const MpressRun& run) {
   Json json{{"model", run.model}, {"strategy", run.strategy}, {"fits", run.status.ok()}};
   if (!run.status.ok()) {
-    json["reason"] = std::string(run.status.message());
+    json["reason"] = ReasonOf(run);
     return json;
   }
-  json["step_ns"] = run.step_time.value;
+  json["step_seconds"] = Seconds(run.step_time);
   json["samples_per_second"] = run.samples_per_second;
   json["tflops"] = run.tflops;
   json["recompute"] = SavedJson(run.recomputed);
   json["host_swap"] = SavedJson(run.host);
   json["d2d_swap"] = SavedJson(run.peers);
+  json["overflow_bytes"] = run.overflow.value;
   return json;
 }
 
@@ -94,7 +101,7 @@ Json FigureJson(const MpressFigure& figure, const std::vector<MpressRun>& runs) 
 }
 
 Json BarJson(const MpressFigure9Bar& bar) {
-  return {{"step_ns", bar.step_time.value},
+  return {{"step_seconds", Seconds(bar.step_time)},
           {"recompute", SavedJson(bar.recomputed)},
           {"host_swap", SavedJson(bar.host)},
           {"d2d_swap", SavedJson(bar.peers)}};
@@ -114,7 +121,7 @@ Json ProjectionJson(const MpressProjection& projection) {
   for (const ProjectedStep& step : projection.steps) {
     Json& row = json["steps"].emplace_back();
     row["at_peak"] = step.speed == ProjectedSpeed::kPeak;
-    row["kept_step_ns"] = step.kept_step.value;
+    row["kept_step_seconds"] = Seconds(step.kept_step);
     row["hiding_bytes_per_second"] = HidingJson(step.hiding);
     for (const MpressRun& run : step.runs) row["runs"].push_back(RunJson(run));
   }
@@ -132,13 +139,33 @@ Json Table3Json() {
   return rows;
 }
 
+Json ShareJson(const MpressShare& share) {
+  Json stages = Json::array();
+  for (int stage = share.first_stage; stage <= share.last_stage; ++stage) stages.push_back(stage);
+  return {{"bytes", static_cast<int64_t>(share.gigabytes * 1e9)}, {"stages", std::move(stages)}};
+}
+
+Json Table4Json(const std::vector<MpressRun>& runs) {
+  Json rows = Json::array();
+  for (const MpressRun& run : runs) {
+    Json& row = rows.emplace_back(RunJson(run));
+    for (const MpressSavings& published : MpressTable4()) {
+      if (published.model != run.model) continue;
+      row["published"] = {{"recompute", ShareJson(published.recomputed)},
+                          {"host_swap", ShareJson(published.host)},
+                          {"d2d_swap", ShareJson(published.peers)},
+                          {"overflow_bytes", PublishedOverflow(published).value}};
+    }
+  }
+  return rows;
+}
+
 std::string ReportJson(const MpressReport& report) {
   Json json = Json::object();
   for (const MpressSection section : report.sections) {
     if (section == MpressSection::kTable3) json["table_3"] = Table3Json();
     if (section != MpressSection::kTable4) continue;
-    json["table_4"] = Json::array();
-    for (const MpressRun& run : report.table4) json["table_4"].push_back(RunJson(run));
+    json["table_4"] = Table4Json(report.table4);
   }
   for (const auto& [figure, runs] : report.figures) {
     json["figures"].push_back(FigureJson(figure, runs));

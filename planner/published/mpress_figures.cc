@@ -184,7 +184,7 @@ std::string MpressFigureText(const MpressFigure& figure, const std::vector<Mpres
     if (run.status.ok()) {
       absl::StrAppendFormat(&text, " %7.1f\n", run.tflops);
     } else {
-      absl::StrAppend(&text, "  ", run.status.message(), "\n");
+      absl::StrAppend(&text, "  ", ReasonOf(run), "\n");
     }
   }
   for (const MpressRatio& ratio : figure.ratios) {

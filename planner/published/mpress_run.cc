@@ -58,6 +58,19 @@ MemorySaved SavedBy(Placement placement, const PlanningProblem& problem,
   return saved;
 }
 
+std::string ReasonOf(const MpressRun& run) {
+  // What a simulation says of a program that cannot run has the programs below its first line.
+  const absl::string_view message = run.status.message();
+  return std::string(message.substr(0, message.find('\n')));
+}
+
+absl::StatusOr<SimulatedStep> KeptStep(const PlanningProblem& problem) {
+  SimulationInput input =
+      SimulationOf(problem, IdentityMapping(kMpressStages), {}, problem.schedule);
+  input.capacity.clear();
+  return Simulate(input);
+}
+
 absl::StatusOr<MpressRun> RunInstance(const MpressInstance& instance,
                                       const MemoryStrategy& strategy) {
   MpressRun run{.model = instance.row.name, .strategy = std::string(strategy.name)};
@@ -69,6 +82,10 @@ absl::StatusOr<MpressRun> RunInstance(const MpressInstance& instance,
   run.recomputed = SavedBy(Placement::kRecompute, instance.problem, *planned);
   run.host = SavedBy(Placement::kHostSwap, instance.problem, *planned);
   run.peers = SavedBy(Placement::kPeerSwap, instance.problem, *planned);
+  SIPHON_ASSIGN_OR_RETURN(const SimulatedStep kept, KeptStep(instance.problem));
+  for (const MemoryByKind& peak : kept.peak) run.overflow += Total(peak);
+  for (const Bytes capacity : instance.problem.capacity) run.overflow -= capacity;
+  run.overflow = std::max(run.overflow, Bytes(0));
   return run;
 }
 

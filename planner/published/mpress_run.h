@@ -10,6 +10,7 @@
 #include "planner/ids.h"
 #include "planner/memory_plan.h"
 #include "planner/published/mpress_instance.h"
+#include "planner/simulator/simulate.h"
 #include "planner/strategies/memory_strategy.h"
 #include "planner/units.h"
 
@@ -41,9 +42,16 @@ struct MpressRun {
   MemorySaved recomputed;
   MemorySaved host;
   MemorySaved peers;
+  Bytes overflow;  // demand of all stages with everything kept, beyond what all devices have
 };
 
-// Errors: those of the strategy that mean neither.
+// Why a run does not fit, in a line. Requires: its status is an error.
+std::string ReasonOf(const MpressRun& run);
+
+// Everything kept, without limits. Errors: as Simulate.
+absl::StatusOr<SimulatedStep> KeptStep(const PlanningProblem& problem);
+
+// Errors: those of the strategy that mean neither; as KeptStep.
 absl::StatusOr<MpressRun> RunInstance(const MpressInstance& instance,
                                       const MemoryStrategy& strategy);
 

@@ -10,7 +10,6 @@
 #include "absl/strings/str_join.h"
 #include "planner/lower_schedule.h"
 #include "planner/performance/device_spec.h"
-#include "planner/simulator/simulate.h"
 #include "planner/stage_cost.h"
 #include "planner/status.h"
 
@@ -19,6 +18,7 @@ namespace {
 
 constexpr double kNanosPerSecond = 1e9;
 constexpr double kGigabyte = 1e9;
+constexpr double kGibibyte = 1 << 30;  // what reasons have
 
 MpressRow Gpt3Row() {
   return {.name = "GPT-3 175B",
@@ -38,14 +38,6 @@ ModelOptions Gpt3Shape() {
           .sequence_length = 2'048,
           .dropout = 0.1,
           .flash_attention = false};
-}
-
-// Everything kept, without limits.
-absl::StatusOr<SimulatedStep> KeptStep(const PlanningProblem& problem) {
-  SimulationInput input =
-      SimulationOf(problem, IdentityMapping(kMpressStages), {}, problem.schedule);
-  input.capacity.clear();
-  return Simulate(input);
 }
 
 // Here the host is memory behind PCIe, without drives or processors of its own.
@@ -87,6 +79,7 @@ HidingRate RateFor(const PlanningProblem& problem, const std::vector<Bytes>& dem
 }
 
 double Gigabytes(int64_t bytes) { return static_cast<double>(bytes) / kGigabyte; }
+double Gibibytes(Bytes bytes) { return static_cast<double>(bytes.value) / kGibibyte; }
 
 void AddStep(std::string& text, const ProjectedStep& step) {
   absl::StrAppendFormat(
@@ -99,7 +92,7 @@ void AddStep(std::string& text, const ProjectedStep& step) {
                         static_cast<double>(step.kept_step.value) / kNanosPerSecond);
   for (const MpressRun& run : step.runs) {
     if (!run.status.ok()) {
-      absl::StrAppendFormat(&text, "  %-18s %s\n", run.strategy, run.status.message());
+      absl::StrAppendFormat(&text, "  %-18s %s\n", run.strategy, ReasonOf(run));
       continue;
     }
     const double longer =
@@ -188,17 +181,20 @@ std::string MpressProjectionText(const MpressProjection& ours) {
   const bool fits = *std::max_element(ours.demand.begin(), ours.demand.end()) <= ours.capacity;
   std::string text = absl::StrFormat(
       "MPress, section V: GPT-3 175B on %s, 8 stages, microbatch 2\n"
-      "The superchip's two memories count as one, %.0f GB a device; behind PCIe there is more, at "
-      "%.0f GB/s a device and direction.\n"
-      "Demand of the stages in GB: %s: %s; published: out of memory\n"
+      "The superchip's two memories count as one, %.0f GB (%.0f GiB) a device; behind PCIe there "
+      "is "
+      "more, at %.0f GB/s a device and direction.\n"
+      "Demand of the stages in GB (GiB): %s: %s; published: out of memory\n"
       "Recomputing every layer is %.0f %% of the computation; published: 25 %% of resources wasted "
       "without D2D swap\n"
       "Published: swaps over PCIe are hidden from 140 GB/s a GPU on, at 64 GB/s a step is 13 %% "
       "longer\n",
-      ours.machine, Gigabytes(ours.capacity.value), Gigabytes(ours.pcie.value),
+      ours.machine, Gigabytes(ours.capacity.value), Gibibytes(ours.capacity),
+      Gigabytes(ours.pcie.value),
       absl::StrJoin(ours.demand, ", ",
                     [](std::string* out, Bytes bytes) {
-                      absl::StrAppendFormat(out, "%.0f", Gigabytes(bytes.value));
+                      absl::StrAppendFormat(out, "%.0f (%.0f)", Gigabytes(bytes.value),
+                                            Gibibytes(bytes));
                     }),
       fits ? "fits" : "out of memory", 100 * ours.recompute_share);
   for (const ProjectedStep& step : ours.steps) AddStep(text, step);

@@ -24,8 +24,12 @@ struct MpressSavings {
 };
 const std::vector<MpressSavings>& MpressTable4();
 
+// What eight devices of 32 GB lack of the model's total demand in Table II.
+Bytes PublishedOverflow(const MpressSavings& row);
+
 // The paper's row, and below it those of the runs of that model which fit. Other shares than the
-// paper's are no error: MPress saves more than it must.
+// paper's are no error: MPress saves more than it must, so that what each saves in all stands
+// beside what must be saved.
 std::string MpressTable4Text(const std::vector<MpressRun>& runs);
 
 }  // namespace siphon

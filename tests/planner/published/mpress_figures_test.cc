@@ -70,6 +70,17 @@ TEST(MpressFigures, PrintOursBesideThePapers) {
             "GPT-10.3B: throughput of recompute over mpress: 0.80, published 0.81\n");
 }
 
+// A program that cannot run is printed below the reason.
+TEST(MpressFigures, SayInALineWhyAModelDoesNotFit) {
+  const MpressRun run{.model = "GPT-10.3B",
+                      .strategy = "vdnn",
+                      .status = absl::ResourceExhaustedError("the host is full\nworker 0: 0F0 ..")};
+  EXPECT_EQ(ReasonOf(run), "the host is full");
+  const std::string text = MpressFigureText(FigureNamed("8b"), {run});
+  EXPECT_THAT(text, testing::HasSubstr("fails   the host is full\n"));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("0F0")));
+}
+
 // Two seconds for the optimizer, and ten for each microbatch.
 absl::StatusOr<BaselineStep> TakeTenAndTwo(const BaselineProblem& problem) {
   return BaselineStep{.step_time = Nanos(2'000'000'000 + 10'000'000'000 * problem.microbatches)};

@@ -58,6 +58,16 @@ TEST(MpressReport, TakesTable4FromFigure8) {
   EXPECT_THAT(text, Not(HasSubstr("Table IV")));
 }
 
+TEST(MpressReport, SaysUnderFigure7WhyItDiffers) {
+  MpressReport report{.sections = {MpressSection::kFigure7},
+                      .figures = {{MpressFigures().front(), {}}}};
+  EXPECT_THAT(MpressReportText(report), HasSubstr("recomputation fits Bert-4.0B, too"));
+  EXPECT_THAT(MpressReportText(report), HasSubstr("Host swap alone does not fit Bert-6.2B"));
+  report.sections = {MpressSection::kFigure8};
+  report.figures = {{MpressFigures().back(), {}}};
+  EXPECT_THAT(MpressReportText(report), Not(HasSubstr("Bert-4.0B, too")));
+}
+
 TEST(MpressReport, PlansNothingForTable3) {
   const auto report = RunMpressReport(RequestOf({MpressSection::kTable3}), [](absl::string_view) {
     ADD_FAILURE() << "Table III has the paper's own times";

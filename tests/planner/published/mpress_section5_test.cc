@@ -77,6 +77,9 @@ TEST(MpressProjection, DoesNotFitAndNeedsThePublishedRateAtPeak) {
   for (const ProjectedStep& step : ours->steps) EXPECT_THAT(step.runs, SizeIs(2));
   const std::string text = MpressProjectionText(*ours);
   EXPECT_THAT(text, HasSubstr("out of memory; published: out of memory"));
+  // Reasons below have GiB.
+  EXPECT_THAT(text, HasSubstr("607 GB (565 GiB) a device"));
+  EXPECT_THAT(text, HasSubstr("Demand of the stages in GB (GiB): 909 (847), "));
   EXPECT_THAT(text, HasSubstr("worker 0 is too full"));
   EXPECT_THAT(text, HasSubstr("host_swap             60.0 s"));
 }
