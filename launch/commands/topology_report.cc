@@ -128,7 +128,7 @@ std::string HostText(const Topology& topology) {
     absl::StrAppend(&text, "\nPCIe switches: their devices share one way to the host, GB/s\n",
                     TextTable({"switch", "to host", "from host", "to, both run", "from, both run",
                                "latency", "devices"},
-                              rows));
+                              rows, LastColumn::kWords));
   }
   if (topology.drives.empty()) return text;
   Rows rows;
@@ -291,7 +291,7 @@ std::string TopologyListText(const std::vector<std::string>& names,
                     GroupedOr(TopologySymmetry(topology).DistinctMaps()), topology.name});
   }
   return TextTable({"preset", "devices", "memory each", "host memory", "distinct maps", "server"},
-                   rows) +
+                   rows, LastColumn::kWords) +
          "\nsiphon topology --preset NAME shows one of them.\n";
 }
 

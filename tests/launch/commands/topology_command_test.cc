@@ -73,7 +73,7 @@ TEST_F(TopologyCommand, ShowsAllOfASmallServer) {
       "host memory  64.0 GiB\n"
       "\n"
       "PCIe switches: their devices share one way to the host, GB/s\n"
-      "switch  to host  from host  to, both run  from, both run  latency    devices\n"
+      "switch  to host  from host  to, both run  from, both run  latency  devices\n"
       "0            12         11             9        as alone  9.00 us  GPU0 GPU1\n"
       "\n"
       "Drives\n"
