@@ -159,7 +159,7 @@ figures() {
   left=$((deadline - SECONDS - 15))
   # Without our libraries: the Python that runs it asks torch, and our program comes with its own.
   next; step figures $((left + 10)) "$python" tests/gpu/figures "$@" --siphon "$work/siphon" --peer "$here/torch_train.py" --python "$python" \
-    --commit "$here/commit" --results "$work/logs" --seconds "$left" --host-memory "${host_gib}GiB" "${server[@]}"
+    --commit "$here/commit" --results "$work/logs" --seconds "$left" --host-gib "$host_gib" "${server[@]}"
   for file in figures.json figures.md; do
     if [ -e "$work/logs/$file" ]; then cp "$work/logs/$file" "$results/"; fi
   done

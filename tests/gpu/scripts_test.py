@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -103,6 +104,20 @@ class RunOnStubs(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("| first_facts | goal MISSED |", summary)
         self.assertIn("| full_device | passed |", summary)
+
+    def test_a_figure_without_time_for_it_is_left_out_and_says_so(self):
+        done, summary = self.run_sh("figures", "largest", SIPHON_GPU_SECONDS="100")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(summary, r"largest: round 1 left out, as about 300 s of it did not fit into \d+ s")
+        self.assertIn("not everything was measured", summary)
+
+    def test_what_was_packed_is_unpacked(self):
+        with tarfile.open(f"{self.packed}.tar.gz", "w:gz") as archive:
+            archive.add(self.packed, "gpu")
+        shutil.rmtree(self.packed)
+        done, summary = self.run_sh("conformance")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("| worker_conformance_test_3 | passed |", summary)
 
     def test_an_unknown_word_shows_how_it_is_used(self):
         done, _ = self.run_sh("everything")
