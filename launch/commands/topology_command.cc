@@ -5,11 +5,13 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "launch/commands/command.h"
 #include "launch/commands/topology_report.h"
 #include "launch/output/text_file.h"
 #include "launch/process/exit_codes.h"
 #include "launch/topology/probe_server.h"
+#include "launch/topology/server_file.h"
 #include "launch/topology/topology_file.h"
 #include "planner/performance/device_spec.h"
 #include "planner/status.h"
@@ -46,18 +48,23 @@ absl::StatusOr<std::string> List(OutputFormat format) {
                                        : TopologyListText(names, topologies);
 }
 
-absl::StatusOr<DiscoveredTopology> Discover(const TopologyArguments& arguments,
-                                            const std::string& path) {
+// Of --file by what is in it.
+absl::StatusOr<DiscoveredTopology> Read(const TopologyArguments& arguments,
+                                        const std::string& path) {
+  if (&path == &arguments.preset) return FindServerPreset(path);
   SIPHON_ASSIGN_OR_RETURN(const std::string text, ReadTopologyText(path));
-  SIPHON_ASSIGN_OR_RETURN(DiscoveredTopology discovered,
-                          arguments.nccl_xml.empty() ? ParseNvidiaSmi(text, path, arguments.device)
-                                                     : ParseNcclXml(text, path, arguments.device));
-  // Neither format tells the devices' memory; their name does.
-  const absl::StatusOr<DeviceSpec> spec = FindDeviceSpec(arguments.device);
-  if (!spec.ok()) return discovered;
-  discovered.topology.device_kind = spec->name;
-  for (TopologyDevice& device : discovered.topology.devices) device.memory = spec->capacity;
-  return discovered;
+  const ServerFormat format = &path == &arguments.nvidia_smi ? ServerFormat::kNvidiaSmi
+                              : &path == &arguments.nccl_xml ? ServerFormat::kNcclXml
+                                                             : FormatOfServer(text);
+  return ParseServer(text, path, format, arguments.device);
+}
+
+// A file to plan with has what a plan needs.
+absl::Status WriteServer(const DiscoveredTopology& server, const std::string& path) {
+  if (server.topology.devices.front().memory > Bytes(0)) return WriteTextFile(path, server.yaml);
+  return absl::InvalidArgumentError(
+      absl::StrCat("--output: the devices' memory is not told; give --device (",
+                   absl::StrJoin(KnownDeviceSpecs(), ", "), ")"));
 }
 
 absl::StatusOr<std::string> Probe(const TopologyArguments& arguments) {
@@ -106,23 +113,26 @@ absl::StatusOr<std::string> Show(const TopologyArguments& arguments) {
         "--probe measures this machine; leave out --preset, --file, --nvidia_smi, --nccl_xml, "
         "--device");
   }
-  if (!arguments.probe && (measures || !arguments.output.empty())) {
-    return absl::InvalidArgumentError("--fresh, --copy_bytes and --output belong to --probe");
+  if (!arguments.probe && measures) {
+    return absl::InvalidArgumentError("--fresh and --copy_bytes belong to --probe");
   }
   if (arguments.probe) return Probe(arguments);
-  const bool discovers = source == &arguments.nvidia_smi || source == &arguments.nccl_xml;
-  if (!arguments.device.empty() && !discovers) {
+  if (!arguments.device.empty() && (source == nullptr || source == &arguments.preset)) {
     return absl::InvalidArgumentError(
         "--device belongs to --nvidia_smi and --nccl_xml; presets and files say what they have");
   }
-  if (source == nullptr) return List(arguments.format);
+  if (source == nullptr && arguments.output.empty()) return List(arguments.format);
   DiscoveredTopology shown;
-  if (discovers) {
-    SIPHON_ASSIGN_OR_RETURN(shown, Discover(arguments, *source));
-  } else {
-    SIPHON_ASSIGN_OR_RETURN(shown.topology, source == &arguments.preset
-                                                ? FindTopologyPreset(*source)
-                                                : LoadTopology(*source));
+  if (source != nullptr) {
+    SIPHON_ASSIGN_OR_RETURN(shown, Read(arguments, *source));
+  }
+  if (!arguments.output.empty()) {
+    if (shown.yaml.empty()) {
+      return absl::InvalidArgumentError(
+          "--output belongs to --probe, --nvidia_smi and --nccl_xml; presets and topology files "
+          "are files already");
+    }
+    SIPHON_RETURN_IF_ERROR(WriteServer(shown, arguments.output));
   }
   return arguments.format == OutputFormat::kJson ? TopologyJson(*source, shown)
                                                  : TopologyText(*source, shown);
@@ -143,10 +153,14 @@ RunCommand AddTopologyCommand(CLI::App& app) {
       app.add_subcommand("topology", "Show a server: links, rates, switches, symmetry");
   command->add_option("--preset", arguments->preset, "A server that is built in")
       ->type_name("NAME");
-  command->add_option("--file", arguments->file, "A file like those in configs/topologies")
+  command
+      ->add_option("--file", arguments->file,
+                   "A file like those in configs/topologies, or one of the two below")
       ->type_name("FILE");
   command
-      ->add_option("--nvidia_smi", arguments->nvidia_smi, "What nvidia-smi topo -m prints, saved")
+      ->add_option(
+          "--nvidia_smi", arguments->nvidia_smi,
+          "What nvidia-smi topo -m prints, saved; nvidia-smi -L before it names the devices")
       ->type_name("FILE");
   command->add_option("--nccl_xml", arguments->nccl_xml, "What NCCL writes to NCCL_TOPO_DUMP_FILE")
       ->type_name("FILE");
@@ -163,8 +177,10 @@ RunCommand AddTopologyCommand(CLI::App& app) {
                    "With --probe: size of each timed copy; default 64MiB")
       ->type_name("SIZE");
   command
-      ->add_option("--output", arguments->output,
-                   "With --probe: write a topology file, for --file and topology.name of a job")
+      ->add_option(
+          "--output", arguments->output,
+          "With --probe, --nvidia_smi or --nccl_xml: write a topology file, for --file and "
+          "topology.name of a job")
       ->type_name("FILE");
   AddFormat(command, &arguments->format);
   command->footer(

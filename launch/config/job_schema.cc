@@ -233,7 +233,8 @@ std::vector<JobKey> MachineKeys() {
           "where links and their rates come from; probe: this machine's CUDA devices, measured "
           "once and kept, as siphon topology --probe does"),
       KEY(topology, name, AnyValue(),
-          "a preset (siphon topology lists them), or the path of a file like them"),
+          "a preset (siphon topology lists them), or the path of a file like them, or of what "
+          "nvidia-smi topo -m printed or NCCL_TOPO_DUMP_FILE has"),
       KEY(topology, throttle, NoneOrScale(),
           "hold messages and moved tensors to the rates of the topology's links times this scale"),
       KEY(topology, map_score, (OneOf{{"step_time", "swap_time"}}),

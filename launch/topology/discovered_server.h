@@ -12,28 +12,36 @@ namespace siphon {
 
 // What other programs tell of a server: counts and groups, no rates.
 struct DiscoveredServer {
-  std::string name;
-  std::optional<LinkGeneration> links;  // none: no wires
+  std::string source;                   // the program, "nvidia-smi topo -m"
+  std::string device;                   // their kind as somebody named it; empty: nobody did
+  std::optional<LinkGeneration> links;  // none: neither wires nor a name tell the kind
+  bool is_guess = false;                // `links` is of a kind that is like what there is
   std::vector<std::vector<int>> wires;  // [from][to]; on a fabric, those that both have
   std::vector<int> fabric_wires;        // [device]; empty: devices are wired to each other
   std::vector<int> numa;                // [device]
   std::vector<PcieSwitch> switches;
+  std::vector<std::string> notes;
 };
 
 // The topology, and what a user must know of how it came about.
 struct DiscoveredTopology {
   Topology topology;
   std::vector<std::string> notes;
+  std::string yaml;  // a topology file of it with the notes; empty: it came from one
 };
 
-// Rates by link_generation.h. Errors: as CheckTopology.
-absl::StatusOr<Topology> BuildTopology(const DiscoveredServer& server);
+// Rates by link_generation.h, the devices' memory by their kind where somebody named it (as the
+// presets have it: a vendor's 80 GB are 80 GiB), each marked ASSUMED; host memory and drives are
+// never told. Devices of a fabric count as having the fewest wires that one has up.
+// Errors: InvalidArgument where the kind has no NVLinks and the server does; as ParseTopology.
+absl::StatusOr<DiscoveredTopology> BuildTopology(const DiscoveredServer& server);
 
 // Reads what `nvidia-smi topo -m` prints, its legend and colours or not. Devices behind one switch
 // are those that are PIX to each other or to one network card; where there is no PIX at all, PXB. A
-// second level of switches is not told apart. `device` names their kind for the rates; empty: it is
-// guessed from the wires, and a note says so.
-// Errors: InvalidArgument "<name>:<line>:<column>: ..." for what is no such matrix, or cannot be.
+// second level of switches is not told apart. `device` names their kind for rates and memory;
+// empty: the lines of `nvidia-smi -L` tell it ("GPU 0: Tesla V100-SXM2-32GB ..") where the text has
+// them too, else it is guessed from the wires, and a note says so. Errors: InvalidArgument
+// "<name>:<line>:<column>: ..." for what is no such matrix, or cannot be.
 absl::StatusOr<DiscoveredTopology> ParseNvidiaSmi(absl::string_view text, absl::string_view name,
                                                   absl::string_view device);
 

@@ -6,11 +6,26 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "launch/config/value_rules.h"
+#include "launch/topology/server_file.h"
 #include "launch/topology/topology_file.h"
 #include "planner/status.h"
 
 namespace siphon {
 namespace {
+
+// A file of any kind. What other programs tell of a server lacks the devices' memory unless their
+// kind stands in it.
+absl::StatusOr<Topology> TopologyInFile(const JobConfig& job, const std::string& path) {
+  SIPHON_ASSIGN_OR_RETURN(DiscoveredTopology server, LoadServer(path));
+  const bool needs_memory = !server.yaml.empty() && job.memory.capacity.empty();
+  if (!needs_memory || server.topology.devices.front().memory > Bytes(0)) {
+    return std::move(server.topology);
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      path,
+      ": does not tell the devices' memory; write memory.capacity, or make a topology file "
+      "of it by siphon topology, whose --device names their kind"));
+}
 
 // Bytes a second, 1 EB/s: exact as a double, and far from the end of 63 bits.
 constexpr double kFastest = 1e18;
@@ -26,7 +41,7 @@ absl::StatusOr<std::optional<Topology>> LoadJobTopology(const JobConfig& job) {
   }
   if (name.empty()) return std::nullopt;
   absl::StatusOr<Topology> topology =
-      job.topology.source == "file" ? LoadTopology(name) : FindTopologyPreset(name);
+      job.topology.source == "file" ? TopologyInFile(job, name) : FindTopologyPreset(name);
   if (!topology.ok()) {
     // Presets are names, so a path is meant as one.
     const bool is_path = job.topology.source != "file" && absl::StrContains(name, '/');

@@ -43,13 +43,14 @@ const std::vector<LinkGeneration>& LinkGenerations() {
   // 276 GB/s by twelve wires (nvbandwidth), H100 374 by eighteen (NVIDIA/nccl issue 1264). A800 has
   // A100's wires. ASSUMED: H200 as H100; B300 83 % of nominal, as H100.
   static const auto* const generations = new std::vector<LinkGeneration>{
-      {"P100", 60, 4, Megabytes(20'000), Megabytes(18'400), 3},
-      {"V100", 70, 6, Megabytes(25'000), Megabytes(24'200), 3},
-      {"A100", 80, 12, Megabytes(25'000), Megabytes(23'000), 4},
-      {"A800", 80, 8, Megabytes(25'000), Megabytes(23'000), 4},
-      {"H100", 90, 18, Megabytes(25'000), Megabytes(20'800), 5},
-      {"H200", 90, 18, Megabytes(25'000), Megabytes(20'800), 5},
-      {"B300", 100, 18, Megabytes(50'000), Megabytes(41'500), 5},
+      {"P100", "P100", 60, 4, Megabytes(20'000), Megabytes(18'400), 3},
+      {"GTX-1080Ti", "GTX-1080Ti", 61, 0, {}, {}, 3},
+      {"V100", "V100", 70, 6, Megabytes(25'000), Megabytes(24'200), 3},
+      {"A100", "A100", 80, 12, Megabytes(25'000), Megabytes(23'000), 4},
+      {"A800", "A100-80", 80, 8, Megabytes(25'000), Megabytes(23'000), 4},
+      {"H100", "H100", 90, 18, Megabytes(25'000), Megabytes(20'800), 5},
+      {"H200", "H200", 90, 18, Megabytes(25'000), Megabytes(20'800), 5},
+      {"B300", "B300", 100, 18, Megabytes(50'000), Megabytes(41'500), 5},
   };
   return *generations;
 }
@@ -58,7 +59,8 @@ absl::StatusOr<LinkGeneration> FindLinkGeneration(absl::string_view device) {
   const std::string name = absl::AsciiStrToUpper(device);
   std::vector<std::string> known;
   for (const LinkGeneration& generation : LinkGenerations()) {
-    if (name == generation.device || absl::StartsWith(name, generation.device + "-")) {
+    const std::string known_name = absl::AsciiStrToUpper(generation.device);
+    if (name == known_name || absl::StartsWith(name, known_name + "-")) {
       return generation;
     }
     known.push_back(generation.device);

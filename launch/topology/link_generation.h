@@ -28,8 +28,9 @@ HostRates HostRatesOf(int pcie_generation);
 // The links of a kind of device: counts of links become rates by it.
 struct LinkGeneration {
   std::string device;       // "V100"
+  std::string kind;         // that computes like it, as devices.def names it
   int compute_capability;   // 70; NCCL's "sm"
-  int wires;                // of one device
+  int wires;                // of one device; 0: it has no NVLinks
   BytesPerSecond nominal;   // of one wire in one direction
   BytesPerSecond measured;  // likewise, large copies
   int pcie_generation;

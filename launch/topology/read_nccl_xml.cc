@@ -47,6 +47,7 @@ class XmlReader {
   absl::Status ReadPci(pugi::xml_node parent, int numa, std::vector<pugi::xml_node>& above);
   absl::Status ReadGpu(pugi::xml_node node, int numa, const std::vector<pugi::xml_node>& above);
   absl::Status NumberDevices();
+  absl::Status NameKind(DiscoveredServer& server);
   absl::Status ReadLinks(DiscoveredServer& server);
   absl::Status ReadLink(pugi::xml_node link, int device, DiscoveredServer& server);
   absl::Status CheckLinks(const DiscoveredServer& server) const;
@@ -57,6 +58,7 @@ class XmlReader {
   std::string name_;
   std::vector<Gpu> gpus_;
   std::vector<std::string> notes_;
+  int pcie_generation_ = 3;  // of the kind of device
   bool has_fabric_ = false;
   std::set<std::string> absent_;  // peers that the file does not have
 };
@@ -141,6 +143,23 @@ absl::Status XmlReader::NumberDevices() {
     notes_.push_back(absl::StrCat("the file has devices up to ", gpus_.back().dev,
                                   ", but not all; they are numbered 0 to ", gpus_.size() - 1));
   }
+  return absl::OkStatus();
+}
+
+// Of the first device, as servers have one kind.
+absl::Status XmlReader::NameKind(DiscoveredServer& server) {
+  if (!server.device.empty()) {
+    SIPHON_ASSIGN_OR_RETURN(server.links, FindLinkGeneration(server.device));
+  } else {
+    const int sm = gpus_.front().sm;
+    server.links = LinkGenerationOf(sm);
+    server.is_guess = server.links.has_value() && server.links->compute_capability != sm;
+    if (server.is_guess) {
+      notes_.push_back(absl::StrCat("ASSUMED: devices of compute capability ", sm, " are as ",
+                                    server.links->device, "; --device says what they are"));
+    }
+  }
+  if (server.links.has_value()) pcie_generation_ = server.links->pcie_generation;
   return absl::OkStatus();
 }
 
@@ -240,13 +259,15 @@ absl::StatusOr<PcieSwitch> XmlReader::UplinkOf(const Gpu& gpu) {
   }
   const pugi::xml_node top = gpu.bridges.empty() ? gpu.node.parent() : gpu.bridges.front();
   const absl::string_view speed = top.attribute("link_speed").value();
-  const int lanes = top.attribute("link_width").as_int(0);
-  const int generation = PcieGeneration(speed);
+  int lanes = top.attribute("link_width").as_int(0);
+  int generation = PcieGeneration(speed);
   if (generation == 0 || lanes < 1 || lanes > 16) {
-    notes_.push_back(absl::StrCat("the PCIe link of device ", &gpu - gpus_.data(), " (speed ",
-                                  QuoteForMessage(speed), ", ", lanes,
-                                  " lanes) is not known, so its rate to the host has no limit"));
-    return uplink;
+    // Virtual machines do not show it.
+    notes_.push_back(absl::StrCat("ASSUMED: the PCIe link of device ", &gpu - gpus_.data(), " is ",
+                                  pcie_generation_, ".0 x16; the file has speed ",
+                                  QuoteForMessage(speed), " and ", lanes, " lanes"));
+    generation = pcie_generation_;
+    lanes = 16;
   }
   const HostRates host = HostRatesOf(generation);
   const auto scaled = [lanes](BytesPerSecond rate) {
@@ -293,18 +314,15 @@ absl::StatusOr<DiscoveredTopology> XmlReader::Read(absl::string_view device) {
     return WrongAt(0, "has no <system>; give the file that NCCL_TOPO_DUMP_FILE names");
   }
   SIPHON_RETURN_IF_ERROR(ReadSystem(system));
-  DiscoveredServer server{.name = absl::StrCat(gpus_.size(), " devices of ", name_)};
+  DiscoveredServer server{.source = "NCCL's XML", .device = std::string(device)};
+  SIPHON_RETURN_IF_ERROR(NameKind(server));
   SIPHON_RETURN_IF_ERROR(ReadLinks(server));
   SIPHON_ASSIGN_OR_RETURN(server.switches, Switches());
   for (const Gpu& gpu : gpus_) server.numa.push_back(gpu.numa);
-  if (!device.empty()) {
-    SIPHON_ASSIGN_OR_RETURN(server.links, FindLinkGeneration(device));
-  } else {
-    server.links = LinkGenerationOf(gpus_.front().sm);
-  }
-  notes_.emplace_back("rates are those of such links elsewhere, not measured on this server");
-  SIPHON_ASSIGN_OR_RETURN(Topology topology, BuildTopology(server));
-  return DiscoveredTopology{std::move(topology), std::move(notes_)};
+  server.notes = std::move(notes_);
+  absl::StatusOr<DiscoveredTopology> built = BuildTopology(server);
+  if (!built.ok()) return Annotate(built.status(), name_);
+  return built;
 }
 
 }  // namespace

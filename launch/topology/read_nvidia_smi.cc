@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "launch/config/closest_name.h"
 #include "launch/topology/discovered_server.h"
+#include "launch/topology/server_facts.h"
 #include "launch/topology/topology_file.h"
 #include "planner/status.h"
 
@@ -84,6 +85,7 @@ class MatrixReader {
   }
   absl::Status ReadHeader(const Words& header);
   absl::Status ReadRow(const Words& row);
+  void ReadListed(const Words& words);
   absl::Status CheckCell(int device, int column, const Word& cell) const;
   absl::Status CheckSymmetry() const;
   std::vector<int> Numa() const;
@@ -96,6 +98,7 @@ class MatrixReader {
   bool has_numa_ = false;
   std::vector<Words> rows_;         // [device]: its cells, without those behind the columns
   std::vector<std::string> nodes_;  // [device]: NUMA affinity, or the CPUs, or empty
+  std::string listed_;              // kind of the devices by nvidia-smi -L; empty: not told
 };
 
 absl::Status MatrixReader::ReadHeader(const Words& header) {
@@ -163,28 +166,48 @@ absl::Status MatrixReader::CheckSymmetry() const {
   return absl::OkStatus();
 }
 
+// "GPU 0: Tesla V100-SXM2-32GB (UUID: ..)", as nvidia-smi -L prints it.
+void MatrixReader::ReadListed(const Words& words) {
+  std::string name;
+  Bytes memory;
+  for (size_t at = 2; at < words.size() && words[at].text[0] != '('; ++at) {
+    absl::StrAppend(&name, name.empty() ? "" : " ", words[at].text);
+    for (const absl::string_view part : absl::StrSplit(words[at].text, '-')) {
+      const absl::StatusOr<Bytes> size = ParseBytes(part);
+      if (size.ok()) memory = *size;
+    }
+  }
+  listed_ = DeviceKindOf(name, memory);
+}
+
 absl::Status MatrixReader::Read(absl::string_view text) {
   bool has_header = false;
-  for (const Words& words : WordsOf(text)) {
+  const Words* header = nullptr;
+  const std::vector<Words> lines = WordsOf(text);
+  for (const Words& words : lines) {
     if (words.empty()) continue;
-    if (!has_header) {
+    if (words[0].text == "GPU" && words.size() > 2) {
+      if (listed_.empty()) ReadListed(words);
+    } else if (!has_header) {
       // The header's first word is a row's, too; a row goes on with a cell.
       has_header = words[0].text == "GPU0" && (words.size() == 1 || words[1].text != "X");
-      if (has_header) SIPHON_RETURN_IF_ERROR(ReadHeader(words));
-    } else if (DeviceOf(words[0].text) >= 0) {
+      if (has_header) {
+        header = &words;
+        SIPHON_RETURN_IF_ERROR(ReadHeader(words));
+      }
+    } else if (DeviceOf(words[0].text) >= 0 && devices() < device_columns_) {
       SIPHON_RETURN_IF_ERROR(ReadRow(words));
     }
-    if (has_header && devices() == device_columns_) return CheckSymmetry();
   }
+  if (has_header && devices() == device_columns_) return CheckSymmetry();
   if (!has_header) {
     return absl::InvalidArgumentError(absl::StrCat(
         name_,
         ":1:1: has no line that begins with GPU0 GPU1; give the text of nvidia-smi topo "
         "-m"));
   }
-  return absl::InvalidArgumentError(absl::StrCat(name_, ": has ", devices(), " rows for ",
-                                                 device_columns_,
-                                                 " devices; give the whole matrix"));
+  return Wrong(header->front(), absl::StrCat("has ", devices(), " rows for ", device_columns_,
+                                             " devices; give the whole matrix"));
 }
 
 // The nodes' own numbers where they are numbers, else 0, 1, .. as they come.
@@ -236,22 +259,24 @@ std::vector<std::vector<DeviceId>> MatrixReader::Groups() const {
 }
 
 absl::StatusOr<DiscoveredTopology> MatrixReader::Build(absl::string_view device) const {
-  DiscoveredServer server{.name = absl::StrCat(devices(), " devices of ", name_), .numa = Numa()};
+  DiscoveredServer server{.source = "nvidia-smi topo -m",
+                          .device = device.empty() ? listed_ : std::string(device),
+                          .numa = Numa()};
   for (const Words& row : rows_) {
     server.wires.emplace_back();
     for (int to = 0; to < devices(); ++to) {
       server.wires.back().push_back(std::max(0, WiresOf(row[to].text)));
     }
   }
-  std::vector<std::string> notes;
-  if (!device.empty()) {
-    SIPHON_ASSIGN_OR_RETURN(server.links, FindLinkGeneration(device));
+  if (!server.device.empty()) {
+    SIPHON_ASSIGN_OR_RETURN(server.links, FindLinkGeneration(server.device));
   } else {
     server.links = GuessLinkGeneration(server.wires);
-    notes.push_back(server.links.has_value()
-                        ? absl::StrCat("devices are taken to be ", server.links->device,
+    server.is_guess = server.links.has_value();
+    server.notes.push_back(
+        server.is_guess ? absl::StrCat("ASSUMED: devices are ", server.links->device,
                                        " by their wires; --device says what they are")
-                        : "no wires tell the kind of device, so PCIe is taken to be 3.0; --device "
+                        : "ASSUMED: PCIe is 3.0, as no wires tell the kind of device; --device "
                           "says what they are");
   }
   for (const std::vector<int>& row : server.wires) {
@@ -268,9 +293,9 @@ absl::StatusOr<DiscoveredTopology> MatrixReader::Build(absl::string_view device)
     server.switches.push_back({std::move(group), host.to_host, host.from_host, host.to_host_both,
                                host.from_host_both, kHostLatency});
   }
-  notes.push_back("rates are those of such links elsewhere, not measured on this server");
-  SIPHON_ASSIGN_OR_RETURN(Topology topology, BuildTopology(server));
-  return DiscoveredTopology{std::move(topology), std::move(notes)};
+  absl::StatusOr<DiscoveredTopology> built = BuildTopology(server);
+  if (!built.ok()) return Annotate(built.status(), name_);
+  return built;
 }
 
 }  // namespace

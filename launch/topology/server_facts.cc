@@ -7,7 +7,9 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "launch/topology/link_generation.h"
 #include "planner/performance/device_spec.h"
@@ -139,16 +141,35 @@ void TakeDevices(const std::vector<CudaDeviceInfo>& devices, ServerFacts* facts)
   if (links.has_value() && has_wires) keys.nominal_wire_rate = links->nominal;
 }
 
+std::vector<std::string> WordsOf(absl::string_view name) {
+  return absl::StrSplit(absl::AsciiStrToUpper(name), absl::ByAnyChar(" -_/"), absl::SkipEmpty());
+}
+
+// Whether a device's name has the words of a kind, one after the other: "GTX 1080 Ti" those of
+// "GTX-1080Ti". A size behind a kind ("V100-32") is no part of its name.
+bool IsNamed(const std::string& known, const std::vector<std::string>& words) {
+  std::vector<std::string> parts = WordsOf(known);
+  int size = 0;
+  if (parts.size() > 1 && absl::SimpleAtoi(parts.back(), &size)) parts.pop_back();
+  const std::string wanted = absl::StrJoin(parts, "");
+  for (size_t first = 0; first < words.size(); ++first) {
+    std::string joined;
+    for (size_t at = first; at < words.size() && joined.size() < wanted.size(); ++at) {
+      joined += words[at];
+    }
+    if (joined == wanted) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string DeviceKindOf(absl::string_view name, Bytes memory) {
-  const std::vector<std::string> words =
-      absl::StrSplit(absl::AsciiStrToUpper(name), absl::ByAnyChar(" -_/"), absl::SkipEmpty());
+  const std::vector<std::string> words = WordsOf(name);
   std::string kind;
   int64_t nearest = 0;
   for (const std::string& known : KnownDeviceSpecs()) {
-    const std::string word = known.substr(0, known.find('-'));
-    if (!absl::c_linear_search(words, absl::AsciiStrToUpper(word))) continue;
+    if (!IsNamed(known, words)) continue;
     const absl::StatusOr<DeviceSpec> spec = FindDeviceSpec(known);
     if (!spec.ok()) continue;
     const int64_t off = std::abs(spec->capacity.value - memory.value);

@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "launch/process/exit_codes.h"
+#include "launch/topology/topology_file.h"
 #include "tests/launch/commands/run_command.h"
 
 namespace siphon {
@@ -107,8 +109,25 @@ TEST_F(TopologyCommand, ListsThePresetsWithoutArguments) {
   EXPECT_THAT(out_, StartsWith("preset             devices  memory each  host memory"));
   EXPECT_THAT(out_,
               HasSubstr("dgx1_v100                8     32.0 GiB      477 GiB         10,080"));
+  // Names are read from the left.
+  EXPECT_THAT(out_, HasSubstr("  distinct maps  server\n"));
+  EXPECT_THAT(out_, HasSubstr("         10,080  NVIDIA DGX-1 (V100-SXM2), hybrid cube mesh\n"));
   ASSERT_EQ(Run({"--format", "json"}), kExitDone) << error_;
-  EXPECT_GE(nlohmann::json::parse(out_)["presets"].size(), 14);
+  const auto presets = nlohmann::json::parse(out_)["presets"];
+  EXPECT_GE(presets.size(), 15);
+  for (const auto& preset : presets) EXPECT_GE(preset["distinct_maps"], 1) << preset;
+}
+
+TEST_F(TopologyCommand, SaysOfEachPresetHowManyMapsDifferAndWhatIsAssumed) {
+  for (const TopologyPreset& preset : TopologyPresets()) {
+    SCOPED_TRACE(preset.name);
+    ASSERT_EQ(Run({"--preset", std::string(preset.name)}), kExitDone) << error_;
+    EXPECT_THAT(out_, HasSubstr("  renumberings  distinct maps\n"));
+    EXPECT_THAT(out_, HasSubstr("\nSource: "));
+    EXPECT_THAT(out_, testing::Not(HasSubstr("host memory  not known")));
+    const bool assumes = absl::StrContains(preset.text, "ASSUMED");
+    EXPECT_EQ(absl::StrContains(out_, "ASSUMED"), assumes);
+  }
 }
 
 TEST_F(TopologyCommand, CountsOneMapOfAFabricWhenTheHostDoesNotMatter) {
@@ -126,9 +145,104 @@ TEST_F(TopologyCommand, ReadsWhatNvidiaSmiPrints) {
       << error_;
   const auto json = nlohmann::json::parse(out_);
   EXPECT_EQ(json["device"], "A100-80");
-  EXPECT_EQ(json["devices"][0]["memory_bytes"], 80'000'000'000);
+  EXPECT_EQ(json["devices"][0]["memory_bytes"], int64_t{80} << 30);
   EXPECT_EQ(json["links"][0]["bytes_per_second"], 92'000'000'000);
-  EXPECT_EQ(json["notes"].size(), 1);
+  EXPECT_EQ(json["notes"].size(), 2);
+}
+
+constexpr char kTwoCards[] =
+    "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\n"
+    "GPU0\t X \tNV4\t0-7\t0\n"
+    "GPU1\tNV4\t X \t0-7\t0\n";
+constexpr char kTwoCardsXml[] =
+    "<system version=\"1\"><cpu numaid=\"0\">"
+    "<pci busid=\"0000:1a:00.0\" link_speed=\"8 GT/s\" link_width=\"16\"><gpu dev=\"0\" sm=\"70\">"
+    "<nvlink target=\"0000:1b:00.0\" count=\"2\" tclass=\"0x030200\"/></gpu></pci>"
+    "<pci busid=\"0000:1b:00.0\" link_speed=\"8 GT/s\" link_width=\"16\"><gpu dev=\"1\" sm=\"70\">"
+    "<nvlink target=\"0000:1a:00.0\" count=\"2\" "
+    "tclass=\"0x030200\"/></gpu></pci></cpu></system>\n";
+
+TEST_F(TopologyCommand, NamesAServerOnceWhateverItsFile) {
+  ASSERT_EQ(Run({"--nvidia_smi", File(kTwoCards)}), kExitDone) << error_;
+  EXPECT_THAT(out_, StartsWith("DIR/server: 2 devices by nvidia-smi topo -m, V100 and rates "
+                               "ASSUMED\n\n"));
+  EXPECT_THAT(out_, HasSubstr("\nASSUMED: rates are those of such links elsewhere, not measured on "
+                              "this server\n"));
+  ASSERT_EQ(Run({"--nccl_xml", File(kTwoCardsXml)}), kExitDone) << error_;
+  EXPECT_THAT(out_, StartsWith("DIR/server: 2 x V100 by NCCL's XML, rates ASSUMED\n\n"));
+  // The same without saying who wrote it.
+  const std::string shown = out_;
+  ASSERT_EQ(Run({"--file", File(kTwoCardsXml)}), kExitDone) << error_;
+  EXPECT_EQ(out_, shown);
+}
+
+TEST_F(TopologyCommand, WritesWhatOtherProgramsTellAsATopologyFile) {
+  const std::string output = directory_ + "/server.yaml";
+  for (const char* flag : {"--nvidia_smi", "--nccl_xml"}) {
+    const std::string file = File(std::string(flag) == "--nccl_xml" ? kTwoCardsXml : kTwoCards);
+    ASSERT_EQ(Run({flag, file, "--device", "V100-32", "--output", output, "--format", "json"}),
+              kExitDone)
+        << error_;
+    auto told = nlohmann::json::parse(out_);
+    EXPECT_THAT(FileText("server.yaml"), HasSubstr("# ASSUMED: rates are those of such links"));
+    ASSERT_EQ(Run({"--file", output, "--format", "json"}), kExitDone) << error_;
+    auto read = nlohmann::json::parse(out_);
+    for (auto* json : {&told, &read}) {
+      json->erase("source");
+      json->erase("notes");
+    }
+    EXPECT_EQ(read, told);
+  }
+  EXPECT_EQ(Run({"--nvidia_smi", File(kTwoCards), "--output", output}), kExitBadInput);
+  EXPECT_THAT(error_, StartsWith("siphon: --output: the devices' memory is not told; give --device "
+                                 "(GTX-1080Ti, P100, "));
+  EXPECT_EQ(Run({"--preset", "dgx_a100", "--output", output}), kExitBadInput);
+  EXPECT_EQ(
+      error_,
+      "siphon: --output belongs to --probe, --nvidia_smi and --nccl_xml; presets and topology "
+      "files are files already\n");
+  EXPECT_EQ(Run({"--output", output}), kExitBadInput);
+}
+
+// Straight from what nvidia-smi or NCCL wrote, and from the file made of it, alike.
+TEST_F(TopologyCommand, MakesServersThatJobsArePlannedFor) {
+  const std::string job = WriteFile("job.yaml",
+                                    "model: {kind: gpt, layers: 4, hidden: 64, heads: 4}\n"
+                                    "data: {kind: synthetic, sequence_length: 32}\n"
+                                    "train: {global_batch: 16, microbatch: 2}\n"
+                                    "pipeline: {stages: 2, backend: cuda}\n"
+                                    "topology: {source: file, name: none}\n");
+  const auto plan = [&](const std::string& file, const std::string& more) {
+    std::vector<std::string> flags = {job, "--set", "topology.name=" + file, "--format", "json"};
+    if (!more.empty()) flags.insert(flags.end(), {"--set", more});
+    const CommandEnd end = RunRegisteredCommand("plan", flags);
+    error_ = WithoutDirectory(end.err);
+    EXPECT_EQ(end.code, kExitDone) << end.err;
+    auto json = nlohmann::json::parse(end.out, nullptr, /*allow_exceptions=*/false);
+    json.erase("planning_seconds");
+    return json;
+  };
+  const std::string list = "GPU 0: Tesla V100-SXM2-32GB (UUID: GPU-1)\n";
+  const std::string output = directory_ + "/server.yaml";
+  struct Told {
+    std::string text;
+    std::string device;    // as the text has it
+    std::string capacity;  // where it has no memory
+  };
+  for (const Told& told : {Told{list + kTwoCards, "V100-32", ""},
+                           Told{kTwoCardsXml, "V100", "memory.capacity=32GiB"}}) {
+    const std::string file = WriteFile("told", told.text);
+    ASSERT_EQ(Run({"--file", file, "--device", told.device, "--output", output}), kExitDone)
+        << error_;
+    const auto direct = plan(file, told.capacity);
+    EXPECT_EQ(direct["fits"], true);
+    EXPECT_EQ(direct["costs"], "calculated for " + told.device);
+    EXPECT_EQ(direct, plan(output, told.capacity));
+  }
+  const CommandEnd unknown =
+      RunRegisteredCommand("plan", {job, "--set", "topology.name=" + WriteFile("told", kTwoCards)});
+  EXPECT_EQ(unknown.code, kExitBadInput);
+  EXPECT_THAT(unknown.err, HasSubstr("does not tell the devices' memory; write memory.capacity"));
 }
 
 TEST_F(TopologyCommand, RefusesWhatCannotBe) {
@@ -151,14 +265,17 @@ TEST_F(TopologyCommand, RefusesWhatCannotBe) {
   EXPECT_EQ(Run({"--nvidia_smi", File("GPU0 CPU Affinity\nGPU0 X 0-7\n"), "--device", "Voodoo"}),
             kExitBadInput);
   EXPECT_EQ(error_,
-            "siphon: links of device 'Voodoo' are not known; known: P100, V100, A100, A800, H100, "
-            "H200, B300\n");
+            "siphon: links of device 'Voodoo' are not known; known: P100, GTX-1080Ti, V100, A100, "
+            "A800, H100, H200, B300\n");
   EXPECT_EQ(Run({"--probe", "--preset", "dgx1_v100"}), kExitBadInput);
   EXPECT_EQ(error_,
             "siphon: --probe measures this machine; leave out --preset, --file, --nvidia_smi, "
             "--nccl_xml, --device\n");
   EXPECT_EQ(Run({"--fresh"}), kExitBadInput);
-  EXPECT_EQ(error_, "siphon: --fresh, --copy_bytes and --output belong to --probe\n");
+  EXPECT_EQ(error_, "siphon: --fresh and --copy_bytes belong to --probe\n");
+  EXPECT_EQ(Run({"--file", File("name: x\ndevices: 1\n"), "--device", "V100"}), kExitBadInput);
+  EXPECT_EQ(error_,
+            "siphon: DIR/server: is a topology file, which says itself what devices it has\n");
 }
 
 // No module is beside this program, whatever the machine has.

@@ -53,6 +53,50 @@ TEST(JobTopology, ThatIsWrongIsRefusedWithBothPlaces) {
   std::filesystem::remove(path);
 }
 
+// A file that is gone with the test.
+class TextFile {
+ public:
+  explicit TextFile(const std::string& text)
+      : path((std::filesystem::temp_directory_path() / absl::StrCat("siphon-matrix-", getpid()))
+                 .string()) {
+    std::ofstream(path) << text;
+  }
+  ~TextFile() { std::filesystem::remove(path); }
+  const std::string path;
+};
+
+TEST(JobTopology, IsReadFromWhatNvidiaSmiPrints) {
+  const std::string matrix = "\tGPU0\tGPU1\nGPU0\t X \tNV2\nGPU1\tNV2\t X \n";
+  {
+    const TextFile file("GPU 0: Tesla V100-SXM2-16GB (UUID: GPU-1)\n" + matrix);
+    const auto topology = LoadJobTopology(JobWith("file", file.path));
+    ASSERT_TRUE(topology.ok()) << topology.status();
+    EXPECT_EQ((*topology)->devices[1].memory, Bytes(int64_t{16} << 30));
+    EXPECT_EQ((*topology)->links[0].rate.value, 48'400'000'000);
+  }
+  // How much memory devices have must be said somewhere.
+  const TextFile file(matrix);
+  JobConfig job = JobWith("file", file.path);
+  EXPECT_EQ(LoadJobTopology(job).status(),
+            absl::InvalidArgumentError(absl::StrCat(
+                "job.yaml:3:9: topology.name: ", file.path,
+                ": does not tell the devices' memory; write memory.capacity, or make a topology "
+                "file of it by siphon topology, whose --device names their kind")));
+  job.memory.capacity = {Bytes(1 << 30)};
+  const auto topology = LoadJobTopology(job);
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  EXPECT_EQ((*topology)->name, "2 devices by nvidia-smi topo -m, V100 and rates ASSUMED");
+}
+
+TEST(JobTopology, NamesThePlaceInAMatrixThatIsWrong) {
+  const TextFile file("\tGPU0\tGPU1\nGPU0\t X \tNV2\nGPU1\tNV1\t X \n");
+  EXPECT_EQ(LoadJobTopology(JobWith("file", file.path)).status(),
+            absl::InvalidArgumentError(absl::StrCat(
+                "job.yaml:3:9: topology.name: ", file.path,
+                ":3:6: row GPU1, column 0: is NV1, but row GPU0, column 1 is NV2; connections are "
+                "the same both ways")));
+}
+
 TEST(ThrottledTopology, HasEveryRateTimesTheScale) {
   JobConfig job = JobWith("preset", "dgx1_v100");
   EXPECT_FALSE(LoadThrottledTopology(job)->has_value());

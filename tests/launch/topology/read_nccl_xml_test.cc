@@ -54,7 +54,7 @@ TEST(ReadNcclXml, FindsLinksSwitchesAndNumaNodes) {
                         Nanos(2000), wires};
   };
   const BytesPerSecond gen3(11'700'000'000);
-  Topology expected{.name = "3 devices of topo.xml",
+  Topology expected{.name = "3 x V100 by NCCL's XML, rates ASSUMED",
                     .device_kind = "V100",
                     .devices = {{.numa = 0}, {.numa = 0}, {.numa = 1}},
                     .links = {link(0, 1, 2), link(0, 2, 1), link(1, 0, 2), link(2, 0, 1)},
@@ -71,8 +71,11 @@ TEST(ReadNcclXml, FindsLinksSwitchesAndNumaNodes) {
                                   .latency = Nanos(9000)}},
                     .nominal_wire_rate = BytesPerSecond(25'000'000'000)};
   EXPECT_EQ(read->topology, expected);
-  EXPECT_THAT(read->notes,
-              ElementsAre("rates are those of such links elsewhere, not measured on this server"));
+  EXPECT_THAT(
+      read->notes,
+      ElementsAre("ASSUMED: rates are those of such links elsewhere, not measured on this server",
+                  "the devices' memory is not told; --device names their kind",
+                  "host memory and drives are not told; a topology file can have them"));
 }
 
 // `devices` of compute capability `sm`, each with `wires` to each of `switches` NVSwitches.
@@ -104,6 +107,35 @@ TEST(ReadNcclXml, AddsUpTheWiresToAFabric) {
   EXPECT_EQ(topology.switches[0].from_host.value, 55'600'000'000);
 }
 
+TEST(ReadNcclXml, CountsTheFewestWiresToAFabricThatOneDeviceHasUp) {
+  std::string text = FabricXml(3, 90, 1, 18);
+  text.replace(text.rfind("count=\"18\""), 10, "count=\"17\"");
+  const auto read = ParseNcclXml(text, "topo.xml", "");
+  ASSERT_TRUE(read.ok()) << read.status();
+  for (const TopologyLink& link : read->topology.links) EXPECT_EQ(link.wires, 17);
+  EXPECT_EQ(read->topology.devices[0].egress.value, int64_t{17} * 20'800'000'000);
+  EXPECT_THAT(read->notes,
+              IsSupersetOf({"warning: devices have 17 to 18 NVLinks to the switches; each is taken "
+                            "to have 17"}));
+}
+
+TEST(ReadNcclXml, SaysWhichKindItTakesAnUnknownOneFor) {
+  const auto read = ParseNcclXml(FabricXml(2, 75, 1, 1), "topo.xml", "");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->topology.name, "2 devices by NCCL's XML, V100 and rates ASSUMED");
+  EXPECT_THAT(read->notes, IsSupersetOf({"ASSUMED: devices of compute capability 75 are as V100; "
+                                         "--device says what they are"}));
+}
+
+// A machine of many sockets, whose file would be a list of so many nodes.
+TEST(ReadNcclXml, CountsFarNumaNodesAnew) {
+  const auto read = ParseNcclXml(
+      absl::StrReplaceAll(kMesh, {{"numaid=\"1\"", "numaid=\"1048576\""}}), "topo.xml", "");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->topology.devices[0].numa, 0);
+  EXPECT_EQ(read->topology.devices[2].numa, 1);
+}
+
 TEST(ReadNcclXml, TakesC2cForTheWayToTheHost) {
   const auto read = ParseNcclXml(
       "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"0009:01:00.0\" link_speed=\"32.0 "
@@ -132,8 +164,9 @@ TEST(ReadNcclXml, SaysWhatItLeavesOutOrDoesNotKnow) {
           {"the file has devices up to 5, but not all; they are numbered 0 to 2",
            "wires of device 2 to '0004:00:00.0' (class '0x068001') lead to no device",
            "wires to 1 devices that the file does not have are left out",
-           "the PCIe link of device 2 (speed 'Unknown speed', 8 lanes) is not known, so its rate "
-           "to the host has no limit"}));
+           "ASSUMED: the PCIe link of device 2 is 3.0 x16; the file has speed 'Unknown speed' and "
+           "8 lanes"}));
+  EXPECT_EQ(read->topology.switches[1].to_host.value, 11'700'000'000);
 }
 
 std::string Refusal(absl::string_view from, absl::string_view to) {

@@ -50,10 +50,59 @@ TEST(ReadNvidiaSmi, FindsDgx1AsThePresetHasIt) {
     EXPECT_EQ(read->topology.devices[device].numa, device / 4);
   }
   EXPECT_EQ(TopologySymmetry(read->topology).DistinctMaps(), 10'080);
-  EXPECT_THAT(read->notes,
-              ElementsAre("devices are taken to be V100 by their wires; --device says what they "
-                          "are",
-                          "rates are those of such links elsewhere, not measured on this server"));
+  EXPECT_EQ(read->topology.name, "8 devices by nvidia-smi topo -m, V100 and rates ASSUMED");
+  EXPECT_EQ(read->topology.devices[0].memory, Bytes(0));
+  EXPECT_THAT(
+      read->notes,
+      ElementsAre("ASSUMED: devices are V100 by their wires; --device says what they are",
+                  "ASSUMED: rates are those of such links elsewhere, not measured on this server",
+                  "the devices' memory is not told; --device names their kind",
+                  "host memory and drives are not told; a topology file can have them"));
+}
+
+TEST(ReadNvidiaSmi, TakesTheKindOfDeviceFromItsList) {
+  const std::string list =
+      "GPU 0: Tesla V100-SXM2-32GB (UUID: GPU-4c1cbd26-95cd-21d9-1e22-3b2e6d0ab2b5)\n"
+      "GPU 1: Tesla V100-SXM2-32GB (UUID: GPU-0d9a9d1b-b33f-ee14-3a64-b1ad6a0cdd76)\n";
+  for (const std::string& text : {list + kDgx1, kDgx1 + list}) {
+    const auto read = ParseNvidiaSmi(text, "topo.txt", "");
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->topology.device_kind, "V100-32");
+    EXPECT_EQ(read->topology.devices[7].memory, Bytes(int64_t{32} << 30));
+    EXPECT_EQ(read->topology.name, "8 x V100-32 by nvidia-smi topo -m, rates ASSUMED");
+    EXPECT_EQ(read->notes.size(), 2);
+  }
+  // Whoever names it knows better.
+  EXPECT_EQ(ParseNvidiaSmi(list + kDgx1, "t", "v100")->topology.device_kind, "V100");
+  // Not a kind that is known.
+  EXPECT_EQ(ParseNvidiaSmi(absl::StrCat("GPU 0: Voodoo 2 12MB\n", kDgx1), "t", "")
+                ->topology.devices[0]
+                .memory,
+            Bytes(0));
+}
+
+TEST(ReadNvidiaSmi, KnowsTheMemoryOfEveryKindAsPresetsHaveIt) {
+  const std::string one = "\tGPU0\tCPU Affinity\nGPU0\t X \t0-15\n";
+  for (const TopologyPreset& preset : TopologyPresets()) {
+    const Topology server = *FindTopologyPreset(preset.name);
+    const auto read = ParseNvidiaSmi(one, "topo.txt", server.device_kind);
+    ASSERT_TRUE(read.ok()) << read.status();
+    const Bytes memory = read->topology.devices[0].memory;
+    EXPECT_GT(memory, Bytes(0)) << preset.name;
+    // A superchip has more than the device that computes like it; of one server it is not known.
+    const bool own = preset.name == "grace_hopper" || preset.name == "v100x4_th2k";
+    EXPECT_TRUE(own || memory == server.devices[0].memory) << preset.name;
+  }
+  EXPECT_EQ(ParseNvidiaSmi(one, "topo.txt", "A800")->topology.device_kind, "A100-80");
+  EXPECT_EQ(ParseNvidiaSmi(one, "topo.txt", "A800")->topology.devices[0].memory,
+            Bytes(int64_t{80} << 30));
+  EXPECT_EQ(ParseNvidiaSmi(one, "topo.txt", "V100-64")->topology.devices[0].memory, Bytes(0));
+}
+
+TEST(ReadNvidiaSmi, RefusesWiresOfAKindThatHasNone) {
+  EXPECT_EQ(ParseNvidiaSmi(kDgx1, "topo.txt", "GTX-1080Ti").status().message(),
+            "topo.txt: has NVLinks, which devices of kind 'GTX-1080Ti' do not have; name the kind "
+            "that is there");
 }
 
 // `devices` that are all NV`wires` to each other, in pairs PXB to a card of their own, with the
@@ -99,7 +148,8 @@ TEST(ReadNvidiaSmi, TakesTheKindOfDeviceThatItIsTold) {
   const auto told = ParseNvidiaSmi(FabricText(4, 2), "topo.txt", "a100");
   ASSERT_TRUE(told.ok()) << told.status();
   EXPECT_EQ(told->topology.links[0].rate.value, 46'000'000'000);
-  EXPECT_EQ(told->notes.size(), 1);
+  EXPECT_EQ(told->topology.devices[0].memory, Bytes(int64_t{40} << 30));
+  EXPECT_EQ(told->notes.size(), 2);
 }
 
 TEST(ReadNvidiaSmi, GivesDevicesWithoutWiresTheirWayToTheHost) {
@@ -114,7 +164,7 @@ TEST(ReadNvidiaSmi, GivesDevicesWithoutWiresTheirWayToTheHost) {
   EXPECT_THAT(Groups(read->topology), ElementsAre(ElementsAre(0, 1), ElementsAre(2)));
   EXPECT_EQ(read->topology.switches[1].to_host.value, 11'700'000'000);
   EXPECT_EQ(read->topology.devices[2].numa, 1);
-  EXPECT_THAT(read->notes[0], HasSubstr("PCIe is taken to be 3.0"));
+  EXPECT_THAT(read->notes[0], HasSubstr("ASSUMED: PCIe is 3.0"));
 }
 
 TEST(ReadNvidiaSmi, ReadsOneDevice) {
@@ -155,7 +205,7 @@ TEST(ReadNvidiaSmi, NamesThePlaceOfWhatIsWrong) {
             "topo.txt:1:1: has no line that begins with GPU0 GPU1; give the text of nvidia-smi "
             "topo -m");
   EXPECT_EQ(ParseNvidiaSmi("GPU0 GPU1\nGPU0 X NV1\n", "t", "").status().message(),
-            "t: has 1 rows for 2 devices; give the whole matrix");
+            "t:1:1: has 1 rows for 2 devices; give the whole matrix");
 }
 
 TEST(ReadNvidiaSmi, SurvivesAnyPrefixOfItsInput) {
