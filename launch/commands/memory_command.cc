@@ -45,8 +45,8 @@ absl::StatusOr<MemoryReport> Study(const MemoryArguments& arguments) {
   std::optional<ProfileFile> profile;
   if (!arguments.profile.empty()) {
     SIPHON_ASSIGN_OR_RETURN(profile, LoadProfile(arguments.profile));
-    SIPHON_RETURN_IF_ERROR(Annotate(
-        CheckProfileFits(profile->model, report.model, report.plan.microbatch), arguments.profile));
+    SIPHON_RETURN_IF_ERROR(
+        CheckProfileFits(*profile, report.model, report.plan.microbatch, arguments.profile));
   }
   const PlannedJob planned{report.job, report.model, report.plan, studied.schedule_csv,
                            profile.has_value() ? &profile->model : nullptr};

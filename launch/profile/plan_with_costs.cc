@@ -21,11 +21,8 @@ namespace {
 absl::StatusOr<std::optional<ModelProfile>> TimesOf(const PlannedJob& planned,
                                                     const CostSource& source) {
   if (source.profile != nullptr) {
-    const absl::Status fits =
-        CheckProfileFits(source.profile->model, planned.model, planned.plan.microbatch);
-    if (!fits.ok()) {
-      return source.profile_path.empty() ? fits : Annotate(fits, source.profile_path);
-    }
+    SIPHON_RETURN_IF_ERROR(CheckProfileFits(*source.profile, planned.model, planned.plan.microbatch,
+                                            source.profile_path));
   } else if (source.device == nullptr) {
     return std::optional<ModelProfile>();
   }
@@ -42,13 +39,6 @@ std::string SourceText(const CostSource& source) {
   }
   if (source.device != nullptr) return absl::StrCat("calculated for ", source.device->name);
   return std::string(kUnitCosts);
-}
-
-// Of one sample.
-Bytes OutputBytes(const LayerSpec& layer) {
-  Bytes bytes;
-  for (const TensorSpec& output : layer.outputs) bytes += SizeOf(output);
-  return bytes;
 }
 
 // What a pass takes beyond what the simulator counts for it anyway.
@@ -75,39 +65,6 @@ void SetBytes(const StagePasses& passes, const MemoryByKind& held, bool splits_b
 }
 
 }  // namespace
-
-absl::Status CheckProfileFits(const ModelProfile& profile, const ModelSpec& model,
-                              int64_t microbatch) {
-  const std::string remedy = "; run siphon profile for this job";
-  if (profile.microbatch != microbatch) {
-    return absl::InvalidArgumentError(absl::StrCat("the profile has microbatches of ",
-                                                   profile.microbatch, ", the job of ", microbatch,
-                                                   remedy));
-  }
-  if (profile.layers.size() != model.layers.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("the profile has ", profile.layers.size(),
-                                                   " layers, the model ", model.layers.size(),
-                                                   remedy));
-  }
-  for (size_t layer = 0; layer < model.layers.size(); ++layer) {
-    const LayerProfile& measured = profile.layers[layer];
-    if (measured.name != model.layers[layer].name) {
-      return absl::InvalidArgumentError(absl::StrCat("layer ", layer, " of the profile is '",
-                                                     measured.name, "', of the model '",
-                                                     model.layers[layer].name, "'", remedy));
-    }
-    // Twice or half of what the layer hands on was computed in other numbers.
-    const Bytes handed_on = OutputBytes(model.layers[layer]) * microbatch;
-    if (handed_on == Bytes() ||
-        (measured.boundary != handed_on * 2 && measured.boundary * 2 != handed_on)) {
-      continue;
-    }
-    return absl::InvalidArgumentError(absl::StrCat(
-        "layer ", layer, " of the profile hands on ", measured.boundary.value,
-        " bytes, of the model in the job's train.precision ", handed_on.value, remedy));
-  }
-  return absl::OkStatus();
-}
 
 absl::StatusOr<ModelProfile> LayerTimes(const PlannedJob& planned, const CostSource& source) {
   if (source.run_times != nullptr) return *source.run_times;

@@ -28,10 +28,11 @@ absl::StatusOr<ModelProfile> LayerTimes(const PlannedJob& planned, const CostSou
 // another model or microbatch; as EstimateRuntime and ProfileFromFirstPrinciples.
 absl::StatusOr<PlanText> PlanWithCosts(const PlannedJob& planned, const CostSource& source);
 
-// That a profile has the layers of the model, at this microbatch. Errors: InvalidArgument with what
-// differs.
-absl::Status CheckProfileFits(const ModelProfile& profile, const ModelSpec& model,
-                              int64_t microbatch);
+// That a profile has the layers of the model, at this microbatch. `path` is its file's in messages;
+// empty: it is no file's. Errors: InvalidArgument with the first that is missing or differs, and
+// where it stands.
+absl::Status CheckProfileFits(const ProfileFile& profile, const ModelSpec& model,
+                              int64_t microbatch, absl::string_view path);
 
 }  // namespace siphon
 

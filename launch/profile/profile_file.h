@@ -2,6 +2,7 @@
 #define SIPHON_LAUNCH_PROFILE_PROFILE_FILE_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -11,18 +12,30 @@
 
 namespace siphon {
 
+// Where a layer begins in a file; both count from 1.
+struct ProfilePlace {
+  int line = 0;
+  int column = 0;
+  bool has_optimizer = true;  // it says what its optimizer takes
+};
+
 // A profile with what was measured beside the layers.
 struct ProfileFile {
   ModelProfile model;
-  TransportCosts transport;    // between two worker processes; all 0: not measured
-  CoreSharing cores_together;  // of worker processes on this machine; empty: not measured
-  friend bool operator==(const ProfileFile&, const ProfileFile&) = default;
+  TransportCosts transport;          // between two worker processes; all 0: not measured
+  CoreSharing cores_together;        // of worker processes on this machine; empty: not measured
+  std::vector<ProfilePlace> places;  // [layer], for messages; empty: it is no file's
+  // Whatever file they stand in.
+  friend bool operator==(const ProfileFile& a, const ProfileFile& b) {
+    return a.model == b.model && a.transport == b.transport && a.cores_together == b.cores_together;
+  }
 };
 
 // The profile as YAML, every time and size to its last digit: ParseProfile gives an equal value.
 std::string WriteProfile(const ProfileFile& profile);
 
-// Reads a profile, strictly; times and sizes that are left out are 0. `name` stands for the file in
+// Reads a profile, strictly; times and sizes that are left out are 0, but a layer with parameters
+// says what its optimizer takes. `name` stands for the file in
 // messages. Errors: InvalidArgument "<name>:<line>:<column>: <key>: <what is wrong>; <what would be
 // right>".
 absl::StatusOr<ProfileFile> ParseProfile(absl::string_view text, absl::string_view name);

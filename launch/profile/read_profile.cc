@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "launch/config/closest_name.h"
 #include "launch/config/config_map.h"
@@ -57,6 +58,10 @@ absl::Status ReadSaved(absl::string_view file, const ConfigNode& node, SavedTens
   return absl::OkStatus();
 }
 
+bool HasOptimizer(const ConfigNode& layer) {
+  return absl::c_any_of(layer.keys, [](const ConfigNode& key) { return key.text == "optimizer"; });
+}
+
 absl::Status ReadLayer(absl::string_view file, const ConfigNode& node, LayerProfile& layer) {
   std::vector<MapKey> keys = {Required(ValueKey(file, "name", layer.name))};
   for (const LayerKey& key : LayerKeys()) {
@@ -65,6 +70,14 @@ absl::Status ReadLayer(absl::string_view file, const ConfigNode& node, LayerProf
   }
   keys.push_back(ListKey(file, "saved", layer.saved, ReadSaved));
   SIPHON_RETURN_IF_ERROR(ReadConfigMap(file, node, "a layer", keys));
+  const bool has_optimizer =
+      absl::c_any_of(node.keys, [](const ConfigNode& key) { return key.text == "optimizer"; });
+  if (layer.parameters > Bytes(0) && !has_optimizer) {
+    return ConfigErrorAt(file, node,
+                         absl::StrCat("layer ", QuoteForMessage(layer.name),
+                                      " has parameters, but no 'optimizer'; write what an update "
+                                      "of them takes"));
+  }
   int made = 0;
   for (const SavedTensor& tensor : layer.saved) {
     if (tensor.made_ppm < made) {
@@ -84,6 +97,18 @@ absl::Status ReadLayer(absl::string_view file, const ConfigNode& node, LayerProf
                                       FormatBytes(saved), "; it is a part of 'saved'"));
   }
   return absl::OkStatus();
+}
+
+// Of a profile that was read.
+std::vector<ProfilePlace> LayerPlaces(const ConfigNode& root) {
+  std::vector<ProfilePlace> places;
+  for (size_t key = 0; key < root.keys.size(); ++key) {
+    if (root.keys[key].text != "layers") continue;
+    for (const ConfigNode& layer : root.items[key].items) {
+      places.push_back({layer.line, layer.column, HasOptimizer(layer)});
+    }
+  }
+  return places;
 }
 
 absl::Status CheckMachine(const ProfileFile& file, absl::string_view name) {
@@ -128,6 +153,7 @@ absl::StatusOr<ProfileFile> ParseProfile(absl::string_view text, absl::string_vi
                                                    "; write how many samples it has, from 1 up"));
   }
   SIPHON_RETURN_IF_ERROR(CheckMachine(file, name));
+  file.places = LayerPlaces(root);
   return file;
 }
 

@@ -199,7 +199,7 @@ TEST_F(MemoryCommand, RefusesAProfileOfAnotherModel) {
   EXPECT_EQ(end.code, kExitBadInput);
   EXPECT_EQ(end.out, "");
   EXPECT_EQ(end.err, "siphon: " + path +
-                         ": layer 0 of the profile is 'embedding', of the model "
+                         ":8:5: layer 0 of the profile is 'embedding', of the model "
                          "'transformer.embeddings'; run siphon profile for this job\n");
 }
 

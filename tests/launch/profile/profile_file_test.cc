@@ -136,6 +136,27 @@ TEST(ProfileFile, NamesThePlaceOfWhatIsWrong) {
             "together");
 }
 
+// An update that takes no time would be a mistake that nobody sees.
+TEST(ProfileFile, SaysWhatTheOptimizerOfParametersTakes) {
+  EXPECT_EQ(Refusal("microbatch: 1\nlayers:\n  - name: a\n  - name: b\n    parameters: 8B\n"),
+            "p.yaml:4:5: layer 'b' has parameters, but no 'optimizer'; write what an update of "
+            "them takes");
+  EXPECT_EQ(Refusal("microbatch: 1\nlayers: [{name: b, parameters: 8B, optimizer: 0ns}]\n"),
+            "accepted");
+}
+
+TEST(ProfileFile, KnowsWhereItsLayersStand) {
+  const auto file = ParseProfile(
+      "microbatch: 1\nlayers:\n  - name: a\n    optimizer: 1ns\n  - name: b\n", "p.yaml");
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_EQ(file->places.size(), 2u);
+  EXPECT_EQ(file->places[0].line, 3);
+  EXPECT_TRUE(file->places[0].has_optimizer);
+  EXPECT_EQ(file->places[1].line, 5);
+  EXPECT_EQ(file->places[1].column, 5);
+  EXPECT_FALSE(file->places[1].has_optimizer);
+}
+
 TEST(ProfileFile, IsMissedByItsName) {
   const auto file = LoadProfile("/no/such/profile.yaml");
   EXPECT_EQ(file.status().code(), absl::StatusCode::kNotFound);

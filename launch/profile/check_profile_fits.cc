@@ -1,0 +1,132 @@
+// Whether a profile is of a job's model: plan_with_costs.h has the contract.
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "launch/profile/plan_with_costs.h"
+#include "planner/memory/layer_uses.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+class ProfileChecker {
+ public:
+  ProfileChecker(const ProfileFile& profile, const ModelSpec& model, absl::string_view path)
+      : file_(profile), model_(model), path_(path) {}
+
+  absl::Status Check(int64_t microbatch) const;
+
+ private:
+  // At a layer of the profile, or at none.
+  absl::Status Refuse(int layer, absl::string_view problem) const;
+  absl::Status CheckKind() const;
+  absl::Status CheckNames() const;
+  absl::Status CheckLayers(int64_t microbatch) const;
+  int layers() const { return static_cast<int>(file_.model.layers.size()); }
+  int wanted() const { return static_cast<int>(model_.layers.size()); }
+
+  const ProfileFile& file_;
+  const ModelSpec& model_;
+  absl::string_view path_;
+};
+
+absl::Status ProfileChecker::Refuse(int layer, absl::string_view problem) const {
+  std::string place(path_);
+  if (!path_.empty() && layer >= 0 && layer < static_cast<int>(file_.places.size())) {
+    absl::StrAppend(&place, ":", file_.places[layer].line, ":", file_.places[layer].column);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(place, place.empty() ? "" : ": ", problem, "; run siphon profile for this job"));
+}
+
+absl::Status ProfileChecker::CheckKind() const {
+  const std::string& kind = model_.options.kind;
+  // It is for people: what is no kind of ours says nothing.
+  const bool is_kind = absl::c_linear_search(KnownModelKinds(), file_.model.model);
+  if (!is_kind || kind.empty() || file_.model.model == kind) return absl::OkStatus();
+  return Refuse(-1, absl::StrCat("the profile is of a model of kind '", file_.model.model,
+                                 "', the job's is '", kind, "'"));
+}
+
+absl::Status ProfileChecker::CheckNames() const {
+  const int common = std::min(layers(), wanted());
+  int differs = 0;
+  while (differs < common && file_.model.layers[differs].name == model_.layers[differs].name) {
+    ++differs;
+  }
+  if (differs == layers() && differs == wanted()) return absl::OkStatus();
+  const std::string counts =
+      layers() == wanted()
+          ? ""
+          : absl::StrCat("the profile has ", layers(), " layers, the model ", wanted(), ": ");
+  if (differs == wanted()) {
+    return Refuse(differs, absl::StrCat(counts, "'", file_.model.layers[differs].name,
+                                        "' comes after the model's last"));
+  }
+  const std::string& name = model_.layers[differs].name;
+  if (differs == layers()) {
+    return Refuse(differs - 1, absl::StrCat(counts, "'", name, "' is missing at the end"));
+  }
+  const std::string& here = file_.model.layers[differs].name;
+  const bool comes_later =
+      std::any_of(model_.layers.begin() + differs, model_.layers.end(),
+                  [&here](const LayerSpec& layer) { return layer.name == here; });
+  if (layers() < wanted() && comes_later) {
+    return Refuse(differs, absl::StrCat(counts, "'", name, "' is missing before '", here, "'"));
+  }
+  return Refuse(differs, absl::StrCat(counts, "layer ", differs, " of the profile is '", here,
+                                      "', of the model '", name, "'"));
+}
+
+// Of one sample.
+Bytes OutputBytes(const LayerSpec& layer) {
+  Bytes bytes;
+  for (const TensorSpec& output : layer.outputs) bytes += SizeOf(output);
+  return bytes;
+}
+
+absl::Status ProfileChecker::CheckLayers(int64_t microbatch) const {
+  const std::vector<int64_t> owned = OwnedElements(model_);
+  for (int layer = 0; layer < layers(); ++layer) {
+    const LayerProfile& measured = file_.model.layers[layer];
+    const bool lacks_optimizer =
+        layer < static_cast<int>(file_.places.size()) && !file_.places[layer].has_optimizer;
+    if (owned[layer] > 0 && lacks_optimizer) {
+      return Refuse(layer, absl::StrCat("layer '", measured.name, "' has no 'optimizer', and ",
+                                        owned[layer], " parameters in the model"));
+    }
+    // Twice or half of what the layer hands on was computed in other numbers.
+    const Bytes handed_on = OutputBytes(model_.layers[layer]) * microbatch;
+    if (handed_on == Bytes() ||
+        (measured.boundary != handed_on * 2 && measured.boundary * 2 != handed_on)) {
+      continue;
+    }
+    return Refuse(
+        layer, absl::StrCat("layer ", layer, " of the profile hands on ", measured.boundary.value,
+                            " bytes, of the model in the job's train.precision ", handed_on.value));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProfileChecker::Check(int64_t microbatch) const {
+  SIPHON_RETURN_IF_ERROR(CheckKind());
+  if (file_.model.microbatch != microbatch) {
+    return Refuse(-1, absl::StrCat("the profile has microbatches of ", file_.model.microbatch,
+                                   ", the job of ", microbatch));
+  }
+  SIPHON_RETURN_IF_ERROR(CheckNames());
+  return CheckLayers(microbatch);
+}
+
+}  // namespace
+
+absl::Status CheckProfileFits(const ProfileFile& profile, const ModelSpec& model,
+                              int64_t microbatch, absl::string_view path) {
+  return ProfileChecker(profile, model, path).Check(microbatch);
+}
+
+}  // namespace siphon

@@ -1,0 +1,105 @@
+// Which profiles are of which model: what differs first is named, with its place in the file.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "launch/profile/plan_with_costs.h"
+#include "launch/profile/profile_file.h"
+
+namespace siphon {
+namespace {
+
+ModelSpec TwoBlocks() {
+  ModelOptions options;
+  options.layers = 2;
+  options.hidden = 16;
+  options.heads = 2;
+  options.sequence_length = 8;
+  return BuildModelSpec(options).value();
+}
+
+// A file with these layers, each in a line of its own, from the fourth on.
+ProfileFile FileOf(const std::vector<std::string>& layers) {
+  std::string text = "model: gpt\nmicrobatch: 2\nlayers:\n";
+  for (const std::string& name : layers) {
+    text += "  - {name: " + name + ", forward: 1us, optimizer: 1us, boundary: 1024B}\n";
+  }
+  return ParseProfile(text, "p.yaml").value();
+}
+
+std::string Refusal(const ProfileFile& profile, absl::string_view path = "p.yaml") {
+  const ModelSpec model = TwoBlocks();
+  const absl::Status status = CheckProfileFits(profile, model, 2, path);
+  if (status.ok()) return "fits";
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  std::string message(status.message());
+  const std::string remedy = "; run siphon profile for this job";
+  EXPECT_TRUE(message.ends_with(remedy)) << message;
+  return message.substr(0, message.size() - remedy.size());
+}
+
+const char* const kEmbeddings = "transformer.embeddings";
+const char* const kFirst = "transformer.h.0";
+const char* const kSecond = "transformer.h.1";
+const char* const kHead = "transformer.head";
+
+TEST(CheckProfileFits, TakesTheModelsOwn) {
+  EXPECT_EQ(TwoBlocks().layers.back().name, kHead);
+  EXPECT_EQ(Refusal(FileOf({kEmbeddings, kFirst, kSecond, kHead})), "fits");
+}
+
+TEST(CheckProfileFits, NamesTheFirstLayerThatIsMissingOrDiffers) {
+  EXPECT_EQ(Refusal(FileOf({kEmbeddings, kSecond, kHead})),
+            "p.yaml:5:5: the profile has 3 layers, the model 4: 'transformer.h.0' is missing "
+            "before 'transformer.h.1'");
+  EXPECT_EQ(Refusal(FileOf({kEmbeddings, kFirst, kSecond})),
+            "p.yaml:6:5: the profile has 3 layers, the model 4: 'transformer.head' is missing at "
+            "the end");
+  EXPECT_EQ(Refusal(FileOf({kEmbeddings, kFirst, "conv", kSecond, kHead})),
+            "p.yaml:6:5: the profile has 5 layers, the model 4: layer 2 of the profile is 'conv', "
+            "of the model 'transformer.h.1'");
+  EXPECT_EQ(Refusal(FileOf({kEmbeddings, kFirst, kSecond, kHead, "loss"})),
+            "p.yaml:8:5: the profile has 5 layers, the model 4: 'loss' comes after the model's "
+            "last");
+  EXPECT_EQ(Refusal(FileOf({kEmbeddings, "conv", kSecond, kHead})),
+            "p.yaml:5:5: layer 1 of the profile is 'conv', of the model 'transformer.h.0'");
+}
+
+TEST(CheckProfileFits, HasNoPlaceOfWhatIsNoFiles) {
+  EXPECT_EQ(Refusal(FileOf({kEmbeddings, "conv", kSecond, kHead}), ""),
+            "layer 1 of the profile is 'conv', of the model 'transformer.h.0'");
+  ProfileFile made = FileOf({kEmbeddings, "conv", kSecond, kHead});
+  made.places.clear();
+  EXPECT_EQ(Refusal(made),
+            "p.yaml: layer 1 of the profile is 'conv', of the model "
+            "'transformer.h.0'");
+}
+
+// A kind of ours that is another one; what else people write there says nothing.
+TEST(CheckProfileFits, RefusesAnotherKindOfModelWithTheSameLayers) {
+  ProfileFile profile = FileOf({kEmbeddings, kFirst, kSecond, kHead});
+  profile.model.model = "mlp";
+  EXPECT_EQ(Refusal(profile),
+            "p.yaml: the profile is of a model of kind 'mlp', the job's is 'gpt'");
+  profile.model.model = "GPT-2, small";
+  EXPECT_EQ(Refusal(profile), "fits");
+}
+
+TEST(CheckProfileFits, WantsTimesOfTheOptimizerWhereTheModelHasParameters) {
+  ProfileFile profile = ParseProfile(
+                            "microbatch: 2\nlayers:\n"
+                            "  - {name: transformer.embeddings, optimizer: 1us}\n"
+                            "  - {name: transformer.h.0}\n"
+                            "  - {name: transformer.h.1, optimizer: 1us}\n"
+                            "  - {name: transformer.head, optimizer: 1us}\n",
+                            "p.yaml")
+                            .value();
+  EXPECT_EQ(Refusal(profile),
+            "p.yaml:4:5: layer 'transformer.h.0' has no 'optimizer', and 3280 parameters in the "
+            "model");
+}
+
+}  // namespace
+}  // namespace siphon
