@@ -1,0 +1,136 @@
+// Files about servers and profiles that are wrong: exit code 2 and the place, whichever command
+// reads them.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "launch/process/exit_codes.h"
+#include "tests/launch/commands/run_command.h"
+
+namespace siphon {
+namespace {
+
+struct BadFile {
+  std::string name;
+  std::string text;
+  std::string error;  // behind the file's path
+};
+
+void PrintTo(const BadFile& file, std::ostream* out) { *out << file.name; }
+
+std::string NameOf(const testing::TestParamInfo<BadFile>& info) { return info.param.name; }
+
+constexpr char kJob[] =
+    "model: {kind: mlp, layers: 1, hidden: 8}\n"
+    "data: {kind: synthetic}\n"
+    "train: {global_batch: 8, microbatch: 4}\n"
+    "pipeline: {stages: 1}\n";
+
+class BadServer : public CommandTest, public testing::WithParamInterface<BadFile> {};
+
+TEST_P(BadServer, IsRefusedWithItsPlaceByAllThatReadIt) {
+  const std::string job = WriteFile("job.yaml", kJob);
+  const std::string file = WriteFile("server", GetParam().text);
+  for (const auto& [command, flags] : std::vector<std::pair<std::string, std::vector<std::string>>>{
+           {"topology", {"--file", file}},
+           {"plan", {job, "--set", "topology.source=file", "--set", "topology.name=" + file}},
+           {"memory", {job, "--set", "topology.source=file", "--set", "topology.name=" + file}}}) {
+    const CommandEnd end = RunRegisteredCommand(command, flags);
+    EXPECT_EQ(end.code, kExitBadInput) << command;
+    EXPECT_EQ(end.out, "") << command;
+    EXPECT_THAT(end.err, testing::HasSubstr(file + GetParam().error)) << command;
+  }
+}
+
+const char kServer[] = "name: x\ndevices: 2\n";
+
+INSTANTIATE_TEST_SUITE_P(
+    Files, BadServer,
+    testing::Values(
+        BadFile{"Empty", "", ":1:1: is empty; write a topology, beginning with 'name:'"},
+        BadFile{"NoDevices", "name: x\n", ":1:1: a topology has no 'devices'; it needs one"},
+        BadFile{"DriveOfNoNode",
+                std::string(kServer) +
+                    "drives:\n  - {capacity: 1TB, read: 1GB/s, write: 1GB/s, numa: 9}\n",
+                ":4:54: numa: is 9, but the server has node 0 only (numa_nodes lists them)"},
+        BadFile{"DriveThatReadsNothing",
+                std::string(kServer) + "drives: [{capacity: 1TB, read: 0GB/s, write: 1GB/s}]\n",
+                ":3:32: read: is 0; write a rate above 0"},
+        BadFile{
+            "SwitchWithoutAWay",
+            std::string(kServer) + "switches: [{devices: [0], to_host: 0GB/s, from_host: 1GB/s}]\n",
+            ":3:36: to_host: is 0; write a rate above 0"},
+        BadFile{"AsymmetricMatrix", "\tGPU0\tGPU1\nGPU0\t X \tNV2\nGPU1\tNV1\t X \n",
+                ":3:6: row GPU1, column 0: is NV1, but row GPU0, column 1 is NV2; connections are "
+                "the same both ways"},
+        BadFile{"HalfAMatrix", "\tGPU0\tGPU1\nGPU0\t X \tNV2\n",
+                ":1:2: has 1 rows for 2 devices; give the whole matrix"},
+        BadFile{"MatrixWithoutHeader", "GPU0\t X \tNV2\nGPU1\tNV2\t X \n",
+                ":1:1: has no line that begins with GPU0 GPU1; give the text of nvidia-smi topo "
+                "-m"},
+        BadFile{"BrokenXml", "<system version='1'><cpu>\n",
+                ":1:26: not XML: Start-end tags mismatch"},
+        BadFile{"XmlOfSomethingElse", "<html/>\n",
+                ":1:1: has no <system>; give the file that NCCL_TOPO_DUMP_FILE names"},
+        BadFile{"XmlWithoutDevices", "<system version='1'><cpu numaid='0'/></system>\n",
+                ":1:1: <system> has no <gpu>; a topology has devices"}),
+    NameOf);
+
+class BadProfile : public CommandTest, public testing::WithParamInterface<BadFile> {};
+
+TEST_P(BadProfile, IsRefusedWithItsPlaceByAllThatReadIt) {
+  const std::string job = WriteFile("job.yaml", kJob);
+  const std::string file = WriteFile("profile", GetParam().text);
+  for (const auto& [command, flags] : std::vector<std::pair<std::string, std::vector<std::string>>>{
+           {"plan", {job, "--profile", file}},
+           {"memory", {job, "--profile", file}},
+           {"simulate", {"--config", job, "--profile", file}}}) {
+    const CommandEnd end = RunRegisteredCommand(command, flags);
+    EXPECT_EQ(end.code, kExitBadInput) << command;
+    EXPECT_EQ(end.out, "") << command;
+    EXPECT_THAT(end.err, testing::StartsWith("siphon: " + file + GetParam().error)) << command;
+  }
+}
+
+// The model's layers are embedding, hidden.0 and output.
+std::string Profile(const std::vector<std::string>& layers) {
+  std::string text = "microbatch: 4\nlayers:\n";
+  for (const std::string& layer : layers) text += "  - {" + layer + "}\n";
+  return text;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Files, BadProfile,
+    testing::Values(
+        BadFile{"NoLayers", "microbatch: 4\n", ":1:1: a profile has no 'layers'; it needs one"},
+        BadFile{"MissingLayer",
+                Profile({"name: embedding, optimizer: 1us", "name: output, optimizer: 1us"}),
+                ":4:5: the profile has 2 layers, the model 3: 'hidden.0' is missing before "
+                "'output'"},
+        BadFile{"OtherLayer",
+                Profile({"name: embedding, optimizer: 1us", "name: conv, optimizer: 1us",
+                         "name: output, optimizer: 1us"}),
+                ":4:5: layer 1 of the profile is 'conv', of the model 'hidden.0'"},
+        BadFile{"NoOptimizer",
+                Profile({"name: embedding, optimizer: 1us", "name: hidden.0",
+                         "name: output, optimizer: 1us"}),
+                ":4:5: layer 'hidden.0' has no 'optimizer', and "},
+        BadFile{"NoOptimizerOfParameters",
+                Profile({"name: embedding, parameters: 1KiB", "name: hidden.0", "name: output"}),
+                ":3:5: layer 'embedding' has parameters, but no 'optimizer'; write what an update "
+                "of them takes"},
+        BadFile{"OtherKind",
+                "model: gpt\n" +
+                    Profile({"name: embedding, optimizer: 1us", "name: hidden.0, optimizer: 1us",
+                             "name: output, optimizer: 1us"}),
+                ": the profile is of a model of kind 'gpt', the job's is 'mlp'"},
+        BadFile{"NegativeBytes", Profile({"name: embedding, parameters: -1B, optimizer: 1us"}),
+                ":3:35: parameters: '-1B' is negative"}),
+    NameOf);
+
+}  // namespace
+}  // namespace siphon
