@@ -7,15 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "launch/commands/plan_footing.h"
 #include "launch/commands/study_job.h"
 #include "launch/plan_job/job_memory.h"
 #include "launch/profile/fitting_step.h"
-#include "launch/profile/job_problem.h"
-#include "launch/profile/plan_costs.h"
 #include "launch/profile/plan_in_file.h"
 #include "launch/profile/predict_step.h"
-#include "launch/profile/worker_problem.h"
-#include "launch/topology/job_topology.h"
 #include "pipeline/schedules/build_schedule.h"
 #include "planner/simulator/simulate.h"
 #include "planner/status.h"
@@ -27,10 +24,6 @@ namespace {
 
 constexpr absl::string_view kDefaultStrategy = "auto";
 constexpr absl::string_view kStrategyKey = "memory.strategy";
-// It alone needs links between workers.
-constexpr absl::string_view kLendingStrategy = "d2d_swap";
-// It alone needs a drive.
-constexpr absl::string_view kDriveStrategy = "nvme_swap";
 
 class Stopwatch {
  public:
@@ -55,26 +48,6 @@ absl::StatusOr<MemoryStrategy> StrategyOf(const PlanRequest& request, const JobC
   const std::string message = absl::StrCat(strategy.status().message(), ", ", kHarmonyStrategy);
   if (!request.strategy.empty()) return absl::NotFoundError(message);
   return ConfigError(job, kStrategyKey, message);
-}
-
-// Where the job has no topology, workers are devices as far as something hangs on it: a strategy
-// that lends, a host that can be full, or a drive.
-WorkerMachine WorkersOf(const JobConfig& job, absl::string_view strategy) {
-  const bool devices = strategy == kLendingStrategy || strategy == kDriveStrategy ||
-                       job.memory.host_capacity > Bytes(0) || !job.memory.nvme_directory.empty();
-  return devices ? WorkerMachine::kDevices : WorkerMachine::kProcesses;
-}
-
-absl::Status CheckLinks(const JobConfig& job, absl::string_view strategy,
-                        const StudiedJob& studied) {
-  if (strategy != kLendingStrategy || studied.topology.has_value() ||
-      job.pipeline.backend == "cpu") {
-    return absl::OkStatus();
-  }
-  return ConfigError(job, "topology.name",
-                     absl::StrCat("is missing; ", strategy,
-                                  " needs to know the links between devices: write a preset "
-                                  "(siphon topology lists them) or a file"));
 }
 
 absl::StatusOr<SimulatedStep> KeptStep(const PlanningProblem& problem) {
@@ -116,53 +89,58 @@ StudiedPlan StudiedOf(const StudiedJob& job, absl::string_view strategy, JobProb
           .plan = std::move(made.plan)};
 }
 
-// The job as a problem, with its bound and the step that keeps everything, but no plan yet.
-absl::StatusOr<StudiedPlan> ProblemToPlan(const PlanRequest& request, const StudiedJob& job,
-                                          absl::string_view strategy) {
-  SIPHON_RETURN_IF_ERROR(CheckLinks(job.job, strategy, job));
-  const Topology* const topology = job.topology.has_value() ? &*job.topology : nullptr;
-  SIPHON_ASSIGN_OR_RETURN(const PlanCosts costs,
-                          LoadPlanCosts(job.job, topology, request.profile, request.device));
-  const PlannedJob planned{job.job, job.model, job.plan, job.schedule_csv};
-  SIPHON_ASSIGN_OR_RETURN(
-      JobProblem made,
-      ProblemOfJob(planned, {.costs = costs.source(),
-                             .topology = topology,
-                             .workers = WorkersOf(job.job, strategy),
-                             .needs_drive = topology == nullptr && strategy == kDriveStrategy}));
-  StudiedPlan studied = StudiedOf(job, strategy, std::move(made));
+// A job, and by what it is costed.
+struct FootedJob {
+  StudiedJob job;
+  PlanFooting footing;
+};
+
+absl::StatusOr<FootedJob> LoadJob(const PlanRequest& request) {
+  FootedJob footed;
+  SIPHON_ASSIGN_OR_RETURN(footed.job, StudyJob(request.job));
+  SIPHON_ASSIGN_OR_RETURN(footed.footing, LoadFooting(footed.job, request.profile, request.device));
+  return footed;
+}
+
+// The job as a problem, but no plan yet. `like`: the strategy that its workers are seen for.
+absl::StatusOr<StudiedPlan> ProblemToPlan(const FootedJob& footed, absl::string_view strategy,
+                                          absl::string_view like) {
+  SIPHON_ASSIGN_OR_RETURN(JobProblem made, ProblemOn(footed.footing, footed.job, like));
+  StudiedPlan studied = StudiedOf(footed.job, strategy, std::move(made));
   SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(studied.problem));
   return studied;
 }
 
-absl::Status AddBounds(StudiedPlan& studied) {
-  SIPHON_ASSIGN_OR_RETURN(studied.kept, KeptStep(studied.problem));
-  SIPHON_ASSIGN_OR_RETURN(studied.bound, LowerBoundOf(studied.problem));
+// The step that keeps everything, and the bound. Workers that move nothing are processes, for which
+// the former is simulated whatever the strategy.
+absl::Status AddBounds(const FootedJob& footed, StudiedPlan& studied) {
+  const bool as_processes = footed.footing.for_workers && !footed.footing.topology.has_value();
+  if (as_processes) {
+    SIPHON_ASSIGN_OR_RETURN(const JobProblem kept,
+                            ProblemOn(footed.footing, footed.job, kDefaultStrategy));
+    SIPHON_ASSIGN_OR_RETURN(studied.kept, KeptStep(kept.problem));
+  } else {
+    SIPHON_ASSIGN_OR_RETURN(studied.kept, KeptStep(studied.problem));
+  }
+  SIPHON_ASSIGN_OR_RETURN(studied.bound,
+                          BoundOn(footed.footing, footed.job, studied.strategy, studied.problem));
   return absl::OkStatus();
 }
 
-// Whether `siphon train` plans the job too, for workers of this kind: on CPUs, whose links are
-// their machine's, or held to the topology's rates.
-bool IsForWorkers(const PlanRequest& request, const StudiedJob& job, absl::string_view strategy) {
-  const bool other_links = job.topology.has_value() && job.job.topology.throttle == "none";
-  if (job.job.pipeline.backend != "cpu" || !request.device.empty() || other_links) return false;
-  return strategy != "keep" && job.plan.training.replicas == 1 &&
+// Whether `siphon train` follows plans of the strategy.
+bool IsForWorkers(const PlanRequest& request, const FootedJob& footed, absl::string_view strategy) {
+  return footed.footing.for_workers && strategy != "keep" &&
+         footed.job.plan.training.replicas == 1 &&
          CanTrain(WithSettings(request, {absl::StrCat(kStrategyKey, "=", strategy)}).job);
 }
 
 // As `siphon train` does, so that it can follow the plan. `file`: the plan that is followed; null:
 // what the strategy finds.
-absl::StatusOr<StudiedPlan> StudyWorkers(const PlanRequest& request, const StudiedJob& job,
-                                         const std::string& strategy, const PlanInFile* file) {
-  SIPHON_ASSIGN_OR_RETURN(const PlanCosts costs,
-                          LoadPlanCosts(job.job, nullptr, request.profile, request.device));
-  SIPHON_ASSIGN_OR_RETURN(const std::optional<Topology> throttled, LoadThrottledTopology(job.job));
-  const WorkersOfJob workers{.planned = {job.job, job.model, job.plan, job.schedule_csv},
-                             .costs = costs.source(),
-                             .throttled = throttled.has_value() ? &*throttled : nullptr};
-  SIPHON_ASSIGN_OR_RETURN(JobProblem made, ProblemOfWorkers(workers, strategy));
-  StudiedPlan studied = StudiedOf(job, strategy, std::move(made));
-  SIPHON_RETURN_IF_ERROR(AddBounds(studied));
+absl::StatusOr<StudiedPlan> StudyWorkers(const FootedJob& footed, const std::string& strategy,
+                                         const PlanInFile* file) {
+  SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied, ProblemToPlan(footed, strategy, strategy));
+  SIPHON_RETURN_IF_ERROR(AddBounds(footed, studied));
+  const WorkersOfJob workers = footed.footing.WorkersOf(footed.job);
   absl::StatusOr<FittingStep> found =
       file != nullptr ? FittingStepInFile(workers, *file) : PlanFittingStep(workers, strategy);
   if (!found.ok()) {
@@ -192,72 +170,69 @@ std::vector<std::string> SettingsOf(const HarmonyChoice& choice) {
 }
 
 // Plans the job anew with the stages and the schedule that the search finds best.
-absl::StatusOr<StudiedPlan> StudyHarmony(const PlanRequest& request, const StudiedJob& job) {
-  SIPHON_ASSIGN_OR_RETURN(StudiedPlan asked, ProblemToPlan(request, job, kHarmonyStrategy));
+absl::StatusOr<StudiedPlan> StudyHarmony(const PlanRequest& request, const FootedJob& footed) {
+  SIPHON_ASSIGN_OR_RETURN(StudiedPlan asked,
+                          ProblemToPlan(footed, kHarmonyStrategy, kHarmonyStrategy));
   const absl::StatusOr<HarmonyPlan> found =
       SearchHarmony(asked.problem, {.build_schedule = BuildSchedule});
   if (!found.ok()) {
-    SIPHON_RETURN_IF_ERROR(AddBounds(asked));
+    SIPHON_RETURN_IF_ERROR(AddBounds(footed, asked));
     SIPHON_RETURN_IF_ERROR(TakePlan(found.status(), asked));
     return asked;
   }
   const std::vector<std::string> settings = SettingsOf(found->choice);
-  const PlanRequest changed = WithSettings(request, settings);
-  SIPHON_ASSIGN_OR_RETURN(const StudiedJob changed_job, StudyJob(changed.job));
+  SIPHON_ASSIGN_OR_RETURN(const FootedJob changed, LoadJob(WithSettings(request, settings)));
   SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied,
-                          ProblemToPlan(changed, changed_job, kHarmonyStrategy));
+                          ProblemToPlan(changed, kHarmonyStrategy, kHarmonyStrategy));
   studied.settings = settings;
-  SIPHON_RETURN_IF_ERROR(AddBounds(studied));
+  SIPHON_RETURN_IF_ERROR(AddBounds(changed, studied));
   SIPHON_RETURN_IF_ERROR(TakePlan(PlanHarmony(studied.problem, found->choice), studied));
   return studied;
 }
 
 // What memory.plan says of the job.
-absl::StatusOr<StudiedPlan> StudyPlanFile(const PlanRequest& request, const StudiedJob& job) {
+absl::StatusOr<StudiedPlan> StudyPlanFile(const PlanRequest& request, const FootedJob& footed) {
+  const StudiedJob& job = footed.job;
   SIPHON_ASSIGN_OR_RETURN(const PlanInFile file, LoadPlanInFile(job.job));
   SIPHON_RETURN_IF_ERROR(CheckPlanOfJob(file, {job.job, job.model, job.plan, job.schedule_csv}));
-  if (!file.plan.memory.stages.empty() && IsForWorkers(request, job, file.plan.strategy)) {
-    return StudyWorkers(request, job, file.plan.strategy, &file);
+  if (!file.plan.memory.stages.empty() && IsForWorkers(request, footed, file.plan.strategy)) {
+    return StudyWorkers(footed, file.plan.strategy, &file);
   }
   const bool drives = ParksOnDrives(file.plan.memory);
   const bool devices = !file.plan.topology.devices.empty();
-  SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied, ProblemToPlan(request, job,
+  SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied, ProblemToPlan(footed, file.plan.strategy,
                                                              drives    ? kDriveStrategy
                                                              : devices ? kLendingStrategy
                                                                        : kDefaultStrategy));
-  studied.strategy = file.plan.strategy;
-  SIPHON_RETURN_IF_ERROR(AddBounds(studied));
+  SIPHON_RETURN_IF_ERROR(AddBounds(footed, studied));
   SIPHON_RETURN_IF_ERROR(
       TakePlan(StepInFile(file, studied.problem, studied.problem.profile), studied));
+  return studied;
+}
+
+absl::StatusOr<StudiedPlan> StudyStrategy(const PlanRequest& request, const FootedJob& footed) {
+  const StudiedJob& job = footed.job;
+  if (request.strategy.empty() && !job.job.memory.plan.empty()) {
+    return StudyPlanFile(request, footed);
+  }
+  if (StrategyName(request, job.job) == kHarmonyStrategy) return StudyHarmony(request, footed);
+  SIPHON_ASSIGN_OR_RETURN(const MemoryStrategy strategy, StrategyOf(request, job.job));
+  if (IsForWorkers(request, footed, strategy.name) &&
+      absl::IsResourceExhausted(CheckFits({job.job, job.model, job.plan, job.schedule_csv}))) {
+    return StudyWorkers(footed, std::string(strategy.name), nullptr);
+  }
+  SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied, ProblemToPlan(footed, strategy.name, strategy.name));
+  SIPHON_RETURN_IF_ERROR(AddBounds(footed, studied));
+  SIPHON_RETURN_IF_ERROR(TakePlan(strategy.plan(studied.problem), studied));
   return studied;
 }
 
 }  // namespace
 
 absl::StatusOr<StudiedPlan> StudyPlan(const PlanRequest& request) {
-  SIPHON_ASSIGN_OR_RETURN(const StudiedJob job, StudyJob(request.job));
   const Stopwatch watch;
-  if (request.strategy.empty() && !job.job.memory.plan.empty()) {
-    SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied, StudyPlanFile(request, job));
-    studied.planning_time = watch.Elapsed();
-    return studied;
-  }
-  if (StrategyName(request, job.job) == kHarmonyStrategy) {
-    SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied, StudyHarmony(request, job));
-    studied.planning_time = watch.Elapsed();
-    return studied;
-  }
-  SIPHON_ASSIGN_OR_RETURN(const MemoryStrategy strategy, StrategyOf(request, job.job));
-  if (IsForWorkers(request, job, strategy.name) &&
-      absl::IsResourceExhausted(CheckFits({job.job, job.model, job.plan, job.schedule_csv}))) {
-    SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied,
-                            StudyWorkers(request, job, std::string(strategy.name), nullptr));
-    studied.planning_time = watch.Elapsed();
-    return studied;
-  }
-  SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied, ProblemToPlan(request, job, strategy.name));
-  SIPHON_RETURN_IF_ERROR(AddBounds(studied));
-  SIPHON_RETURN_IF_ERROR(TakePlan(strategy.plan(studied.problem), studied));
+  SIPHON_ASSIGN_OR_RETURN(const FootedJob footed, LoadJob(request));
+  SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied, StudyStrategy(request, footed));
   studied.planning_time = watch.Elapsed();
   return studied;
 }

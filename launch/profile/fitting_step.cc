@@ -48,8 +48,9 @@ bool TakesPassesApart(const MemoryPlan& plan) {
 // Whose problem is that of the plan.
 absl::string_view StrategyLike(const PlanText& plan) {
   if (ParksOnDrives(plan.memory)) return "nvme_swap";
-  const bool without_places = plan.topology.devices.empty() && !MovesAnything(plan.memory);
-  return without_places ? kRecomputeStrategy : "auto";
+  const bool without_places =
+      plan.topology.devices.empty() || plan.topology.name != NameForPlan(kWorkersOfOneMachine);
+  return without_places && !MovesAnything(plan.memory) ? kRecomputeStrategy : "auto";
 }
 
 // An evaluation goes by the same plan, and has parameters that are away layer by layer.
@@ -63,19 +64,23 @@ absl::StatusOr<Schedule> EvaluationOf(const TrainingPlan& plan, const MemoryPlan
 }  // namespace
 
 // What workers take beside the planner's figures may be too much for the plan of `auto`, and not
-// for that of another strategy: then the fastest of those.
+// for that of another strategy, for which less is set aside: then the fastest of those, or the
+// first where that is no slower.
 absl::StatusOr<FittingStep> PlanFittingStep(const WorkersOfJob& job, const std::string& strategy) {
   absl::StatusOr<FittingStep> best = PlanByStrategy(job, strategy);
-  if (strategy != "auto" || !absl::IsResourceExhausted(best.status())) return best;
-  for (const char* other : {"d2d_swap", "recompute", "host_swap", "optimizer_offload", "mpress",
-                            "weight_offload", "l2l"}) {
+  if (strategy != "auto" || (!best.ok() && !absl::IsResourceExhausted(best.status()))) return best;
+  const auto step_time = [](const FittingStep& step) { return step.live.step.simulated.step_time; };
+  const auto consider = [&](const char* other) {
     absl::StatusOr<FittingStep> found = PlanByStrategy(job, other);
-    if (!found.ok()) continue;
-    const auto step_time = [](const FittingStep& step) {
-      return step.live.step.simulated.step_time;
-    };
+    if (!found.ok()) return;
     if (!best.ok() || step_time(*found) < step_time(*best)) best = std::move(found);
+  };
+  const bool fitted = best.ok();
+  for (const char* other : {"d2d_swap", "recompute", "host_swap", "optimizer_offload"}) {
+    consider(other);
   }
+  if (fitted) return best;
+  for (const char* other : {"mpress", "weight_offload", "l2l"}) consider(other);
   return best;
 }
 

@@ -76,33 +76,37 @@ bool UsesDrive(const JobConfig& job, absl::string_view strategy) {
 
 }  // namespace
 
-absl::StatusOr<JobProblem> ProblemOfWorkers(const WorkersOfJob& job, absl::string_view strategy) {
+absl::StatusOr<JobProblem> RoomiestProblemOfWorkers(const WorkersOfJob& job,
+                                                    absl::string_view strategy) {
   const PlannedJob& planned = job.planned;
-  JobMachine machine{.costs = job.costs};
+  const bool moves = strategy != kRecomputeStrategy;
+  JobMachine machine{.costs = job.costs, .topology = job.throttled};
   ModelProfile run_times;
   if (job.measured != nullptr) {
     SIPHON_ASSIGN_OR_RETURN(run_times, LayerTimes(planned, machine.costs));
     run_times = AtPace(std::move(run_times), planned.plan.partition, job.measured->stages);
     machine.costs.run_times = &run_times;
   }
-  if (strategy != kRecomputeStrategy) {
-    machine.workers = WorkerMachine::kDevices;
-    machine.needs_drive = UsesDrive(planned.job, strategy);
-    machine.topology = job.throttled;
-  }
+  if (moves) machine.workers = WorkerMachine::kDevices;
+  machine.needs_drive = moves && UsesDrive(planned.job, strategy);
   SIPHON_ASSIGN_OR_RETURN(JobProblem made, ProblemOfJob(planned, machine));
-  HoldUntilTaken(planned, made.problem);
-  if (strategy == kRecomputeStrategy) return made;
-  made.problem.granule = kCacheLine;
-  SIPHON_ASSIGN_OR_RETURN(const MemoryInputs inputs, MemoryInputsOf(planned));
-  HoldWhatCannotMove(inputs, made.problem);
-  std::vector<NvmeDrive>& drives = made.problem.topology.drives;
-  drives.resize(machine.needs_drive ? 1 : 0);  // whatever a topology has
-  HoldBoundary(made);
-  if (job.measured != nullptr) {
-    made.problem.topology = AtPace(std::move(made.problem.topology), job.measured->links);
-    made.problem.mapping = job.measured->mapping;
+  PlanningProblem& problem = made.problem;
+  HoldUntilTaken(planned, problem);
+  problem.topology.drives.resize(machine.needs_drive ? 1 : 0);  // whatever a topology has
+  if (job.measured != nullptr && DeviceCount(problem.topology) > 0) {
+    problem.topology = AtPace(std::move(problem.topology), job.measured->links);
+    problem.mapping = job.measured->mapping;
   }
+  if (!moves) return made;
+  problem.granule = kCacheLine;
+  SIPHON_ASSIGN_OR_RETURN(const MemoryInputs inputs, MemoryInputsOf(planned));
+  HoldWhatCannotMove(inputs, problem);
+  return made;
+}
+
+absl::StatusOr<JobProblem> ProblemOfWorkers(const WorkersOfJob& job, absl::string_view strategy) {
+  SIPHON_ASSIGN_OR_RETURN(JobProblem made, RoomiestProblemOfWorkers(job, strategy));
+  if (strategy != kRecomputeStrategy) HoldBoundary(made);
   return made;
 }
 

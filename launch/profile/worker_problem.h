@@ -16,8 +16,8 @@ namespace siphon {
 struct WorkersOfJob {
   PlannedJob planned;
   CostSource costs;  // a profile or a device: no unit times
-  // That of LoadThrottledTopology; null: all workers have a link to each other and share one to the
-  // host, and nothing holds them back.
+  // That of LoadThrottledTopology, to whose rates messages are held, too; null: all workers have a
+  // link to each other and share one to the host, and nothing holds them back.
   const Topology* throttled = nullptr;
   // What its run was found to take, on the devices that it runs on; null: that is not known yet.
   const MeasuredCosts* measured = nullptr;
@@ -26,6 +26,11 @@ struct WorkersOfJob {
 // What a strategy plans for the workers of a job from: ProblemOfJob, with what workers take beside
 // the planner's figures. Pure. Errors: as ProblemOfJob.
 absl::StatusOr<JobProblem> ProblemOfWorkers(const WorkersOfJob& job, absl::string_view strategy);
+
+// The same with less held: what workers take beside it hangs on their plan. Bounds of all
+// strategies are made from this one. Pure. Errors: as ProblemOfJob.
+absl::StatusOr<JobProblem> RoomiestProblemOfWorkers(const WorkersOfJob& job,
+                                                    absl::string_view strategy);
 
 // For plans that take passes apart (TakesPassesApart). The simulator gives a recomputation, and
 // each part of a pass that waits for weights, the room that a pass of its whole stage takes for
@@ -37,7 +42,7 @@ void HoldForSingleLayers(const MemoryInputs& inputs, JobProblem& made);
 // layers, beside others.
 bool TakesPassesApart(absl::string_view strategy);
 
-// Whose workers need no links: nothing moves.
+// Nothing moves: without a topology, its workers are processes joined by messages.
 inline constexpr absl::string_view kRecomputeStrategy = "recompute";
 
 }  // namespace siphon

@@ -1,0 +1,90 @@
+#include "launch/commands/plan_footing.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "launch/topology/job_topology.h"
+#include "planner/status.h"
+
+namespace siphon {
+namespace {
+
+// As problems of workers have it, whose plans are made for devices in any case.
+constexpr absl::string_view kAnyStrategy = "auto";
+
+WorkerMachine MachineOf(const JobConfig& job, absl::string_view strategy) {
+  const bool devices = strategy == kLendingStrategy || strategy == kDriveStrategy ||
+                       job.memory.host_capacity > Bytes(0) || !job.memory.nvme_directory.empty();
+  return devices ? WorkerMachine::kDevices : WorkerMachine::kProcesses;
+}
+
+absl::Status CheckLinks(const JobConfig& job, absl::string_view strategy,
+                        const std::optional<Topology>& topology) {
+  if (strategy != kLendingStrategy || topology.has_value() || job.pipeline.backend == "cpu") {
+    return absl::OkStatus();
+  }
+  return ConfigError(job, "topology.name",
+                     absl::StrCat("is missing; ", strategy,
+                                  " needs to know the links between devices: write a preset "
+                                  "(siphon topology lists them) or a file"));
+}
+
+// The one that is easier to beat.
+LowerBound Lower(LowerBound a, LowerBound b) {
+  if (a.cannot_fit.has_value() != b.cannot_fit.has_value()) {
+    return a.cannot_fit.has_value() ? b : a;
+  }
+  return b.step_time < a.step_time ? b : a;
+}
+
+}  // namespace
+
+WorkersOfJob PlanFooting::WorkersOf(const StudiedJob& job) const {
+  SIPHON_CHECK(for_workers, "workers train the job as it is planned");
+  return {.planned = {job.job, job.model, job.plan, job.schedule_csv},
+          .costs = costs.source(),
+          .throttled = topology.has_value() ? &*topology : nullptr};
+}
+
+absl::StatusOr<PlanFooting> LoadFooting(const StudiedJob& job, const std::string& profile,
+                                        const std::string& device) {
+  PlanFooting footing{.topology = job.topology};
+  const bool other_links = job.topology.has_value() && job.job.topology.throttle == "none";
+  footing.for_workers = job.job.pipeline.backend == "cpu" && device.empty() && !other_links;
+  if (footing.for_workers) {
+    SIPHON_ASSIGN_OR_RETURN(footing.topology, LoadThrottledTopology(job.job));
+    // Workers have memory.nvme_directory, or none.
+    if (footing.topology.has_value()) footing.topology->drives.clear();
+  }
+  const bool of_topology = footing.topology.has_value() && !footing.for_workers;
+  SIPHON_ASSIGN_OR_RETURN(
+      footing.costs,
+      LoadPlanCosts(job.job, of_topology ? &*footing.topology : nullptr, profile, device));
+  return footing;
+}
+
+absl::StatusOr<JobProblem> ProblemOn(const PlanFooting& footing, const StudiedJob& job,
+                                     absl::string_view strategy) {
+  SIPHON_RETURN_IF_ERROR(CheckLinks(job.job, strategy, footing.topology));
+  const Topology* const topology = footing.topology.has_value() ? &*footing.topology : nullptr;
+  const bool may_want_drive = topology == nullptr || footing.for_workers;
+  return ProblemOfJob({job.job, job.model, job.plan, job.schedule_csv},
+                      {.costs = footing.costs.source(),
+                       .topology = topology,
+                       .workers = MachineOf(job.job, strategy),
+                       .needs_drive = may_want_drive && strategy == kDriveStrategy});
+}
+
+absl::StatusOr<LowerBound> BoundOn(const PlanFooting& footing, const StudiedJob& job,
+                                   absl::string_view strategy, const PlanningProblem& problem) {
+  if (!footing.for_workers || job.plan.training.replicas > 1) return LowerBoundOf(problem);
+  const absl::string_view like = strategy == kDriveStrategy ? strategy : kAnyStrategy;
+  SIPHON_ASSIGN_OR_RETURN(const JobProblem still, ProblemOn(footing, job, like));
+  SIPHON_ASSIGN_OR_RETURN(LowerBound bound, LowerBoundOf(still.problem));
+  SIPHON_ASSIGN_OR_RETURN(const JobProblem moving,
+                          RoomiestProblemOfWorkers(footing.WorkersOf(job), like));
+  SIPHON_ASSIGN_OR_RETURN(LowerBound other, LowerBoundOf(moving.problem));
+  return Lower(std::move(bound), std::move(other));
+}
+
+}  // namespace siphon

@@ -1,0 +1,82 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "planner/strategies/memory_strategy.h"
+#include "tests/launch/commands/plan_fixture.h"
+
+namespace siphon {
+namespace {
+
+using nlohmann::json;
+
+// CPU workers whose links are held to a thousandth of those of a DGX-1.
+constexpr char kThrottledJob[] = R"(
+model: {kind: gpt, layers: 8, hidden: 64, heads: 4, vocabulary: 300}
+data: {kind: synthetic, sequence_length: 64}
+train: {global_batch: 16, microbatch: 2}
+pipeline: {stages: 4}
+topology: {name: dgx1_v100, throttle: 0.001}
+)";
+
+class PlansOnOneFooting : public PlanCommand, public testing::WithParamInterface<const char*> {
+ protected:
+  json Plan(const std::string& capacity, const std::string& strategy) {
+    const CommandEnd end =
+        Run({job_, "--set", capacity, "--strategy", strategy, "--format", "json"});
+    return json::parse(end.out, nullptr, /*allow_exceptions=*/false);
+  }
+
+  const std::string job_ = Write(GetParam());
+};
+
+// Whatever the strategy is and whether it fits: the same costs, bound and step that keeps all.
+TEST_P(PlansOnOneFooting, SoThatNoStrategyIsBelowTheBoundOrBeatsAuto) {
+  const std::string capacity = Capacity(job_, 80);
+  const json best = Plan(capacity, "auto");
+  ASSERT_EQ(best["fits"], true);
+  for (const MemoryStrategy& strategy : MemoryStrategies()) {
+    const json plan = Plan(capacity, std::string(strategy.name));
+    EXPECT_EQ(plan["costs"], best["costs"]) << strategy.name;
+    EXPECT_EQ(plan["kept_step_seconds"], best["kept_step_seconds"]) << strategy.name;
+    if (strategy.name != "nvme_swap") {  // has a drive for itself
+      EXPECT_EQ(plan["lower_bound_seconds"], best["lower_bound_seconds"]) << strategy.name;
+    }
+    if (plan["fits"] != true) continue;
+    EXPECT_LE(plan["lower_bound_seconds"], plan["step_seconds"]) << strategy.name;
+    EXPECT_LE(best["step_seconds"], plan["step_seconds"]) << strategy.name;
+  }
+}
+
+// The kept step of a job is the same whether it has room for it or not.
+TEST_P(PlansOnOneFooting, WhereEverythingFitsToo) {
+  const json fits = Plan("memory.capacity=1GB", "auto");
+  const json less = Plan(Capacity(job_, 80), "auto");
+  EXPECT_EQ(fits["costs"], less["costs"]);
+  EXPECT_EQ(fits["kept_step_seconds"], less["kept_step_seconds"]);
+  EXPECT_LE(fits["step_seconds"], fits["kept_step_seconds"]);  // on a better map, it may be
+  EXPECT_LE(fits["lower_bound_seconds"], less["lower_bound_seconds"]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Jobs, PlansOnOneFooting, testing::Values(kSmallJob, kThrottledJob),
+                         [](const auto& info) {
+                           return std::string(info.index == 0 ? "OneMachine" : "HeldToATopology");
+                         });
+
+// Of a job that runs on CPUs, and is looked at as if it ran on the server.
+TEST_F(PlanCommand, TakesTheServersDevicesWhereNothingHoldsWorkersToItsLinks) {
+  const std::string job = Write(kThrottledJob);
+  const json workers = Json({job, "--strategy", "keep"}, kExitDone);
+  EXPECT_EQ(workers["costs"], "calculated for CPU cores as most are, 1 a worker");
+  const json server =
+      Json({job, "--strategy", "keep", "--set", "topology.throttle=none"}, kExitDone);
+  EXPECT_EQ(server["costs"], "calculated for V100-32");
+}
+
+}  // namespace
+}  // namespace siphon
