@@ -41,6 +41,7 @@ absl::StatusOr<PlanReport> Study(const PlanArguments& arguments) {
   if (!report.plan.step.has_value()) {
     report.fixes = FindFixes(arguments.request, report.plan,
                              [&](absl::string_view doing) { progress.Say(doing); });
+    report.plan.misfit += HostReason(report.plan, report.fixes);
   }
   for (const std::string& setting : arguments.what_ifs) {
     progress.Say(absl::StrCat("planning with ", setting));

@@ -6,21 +6,42 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "launch/commands/least_size.h"
 #include "launch/plan_job/job_memory.h"
 
 namespace siphon {
 namespace {
 
+constexpr absl::string_view kHostCapacityKey = "memory.host_capacity";
 // Larger steps are planned for minutes; then only the strategy and the capacity are tried.
 constexpr int64_t kMostActions = 100'000;
 // More stages than this are no small change.
 constexpr int64_t kMostStages = 64;
-// Suggested capacities are of so many steps from what there is to what is missing, in whole units.
-constexpr int64_t kCapacitySteps = 64;
+// Below this, suggested sizes are in whole kibibytes, above it in mebibytes: finer than LeastSize.
+constexpr Bytes kCoarse{128 << 20};
+// Whatever is copied to the host is there at most so often: as it is, and as the host steps it.
+constexpr int64_t kMostOnHost = 2;
+
+CapacityUnit UnitOf(Bytes most) {
+  return most < kCoarse ? CapacityUnit{Bytes(1 << 10), "KiB"} : CapacityUnit{Bytes(1 << 20), "MiB"};
+}
+
+// Exactly, in the largest unit that it is a multiple of.
+std::string SizeText(Bytes bytes) {
+  for (const CapacityUnit& unit : {CapacityUnit{Bytes(1 << 20), "MiB"}, {Bytes(1 << 10), "KiB"}}) {
+    if (bytes.value % unit.bytes.value == 0) {
+      return absl::StrCat(bytes.value / unit.bytes.value, unit.name);
+    }
+  }
+  return absl::StrCat(bytes.value, "B");
+}
 
 using Settings = std::vector<std::string>;
+
+bool IsOfHost(const PlanFix& fix) { return absl::StartsWith(fix.settings[0], kHostCapacityKey); }
 
 class FixSearch {
  public:
@@ -41,8 +62,9 @@ class FixSearch {
     }
     if (Actions(job_.train.microbatch, job_.pipeline.stages) <= kMostActions) {
       TryShapes();
-      TryModel();
     }
+    TryHost();
+    if (Actions(job_.train.microbatch, job_.pipeline.stages) <= kMostActions) TryModel();
     TryCapacity();
     return std::move(fixes_);
   }
@@ -62,7 +84,8 @@ class FixSearch {
     say_(absl::StrCat("trying ", SettingsText(settings)));
     const auto studied = StudyPlan(WithSettings(request_, settings));
     if (!studied.ok() || !studied->step.has_value()) return std::nullopt;
-    PlanFix fix{settings, meaning, studied->step->step_time, Bytes(0)};
+    PlanFix fix{settings, meaning, studied->step->step_time};
+    fix.host_peak = studied->step->host_peak;
     for (size_t worker = 0; worker < studied->step->peak.size(); ++worker) {
       fix.largest_peak = std::max(fix.largest_peak, PeakOf(*studied->step, worker));
     }
@@ -163,26 +186,74 @@ class FixSearch {
     }
   }
 
-  // From what there is to what keeping everything takes, which every strategy does where it fits.
-  void TryCapacity() {
-    int64_t least = 0;
-    int64_t most = 0;
+  // The least size, in bytes, with which the job fits: more than `too_little`, `enough` at most.
+  // `settings` of a size, and what of it a plan has used.
+  template <typename SettingsOf, typename Used>
+  bool NoteLeast(Bytes too_little, Bytes enough, const std::string& meaning,
+                 const SettingsOf& settings_of, const Used& used) {
+    if (done_) return false;
+    const int64_t unit = UnitOf(enough).bytes.value;
+    const int64_t low = too_little.value / unit;
+    const int64_t high = std::max((enough.value + unit - 1) / unit, low + 1);
+    std::optional<SizeTried<PlanFix>> least =
+        LeastSize<PlanFix>(low, high, [&](int64_t size) -> std::optional<SizeTried<PlanFix>> {
+          std::optional<PlanFix> fix = Try(settings_of(Bytes(size * unit)), meaning);
+          if (!fix.has_value()) return std::nullopt;
+          const int64_t needed = (used(*fix).value + unit - 1) / unit;
+          return SizeTried<PlanFix>{*std::move(fix), needed};
+        });
+    if (!least.has_value()) return false;
+    return Take(std::move(least->found));
+  }
+
+  // Where the host has a limit: up to what may ever be there.
+  void TryHost() {
+    const Bytes limit = job_.memory.host_capacity;
+    if (limit == Bytes(0)) return;
+    Bytes most;
     for (size_t worker = 0; worker < misfit_.kept.peak.size(); ++worker) {
-      least = std::max(least, CapacityOf(misfit_, worker).value);
-      most = std::max(most, PeakOf(misfit_.kept, worker).value);
+      most += PeakOf(misfit_.kept, worker) * kMostOnHost;
     }
-    const int64_t reserve = job_.memory.reserve.value;
-    const CapacityUnit in = CapacityUnitFor(Bytes(most + reserve));
-    const int64_t unit = in.bytes.value;
-    const int64_t first = (least + reserve) / unit + 1;
-    const int64_t last = (most + reserve + unit - 1) / unit;
-    const int64_t step = std::max<int64_t>(1, (last - first) / kCapacitySteps);
-    std::vector<Settings> changes;
-    for (int64_t size = first; size < last; size += step) {
-      changes.push_back({absl::StrCat("memory.capacity=", size, in.name)});
+    NoteLeast(
+        limit, std::max(most, limit), "more memory of the host, to within 1 %",
+        [](Bytes size) { return Settings{absl::StrCat(kHostCapacityKey, "=", SizeText(size))}; },
+        [](const PlanFix& fix) { return fix.host_peak; });
+  }
+
+  bool Lacks(size_t worker) const {
+    return CapacityOf(misfit_, worker) < PeakOf(misfit_.kept, worker);
+  }
+
+  // Each worker that lacks memory has `size`, or what it had; the others what they had.
+  Settings Capacities(Bytes size) const {
+    const std::vector<Bytes>& given = job_.memory.capacity;
+    if (given.size() < 2) return {absl::StrCat("memory.capacity=", SizeText(size))};
+    std::vector<std::string> sizes;
+    for (size_t worker = 0; worker < given.size(); ++worker) {
+      sizes.push_back(SizeText(Lacks(worker) ? std::max(given[worker], size) : given[worker]));
     }
-    changes.push_back({absl::StrCat("memory.capacity=", std::max(first, last), in.name)});
-    NoteFirst(changes, "more memory");
+    return {absl::StrCat("memory.capacity=[", absl::StrJoin(sizes, ","), "]")};
+  }
+
+  // From what the worker has that has least to what keeping everything takes, which every strategy
+  // does where it fits.
+  void TryCapacity() {
+    const Bytes reserve = job_.memory.reserve;
+    std::optional<Bytes> least;
+    Bytes most;
+    for (size_t worker = 0; worker < misfit_.kept.peak.size(); ++worker) {
+      most = std::max(most, PeakOf(misfit_.kept, worker));
+      if (!Lacks(worker)) continue;
+      const Bytes has = CapacityOf(misfit_, worker);
+      least = std::min(least.value_or(has), has);
+    }
+    if (!least.has_value()) return;
+    NoteLeast(
+        *least + reserve, most + reserve, "more memory, to within 1 %",
+        [&](Bytes size) { return Capacities(size); },
+        [&](const PlanFix& fix) {
+          return job_.memory.capacity.size() < 2 ? fix.largest_peak + reserve : most + reserve;
+        });
   }
 
   const PlanRequest& request_;
@@ -210,10 +281,21 @@ std::optional<PlanFix> FindFix(const PlanRequest& request, const StudiedPlan& mi
   return std::move(fixes.back());
 }
 
+std::string HostReason(const StudiedPlan& misfit, const std::vector<PlanFix>& fixes) {
+  for (const PlanFix& fix : fixes) {
+    if (!IsOfHost(fix)) continue;
+    return absl::StrCat("; what binds is the host, which may hold ",
+                        FormatBytes(misfit.job.memory.host_capacity), " (", kHostCapacityKey,
+                        "): with more it fits");
+  }
+  return "";
+}
+
 std::string FixText(const PlanFix& fix) {
-  return absl::StrCat(SettingsText(fix.settings), "  (", fix.meaning, "; ",
-                      FormatNanos(fix.step_time), " a step, ", FormatBytes(fix.largest_peak),
-                      " on the fullest worker)");
+  return absl::StrCat(
+      SettingsText(fix.settings), "  (", fix.meaning, "; ", FormatNanos(fix.step_time), " a step, ",
+      FormatBytes(fix.largest_peak), " on the fullest worker",
+      IsOfHost(fix) ? absl::StrCat(", ", FormatBytes(fix.host_peak), " on the host") : "", ")");
 }
 
 std::string SettingsText(const std::vector<std::string>& settings) {

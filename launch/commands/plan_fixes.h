@@ -16,13 +16,16 @@ struct PlanFix {
   std::vector<std::string> settings;  // "train.microbatch=2", each for a --set
   std::string meaning;                // "smaller microbatches"
   Nanos step_time;
-  Bytes largest_peak;  // of a worker
+  Bytes largest_peak = Bytes(0);  // of a worker
+  Bytes host_peak = Bytes(0);
 };
 
 // Tries changes of the request, whose plan does not fit, each by planning it; the smallest first,
 // one of each sort: strategy auto, schedule 1f1b, smaller microbatches, more stages, smaller
-// microbatches on more stages where neither does alone, fused attention, no dropout, an optimizer
-// without moments, more capacity. `say` hears of each before it is tried.
+// microbatches on more stages where neither does alone, more memory of a host that has a limit,
+// fused attention, no dropout, an optimizer without moments, more capacity of the workers that lack
+// it. Sizes are the least ones to within 1 %, or to a mebibyte. `say` hears of each before it is
+// tried.
 std::vector<PlanFix> FindFixes(const PlanRequest& request, const StudiedPlan& misfit,
                                const std::function<void(absl::string_view)>& say);
 
@@ -30,6 +33,9 @@ std::vector<PlanFix> FindFixes(const PlanRequest& request, const StudiedPlan& mi
 std::optional<PlanFix> FindFix(const PlanRequest& request, const StudiedPlan& misfit,
                                const std::function<void(absl::string_view)>& say,
                                const std::function<bool(const PlanFix&)>& enough);
+
+// What is to be added to why it does not fit, where one of the fixes is more memory of the host.
+std::string HostReason(const StudiedPlan& misfit, const std::vector<PlanFix>& fixes);
 
 // "--set train.microbatch=2  (smaller microbatches; 93.6 ms a step, 5.78 MiB on the fullest
 // worker)".
