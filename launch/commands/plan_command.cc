@@ -38,16 +38,19 @@ absl::StatusOr<PlanReport> Study(const PlanArguments& arguments) {
   progress.Say("planning");
   SIPHON_ASSIGN_OR_RETURN(StudiedPlan plan, StudyPlan(arguments.request));
   PlanReport report{.detail = arguments.detail, .plan = std::move(plan)};
+  const auto say = [&](absl::string_view doing) { progress.Say(doing); };
   if (!report.plan.step.has_value()) {
-    report.fixes = FindFixes(arguments.request, report.plan,
-                             [&](absl::string_view doing) { progress.Say(doing); });
+    report.fixes = FindFixes(arguments.request, report.plan, say);
     report.plan.misfit += HostReason(report.plan, report.fixes);
   }
   for (const std::string& setting : arguments.what_ifs) {
     progress.Say(absl::StrCat("planning with ", setting));
-    auto changed = StudyPlan(WithSettings(arguments.request, {setting}));
+    const PlanRequest request = WithSettings(arguments.request, SettingsOfWhatIf(setting));
+    auto changed = StudyPlan(request);
     if (!changed.ok()) return Annotate(changed.status(), absl::StrCat("--what-if ", setting));
-    report.what_ifs.push_back({setting, *std::move(changed)});
+    WhatIf& what_if = report.what_ifs.emplace_back(WhatIf{setting, *std::move(changed)});
+    if (what_if.plan.step.has_value()) continue;
+    what_if.fix = FindFix(request, what_if.plan, say, [](const PlanFix&) { return true; });
   }
   return report;
 }
@@ -133,10 +136,13 @@ RunCommand AddPlanCommand(CLI::App& app) {
                    "memory before and after")
       ->type_name("plan.html");
   command
-      ->add_option("--what-if,--what_if", arguments->what_ifs,
-                   "Plan once more with this setting, and show the plans side by side (repeatable)")
+      ->add_option(
+          "--what-if,--what_if", arguments->what_ifs,
+          "Plan once more with this setting, or with several at once, and show the plans side "
+          "by side (repeatable); a comma begins the next setting where SECTION.KEY= follows: "
+          "memory.capacity=24GB,pipeline.stages=4")
       ->allow_extra_args(false)
-      ->option_text("KEY=VALUE");
+      ->option_text("KEY=VALUE[,KEY=VALUE...]");
   command->add_flag_callback(
       "--explain", [arguments] { arguments->detail = PlanDetail::kGroups; },
       "Show for each tensor group how long nobody needs it, what each way would cost, and why it "
@@ -151,7 +157,8 @@ RunCommand AddPlanCommand(CLI::App& app) {
       "Strategies:\n", StrategiesText(),
       "\n\nTouches no device: costs are calculated or from a profile. siphon simulate --plan shows "
       "the plan file's step.\nThe exit code is 3 where no plan of the strategy fits; the report "
-      "then names the changes of the job that do."));
+      "then names the changes of the job that do. It speaks of the job as it is, not of a "
+      "--what-if."));
   return [arguments] { return Plan(*arguments); };
 }
 

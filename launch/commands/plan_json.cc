@@ -21,6 +21,10 @@ Json SecondsJson(const std::optional<Nanos>& time) {
   return time.has_value() ? Json(Seconds(*time)) : Json();
 }
 
+Json NumberJson(const std::optional<double>& number) {
+  return number.has_value() ? Json(*number) : Json();
+}
+
 Json WorkersJson(const StudiedPlan& studied) {
   Json json = {{"peak_bytes", Json::array()},
                {"capacity_bytes", Json::array()},
@@ -70,10 +74,10 @@ Json BoundJson(const LowerBound& bound) {
 }
 
 Json LimitJson(const StudiedPlan& studied) {
-  const StepDiagnosis diagnosis = Diagnose(studied.shown(), studied.kept);
+  const StepDiagnosis diagnosis = Diagnose(*studied.step, studied.kept);
   return {{"name", StepLimitName(diagnosis.limit)},
           {"worker", diagnosis.worker},
-          {"text", DiagnosisText(diagnosis, studied.shown())},
+          {"text", DiagnosisText(diagnosis, *studied.step)},
           {"memory_saving_seconds", Seconds(diagnosis.saving_memory)}};
 }
 
@@ -138,26 +142,26 @@ Json ExplainJson(const StudiedPlan& studied) {
 }
 
 Json PlanJson(const StudiedPlan& studied) {
-  const SimulatedStep& step = studied.shown();
-  Json json = {{"fits", studied.step.has_value()},
+  const bool fits = studied.step.has_value();
+  Json json = {{"fits", fits},
                {"strategy", studied.strategy},
                {"settings", studied.settings},
-               {"step_seconds", Seconds(step.step_time)},
-               {"tokens_per_second", TokensPerSecond(studied)},
-               {"bubble_fraction", step.bubble_fraction}};
+               {"step_seconds", fits ? Json(Seconds(studied.step->step_time)) : Json()},
+               {"tokens_per_second", NumberJson(TokensPerSecond(studied))},
+               {"bubble_fraction", fits ? Json(studied.step->bubble_fraction) : Json()}};
   json.update(WorkersJson(studied));
   json["choices"] = ChoicesJson(studied);
   json["stripes"] = StripesJson(studied);
-  json["host_peak_bytes"] = step.host_peak.value;
+  json["host_peak_bytes"] = studied.shown().host_peak.value;
   json["lower_bound_seconds"] = Seconds(studied.bound.step_time);
-  json["gap"] = GapOf(studied);
+  json["gap"] = NumberJson(GapOf(studied));
   json["bound"] = BoundJson(studied.bound);
-  json["limit"] = LimitJson(studied);
+  json["limit"] = fits ? LimitJson(studied) : Json();
   json["map_search"] = MapJson(studied.map);
   json["kept_step_seconds"] = Seconds(studied.kept.step_time);
   json["costs"] = studied.plan.costs;
   json["planning_seconds"] = Seconds(studied.planning_time);
-  if (!studied.step.has_value()) json["reason"] = studied.misfit;
+  if (!fits) json["reason"] = studied.misfit;
   return json;
 }
 
@@ -176,6 +180,9 @@ std::string PlanReportJson(const PlanReport& report) {
     for (const WhatIf& what_if : report.what_ifs) {
       Json plan = PlanJson(what_if.plan);
       plan["set"] = what_if.setting;
+      if (!what_if.plan.step.has_value()) {
+        plan["smallest_fix"] = what_if.fix.has_value() ? FixJson(*what_if.fix) : Json();
+      }
       json["what_if"].push_back(std::move(plan));
     }
   }

@@ -102,15 +102,19 @@ void AddHost(const StudiedPlan& studied, LinkGraph& graph) {
 }
 
 std::vector<std::pair<std::string, std::string>> FactsOf(const StudiedPlan& studied) {
-  std::vector<std::pair<std::string, std::string>> facts = {
-      {"fits", studied.step.has_value() ? "yes" : "no"},
-      {"strategy", studied.strategy},
-      {"step time", FormatNanos(studied.shown().step_time)},
-      {"with everything kept", FormatNanos(studied.kept.step_time)},
-      {"lower bound", FormatNanos(studied.bound.step_time)},
-      {"tokens/s", absl::StrFormat("%.4g", TokensPerSecond(studied))},
-      {"bubble", PercentText(studied.shown().bubble_fraction)}};
-  if (studied.step.has_value()) facts.emplace_back("gap", PercentText(GapOf(studied)));
+  const bool fits = studied.step.has_value();
+  std::vector<std::pair<std::string, std::string>> facts = {{"fits", fits ? "yes" : "no"},
+                                                            {"strategy", studied.strategy}};
+  if (fits) facts.emplace_back("step time", FormatNanos(studied.step->step_time));
+  facts.emplace_back("with everything kept", FormatNanos(studied.kept.step_time));
+  if (!studied.bound.cannot_fit.has_value()) {
+    facts.emplace_back("lower bound", FormatNanos(studied.bound.step_time));
+  }
+  if (const auto gap = GapOf(studied)) facts.emplace_back("gap", PercentText(*gap));
+  if (const auto tokens = TokensPerSecond(studied)) {
+    facts.emplace_back("tokens/s", absl::StrFormat("%.4g", *tokens));
+  }
+  if (fits) facts.emplace_back("bubble", PercentText(studied.step->bubble_fraction));
   return facts;
 }
 

@@ -1,7 +1,10 @@
 #include "launch/commands/plan_report.h"
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "launch/commands/plan_explain.h"
 #include "launch/commands/plan_limits.h"
 #include "launch/commands/plan_map.h"
@@ -45,20 +48,19 @@ std::string BoundText(const StudiedPlan& studied) {
   }
   std::string text =
       absl::StrCat(FormatNanos(studied.bound.step_time), "  by ", studied.bound.reason);
-  if (studied.step.has_value()) {
-    absl::StrAppend(&text, "; the plan is at most ", PercentText(GapOf(studied)),
-                    " above the best one");
+  if (const std::optional<double> gap = GapOf(studied)) {
+    absl::StrAppend(&text, "; the plan is at most ", PercentText(*gap), " above the best one");
   }
   return text;
 }
 
-std::string StepText(const StudiedPlan& studied, PlanDetail detail) {
-  const SimulatedStep& step = studied.shown();
+// Of a plan that fits.
+std::string PlannedText(const StudiedPlan& studied) {
+  const SimulatedStep& step = *studied.step;
   std::string text =
-      Line("step time", absl::StrFormat("%s  (%.4g tokens/s)%s", FormatNanos(step.step_time),
-                                        TokensPerSecond(studied),
-                                        studied.step.has_value() ? "" : "  with everything kept"));
-  if (studied.step.has_value() && step.step_time > studied.kept.step_time) {
+      Line("step time", absl::StrFormat("%s  (%.4g tokens/s)", FormatNanos(step.step_time),
+                                        TokensPerSecond(studied).value_or(0)));
+  if (step.step_time > studied.kept.step_time) {
     absl::StrAppend(&text,
                     Line("with more memory", absl::StrCat(FormatNanos(studied.kept.step_time),
                                                           "  if everything could be kept")));
@@ -66,9 +68,17 @@ std::string StepText(const StudiedPlan& studied, PlanDetail detail) {
   absl::StrAppend(&text, Line("lower bound", BoundText(studied)));
   absl::StrAppend(&text, Line("bubble", absl::StrCat(PercentText(step.bubble_fraction),
                                                      "  idle time of all workers")));
-  if (studied.step.has_value()) {
-    absl::StrAppend(&text, Line("limited by", DiagnosisText(Diagnose(step, studied.kept), step)));
-  }
+  absl::StrAppend(&text, Line("limited by", DiagnosisText(Diagnose(step, studied.kept), step)));
+  return text;
+}
+
+std::string StepText(const StudiedPlan& studied, PlanDetail detail) {
+  std::string text =
+      studied.step.has_value()
+          ? PlannedText(studied)
+          : absl::StrCat(Line("with more memory", absl::StrCat(FormatNanos(studied.kept.step_time),
+                                                               "  if everything could be kept")),
+                         Line("lower bound", BoundText(studied)));
   if (detail == PlanDetail::kGroups && studied.map.has_value()) {
     absl::StrAppend(&text, Line("device map", MapText(*studied.map)));
   }
@@ -102,18 +112,53 @@ std::string FixesText(const std::vector<PlanFix>& fixes) {
   return text;
 }
 
-}  // namespace
-
-double GapOf(const StudiedPlan& plan) {
-  const auto bound = static_cast<double>(plan.bound.step_time.value);
-  if (bound == 0) return 0;
-  return (static_cast<double>(plan.shown().step_time.value) - bound) / bound;
+// Why columns do not fit.
+std::string WhatIfText(const std::vector<WhatIf>& what_ifs) {
+  std::string text;
+  for (const WhatIf& what_if : what_ifs) {
+    if (what_if.plan.step.has_value()) continue;
+    absl::StrAppend(&text, "\n", what_if.setting, " does not fit: ", what_if.plan.misfit, "\n");
+    if (what_if.fix.has_value()) {
+      absl::StrAppend(&text, "smallest change that fits beside it: ", FixText(*what_if.fix), "\n");
+    }
+  }
+  return text;
 }
 
-double TokensPerSecond(const StudiedPlan& plan) {
-  const auto time = static_cast<double>(plan.shown().step_time.value);
-  if (time == 0) return 0;
-  return static_cast<double>(plan.tokens * plan.problem.schedule.replicas) * kNanosPerSecond / time;
+// "section.key=".
+bool BeginsSetting(absl::string_view part) {
+  const absl::string_view key = part.substr(0, part.find('='));
+  const size_t point = key.find('.');
+  const auto in_word = [](char letter) { return absl::ascii_islower(letter) || letter == '_'; };
+  return key.size() < part.size() && point != absl::string_view::npos && point > 0 &&
+         absl::c_all_of(key.substr(0, point), in_word) && point + 1 < key.size() &&
+         absl::c_all_of(key.substr(point + 1), in_word);
+}
+
+}  // namespace
+
+std::optional<double> GapOf(const StudiedPlan& plan) {
+  const auto bound = static_cast<double>(plan.bound.step_time.value);
+  if (!plan.step.has_value() || bound == 0) return std::nullopt;
+  return (static_cast<double>(plan.step->step_time.value) - bound) / bound;
+}
+
+std::optional<double> TokensPerSecond(const StudiedPlan& plan) {
+  if (!plan.step.has_value() || plan.step->step_time == Nanos(0)) return std::nullopt;
+  return static_cast<double>(plan.tokens * plan.problem.schedule.replicas) * kNanosPerSecond /
+         static_cast<double>(plan.step->step_time.value);
+}
+
+std::vector<std::string> SettingsOfWhatIf(absl::string_view what_if) {
+  std::vector<std::string> settings;
+  for (const absl::string_view part : absl::StrSplit(what_if, ',')) {
+    if (settings.empty() || BeginsSetting(part)) {
+      settings.emplace_back(part);
+    } else {
+      absl::StrAppend(&settings.back(), ",", part);
+    }
+  }
+  return settings;
 }
 
 std::string PlanReportText(const PlanReport& report) {
@@ -121,7 +166,7 @@ std::string PlanReportText(const PlanReport& report) {
   return absl::StrCat(Headline(studied), Verdict(studied), FixesText(report.fixes), "\n",
                       StepText(studied, report.detail), TableText(WorkerTable(studied)),
                       TableText(ParkingTable(studied)), ExplainText(report),
-                      TableText(WhatIfTable(report)));
+                      TableText(WhatIfTable(report)), WhatIfText(report.what_ifs));
 }
 
 }  // namespace siphon

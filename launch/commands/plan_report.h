@@ -1,19 +1,26 @@
 #ifndef SIPHON_LAUNCH_COMMANDS_PLAN_REPORT_H_
 #define SIPHON_LAUNCH_COMMANDS_PLAN_REPORT_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "launch/commands/plan_fixes.h"
 #include "launch/commands/plan_study.h"
 
 namespace siphon {
 
-// The same job with one more setting.
+// The same job with more settings.
 struct WhatIf {
-  std::string setting;
+  std::string setting;  // as it was asked for
   StudiedPlan plan;
+  std::optional<PlanFix> fix;  // the smallest, where it does not fit
 };
+
+// The settings of a --what-if, each "section.key=value": a comma begins the next one where
+// "section.key=" follows it, so that lists may have commas.
+std::vector<std::string> SettingsOfWhatIf(absl::string_view what_if);
 
 // Whether each tensor group's choice is explained.
 enum class PlanDetail { kSummary, kGroups };
@@ -30,9 +37,10 @@ struct PlanReport {
 // who lends what to whom, the fixes, the plans side by side.
 std::string PlanReportText(const PlanReport& report);
 
-// One object with the contract's fields (in a plan that does not fit, times and peaks are those of
-// keeping everything); besides strategy, costs, limit, map_search (null where no device map was
-// searched), reason (of a misfit), fixes[], what_if[] and explain[] by stage.
+// One object with the contract's fields (of a plan that does not fit, peaks are those of keeping
+// everything, and what a step takes is null); besides strategy, costs, limit, map_search (null
+// where no device map was searched), reason (of a misfit), fixes[], what_if[], compare[] and
+// explain[] by stage.
 std::string PlanReportJson(const PlanReport& report);
 
 // Bytes that a worker's device has parked with another one, what passes as often as it is away at
@@ -47,9 +55,10 @@ struct ParkedBytes {
 // Ascending by worker, then by lender.
 std::vector<ParkedBytes> ParkedBytesOf(const PlanText& plan);
 
-// (step time - bound) / bound; 0 where there is no bound.
-double GapOf(const StudiedPlan& plan);
-double TokensPerSecond(const StudiedPlan& plan);
+// (step time - bound) / bound; none where nothing fits, or there is no bound.
+std::optional<double> GapOf(const StudiedPlan& plan);
+// None where nothing fits.
+std::optional<double> TokensPerSecond(const StudiedPlan& plan);
 
 }  // namespace siphon
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -37,21 +38,31 @@ std::string StagesText(const StudiedPlan& studied, size_t worker) {
       [](std::string* text, StageId stage) { absl::StrAppend(text, stage.value); });
 }
 
+// Of a plan that does not fit, what there is all the same.
 std::vector<std::string> PlanColumn(const StudiedPlan& studied) {
-  const PlacementBytes placed = Sum(BytesByPlacement(studied.plan));
+  constexpr absl::string_view kNone = "-";
+  const bool fits = studied.step.has_value();
   Bytes fullest;
   for (size_t worker = 0; worker < studied.shown().peak.size(); ++worker) {
     fullest = std::max(fullest, PeakOf(studied.shown(), worker));
   }
-  std::vector<std::string> column = {studied.step.has_value() ? "yes" : "no",
-                                     studied.strategy,
-                                     FormatNanos(studied.shown().step_time),
-                                     absl::StrFormat("%.4g", TokensPerSecond(studied)),
-                                     FormatNanos(studied.bound.step_time),
-                                     PercentText(studied.shown().bubble_fraction),
-                                     FormatBytes(fullest)};
+  const auto if_fits = [&](std::string text) {
+    return fits ? std::move(text) : std::string(kNone);
+  };
+  const std::optional<double> gap = GapOf(studied);
+  const bool bounded = !studied.bound.cannot_fit.has_value();
+  std::vector<std::string> column = {
+      fits ? "yes" : "no",
+      studied.strategy,
+      if_fits(FormatNanos(studied.shown().step_time)),
+      if_fits(absl::StrFormat("%.4g", TokensPerSecond(studied).value_or(0))),
+      bounded ? FormatNanos(studied.bound.step_time) : std::string(kNone),
+      gap.has_value() ? PercentText(*gap) : std::string(kNone),
+      if_fits(PercentText(studied.shown().bubble_fraction)),
+      if_fits(FormatBytes(fullest))};
+  const PlacementBytes placed = Sum(BytesByPlacement(studied.plan));
   for (const Bytes bytes : placed) {
-    column.push_back(bytes == Bytes(0) ? "-" : FormatBytes(bytes));
+    column.push_back(bytes == Bytes(0) || !fits ? std::string(kNone) : FormatBytes(bytes));
   }
   return column;
 }
@@ -101,8 +112,8 @@ PageTable ParkingTable(const StudiedPlan& studied) {
 PageTable WhatIfTable(const PlanReport& report) {
   if (report.what_ifs.empty()) return {};
   std::vector<std::string> header = {"what if", "as it is"};
-  std::vector<std::string> names = {"fits",        "strategy", "step time",     "tokens/s",
-                                    "lower bound", "bubble",   "fullest worker"};
+  std::vector<std::string> names = {"fits",        "strategy", "step time", "tokens/s",
+                                    "lower bound", "gap",      "bubble",    "fullest worker"};
   for (int placement = 0; placement < kPlacements; ++placement) {
     names.emplace_back(PlacementName(static_cast<Placement>(placement)));
   }
