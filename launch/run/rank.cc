@@ -15,6 +15,7 @@
 #include "absl/strings/strip.h"
 #include "launch/mpi_world.h"
 #include "launch/output/start_log.h"
+#include "launch/plan_job/parking_region.h"
 #include "launch/plan_job/plan_rings.h"
 #include "launch/process/board.h"
 #include "launch/process/exit_codes.h"
@@ -118,7 +119,9 @@ class Rank {
       if (world_.size() == 1) std::memset(window.data(), 0, window.size());
       return window;
     }
-    if (LayOutShared(prepared_).lent == Bytes(0)) return absl::Span<std::byte>();
+    // Neither a window nor memory of a device can be opened on another host.
+    const bool lends = !LayOutRegion(RegionOf(prepared_, {}).parking).parts.empty();
+    if (!lends) return absl::Span<std::byte>();
     return ConfigError(prepared_.job, "memory.strategy",
                        absl::StrCat(prepared_.job.memory.strategy,
                                     " parks tensors with other workers, which are on several "

@@ -57,6 +57,20 @@ TEST_F(ParkingJob, SaysWhatItParksWhere) {
   EXPECT_EQ(MemoryLine(*PrepareJob(Job(4), {})), "");
 }
 
+// Workers on several hosts ask by it, whatever memory it is that they would lend.
+TEST_F(ParkingJob, KnowsItsLendersWhereMemoryOfDevicesIsLent) {
+  JobConfig job = TightJob("d2d_swap", 92);
+  auto prepared = PrepareJob(job, {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  EXPECT_GT(LayOutShared(*prepared).lent, Bytes(0));
+  prepared->job.pipeline.backend = "cuda";
+  EXPECT_EQ(LayOutShared(*prepared).lent, Bytes(0)) << "an arena of each device is";
+  EXPECT_FALSE(LayOutRegion(RegionOf(*prepared, {}).parking).parts.empty());
+  const auto host = PrepareJob(TightJob("host_swap", 92), {});
+  ASSERT_TRUE(host.ok()) << host.status();
+  EXPECT_TRUE(LayOutRegion(RegionOf(*host, {}).parking).parts.empty());
+}
+
 // Every owner has its own part of the region, the lenders count it all.
 TEST_F(ParkingJob, RegionIsWhatLendersLend) {
   const auto prepared = PrepareJob(TightJob("d2d_swap", 92), {});
