@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "launch/commands/command.h"
+#include "launch/commands/plan_compare.h"
 #include "launch/commands/plan_fixes.h"
 #include "launch/commands/plan_page.h"
 #include "launch/commands/plan_published.h"
@@ -26,6 +27,7 @@ namespace {
 struct PlanArguments {
   PlanRequest request;
   std::vector<std::string> what_ifs;
+  bool compares = false;
   std::string output;
   std::string page;
   std::string published;
@@ -51,6 +53,9 @@ absl::StatusOr<PlanReport> Study(const PlanArguments& arguments) {
     WhatIf& what_if = report.what_ifs.emplace_back(WhatIf{setting, *std::move(changed)});
     if (what_if.plan.step.has_value()) continue;
     what_if.fix = FindFix(request, what_if.plan, say, [](const PlanFix&) { return true; });
+  }
+  if (arguments.compares) {
+    report.comparison = ComparePlans(arguments.request, report.plan, say);
   }
   return report;
 }
@@ -143,6 +148,10 @@ RunCommand AddPlanCommand(CLI::App& app) {
           "memory.capacity=24GB,pipeline.stages=4")
       ->allow_extra_args(false)
       ->option_text("KEY=VALUE[,KEY=VALUE...]");
+  command->add_flag("--compare", arguments->compares,
+                    absl::StrCat("Plan by every strategy, too, and show them in one table; on a "
+                                 "server also what data-parallel systems would take there (",
+                                 BaselineNames(), ")"));
   command->add_flag_callback(
       "--explain", [arguments] { arguments->detail = PlanDetail::kGroups; },
       "Show for each tensor group how long nobody needs it, what each way would cost, and why it "

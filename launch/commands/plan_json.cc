@@ -165,6 +165,18 @@ Json PlanJson(const StudiedPlan& studied) {
   return json;
 }
 
+Json ComparedJson(const ComparedPlan& plan) {
+  const bool fits = plan.step_time.has_value();
+  return {{"strategy", plan.name},
+          {"fits", fits},
+          {"step_seconds", SecondsJson(plan.step_time)},
+          {"tokens_per_second", fits ? Json(plan.tokens_per_second) : Json()},
+          {"gap", NumberJson(plan.gap)},
+          {"recomputed_bytes", plan.recomputed.value},
+          {"parked_bytes", plan.parked.value},
+          {"remark", plan.remark}};
+}
+
 }  // namespace
 
 std::string PlanReportJson(const PlanReport& report) {
@@ -184,6 +196,12 @@ std::string PlanReportJson(const PlanReport& report) {
         plan["smallest_fix"] = what_if.fix.has_value() ? FixJson(*what_if.fix) : Json();
       }
       json["what_if"].push_back(std::move(plan));
+    }
+  }
+  if (!report.comparison.empty()) {
+    json["compare"] = Json::array();
+    for (const ComparedPlan& plan : report.comparison) {
+      json["compare"].push_back(ComparedJson(plan));
     }
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

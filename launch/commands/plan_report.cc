@@ -88,17 +88,17 @@ std::string StepText(const StudiedPlan& studied, PlanDetail detail) {
   return text + Line("planned in", FormatNanos(studied.planning_time));
 }
 
-std::string TableText(const PageTable& table) {
+std::string TableText(const PageTable& table, LastColumn last = LastColumn::kNumbers) {
   if (table.rows.empty()) return "";
   return absl::StrCat("\n", table.title, table.title.empty() ? "" : "\n",
-                      TextTable(table.header, table.rows));
+                      TextTable(table.header, table.rows, last));
 }
 
 std::string ExplainText(const PlanReport& report) {
   std::string text;
   if (report.detail == PlanDetail::kSummary) return text;
   for (const PageTable& table : ExplainTables(report.plan)) {
-    absl::StrAppend(&text, TableText(table));
+    absl::StrAppend(&text, TableText(table, LastColumn::kWords));
   }
   return text;
 }
@@ -166,7 +166,8 @@ std::string PlanReportText(const PlanReport& report) {
   return absl::StrCat(Headline(studied), Verdict(studied), FixesText(report.fixes), "\n",
                       StepText(studied, report.detail), TableText(WorkerTable(studied)),
                       TableText(ParkingTable(studied)), ExplainText(report),
-                      TableText(WhatIfTable(report)), WhatIfText(report.what_ifs));
+                      TableText(WhatIfTable(report)), WhatIfText(report.what_ifs),
+                      TableText(ComparisonTable(report.comparison), LastColumn::kWords));
 }
 
 }  // namespace siphon

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "launch/commands/plan_compare.h"
 #include "launch/commands/plan_fixes.h"
 #include "launch/commands/plan_study.h"
 
@@ -31,6 +32,7 @@ struct PlanReport {
   StudiedPlan plan;
   std::vector<PlanFix> fixes;  // where it does not fit
   std::vector<WhatIf> what_ifs;
+  std::vector<ComparedPlan> comparison;  // where it was asked for
 };
 
 // For people: whether it fits, the step's time and what limits it, the bound, a table of workers,

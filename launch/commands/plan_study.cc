@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "launch/commands/plan_compare.h"
 #include "launch/commands/plan_footing.h"
 #include "launch/commands/study_job.h"
 #include "launch/plan_job/job_memory.h"
@@ -45,7 +46,11 @@ std::string StrategyName(const PlanRequest& request, const JobConfig& job) {
 absl::StatusOr<MemoryStrategy> StrategyOf(const PlanRequest& request, const JobConfig& job) {
   auto strategy = FindMemoryStrategy(StrategyName(request, job));
   if (strategy.ok()) return strategy;
-  const std::string message = absl::StrCat(strategy.status().message(), ", ", kHarmonyStrategy);
+  std::string message = absl::StrCat(strategy.status().message(), ", ", kHarmonyStrategy);
+  if (const std::string name = StrategyName(request, job); IsBaseline(name)) {
+    absl::StrAppend(&message, "; ", name, " is one of the systems that siphon plan --compare and ",
+                    "--published figure8 show beside them (", BaselineNames(), ")");
+  }
   if (!request.strategy.empty()) return absl::NotFoundError(message);
   return ConfigError(job, kStrategyKey, message);
 }
