@@ -33,17 +33,13 @@ print(statistics.median(rates[2:]))
 """
 
 
-def answer(command, limit=120, environment=None):
+def answer(command, limit=120):
     """Standard output and, where the command fails, nothing and what it said."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, env=environment)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
     except (OSError, subprocess.TimeoutExpired) as error:
         return "", str(error)
     return (done.stdout.strip(), "") if done.returncode == 0 else ("", done.stderr.strip()[-500:])
-
-
-def without_our_libraries():
-    return {key: value for key, value in os.environ.items() if key != "LD_LIBRARY_PATH"}
 
 
 def processor():
@@ -67,7 +63,7 @@ def facts(python, commit_file):
     known = {"date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"), "processor": processor(),
              "cores": os.cpu_count(),
              "host_gib": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE") / 2 ** 30, 1), "system": f"{platform.system()} {platform.release()}", **device()}
-    versions, problem = answer([python, "-c", VERSIONS], environment=without_our_libraries()) if python else ("", "no Python for it")
+    versions, problem = answer([python, "-c", VERSIONS]) if python else ("", "no Python for it")
     known.update(line.split(" ", 1) for line in versions.splitlines())
     if problem:
         known["torch_problem"] = problem
@@ -79,7 +75,7 @@ def facts(python, commit_file):
 
 def chip_tflops(python):
     """What this chip does in bf16, and why it is not known."""
-    said, problem = answer([python, "-c", CHIP], environment=without_our_libraries())
+    said, problem = answer([python, "-c", CHIP])
     return (float(said.splitlines()[-1]), "") if said else (0.0, problem)
 
 

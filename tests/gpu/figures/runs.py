@@ -116,15 +116,14 @@ class Bench:
                 "peak_bytes": max(max(step["peak_bytes"]) for step in steps), "seconds": seconds}
 
     def peer_speed(self, job, name):
-        """Likewise of the peer; without what this program's libraries need of the environment."""
+        """Likewise of the peer, in the environment that this script has: none of our libraries is in that (`siphon` brings them)."""
         starter = pathlib.Path(__file__).resolve().parents[1] / "torch_peer.py"
         launch = [self.python] if job.workers == 1 else [self.python, "-m", "torch.distributed.run", "--standalone",
                                                          "--nproc_per_node", job.workers]
-        clean = {key: value for key, value in os.environ.items() if key != "LD_LIBRARY_PATH"}
-        clean["OMP_NUM_THREADS"] = str(job.threads)
+        environment = dict(os.environ, OMP_NUM_THREADS=str(job.threads))
         command = [*launch, starter, self.peer, *job.peer_arguments(self.device)]
         for _ in range(PEER_TRIES):
-            code, output, seconds = run(command, self.left(), self.log(name), clean)
+            code, output, seconds = run(command, self.left(), self.log(name), environment)
             reports = [line for line in output.splitlines() if line.startswith("{")]
             if code == 0 and reports:
                 break
