@@ -81,38 +81,45 @@ class CopyCosts {
   const DeviceId device_;
 };
 
-// The time between the end of each forward of the stage and the begin of its backward.
-std::vector<Nanos> GapsOf(const WorkerTimeline& worker, StageId stage, int microbatches) {
+struct Gap {
+  Nanos begin;
+  Nanos end;
+  Nanos time() const { return end - begin; }
+};
+
+// From the end of each forward of the stage to the begin of its backward: in the order of these.
+std::vector<Gap> GapsOf(const WorkerTimeline& worker, StageId stage, int microbatches) {
   std::vector<Nanos> ends(static_cast<size_t>(microbatches));
-  std::vector<Nanos> gaps;
+  std::vector<Gap> gaps;
   for (const Interval& interval : worker) {
     const Action& action = interval.action;
     if (action.stage != stage || interval.kind == IntervalKind::kWait) continue;
     const auto microbatch = static_cast<size_t>(action.microbatch.value);
     if (action.kind == ActionKind::kForward) ends[microbatch] = interval.end;
     if (action.kind == ActionKind::kBackward || action.kind == ActionKind::kBackwardInput) {
-      gaps.push_back(std::max(Nanos(0), interval.begin - ends[microbatch]));
+      gaps.push_back({ends[microbatch], std::max(ends[microbatch], interval.begin)});
     }
   }
   return gaps;
 }
 
 // The time between the UPDATE that replaces each stashed version of the stage and its next use.
-std::vector<Nanos> VersionGapsOf(const WorkerTimeline& worker, const Schedule& schedule,
-                                 StageId stage) {
+std::vector<Gap> VersionGapsOf(const WorkerTimeline& worker, const Schedule& schedule,
+                               StageId stage) {
   std::map<Action, const Interval*> runs;
   for (const Interval& interval : worker) {
     if (interval.kind != IntervalKind::kWait) runs.try_emplace(interval.action, &interval);
   }
   const WorkerId holder = schedule.worker_of_stage[stage.value];
   const std::vector<Action>& program = schedule.programs[holder.value];
-  std::vector<Nanos> gaps;
+  std::vector<Gap> gaps;
   for (const WeightStash& stash : FindWeightStashes(schedule, holder).stashes) {
     if (stash.stage != stage) continue;
     const auto update = runs.find(program[stash.begin]);
     const auto use = runs.find(program[stash.first_use]);
     if (update == runs.end() || use == runs.end()) continue;  // takes no time
-    gaps.push_back(std::max(Nanos(0), use->second->begin - update->second->end));
+    const Nanos begin = update->second->end;
+    gaps.push_back({begin, std::max(begin, use->second->begin)});
   }
   return gaps;
 }
@@ -151,44 +158,99 @@ std::string WhyKept(const ExplainedGroup& group, const StudiedPlan& studied, Wor
   const auto index = static_cast<size_t>(worker.value);
   const Bytes capacity = CapacityOf(studied, index);
   if (capacity == Bytes(0)) return "nothing limits the worker's memory";
-  return absl::StrCat("there is room: ", FormatBytes(capacity - PeakOf(*studied.step, index)),
-                      " stay free");
+  return absl::StrCat("the worker has room for them: with all that it keeps it holds ",
+                      FormatBytes(PeakOf(*studied.step, index)), " of ", FormatBytes(capacity));
 }
 
-// The cheapest other way, by its own time.
-std::string OtherWay(const ExplainedGroup& group) {
+// What each way that was not taken would cost, or why there is none.
+std::string OtherWays(const ExplainedGroup& group) {
   const Placement chosen = group.planned.choice.placement;
-  std::optional<std::pair<Nanos, absl::string_view>> best;
-  const auto offer = [&](Placement way, const std::optional<Nanos>& cost) {
-    if (way == chosen || !cost.has_value()) return;
-    if (!best.has_value() || *cost < best->first) best = {*cost, PlacementName(way)};
+  std::string text;
+  const auto offer = [&](Placement way, const std::optional<Nanos>& cost,
+                         absl::string_view not_so) {
+    if (way == chosen || (!cost.has_value() && not_so.empty())) return;
+    absl::StrAppend(&text, text.empty() ? "; else " : ", ", PlacementName(way), " ",
+                    not_so.empty() ? FormatNanos(*cost) : std::string(not_so));
   };
-  offer(Placement::kRecompute, group.each.recompute);
-  offer(Placement::kPeerSwap, group.each.peers);
-  offer(Placement::kHostSwap, group.each.host);
-  offer(Placement::kNvmeSwap, group.each.nvme);
-  if (!best.has_value()) return "";
-  const bool lent = best->second == PlacementName(Placement::kPeerSwap);
-  return absl::StrCat("; ", best->second, " would take ", FormatNanos(best->first),
-                      lent ? " if a device has room" : "");
+  offer(Placement::kRecompute, group.each.recompute, "");
+  offer(Placement::kPeerSwap, group.each.peers, group.each.no_peers);
+  offer(Placement::kHostSwap, group.each.host, "");
+  offer(Placement::kNvmeSwap, group.each.nvme, "");
+  return text;
+}
+
+std::string WhyAway(const ExplainedGroup& group) {
+  const std::string copies = FormatNanos(CostOf(group).value_or(Nanos(0)));
+  switch (group.planned.group.kind) {
+    case GroupKind::kParameters:
+    case GroupKind::kGradients:
+      return absl::StrCat("there only while a pass is at these layers; copies take ", copies,
+                          " each time");
+    case GroupKind::kOptimizerState:
+      return absl::StrCat("needed by the optimizer step only; copies take ", copies,
+                          ", with those of all groups of its worker behind each other");
+    default:
+      break;
+  }
+  const bool hidden = CostOf(group).value_or(Nanos(0)) <= group.shortest_gap;
+  return absl::StrCat("copies take ", copies, hidden ? ", less than the " : ", more than the ",
+                      FormatNanos(group.shortest_gap), " without a use");
 }
 
 std::string WhyOf(const ExplainedGroup& group, const StudiedPlan& studied, WorkerId worker) {
-  const Placement placement = group.planned.choice.placement;
-  if (placement == Placement::kKeep) return WhyKept(group, studied, worker);
-  const Nanos cost = CostOf(group).value_or(Nanos(0));
-  if (placement == Placement::kRecompute) {
-    return absl::StrCat("computing them again takes ", FormatNanos(cost), " of a microbatch",
-                        OtherWay(group));
+  switch (group.planned.choice.placement) {
+    case Placement::kKeep:
+      return WhyKept(group, studied, worker);
+    case Placement::kRecompute:
+      return absl::StrCat("computing them again takes ",
+                          FormatNanos(CostOf(group).value_or(Nanos(0))), " of a microbatch",
+                          OtherWays(group));
+    default:
+      return WhyAway(group) + OtherWays(group);
   }
-  const GroupKind kind = group.planned.group.kind;
-  if (kind == GroupKind::kParameters || kind == GroupKind::kGradients) {
-    return absl::StrCat("there only while a pass is at these layers; copies take ",
-                        FormatNanos(cost), " each time", OtherWay(group));
+}
+
+// What each device has left at its fullest; none: there is no limit.
+std::vector<std::optional<Bytes>> FreeBytes(const StudiedPlan& studied) {
+  const Topology& topology = studied.problem.topology;
+  std::vector<std::optional<Bytes>> free;
+  for (const TopologyDevice& device : topology.devices) {
+    free.push_back(device.memory == Bytes(0) ? std::nullopt : std::optional<Bytes>(device.memory));
   }
-  const bool hidden = cost <= group.shortest_gap;
-  return absl::StrCat("copies of ", FormatNanos(cost), hidden ? " fit into " : " do not fit into ",
-                      FormatNanos(group.shortest_gap), " without a use", OtherWay(group));
+  for (const HolderPeak& holder : studied.step->other_peaks) {
+    for (size_t device = 0; device < free.size(); ++device) {
+      if (holder.name != absl::StrCat("device ", device) || !free[device].has_value()) continue;
+      *free[device] -= holder.bytes;
+    }
+  }
+  const std::vector<DeviceId>& devices = studied.plan.mapping.device_of_worker;
+  for (size_t worker = 0; worker < studied.step->peak.size(); ++worker) {
+    const size_t device = devices.empty() ? worker : static_cast<size_t>(devices[worker].value);
+    if (device >= free.size()) continue;
+    const Bytes capacity = CapacityOf(studied, worker);
+    free[device] = capacity == Bytes(0)
+                       ? std::nullopt
+                       : std::optional<Bytes>(capacity - PeakOf(*studied.step, worker));
+  }
+  return free;
+}
+
+// Why the bytes cannot be with devices that this one has links to; empty: they can.
+std::string NoRoomWithPeers(const StudiedPlan& studied, DeviceId device, Bytes bytes) {
+  const std::vector<std::optional<Bytes>> free = FreeBytes(studied);
+  Bytes room;
+  bool linked = false;
+  for (const TopologyLink& link : studied.problem.topology.links) {
+    if (link.from != device) continue;
+    linked = true;
+    const std::optional<Bytes>& there = free[link.to.value];
+    if (!there.has_value()) return "";
+    room += std::max(Bytes(0), *there);
+  }
+  if (!linked) return "has no link";
+  if (room >= bytes) return "";
+  return absl::StrCat("has no room (", FormatBytes(room), " free, all of them away are ",
+                      FormatBytes(bytes), ")");
 }
 
 class StageExplainer {
@@ -214,11 +276,14 @@ class StageExplainer {
     return devices.empty() ? DeviceId(worker.value) : devices[worker.value];
   }
 
-  static void SetGaps(const std::vector<Nanos>& gaps, ExplainedGroup& group) {
+  static void SetGaps(const std::vector<Gap>& gaps, ExplainedGroup& group) {
     if (gaps.empty()) return;
-    const auto [least, most] = std::minmax_element(gaps.begin(), gaps.end());
-    group.shortest_gap = *least;
-    group.longest_gap = *most;
+    const auto [least, most] = std::minmax_element(
+        gaps.begin(), gaps.end(), [](const Gap& a, const Gap& b) { return a.time() < b.time(); });
+    group.shortest_gap = least->time();
+    group.longest_gap = most->time();
+    group.unused_from = gaps.front().begin;
+    group.unused_until = gaps.front().end;
   }
 
   ExplainedGroup Group(const PlannedGroup& planned, const LiveCopies& live) const {
@@ -231,7 +296,7 @@ class StageExplainer {
       group.each.recompute = tensors.recompute;
       SetGaps(GapsOf(timeline, stage_, group.times), group);
     } else if (tensors.kind == GroupKind::kWeightVersions) {
-      const std::vector<Nanos> gaps = VersionGapsOf(timeline, studied_.plan.training, stage_);
+      const std::vector<Gap> gaps = VersionGapsOf(timeline, studied_.plan.training, stage_);
       group.times = static_cast<int>(gaps.size());
       SetGaps(gaps, group);
     } else if (tensors.kind == GroupKind::kOptimizerState) {
@@ -240,6 +305,10 @@ class StageExplainer {
     }
     const bool lends = planned.choice.placement == Placement::kPeerSwap;
     group.each.peers = lends ? costs_.Stripes(planned.choice.stripes) : costs_.Peers(tensors.bytes);
+    if (!lends) {
+      const Bytes away = tensors.bytes * CopiesAway(tensors.kind, live);
+      group.each.no_peers = NoRoomWithPeers(studied_, device_, away);
+    }
     group.each.host = costs_.Host(tensors.bytes);
     group.each.nvme = costs_.Nvme(tensors.bytes);
     const std::vector<StagePlan>& stages = studied_.plan.memory.stages;
@@ -257,48 +326,6 @@ class StageExplainer {
   const CopyCosts costs_;
 };
 
-std::string TensorsText(const TensorGroup& group) {
-  const StageRange& layers = group.layers;
-  return absl::StrCat(
-      GroupKindName(group.kind), " of ",
-      layers.end - layers.begin == 1
-          ? absl::StrCat("layer ", layers.begin)
-          : absl::StrCat("layers ", layers.begin, " to ", layers.end - 1),
-      group.first_tensors == 0 ? "" : absl::StrCat(", first ", group.first_tensors, " tensors"));
-}
-
-std::string ChoiceText(const GroupChoice& choice) {
-  std::string text(PlacementName(choice.placement));
-  for (const Stripe& stripe : choice.stripes) {
-    absl::StrAppend(&text, &stripe == choice.stripes.data() ? " to device " : ", ",
-                    stripe.lender.value, " ", FormatBytes(stripe.bytes));
-  }
-  if (choice.steps_on_device) absl::StrAppend(&text, ", steps on device");
-  return text;
-}
-
-std::string GapText(const ExplainedGroup& group) {
-  if (group.longest_gap == Nanos(0)) return "-";
-  if (group.shortest_gap == group.longest_gap) return FormatNanos(group.longest_gap);
-  return absl::StrCat(FormatNanos(group.shortest_gap), " to ", FormatNanos(group.longest_gap));
-}
-
-PageTable StageTable(const ExplainedStage& stage, const StudiedPlan& studied) {
-  const PlanStage& facts = studied.plan.stages[stage.stage.value];
-  PageTable table{
-      .title = absl::StrCat("stage ", stage.stage.value, " on worker ", stage.worker.value,
-                            ", device ", stage.device.value, ": ", facts.names),
-      .header = {"tensors", "bytes", "unused for", "choice", "because"}};
-  for (const ExplainedGroup& group : stage.groups) {
-    const Bytes bytes = group.planned.group.bytes;
-    table.rows.push_back(
-        {TensorsText(group.planned.group),
-         group.live > 1 ? absl::StrCat(group.live, " x ", FormatBytes(bytes)) : FormatBytes(bytes),
-         GapText(group), ChoiceText(group.planned.choice), group.why});
-  }
-  return table;
-}
-
 }  // namespace
 
 std::vector<ExplainedStage> ExplainPlan(const StudiedPlan& studied) {
@@ -310,14 +337,6 @@ std::vector<ExplainedStage> ExplainPlan(const StudiedPlan& studied) {
     stages.push_back(StageExplainer(studied, id).Explain(live[stage]));
   }
   return stages;
-}
-
-std::vector<PageTable> ExplainTables(const StudiedPlan& studied) {
-  std::vector<PageTable> tables;
-  for (const ExplainedStage& stage : ExplainPlan(studied)) {
-    tables.push_back(StageTable(stage, studied));
-  }
-  return tables;
 }
 
 }  // namespace siphon

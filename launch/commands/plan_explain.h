@@ -20,6 +20,8 @@ struct WayCosts {
   std::optional<Nanos> peers;  // over all links of its device at once; as planned where it lends
   std::optional<Nanos> host;
   std::optional<Nanos> nvme;
+  // Why it cannot go to others' memory; empty: it can, or is there.
+  std::string no_peers;
 };
 
 // A tensor group, how long nobody needs it, and what speaks for its choice.
@@ -31,6 +33,9 @@ struct ExplainedGroup {
   // optimizer step; weight versions: between the UPDATE that replaces them and their next use.
   Nanos shortest_gap;
   Nanos longest_gap;
+  // Of activations: when nobody needs those of the first microbatch.
+  Nanos unused_from;
+  Nanos unused_until;
   WayCosts each;               // of one leave
   bool steps_on_host = false;  // optimizer state: its layers do
   std::string why;
@@ -46,7 +51,7 @@ struct ExplainedStage {
 // One entry a stage; none where nothing fits. The first replica speaks for all.
 std::vector<ExplainedStage> ExplainPlan(const StudiedPlan& studied);
 
-// A table a stage, a row a group.
+// A table a stage, a row for each run of groups of neighbouring layers of which the same is said.
 std::vector<PageTable> ExplainTables(const StudiedPlan& studied);
 
 }  // namespace siphon

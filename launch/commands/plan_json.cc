@@ -112,6 +112,7 @@ Json GroupJson(const ExplainedGroup& group) {
                {"live", group.live},
                {"shortest_gap_seconds", Seconds(group.shortest_gap)},
                {"longest_gap_seconds", Seconds(group.longest_gap)},
+               {"first_unused_seconds", {Seconds(group.unused_from), Seconds(group.unused_until)}},
                {"choice", PlacementName(choice.placement)},
                {"second_choice", PlacementName(choice.second_choice)},
                {"steps_on_host", group.steps_on_host},
@@ -121,6 +122,7 @@ Json GroupJson(const ExplainedGroup& group) {
                  {"d2d_swap", SecondsJson(group.each.peers)},
                  {"host_swap", SecondsJson(group.each.host)},
                  {"nvme_swap", SecondsJson(group.each.nvme)}}},
+               {"no_d2d_swap", group.each.no_peers},
                {"because", group.why}};
   for (const Stripe& stripe : choice.stripes) {
     json["stripes"].push_back({{"lender", stripe.lender.value}, {"bytes", stripe.bytes.value}});

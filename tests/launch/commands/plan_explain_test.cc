@@ -44,12 +44,51 @@ TEST_F(ExplainTablesOf, StatesSayWhereTheirLayersStep) {
   ASSERT_EQ(tables[0].rows.size(), 2u);
   const std::vector<std::string>& there = tables[0].rows[0];
   const std::vector<std::string>& here = tables[0].rows[1];
-  EXPECT_EQ(there[3], "host_swap");
-  EXPECT_THAT(there[4], StartsWith("the host steps these layers"));
-  EXPECT_EQ(here[3], "host_swap, steps on device");
-  EXPECT_THAT(here[4], HasSubstr("without a use"));
+  EXPECT_EQ(there[4], "host_swap");
+  EXPECT_THAT(there[5], StartsWith("the host steps these layers"));
+  EXPECT_EQ(here[4], "host_swap, steps on device");
+  EXPECT_THAT(here[5], StartsWith("needed by the optimizer step only; copies take "));
   EXPECT_TRUE(ExplainPlan(*studied)[0].groups[0].steps_on_host);
   EXPECT_FALSE(ExplainPlan(*studied)[0].groups[1].steps_on_host);
+}
+
+// Neighbouring layers of which the same is said are in one row.
+TEST_F(ExplainTablesOf, LayersThatAreAlikeShareARow) {
+  const PlanRequest request{.job = {.job = WriteFile("job.yaml", kJob)}, .strategy = "auto"};
+  auto studied = StudyPlan(request);
+  ASSERT_TRUE(studied.ok()) << studied.status();
+  StagePlan& stage = studied->plan.memory.stages[0];
+  stage.groups = {};
+  for (int layer = 0; layer < 3; ++layer) {
+    stage.groups.push_back({.group = {.kind = GroupKind::kActivations,
+                                      .layers = {layer, layer + 1},
+                                      .bytes = Bytes(layer == 2 ? 16 : 8),
+                                      .recompute = Nanos(1'000)},
+                            .choice = {.placement = Placement::kHostSwap}});
+  }
+  const std::vector<PageTable> tables = ExplainTables(*studied);
+  ASSERT_EQ(tables[0].rows.size(), 2u);
+  EXPECT_EQ(tables[0].rows[0][0], "activations of layers 0 to 1, 2 groups");
+  EXPECT_EQ(tables[0].rows[0][1], "2 x 2 x 8 B");
+  EXPECT_EQ(tables[0].rows[1][0], "activations of layer 2");
+  // When they are away for the first time, and what the others would cost.
+  EXPECT_THAT(tables[0].rows[0][3], HasSubstr(" - "));
+  EXPECT_THAT(tables[0].rows[0][5], HasSubstr("; else recompute 1.00 us, d2d_swap "));
+}
+
+// Where no linked device has room, that is said, and no time.
+TEST_F(ExplainTablesOf, SaysWhetherADeviceHasRoom) {
+  const PlanRequest request{.job = {.job = WriteFile("job.yaml", kJob)}, .strategy = "auto"};
+  auto studied = StudyPlan(request);
+  ASSERT_TRUE(studied.ok()) << studied.status();
+  studied->problem.topology = UniformTopology(2, BytesPerSecond(1'000'000), Nanos(0));
+  studied->plan.memory.stages[0].groups = {{.group = {.kind = GroupKind::kActivations,
+                                                      .layers = {0, 1},
+                                                      .bytes = Bytes(int64_t{1} << 40)},
+                                            .choice = {.placement = Placement::kRecompute}}};
+  EXPECT_THAT(ExplainPlan(*studied)[0].groups[0].why, HasSubstr("d2d_swap has no room ("));
+  studied->problem.topology.links.clear();
+  EXPECT_THAT(ExplainPlan(*studied)[0].groups[0].why, HasSubstr("d2d_swap has no link"));
 }
 
 }  // namespace
