@@ -102,7 +102,14 @@ PageTable ParkingTable(const StudiedPlan& studied) {
                     absl::StrCat(parked.lender.value), FormatBytes(parked.bytes)});
   }
   if (studied.shown().host_peak > Bytes(0)) {
-    rows.push_back({"all", "-", "host", FormatBytes(studied.shown().host_peak)});
+    // What one worker has there while another one has not is there at different times.
+    const Bytes sum =
+        Sum(BytesByPlacement(studied.plan))[static_cast<size_t>(Placement::kHostSwap)];
+    const Bytes peak = studied.shown().host_peak;
+    rows.push_back({"all", "-", "host",
+                    sum > peak ? absl::StrCat(FormatBytes(peak), " at once, of ", FormatBytes(sum),
+                                              " in sum")
+                               : FormatBytes(peak)});
   }
   return {.title = "parked elsewhere",
           .header = {"worker", "its device", "parked with", "bytes"},

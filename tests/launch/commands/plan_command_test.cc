@@ -7,7 +7,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "launch/commands/plan_study.h"
+#include "launch/commands/plan_tables.h"
 #include "launch/process/exit_codes.h"
+#include "planner/placement_bytes.h"
+#include "planner/units.h"
 #include "tests/launch/commands/plan_fixture.h"
 #include "tests/launch/commands/run_command.h"
 
@@ -107,6 +111,21 @@ TEST_F(PlanCommand, AutoIsNoSlowerThanAnyOther) {
     const json other = Json({job, "--set", capacity, "--strategy", strategy}, kExitDone);
     EXPECT_LE(best["step_seconds"], other["step_seconds"]) << strategy;
   }
+}
+
+// What is at the host at different times is more in sum than ever at once.
+TEST_F(PlanCommand, SaysWhatOfTheHostIsAtOnceAndWhatInSum) {
+  const std::string job = Write(kSmallJob);
+  auto studied =
+      StudyPlan({.job = {.job = job, .overrides = {Capacity(job, 80)}}, .strategy = "host_swap"});
+  ASSERT_TRUE(studied.ok()) << studied.status();
+  ASSERT_TRUE(studied->step.has_value());
+  const Bytes sum = Sum(BytesByPlacement(studied->plan))[static_cast<size_t>(Placement::kHostSwap)];
+  studied->step->host_peak = Bytes(1024);
+  EXPECT_EQ(ParkingTable(*studied).rows.back()[3],
+            absl::StrCat("1.00 KiB at once, of ", FormatBytes(sum), " in sum"));
+  studied->step->host_peak = sum;
+  EXPECT_EQ(ParkingTable(*studied).rows.back()[3], FormatBytes(sum));
 }
 
 TEST_F(PlanCommand, LimitsTheHost) {
