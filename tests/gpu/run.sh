@@ -108,6 +108,9 @@ no_torch() {
   if [ -z "$torch" ]; then echo "$torch_problem"; elif [ ${#start[@]} != 0 ]; then echo "this machine's glibc is older than ours"; fi
 }
 
+# What plans of figures are made for.
+probe() { next; step probe 60 "$work/siphon" topology --probe --output "$work/logs/server.yaml"; }
+
 facts() {
   next; step first_facts 90 "${ours[@]}" "${start[@]}" "$here/first_facts" "$here/siphon_cuda.so"
   cp "$work/logs/first_facts.log" "$results/first_facts.md"
@@ -117,7 +120,7 @@ facts() {
     for name in probe full_device copies; do skip $name "$why"; done
     return
   fi
-  next; step probe 60 "$work/siphon" topology --probe --output "$work/logs/server.yaml"
+  probe
   next; step full_device 150 env SIPHON_PATIENCE=60 tests/gpu/full_device.sh "$work/siphon" "$work/gpu_hog" "$work/logs"
   if [ -e "$here/siphon_activity_recorder.so" ]; then
     next; step copies 120 tests/gpu/recorded_copies.sh "$work/siphon" "$here/siphon_activity_recorder.so" "$work/copy_report" "$work/logs"
@@ -155,6 +158,7 @@ figures() {
   local why left file server=()
   why=$(no_torch)
   if [ -n "$why" ]; then skip figures "$why"; return; fi
+  if [ "$what" = figures ]; then probe; fi
   if [ -e "$work/logs/server.yaml" ]; then server=(--server "$work/logs/server.yaml"); fi
   left=$((deadline - SECONDS - 15))
   # Without our libraries: the Python that runs it asks torch, and our program comes with its own.
