@@ -268,6 +268,8 @@ TEST(DeviceKindOf, FindsWholeWordsAndTheNearestSize) {
   EXPECT_EQ(DeviceKindOf("NVIDIA A100-SXM4-80GB", Bytes(80 * kGiB)), "A100-80");
   EXPECT_EQ(DeviceKindOf("NVIDIA H200", Bytes(140 * kGiB)), "H200");
   EXPECT_EQ(DeviceKindOf("NVIDIA GH200 480GB", Bytes(95 * kGiB)), "");
+  EXPECT_EQ(DeviceKindOf("NVIDIA GeForce GTX 1080 Ti", Bytes(11 * kGiB)), "GTX-1080Ti");
+  EXPECT_EQ(DeviceKindOf("NVIDIA GeForce GTX 980 Ti", Bytes(6 * kGiB)), "");
 }
 
 TEST(EvenOut, TakesOnlyNoiseAway) {
