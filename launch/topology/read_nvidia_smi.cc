@@ -98,7 +98,9 @@ class MatrixReader {
   bool has_numa_ = false;
   std::vector<Words> rows_;         // [device]: its cells, without those behind the columns
   std::vector<std::string> nodes_;  // [device]: NUMA affinity, or the CPUs, or empty
-  std::string listed_;              // kind of the devices by nvidia-smi -L; empty: not told
+  std::string listed_;              // kind of the first device by nvidia-smi -L; empty: not told
+  bool has_list_ = false;
+  bool is_mixed_ = false;  // others are listed as of another kind
 };
 
 absl::Status MatrixReader::ReadHeader(const Words& header) {
@@ -177,7 +179,10 @@ void MatrixReader::ReadListed(const Words& words) {
       if (size.ok()) memory = *size;
     }
   }
-  listed_ = DeviceKindOf(name, memory);
+  const std::string kind = DeviceKindOf(name, memory);
+  if (!has_list_) listed_ = kind;
+  is_mixed_ = is_mixed_ || kind != listed_;
+  has_list_ = true;
 }
 
 absl::Status MatrixReader::Read(absl::string_view text) {
@@ -187,7 +192,7 @@ absl::Status MatrixReader::Read(absl::string_view text) {
   for (const Words& words : lines) {
     if (words.empty()) continue;
     if (words[0].text == "GPU" && words.size() > 2) {
-      if (listed_.empty()) ReadListed(words);
+      ReadListed(words);
     } else if (!has_header) {
       // The header's first word is a row's, too; a row goes on with a cell.
       has_header = words[0].text == "GPU0" && (words.size() == 1 || words[1].text != "X");
@@ -267,6 +272,10 @@ absl::StatusOr<DiscoveredTopology> MatrixReader::Build(absl::string_view device)
     for (int to = 0; to < devices(); ++to) {
       server.wires.back().push_back(std::max(0, WiresOf(row[to].text)));
     }
+  }
+  if (device.empty() && is_mixed_) {
+    server.notes.emplace_back(
+        "warning: nvidia-smi -L lists devices of several kinds; all are planned for as the first");
   }
   if (!server.device.empty()) {
     SIPHON_ASSIGN_OR_RETURN(server.links, FindLinkGeneration(server.device));

@@ -81,6 +81,17 @@ TEST(ReadNvidiaSmi, TakesTheKindOfDeviceFromItsList) {
             Bytes(0));
 }
 
+TEST(ReadNvidiaSmi, WarnsOfDevicesOfSeveralKinds) {
+  const std::string list = "GPU 0: Tesla V100-SXM2-32GB (UUID: a)\nGPU 1: NVIDIA H200 (UUID: b)\n";
+  const auto read = ParseNvidiaSmi(list + kDgx1, "topo.txt", "");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->topology.device_kind, "V100-32");
+  EXPECT_EQ(read->notes[0],
+            "warning: nvidia-smi -L lists devices of several kinds; all are planned for as the "
+            "first");
+  EXPECT_EQ(ParseNvidiaSmi(list + kDgx1, "topo.txt", "V100-32")->notes.size(), 2);
+}
+
 TEST(ReadNvidiaSmi, KnowsTheMemoryOfEveryKindAsPresetsHaveIt) {
   const std::string one = "\tGPU0\tCPU Affinity\nGPU0\t X \t0-15\n";
   for (const TopologyPreset& preset : TopologyPresets()) {
