@@ -21,6 +21,7 @@ class ProfileChecker {
   absl::Status Check(int64_t microbatch) const;
 
  private:
+  absl::Status RefuseAt(const ProfilePlace& at, absl::string_view problem) const;
   // At a layer of the profile, or at none.
   absl::Status Refuse(int layer, absl::string_view problem) const;
   absl::Status CheckKind() const;
@@ -34,13 +35,16 @@ class ProfileChecker {
   absl::string_view path_;
 };
 
-absl::Status ProfileChecker::Refuse(int layer, absl::string_view problem) const {
+absl::Status ProfileChecker::RefuseAt(const ProfilePlace& at, absl::string_view problem) const {
   std::string place(path_);
-  if (!path_.empty() && layer >= 0 && layer < static_cast<int>(file_.places.size())) {
-    absl::StrAppend(&place, ":", file_.places[layer].line, ":", file_.places[layer].column);
-  }
+  if (!path_.empty() && at.line > 0) absl::StrAppend(&place, ":", at.line, ":", at.column);
   return absl::InvalidArgumentError(
       absl::StrCat(place, place.empty() ? "" : ": ", problem, "; run siphon profile for this job"));
+}
+
+absl::Status ProfileChecker::Refuse(int layer, absl::string_view problem) const {
+  const bool is_known = layer >= 0 && layer < static_cast<int>(file_.places.size());
+  return RefuseAt(is_known ? file_.places[layer] : ProfilePlace(), problem);
 }
 
 absl::Status ProfileChecker::CheckKind() const {
@@ -48,8 +52,9 @@ absl::Status ProfileChecker::CheckKind() const {
   // It is for people: what is no kind of ours says nothing.
   const bool is_kind = absl::c_linear_search(KnownModelKinds(), file_.model.model);
   if (!is_kind || kind.empty() || file_.model.model == kind) return absl::OkStatus();
-  return Refuse(-1, absl::StrCat("the profile is of a model of kind '", file_.model.model,
-                                 "', the job's is '", kind, "'"));
+  return RefuseAt(file_.model_place,
+                  absl::StrCat("the profile is of a model of kind '", file_.model.model,
+                               "', the job's is '", kind, "'"));
 }
 
 absl::Status ProfileChecker::CheckNames() const {
@@ -115,8 +120,9 @@ absl::Status ProfileChecker::CheckLayers(int64_t microbatch) const {
 absl::Status ProfileChecker::Check(int64_t microbatch) const {
   SIPHON_RETURN_IF_ERROR(CheckKind());
   if (file_.model.microbatch != microbatch) {
-    return Refuse(-1, absl::StrCat("the profile has microbatches of ", file_.model.microbatch,
-                                   ", the job of ", microbatch));
+    return RefuseAt(file_.microbatch_place,
+                    absl::StrCat("the profile has microbatches of ", file_.model.microbatch,
+                                 ", the job of ", microbatch));
   }
   SIPHON_RETURN_IF_ERROR(CheckNames());
   return CheckLayers(microbatch);

@@ -12,9 +12,9 @@
 
 namespace siphon {
 
-// Where a layer begins in a file; both count from 1.
+// Where a layer begins in a file, or what a key says; both count from 1.
 struct ProfilePlace {
-  int line = 0;
+  int line = 0;  // 0: nowhere
   int column = 0;
   bool has_optimizer = true;  // it says what its optimizer takes
 };
@@ -25,6 +25,8 @@ struct ProfileFile {
   TransportCosts transport;          // between two worker processes; all 0: not measured
   CoreSharing cores_together;        // of worker processes on this machine; empty: not measured
   std::vector<ProfilePlace> places;  // [layer], for messages; empty: it is no file's
+  ProfilePlace model_place;          // of 'model'
+  ProfilePlace microbatch_place;     // likewise
   // Whatever file they stand in.
   friend bool operator==(const ProfileFile& a, const ProfileFile& b) {
     return a.model == b.model && a.transport == b.transport && a.cores_together == b.cores_together;

@@ -99,16 +99,16 @@ absl::Status ReadLayer(absl::string_view file, const ConfigNode& node, LayerProf
   return absl::OkStatus();
 }
 
-// Of a profile that was read.
-std::vector<ProfilePlace> LayerPlaces(const ConfigNode& root) {
-  std::vector<ProfilePlace> places;
+void TakePlaces(const ConfigNode& root, ProfileFile& file) {
   for (size_t key = 0; key < root.keys.size(); ++key) {
+    const ConfigNode& value = root.items[key];
+    if (root.keys[key].text == "model") file.model_place = {value.line, value.column};
+    if (root.keys[key].text == "microbatch") file.microbatch_place = {value.line, value.column};
     if (root.keys[key].text != "layers") continue;
-    for (const ConfigNode& layer : root.items[key].items) {
-      places.push_back({layer.line, layer.column, HasOptimizer(layer)});
+    for (const ConfigNode& layer : value.items) {
+      file.places.push_back({layer.line, layer.column, HasOptimizer(layer)});
     }
   }
-  return places;
 }
 
 absl::Status CheckMachine(const ProfileFile& file, absl::string_view name) {
@@ -153,7 +153,7 @@ absl::StatusOr<ProfileFile> ParseProfile(absl::string_view text, absl::string_vi
                                                    "; write how many samples it has, from 1 up"));
   }
   SIPHON_RETURN_IF_ERROR(CheckMachine(file, name));
-  file.places = LayerPlaces(root);
+  TakePlaces(root, file);
   return file;
 }
 

@@ -127,7 +127,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "model: gpt\n" +
                     Profile({"name: embedding, optimizer: 1us", "name: hidden.0, optimizer: 1us",
                              "name: output, optimizer: 1us"}),
-                ": the profile is of a model of kind 'gpt', the job's is 'mlp'"},
+                ":1:8: the profile is of a model of kind 'gpt', the job's is 'mlp'"},
         BadFile{"NegativeBytes", Profile({"name: embedding, parameters: -1B, optimizer: 1us"}),
                 ":3:35: parameters: '-1B' is negative"}),
     NameOf);

@@ -82,9 +82,16 @@ TEST(CheckProfileFits, RefusesAnotherKindOfModelWithTheSameLayers) {
   ProfileFile profile = FileOf({kEmbeddings, kFirst, kSecond, kHead});
   profile.model.model = "mlp";
   EXPECT_EQ(Refusal(profile),
-            "p.yaml: the profile is of a model of kind 'mlp', the job's is 'gpt'");
+            "p.yaml:1:8: the profile is of a model of kind 'mlp', the job's is 'gpt'");
   profile.model.model = "GPT-2, small";
   EXPECT_EQ(Refusal(profile), "fits");
+}
+
+TEST(CheckProfileFits, RefusesOtherMicrobatches) {
+  const ProfileFile profile = FileOf({kEmbeddings, kFirst, kSecond, kHead});
+  EXPECT_EQ(CheckProfileFits(profile, TwoBlocks(), 4, "p.yaml").message(),
+            "p.yaml:2:13: the profile has microbatches of 2, the job of 4; run siphon profile for "
+            "this job");
 }
 
 TEST(CheckProfileFits, WantsTimesOfTheOptimizerWhereTheModelHasParameters) {
