@@ -113,7 +113,9 @@ absl::Status CheckMemory(const JobConfig& job, const ConfigLimits& limits) {
           absl::StrCat(FormatBytes(capacity), " leaves no room beside memory.reserve ",
                        FormatBytes(job.memory.reserve), "; leave the key out for no limit"));
     }
-    if (limits.machine_memory.value > 0 && capacity > limits.machine_memory) {
+    // Of other workers it is their device's.
+    const bool is_of_machine = job.pipeline.backend == "cpu" && limits.machine_memory > Bytes(0);
+    if (is_of_machine && capacity > limits.machine_memory) {
       return ConfigError(
           job, "memory.capacity",
           absl::StrCat(FormatBytes(capacity), " is more than this machine's memory, ",

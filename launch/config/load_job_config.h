@@ -30,7 +30,7 @@ struct KnownNames {
 // What a job is held against besides itself.
 struct ConfigLimits {
   KnownNames known;
-  Bytes machine_memory;  // memory.capacity may not exceed it; 0: not checked
+  Bytes machine_memory;  // memory.capacity of CPU workers may not exceed it; 0: not checked
 };
 
 // Reads a job file, strictly, then applies "section.key=value" overrides (the last one of a key

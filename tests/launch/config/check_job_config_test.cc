@@ -98,6 +98,11 @@ TEST(CheckJobConfig, CapacitiesFitTheMachineAndLeaveRoom) {
                 " leaves no room beside memory.reserve " + FormatBytes(Bytes(0)) +
                 "; leave the key out for no limit");
   EXPECT_EQ(Refusal("memory:\n  capacity: 8GiB\n"), "accepted");
+  // Of a device's memory the machine's says nothing.
+  JobConfig job;
+  job.pipeline.backend = "cuda";
+  job.memory.capacity = {Bytes(int64_t{9} << 30)};
+  EXPECT_TRUE(CheckJobConfig(job, {.machine_memory = Bytes(int64_t{8} << 30)}).ok());
 }
 
 TEST(CheckJobConfig, ChunksAreNotTooSmallToCopy) {
