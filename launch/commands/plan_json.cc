@@ -74,7 +74,7 @@ Json BoundJson(const LowerBound& bound) {
 }
 
 Json LimitJson(const StudiedPlan& studied) {
-  const StepDiagnosis diagnosis = Diagnose(*studied.step, studied.kept);
+  const StepDiagnosis diagnosis = DiagnosePlan(studied);
   return {{"name", StepLimitName(diagnosis.limit)},
           {"worker", diagnosis.worker},
           {"text", DiagnosisText(diagnosis, *studied.step)},

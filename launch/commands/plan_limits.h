@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "launch/commands/plan_study.h"
+#include "planner/ids.h"
 #include "planner/simulator/simulated_step.h"
 #include "planner/units.h"
 
@@ -28,6 +30,7 @@ enum class StepLimit {
   kTransfers,  // messages between workers
   kSwaps,      // waits for tensors on their way
   kRecompute,  // of activations
+  kHostSteps,  // optimizer steps on the host, when all workers are through
 };
 
 struct StepDiagnosis {
@@ -35,13 +38,24 @@ struct StepDiagnosis {
   int worker = 0;       // the one that the limit is largest on
   Nanos saving_memory;  // by which the step is longer than with everything kept; 0: not at all
   std::optional<LaneTimeline> busiest;  // of the lanes that carried swapped tensors or messages
+  // Where a worker waits for swaps or messages: its own lane that is in use most of that time, and
+  // for how long of it.
+  std::optional<LaneTimeline> binding;
+  Nanos in_use;
+  // Of the worker, where it saves memory otherwise too: all of them, if none has more to lend.
+  std::vector<DeviceId> full_lenders;
 };
-// `step` beside the same step with everything kept.
-StepDiagnosis Diagnose(const SimulatedStep& step, const SimulatedStep& kept);
+// `step` beside the same step with everything kept. `device_of_worker` empty: worker w on w.
+// Lenders are not looked at.
+StepDiagnosis Diagnose(const SimulatedStep& step, const SimulatedStep& kept,
+                       const std::vector<DeviceId>& device_of_worker = {});
+
+// Of the planned step, lenders included. Requires: it fits.
+StepDiagnosis DiagnosePlan(const StudiedPlan& studied);
 
 // "swaps: worker 3 waits 12.0 ms for tensors on their way; ...", a sentence or two.
 std::string DiagnosisText(const StepDiagnosis& diagnosis, const SimulatedStep& step);
-// "compute", "pipeline", "transfers", "swaps", "recompute".
+// "compute", "pipeline", "transfers", "swaps", "recompute", "host_steps".
 absl::string_view StepLimitName(StepLimit limit);
 
 }  // namespace siphon

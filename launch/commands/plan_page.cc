@@ -121,7 +121,7 @@ std::vector<std::pair<std::string, std::string>> FactsOf(const StudiedPlan& stud
 std::string LeadOf(const StudiedPlan& studied) {
   if (!studied.step.has_value()) return absl::StrCat("does not fit: ", studied.misfit);
   return absl::StrCat("costs ", studied.plan.costs, "; limited by ",
-                      DiagnosisText(Diagnose(*studied.step, studied.kept), *studied.step));
+                      DiagnosisText(DiagnosePlan(studied), *studied.step));
 }
 
 std::vector<TimelinePicture> PicturesOf(const StudiedPlan& studied) {

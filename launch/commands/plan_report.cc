@@ -68,7 +68,7 @@ std::string PlannedText(const StudiedPlan& studied) {
   absl::StrAppend(&text, Line("lower bound", BoundText(studied)));
   absl::StrAppend(&text, Line("bubble", absl::StrCat(PercentText(step.bubble_fraction),
                                                      "  idle time of all workers")));
-  absl::StrAppend(&text, Line("limited by", DiagnosisText(Diagnose(step, studied.kept), step)));
+  absl::StrAppend(&text, Line("limited by", DiagnosisText(DiagnosePlan(studied), step)));
   return text;
 }
 

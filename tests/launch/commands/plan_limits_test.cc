@@ -1,8 +1,10 @@
 #include "launch/commands/plan_limits.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <utility>
+#include <vector>
 
 namespace siphon {
 namespace {
@@ -77,6 +79,66 @@ TEST(Diagnose, BlamesMessagesThatTakeLongerThanAllElse) {
   step.exposed_waits[1][static_cast<size_t>(WaitCause::kPredecessor)] = Nanos(5);
   step.exposed_waits[1][static_cast<size_t>(WaitCause::kTransfer)] = Nanos(65);
   EXPECT_EQ(Diagnose(step, step).limit, StepLimit::kTransfers);
+}
+
+// The host is at it for 30 of the 40 ns in which no worker computes.
+TEST(Diagnose, BlamesOptimizerStepsOnTheHost) {
+  SimulatedStep step;
+  step.step_time = Nanos(100);
+  step.workers = {{Busy(ActionKind::kForward, 0, 60)}, {Busy(ActionKind::kForward, 10, 60)}};
+  step.exposed_waits.resize(2);
+  step.lanes = {{.name = "optimizer steps on the host",
+                 .intervals = {Busy(ActionKind::kStep, 50, 70), Busy(ActionKind::kStep, 75, 95)},
+                 .busy = Nanos(40)}};
+  const StepDiagnosis diagnosis = Diagnose(step, Taking(step, 60));
+  EXPECT_EQ(diagnosis.limit, StepLimit::kHostSteps);
+  EXPECT_EQ(StepLimitName(diagnosis.limit), "host_steps");
+  EXPECT_THAT(DiagnosisText(diagnosis, step),
+              testing::StartsWith("optimizer steps on the host: they take 30 ns when all workers "
+                                  "are through"));
+}
+
+// Not the busiest of all links, but the one of its own that is in use while it waits.
+TEST(Diagnose, NamesTheLaneThatBinds) {
+  SimulatedStep step = TwoWorkers();
+  step.workers[0].insert(step.workers[0].begin() + 2,
+                         {.kind = IntervalKind::kWait, .begin = Nanos(50), .end = Nanos(70)});
+  const auto copy = [](int64_t begin, int64_t end) {
+    return Busy(ActionKind::kForward, begin, end);
+  };
+  step.lanes.push_back(
+      {.name = "device 5, copies to host", .intervals = {copy(0, 40)}, .busy = Nanos(40)});
+  step.lanes.push_back(
+      {.name = "device 5, copies from host", .intervals = {copy(52, 68)}, .busy = Nanos(16)});
+  step.lanes.push_back(
+      {.name = "device 0, copies from host", .intervals = {copy(50, 70)}, .busy = Nanos(20)});
+  const StepDiagnosis diagnosis = Diagnose(step, Taking(step, 75), {DeviceId(5), DeviceId(0)});
+  ASSERT_TRUE(diagnosis.binding.has_value());
+  EXPECT_EQ(DiagnosisText(diagnosis, step),
+            "swaps: worker 0 waits 20 ns for tensors on their way; while it waits for anything, "
+            "device 5, "
+            "copies from host is in use 80.0 %");
+}
+
+// Worker 0 lends from worker 1, which is full, and computes again besides.
+TEST(DiagnosePlan, NamesLendersThatAreFull) {
+  StudiedPlan studied;
+  studied.kept = Taking(TwoWorkers(), 75);
+  studied.step = TwoWorkers();
+  studied.step->peak.resize(2);
+  studied.step->peak[1][MemoryKind::kParameters] = Bytes(995);
+  studied.problem.capacity = {Bytes(1000), Bytes(1000)};
+  studied.plan.training.worker_of_stage = {WorkerId(0), WorkerId(1)};
+  studied.plan.memory.stages.resize(2);
+  studied.plan.memory.stages[0].groups = {
+      {.choice = {.placement = Placement::kPeerSwap, .stripes = {{DeviceId(1), Bytes(100)}}}},
+      {.choice = {.placement = Placement::kRecompute}}};
+  const StepDiagnosis full = DiagnosePlan(studied);
+  EXPECT_EQ(full.full_lenders, std::vector<DeviceId>{DeviceId(1)});
+  EXPECT_THAT(DiagnosisText(full, *studied.step),
+              testing::HasSubstr("; what it lends from has no more room: device 1"));
+  studied.step->peak[1][MemoryKind::kParameters] = Bytes(900);
+  EXPECT_TRUE(DiagnosePlan(studied).full_lenders.empty());
 }
 
 }  // namespace
