@@ -32,13 +32,26 @@ std::vector<std::optional<int>> WorkerOfDevice(const StudiedPlan& studied) {
   return worker_of;
 }
 
+// What it holds for others, of its memory.
+LinkGraphNode IdleNode(const StudiedPlan& studied, size_t device, LinkGraphNode node) {
+  const Bytes memory = studied.problem.topology.devices[device].memory;
+  Bytes held;
+  for (const HolderPeak& holder : studied.shown().other_peaks) {
+    if (holder.name == node.name) held = holder.bytes;
+  }
+  node.lines = {"no worker",
+                held == Bytes(0) ? "holds nothing" : absl::StrCat("holds ", FormatBytes(held))};
+  if (memory > Bytes(0)) {
+    node.lines.push_back(absl::StrCat("of ", FormatBytes(memory)));
+    node.filled = static_cast<double>(held.value) / static_cast<double>(memory.value);
+  }
+  node.title = absl::StrCat(node.name, ": lends only, ", absl::StrJoin(node.lines, ", "));
+  return node;
+}
+
 LinkGraphNode NodeOf(const StudiedPlan& studied, size_t device, const std::optional<int>& worker) {
   LinkGraphNode node{.name = absl::StrCat("device ", device)};
-  if (!worker.has_value()) {
-    node.lines = {"no worker"};
-    node.title = absl::StrCat(node.name, ": lends only");
-    return node;
-  }
+  if (!worker.has_value()) return IdleNode(studied, device, std::move(node));
   const auto index = static_cast<size_t>(*worker);
   const int of = *worker % WorkerCount(studied.plan.training);
   const std::string stages =
@@ -135,6 +148,16 @@ std::vector<TimelinePicture> PicturesOf(const StudiedPlan& studied) {
   return pictures;
 }
 
+PageTable FixTable(const std::vector<PlanFix>& fixes) {
+  PageTable table{.title = "smallest changes that fit",
+                  .header = {"change", "which is", "step time", "fullest worker"}};
+  for (const PlanFix& fix : fixes) {
+    table.rows.push_back({SettingsText(fix.settings), fix.meaning, FormatNanos(fix.step_time),
+                          FormatBytes(fix.largest_peak)});
+  }
+  return table;
+}
+
 }  // namespace
 
 LinkGraph LinkGraphOf(const StudiedPlan& studied) {
@@ -156,9 +179,10 @@ TimelinePage PlanPage(const PlanReport& report) {
                     .facts = FactsOf(studied),
                     .drawings = {LinkGraphSvg(LinkGraphOf(studied))},
                     .pictures = PicturesOf(studied),
-                    .tables = {WorkerTable(studied), ParkingTable(studied), WhatIfTable(report)}};
-  page.tables[0].title = "workers";
-  page.tables[2].title = "what if";
+                    .tables = {FixTable(report.fixes), WorkerTable(studied), ParkingTable(studied),
+                               WhatIfTable(report), ComparisonTable(report.comparison)}};
+  page.tables[1].title = "workers";
+  page.tables[3].title = "what if";
   for (PageTable& table : ExplainTables(studied)) page.tables.push_back(std::move(table));
   return page;
 }

@@ -26,6 +26,8 @@ constexpr double kHubHeight = 44;
 constexpr double kLetterWidth = 7;
 constexpr double kLabelHeight = 15;
 constexpr double kBend = 0.12;  // of a curve, as a part of its length
+// Between the hub and links that pass it.
+constexpr double kClear = 12;
 
 constexpr absl::string_view kStyle = R"(<style>
 .links{color-scheme:light dark;font:11px system-ui,sans-serif}
@@ -108,22 +110,49 @@ class GraphWriter {
                              : Border(Place(node), outside, kNodeWidth, node_height_);
   }
 
+  // How far the middle of a straight link has to be shifted to its left to pass the hub; 0: it
+  // does.
+  double ShiftPastHub(const GraphLink& link) const {
+    if (graph_.hub.empty() || link.from == kGraphHub || link.to == kGraphHub) return 0;
+    const Point from = Place(link.from);
+    const Point to = Place(link.to);
+    const Point hub = Place(kGraphHub);
+    const double length = std::hypot(to.x - from.x, to.y - from.y);
+    if (length == 0) return 0;
+    const Point left{(to.y - from.y) / length, (from.x - to.x) / length};
+    const double beside = (from.x - hub.x) * left.x + (from.y - hub.y) * left.y;
+    const double half =
+        std::abs(left.x) * kHubWidth / 2 + std::abs(left.y) * kHubHeight / 2 + kClear;
+    return std::abs(beside) < half ? half - beside : 0;
+  }
+
+  // Whether it would look like two links to the host.
+  bool IsBehindHub(const GraphLink& link) const { return ShiftPastHub(link) > 0; }
+
+  // Where the tangents of both ends of a bent link meet; its middle is half as far to the left.
+  Point BendOf(const GraphLink& link) const {
+    const Point from = Place(link.from);
+    const Point to = Place(link.to);
+    const double length = std::hypot(to.x - from.x, to.y - from.y);
+    const double bend = length == 0 ? kBend : std::max(kBend, 2 * ShiftPastHub(link) / length);
+    return {(from.x + to.x) / 2 + (to.y - from.y) * bend,
+            (from.y + to.y) / 2 - (to.x - from.x) * bend};
+  }
+
   // One line for both directions of what carries nothing.
   void WriteIdleLinks() {
     std::set<std::pair<int, int>> drawn;
     for (const GraphLink& link : graph_.links) {
       if (!drawn.insert(std::minmax(link.from, link.to)).second) continue;
-      absl::StrAppend(&text_, "<path class=\"idle\" d=\"M", At(Place(link.from)), "L",
+      absl::StrAppend(&text_, "<path class=\"idle\" d=\"M", At(Place(link.from)),
+                      IsBehindHub(link) ? absl::StrCat("Q", At(BendOf(link)), " ") : "L",
                       At(Place(link.to)), "\"><title>", XmlText(link.title), "</title></path>\n");
     }
   }
 
   // Bent to its left, so that both directions can be told apart.
   void WriteUsedLink(const GraphLink& link) {
-    const Point from = Place(link.from);
-    const Point to = Place(link.to);
-    const Point bend{(from.x + to.x) / 2 + (to.y - from.y) * kBend,
-                     (from.y + to.y) / 2 - (to.x - from.x) * kBend};
+    const Point bend = BendOf(link);
     const Point begin = BorderOf(link.from, bend);
     const Point end = BorderOf(link.to, bend);
     absl::StrAppend(&text_, "<path class=\"used\" marker-end=\"url(#tip)\" d=\"M", At(begin), "Q",

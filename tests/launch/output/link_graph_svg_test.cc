@@ -73,6 +73,29 @@ TEST(LinkGraphSvg, WritesLabelsBesideTheHubAndBesideEachOther) {
   EXPECT_EQ(labels.size(), 8u);
 }
 
+// Straight, they would look like two links to the hub.
+TEST(LinkGraphSvg, BendsLinksThatWouldPassBehindTheHub) {
+  LinkGraph graph{.title = "links", .hub = "host"};
+  for (int device = 0; device < 8; ++device) {
+    graph.nodes.push_back({.name = absl::StrCat("device ", device)});
+  }
+  graph.links = {{.from = 0, .to = 4}, {.from = 0, .to = 1}};
+  const std::string svg = LinkGraphSvg(graph);
+  const std::string tag = "<path class=\"idle\" d=\"M";
+  const size_t across = svg.find(tag);
+  const size_t beside = svg.find(tag, across + 1);
+  ASSERT_NE(beside, std::string::npos);
+  EXPECT_EQ(svg.substr(beside, svg.find('"', beside + tag.size()) - beside).find('Q'),
+            std::string::npos);
+  // From top to bottom: its middle is half as far from the line as where the tangents meet.
+  const size_t bend = svg.find('Q', across);
+  ASSERT_LT(bend, beside);
+  const double x = std::stod(svg.substr(bend + 1));
+  EXPECT_GT(std::abs(x - 500) / 2, 75) << svg.substr(across, 80);
+  graph.hub = "";
+  EXPECT_EQ(CountOf(LinkGraphSvg(graph), "Q"), 0);
+}
+
 TEST(LinkGraphSvg, FillsANodeToItsLevel) {
   LinkGraph graph = TwoNodes();
   const auto height = [](const LinkGraph& drawn) {
