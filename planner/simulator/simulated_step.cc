@@ -1,5 +1,7 @@
 #include "planner/simulator/simulated_step.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace siphon {
@@ -16,6 +18,17 @@ absl::string_view WaitCauseName(WaitCause cause) {
       return "step end";
   }
   return "unknown cause";
+}
+
+std::string IdleDeviceName(DeviceId device) { return absl::StrCat("device ", device.value); }
+
+Bytes PeakOfIdleDevice(const SimulatedStep& step, DeviceId device) {
+  const auto found =
+      std::find_if(step.other_peaks.begin(), step.other_peaks.end(),
+                   [name = IdleDeviceName(device)](const HolderPeak& peak) {
+                     return peak.name == name;
+                   });
+  return found == step.other_peaks.end() ? Bytes(0) : found->bytes;
 }
 
 std::string TimelineText(const SimulatedStep& step) {

@@ -71,6 +71,10 @@ struct SimulatedStep {
   friend bool operator==(const SimulatedStep&, const SimulatedStep&) = default;
 };
 
+// The most that a device without a worker held; 0 for any other.
+Bytes PeakOfIdleDevice(const SimulatedStep& step, DeviceId device);
+std::string IdleDeviceName(DeviceId device);  // HolderPeak::name
+
 // One line an interval: "0F1 [10,20) worker 0", waits as "wait 0B0 [30,45) worker 0".
 std::string TimelineText(const SimulatedStep& step);
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
+#include "planner/simulator/simulated_step.h"
 #include "planner/topology.h"
 
 namespace siphon {
@@ -17,7 +18,7 @@ StepAccounts::StepAccounts(const SimulationInput& input)
   for (int device = 0; device < DeviceCount(topology); ++device) {
     const int account = workers_ + static_cast<int>(others_.size());
     if (!of_device_.try_emplace(DeviceId(device), account).second) continue;
-    others_.push_back({absl::StrCat("device ", device), topology.devices[device].memory});
+    others_.push_back({IdleDeviceName(DeviceId(device)), topology.devices[device].memory});
   }
   first_drive_ = workers_ + static_cast<int>(others_.size());
   for (size_t drive = 0; drive < topology.drives.size(); ++drive) {

@@ -164,13 +164,48 @@ void DraftSimulator::SetScore(const std::vector<Bytes>& unparked, SimulatedDraft
     result.excess.push_back(excess);
     result.score.excess += excess;
   }
+  for (const Bytes idle : IdleExcess(result)) result.score.excess += idle;
   result.score.step = result.simulated.step_time;
+}
+
+DraftSimulator::Withheld DraftSimulator::Nothing() const {
+  return {.workers = std::vector<Bytes>(static_cast<size_t>(WorkerCount(problem_.schedule))),
+          .idle = std::vector<Bytes>(problem_.topology.devices.size())};
+}
+
+std::vector<Bytes> DraftSimulator::IdleExcess(const SimulatedDraft& draft) const {
+  std::vector<Bytes> excess;
+  for (int device = 0; device < DeviceCount(problem_.topology); ++device) {
+    const Bytes memory = problem_.topology.devices[device].memory;
+    const Bytes peak = PeakOfIdleDevice(draft.simulated, DeviceId(device));
+    excess.push_back(memory > Bytes(0) ? std::max(Bytes(0), peak - memory) : Bytes(0));
+  }
+  return excess;
+}
+
+bool DraftSimulator::WithholdIdle(const SimulatedDraft& draft, Withheld& withheld) const {
+  const std::vector<Bytes> excess = IdleExcess(draft);
+  bool any = false;
+  for (size_t device = 0; device < excess.size(); ++device) {
+    withheld.idle[device] += excess[device];
+    any |= excess[device] > Bytes(0);
+  }
+  return any;
+}
+
+Topology DraftSimulator::LendingTopology(const Withheld& withheld) const {
+  Topology topology = problem_.topology;
+  for (size_t device = 0; device < topology.devices.size(); ++device) {
+    Bytes& memory = topology.devices[device].memory;
+    memory = std::max(Bytes(0), memory - withheld.idle[device]);
+  }
+  return topology;
 }
 
 absl::StatusOr<SimulatedDraft> DraftSimulator::Run(DraftPlan draft) {
   ++simulations_;
-  const std::vector<Bytes> nothing(static_cast<size_t>(WorkerCount(problem_.schedule)));
-  std::vector<Bytes> unparked = nothing;
+  const Withheld nothing = Nothing();
+  std::vector<Bytes> unparked = nothing.workers;
   if (Uses(draft, Placement::kPeerSwap)) {
     if (problem_.lending == LendingRule::kPeaks) return RunPromised(std::move(draft));
     SIPHON_ASSIGN_OR_RETURN(unparked, AssignLenders(nothing, draft));
@@ -180,7 +215,7 @@ absl::StatusOr<SimulatedDraft> DraftSimulator::Run(DraftPlan draft) {
   if (all_parked || !MayLend() || lending_ == LendingRule::kPeaks) {
     SIPHON_ASSIGN_OR_RETURN(SimulatedDraft result, Simulated(std::move(draft)));
     SetScore(unparked, result);
-    return result;
+    return all_parked ? LendLess(std::move(result)) : std::move(result);
   }
   LentMemory lent;
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft result, Simulated(std::move(draft), &lent));
@@ -190,20 +225,36 @@ absl::StatusOr<SimulatedDraft> DraftSimulator::Run(DraftPlan draft) {
 
 // Stripes are cut group by group, in whole granules, so that a lender may get a little more than
 // was assigned to it: then it lends as much less.
+absl::StatusOr<SimulatedDraft> DraftSimulator::LendLess(SimulatedDraft parked) {
+  Withheld withheld = Nothing();
+  if (!WithholdIdle(parked, withheld)) return parked;
+  SimulatedDraft best = std::move(parked);
+  for (int round = 1; round < kMostLendingRounds; ++round) {
+    DraftPlan draft = best.draft;
+    SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> unparked, AssignLenders(withheld, draft));
+    SIPHON_ASSIGN_OR_RETURN(SimulatedDraft next, Simulated(std::move(draft)));
+    SetScore(unparked, next);
+    const bool lends_too_much = WithholdIdle(next, withheld);
+    if (next.score < best.score) best = std::move(next);
+    if (!lends_too_much) break;
+  }
+  return best;
+}
+
 absl::StatusOr<SimulatedDraft> DraftSimulator::RunPromised(DraftPlan draft) {
-  std::vector<Bytes> less(static_cast<size_t>(WorkerCount(problem_.schedule)));
+  Withheld withheld = Nothing();
   absl::StatusOr<SimulatedDraft> best = absl::ResourceExhaustedError("nothing tried");
   for (int round = 0; round < kMostLendingRounds; ++round) {
-    SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> unparked, AssignLenders(less, draft));
+    SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> unparked, AssignLenders(withheld, draft));
     absl::StatusOr<SimulatedDraft> next = Simulated(draft);
     if (absl::IsResourceExhausted(next.status()) && best.ok()) break;
     if (!next.ok()) return next.status();
     SetScore(unparked, *next);
-    bool lends_too_much = false;
-    for (size_t worker = 0; worker < less.size(); ++worker) {
+    bool lends_too_much = WithholdIdle(*next, withheld);
+    for (size_t worker = 0; worker < withheld.workers.size(); ++worker) {
       const Bytes over = next->excess[worker] - unparked[worker];
       lends_too_much |= over > Bytes(0) && Lends(draft, draft.mapping.device_of_worker[worker]);
-      less[worker] += over;
+      withheld.workers[worker] += over;
     }
     if (!best.ok() || next->score < best->score) best = *std::move(next);
     if (!lends_too_much) break;
@@ -212,10 +263,11 @@ absl::StatusOr<SimulatedDraft> DraftSimulator::RunPromised(DraftPlan draft) {
 }
 
 std::vector<std::vector<Bytes>> DraftSimulator::LendableOf(const LentMemory& lent,
-                                                           const std::vector<Bytes>& less) const {
+                                                           const std::vector<Bytes>& withheld)
+    const {
   std::vector<std::vector<Bytes>> lendable;
   for (size_t worker = 0; worker < lent.own.size(); ++worker) {
-    const Bytes room = CapacityOf(static_cast<int>(worker)) - less[worker];
+    const Bytes room = CapacityOf(static_cast<int>(worker)) - withheld[worker];
     std::vector<Bytes>& curve = lendable.emplace_back();
     for (const Bytes own : lent.own[worker]) curve.push_back(std::max(Bytes(0), room - own));
   }
@@ -239,8 +291,8 @@ bool DraftSimulator::GiveToAll(DraftPlan& draft) const {
 // Nothing is known of a worker that gives to nobody so far, so it gives to all that it can reach
 // for once.
 absl::StatusOr<SimulatedDraft> DraftSimulator::LendOverTime(SimulatedDraft peaks, LentMemory lent) {
-  const std::vector<Bytes> nothing(static_cast<size_t>(WorkerCount(problem_.schedule)));
-  std::vector<Bytes> less = nothing;  // [worker]: by what it was too full in earlier rounds
+  Withheld withheld = Nothing();  // by what they were too full in earlier rounds
+  const std::vector<Bytes> nothing = withheld.workers;
   SimulatedDraft best = std::move(peaks);
   DraftPlan draft = best.draft;
   if (GiveToAll(draft)) {
@@ -251,8 +303,9 @@ absl::StatusOr<SimulatedDraft> DraftSimulator::LendOverTime(SimulatedDraft peaks
   for (int round = 0; round < kMostLendingRounds; ++round) {
     SIPHON_ASSIGN_OR_RETURN(
         const ParkingAssignment assignment,
-        AssignParkingOverTime(problem_.topology, draft.mapping,
-                              {lent.parked, LendableOf(lent, less)}, problem_.granule));
+        AssignParkingOverTime(LendingTopology(withheld), draft.mapping,
+                              {lent.parked, LendableOf(lent, withheld.workers)},
+                              problem_.granule));
     if (assignment.unparked > Bytes(0)) break;
     std::vector<std::vector<LenderWeight>> before =
         std::exchange(draft.lenders, LendersOf(assignment));
@@ -261,7 +314,10 @@ absl::StatusOr<SimulatedDraft> DraftSimulator::LendOverTime(SimulatedDraft peaks
     if (absl::IsResourceExhausted(next.status())) break;
     if (!next.ok()) return next.status();
     SetScore(nothing, *next);
-    for (size_t worker = 0; worker < less.size(); ++worker) less[worker] += next->excess[worker];
+    for (size_t worker = 0; worker < nothing.size(); ++worker) {
+      withheld.workers[worker] += next->excess[worker];
+    }
+    WithholdIdle(*next, withheld);
     const bool fits = Fits(*next);
     if (next->score < best.score) best = *std::move(next);
     if (fits) break;
@@ -304,7 +360,7 @@ Bytes DraftSimulator::ParkedBy(const DraftPlan& draft, int worker) const {
   return parked;
 }
 
-absl::StatusOr<std::vector<Bytes>> DraftSimulator::AssignLenders(const std::vector<Bytes>& less,
+absl::StatusOr<std::vector<Bytes>> DraftSimulator::AssignLenders(const Withheld& withheld,
                                                                  DraftPlan& draft) {
   const int workers = WorkerCount(problem_.schedule);
   std::vector<Bytes> unparked(static_cast<size_t>(workers));
@@ -312,7 +368,7 @@ absl::StatusOr<std::vector<Bytes>> DraftSimulator::AssignLenders(const std::vect
   ParkingDemand demand;
   SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> peaks, OwnPeaks(draft));
   for (int worker = 0; worker < workers; ++worker) {
-    const Bytes free = CapacityOf(worker) - peaks[worker] - less[worker];
+    const Bytes free = CapacityOf(worker) - peaks[worker] - withheld.workers[worker];
     demand.workers.push_back(
         {.parked = ParkedBy(draft, worker), .lendable = std::max(Bytes(0), free)});
   }
@@ -324,7 +380,7 @@ absl::StatusOr<std::vector<Bytes>> DraftSimulator::AssignLenders(const std::vect
   }
   SIPHON_ASSIGN_OR_RETURN(
       const ParkingAssignment assignment,
-      AssignParking(problem_.topology, draft.mapping, demand, problem_.granule));
+      AssignParking(LendingTopology(withheld), draft.mapping, demand, problem_.granule));
   draft.lenders = LendersOf(assignment);
   for (int worker = 0; worker < workers; ++worker) {
     unparked[worker] = assignment.owners[worker].unparked;

@@ -15,7 +15,8 @@ namespace siphon {
 
 // Less is better.
 struct DraftScore {
-  Bytes excess;  // above the capacities, all workers together; 0: the plan fits
+  // Above the capacities, all workers and lenders without one together; 0: the plan fits.
+  Bytes excess;
   Nanos step;
   friend auto operator<=>(const DraftScore&, const DraftScore&) = default;
 };
@@ -50,13 +51,14 @@ class DraftSimulator {
   int simulations() const { return simulations_; }
 
   // Lenders are assigned anew, exactly (AssignParking): each worker lends what it does not need at
-  // its own fullest, and has lent at most the bytes of all microbatches that can be away at once.
-  // Where that is not room enough, kOverTime tries what the simulated step says about each moment
-  // (AssignParkingOverTime): copies then run at other moments, so the step is simulated again, a
-  // few times; the best of all of these is what comes back, so never less than with peaks alone.
-  // Where the problem has kPeaks, lenders have room for all that is promised with them, too.
-  // Errors: ResourceExhausted when host, drives or devices without a worker have too little;
-  // InvalidArgument when there is no way to a placement (no host, no drive).
+  // its own fullest, and has lent at most the bytes of all microbatches that can be away at once;
+  // devices without a worker lend all that they have. Where that is not room enough, kOverTime
+  // tries what the simulated step says about each moment (AssignParkingOverTime): copies then run
+  // at other moments, so the step is simulated again, a few times; the best of all of these is what
+  // comes back, so never less than with peaks alone. Where the problem has kPeaks, lenders have
+  // room for all that is promised with them, too.
+  // Errors: ResourceExhausted when host or drives have too little; InvalidArgument when there is no
+  // way to a placement (no host, no drive).
   absl::StatusOr<SimulatedDraft> Run(DraftPlan draft);
 
   // The step of a plan of the draft's stages and lenders that differs from the draft's own only in
@@ -84,20 +86,33 @@ class DraftSimulator {
                                                LentMemory* lent);
   // A draft that uses lenders, under a problem's kPeaks.
   absl::StatusOr<SimulatedDraft> RunPromised(DraftPlan draft);
+  // `parked`, all of which lenders have room for, with less for those that its stripes fill.
+  absl::StatusOr<SimulatedDraft> LendLess(SimulatedDraft parked);
   // What is over capacity and `unparked` ([worker]) is its excess.
   void SetScore(const std::vector<Bytes>& unparked, SimulatedDraft& result) const;
+  // What lenders were found to have too little for, and so lend less.
+  struct Withheld {
+    std::vector<Bytes> workers;  // [worker]
+    std::vector<Bytes> idle;     // [device]: of those without a worker
+  };
+  Withheld Nothing() const;
+  // [device]: by how much devices without a worker are over their memory.
+  std::vector<Bytes> IdleExcess(const SimulatedDraft& draft) const;
+  // Adds that. Returns whether it is anything.
+  bool WithholdIdle(const SimulatedDraft& draft, Withheld& withheld) const;
+  // The problem's, where devices without a worker have as much less to lend.
+  Topology LendingTopology(const Withheld& withheld) const;
   // The lenders of `peaks` have too little room at their fullest; `lent` is of its step.
   absl::StatusOr<SimulatedDraft> LendOverTime(SimulatedDraft peaks, LentMemory lent);
   // Workers that have something to give, and no lenders, give to all. Returns whether any does.
   bool GiveToAll(DraftPlan& draft) const;
-  // [worker][moment]: what it can lend, but for `less` ([worker]).
+  // [worker][moment]: what it can lend, but for `withheld` ([worker]).
   std::vector<std::vector<Bytes>> LendableOf(const LentMemory& lent,
-                                             const std::vector<Bytes>& less) const;
+                                             const std::vector<Bytes>& withheld) const;
   // [worker]: at its fullest if nothing were lent.
   absl::StatusOr<std::vector<Bytes>> OwnPeaks(const DraftPlan& draft);
-  // Returns [worker]: bytes that no lender has room for, if each lends `less` ([worker]).
-  absl::StatusOr<std::vector<Bytes>> AssignLenders(const std::vector<Bytes>& less,
-                                                   DraftPlan& draft);
+  // Returns [worker]: bytes that no lender has room for.
+  absl::StatusOr<std::vector<Bytes>> AssignLenders(const Withheld& withheld, DraftPlan& draft);
   std::vector<Bytes> PeaksOf(const SimulatedStep& step) const;
 
   const PlanningProblem& problem_;

@@ -23,6 +23,8 @@ size_t BytesOf(const std::vector<std::vector<T>>& rows) {
 KnownSteps::KnownSteps(const PlanningProblem& problem)
     : input_(SimulationOf(problem, {}, {}, problem.schedule)) {
   input_.capacity.clear();
+  // By how much devices without a worker are over theirs is for the caller to say, too.
+  for (TopologyDevice& device : input_.topology.devices) device.memory = Bytes(0);
 }
 
 absl::StatusOr<StepTimes> KnownSteps::Run(const DeviceMapping& mapping, const MemoryPlan& memory,

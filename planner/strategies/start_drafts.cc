@@ -319,7 +319,7 @@ absl::StatusOr<SimulatedDraft> BestStart(DraftSimulator& simulator, const Simula
         best = Better(std::move(best), cook.Cook(recipe, timing, room, state));
       }
     }
-    if (!cook.HasVersions() || (best.ok() && Fits(*best))) break;
+    if (best.ok() && Fits(*best)) break;
   }
   return best;
 }
