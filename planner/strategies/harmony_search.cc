@@ -195,7 +195,8 @@ class HarmonySearcher {
     }
     for (const Placement activations : {Placement::kHostSwap, Placement::kRecompute}) {
       choice.activations = activations;
-      for (const HarmonyAway away : {HarmonyAway::kOptimizerState, HarmonyAway::kGradients}) {
+      for (const HarmonyAway away :
+           {HarmonyAway::kNothing, HarmonyAway::kOptimizerState, HarmonyAway::kGradients}) {
         choice.away = away;
         SIPHON_ASSIGN_OR_RETURN(const bool fits, TryBuffers(shape, choice));
         if (fits) break;
