@@ -23,11 +23,9 @@ absl::string_view WaitCauseName(WaitCause cause) {
 std::string IdleDeviceName(DeviceId device) { return absl::StrCat("device ", device.value); }
 
 Bytes PeakOfIdleDevice(const SimulatedStep& step, DeviceId device) {
-  const auto found =
-      std::find_if(step.other_peaks.begin(), step.other_peaks.end(),
-                   [name = IdleDeviceName(device)](const HolderPeak& peak) {
-                     return peak.name == name;
-                   });
+  const auto found = std::find_if(
+      step.other_peaks.begin(), step.other_peaks.end(),
+      [name = IdleDeviceName(device)](const HolderPeak& peak) { return peak.name == name; });
   return found == step.other_peaks.end() ? Bytes(0) : found->bytes;
 }
 

@@ -262,9 +262,8 @@ absl::StatusOr<SimulatedDraft> DraftSimulator::RunPromised(DraftPlan draft) {
   return best;
 }
 
-std::vector<std::vector<Bytes>> DraftSimulator::LendableOf(const LentMemory& lent,
-                                                           const std::vector<Bytes>& withheld)
-    const {
+std::vector<std::vector<Bytes>> DraftSimulator::LendableOf(
+    const LentMemory& lent, const std::vector<Bytes>& withheld) const {
   std::vector<std::vector<Bytes>> lendable;
   for (size_t worker = 0; worker < lent.own.size(); ++worker) {
     const Bytes room = CapacityOf(static_cast<int>(worker)) - withheld[worker];
@@ -304,8 +303,7 @@ absl::StatusOr<SimulatedDraft> DraftSimulator::LendOverTime(SimulatedDraft peaks
     SIPHON_ASSIGN_OR_RETURN(
         const ParkingAssignment assignment,
         AssignParkingOverTime(LendingTopology(withheld), draft.mapping,
-                              {lent.parked, LendableOf(lent, withheld.workers)},
-                              problem_.granule));
+                              {lent.parked, LendableOf(lent, withheld.workers)}, problem_.granule));
     if (assignment.unparked > Bytes(0)) break;
     std::vector<std::vector<LenderWeight>> before =
         std::exchange(draft.lenders, LendersOf(assignment));

@@ -46,6 +46,48 @@ MoveLists RecomputedAgain(const PlanningProblem& problem, const DraftPlan& draft
   return lists;
 }
 
+// What leaves in which order, and in blocks of how many layers that is tried.
+struct BlockMoves {
+  std::vector<int> blocks;
+  MoveLists moves;
+};
+
+// Weights before anything is computed again, for layers that save little by that; and only what is
+// too much when all layers are, gradients first, which backwards alone use.
+std::vector<BlockMoves> AllBlockMoves(const PlanningProblem& problem,
+                                      const DeviceMapping& mapping) {
+  const std::vector<std::vector<WorkerLayer>> spread = SpreadLayers(problem);
+  const MoveLists again =
+      ActivationMoves(problem, Placement::kRecompute, LayerOrder::kLastLayersFirst);
+  std::vector<BlockMoves> all;
+  for (const Placement place : PossiblePlacements(problem, mapping)) {
+    if (place != Placement::kHostSwap && place != Placement::kPeerSwap) continue;
+    const MoveLists parameters = MovesOf(spread, GroupKind::kParameters, place);
+    const MoveLists gradients = MovesOf(spread, GroupKind::kGradients, place);
+    if (place == Placement::kHostSwap) {
+      all.push_back({{2, 3, 4}, Chain(Chain(parameters, gradients), again)});
+    }
+    all.push_back({{1, 2, 4}, Chain(again, Chain(gradients, parameters))});
+  }
+  return all;
+}
+
+// Everything in blocks, optimizer state with the host.
+DraftPlan BlocksOf(const PlanningProblem& problem, const DeviceMapping& mapping, UpdatePlace update,
+                   int layers) {
+  DraftPlan draft = StreamingDraft(problem);
+  draft.mapping = mapping;
+  for (size_t index = 0; index < draft.stages.size(); ++index) {
+    StageDraft& stage = draft.stages[index];
+    stage.weight_run = stage.recompute_run = layers;
+    stage.direct = DirectBackward::kDrop;
+    if (!CanStream(problem, StageId(static_cast<int>(index)))) continue;
+    stage.update = update;
+    std::fill(stage.optimizer_state.begin(), stage.optimizer_state.end(), Placement::kHostSwap);
+  }
+  return draft;
+}
+
 }  // namespace
 
 absl::StatusOr<SimulatedDraft> BestWithWeightsAway(DraftSimulator& simulator,
@@ -77,28 +119,15 @@ absl::StatusOr<SimulatedDraft> BestWithWeightsAway(DraftSimulator& simulator,
 
 absl::StatusOr<SimulatedDraft> FitWeightBlocks(DraftSimulator& simulator,
                                                const DeviceMapping& mapping) {
-  constexpr int kBlocks[] = {2, 3, 4};
   const PlanningProblem& problem = simulator.problem();
-  const std::vector<std::vector<WorkerLayer>> spread = SpreadLayers(problem);
-  MoveLists moves = MovesOf(spread, GroupKind::kParameters, Placement::kHostSwap);
-  moves = Chain(std::move(moves), MovesOf(spread, GroupKind::kGradients, Placement::kHostSwap));
-  moves = Chain(std::move(moves),
-                ActivationMoves(problem, Placement::kRecompute, LayerOrder::kLastLayersFirst));
   absl::StatusOr<SimulatedDraft> best = absl::ResourceExhaustedError("no block was tried");
   for (const UpdatePlace update : {UpdatePlace::kDevice, UpdatePlace::kHost}) {
     if (update == UpdatePlace::kHost && problem.host_step == Nanos(0)) continue;
-    for (const int layers : kBlocks) {
-      DraftPlan draft = StreamingDraft(problem);
-      draft.mapping = mapping;
-      for (size_t index = 0; index < draft.stages.size(); ++index) {
-        StageDraft& stage = draft.stages[index];
-        stage.weight_run = stage.recompute_run = layers;
-        stage.direct = DirectBackward::kDrop;
-        if (!CanStream(problem, StageId(static_cast<int>(index)))) continue;
-        stage.update = update;
-        std::fill(stage.optimizer_state.begin(), stage.optimizer_state.end(), Placement::kHostSwap);
+    for (const BlockMoves& tried : AllBlockMoves(problem, mapping)) {
+      for (const int layers : tried.blocks) {
+        best = Better(std::move(best),
+                      FitMoves(simulator, BlocksOf(problem, mapping, update, layers), tried.moves));
       }
-      best = Better(std::move(best), FitMoves(simulator, draft, moves));
     }
   }
   return best;
