@@ -120,17 +120,27 @@ absl::StatusOr<SimulatedDraft> SearchFromUniform(DraftSimulator& simulator, Simu
                     std::move(draft), kept);
 }
 
-// Where all that came to nothing.
+// Weights on their way make the step half as long again or longer; of large problems only, as
+// others are searched for long enough to leave such a draft.
+bool IsSlowForWeights(const PlanningProblem& problem, const SimulatedDraft& draft,
+                      const SimulatedDraft& kept) {
+  return IsLarge(problem) && SendsWeights(draft.draft) &&
+         draft.score.step.value / 3 > kept.score.step.value / 2;
+}
+
+// Where all that came to nothing, or to little.
 absl::StatusOr<SimulatedDraft> SearchFromBlocks(DraftSimulator& simulator, SimulatedDraft draft,
                                                 const SimulatedDraft& kept) {
   const PlanningProblem& problem = simulator.problem();
-  if (Fits(draft) || !ReachesHost(problem, draft.draft.mapping)) return draft;
+  if (Fits(draft) && !IsSlowForWeights(problem, draft, kept)) return draft;
+  if (!ReachesHost(problem, draft.draft.mapping)) return draft;
   absl::StatusOr<SimulatedDraft> start = FitWeightBlocks(simulator, draft.draft.mapping);
   if (absl::IsResourceExhausted(start.status())) return draft;
   if (!start.ok()) return start.status();
   if (!Fits(*start)) return Better(std::move(draft), *std::move(start));
-  return SearchWith(WeightSearch::kAnywhere, std::min(ImprovementsOf(problem), kMostForWeights),
-                    simulator, *std::move(start), kept);
+  return Better(std::move(draft), SearchWith(WeightSearch::kAnywhere,
+                                             std::min(ImprovementsOf(problem), kMostForWeights),
+                                             simulator, *std::move(start), kept));
 }
 
 // Workers that only follow their programs take their copies as they come: these get more time where
