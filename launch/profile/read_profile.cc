@@ -70,9 +70,7 @@ absl::Status ReadLayer(absl::string_view file, const ConfigNode& node, LayerProf
   }
   keys.push_back(ListKey(file, "saved", layer.saved, ReadSaved));
   SIPHON_RETURN_IF_ERROR(ReadConfigMap(file, node, "a layer", keys));
-  const bool has_optimizer =
-      absl::c_any_of(node.keys, [](const ConfigNode& key) { return key.text == "optimizer"; });
-  if (layer.parameters > Bytes(0) && !has_optimizer) {
+  if (layer.parameters > Bytes(0) && !HasOptimizer(node)) {
     return ConfigErrorAt(file, node,
                          absl::StrCat("layer ", QuoteForMessage(layer.name),
                                       " has parameters, but no 'optimizer'; write what an update "

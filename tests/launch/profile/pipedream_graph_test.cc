@@ -142,7 +142,7 @@ TEST_F(ProfileGraphFile, ReadsBothFormats) {
   const auto chain = LoadProfileGraph(
       Write("microbatch: 2\nlayers:\n"
             "- {name: first, forward: 1ms, input_backward: 2ms, weight_backward: 3ms,\n"
-            "   parameters: 8B, gradients: 8B, optimizer_state: 16B, boundary: 5B,\n"
+            "   optimizer: 1ms, parameters: 8B, gradients: 8B, optimizer_state: 16B, boundary: 5B,\n"
             "   saved: [{name: x, bytes: 7B}, {name: y, bytes: 2B}]}\n"
             "- {name: second}\n"));
   ASSERT_TRUE(chain.ok()) << chain.status();
