@@ -55,7 +55,7 @@ class DeviceMemory : public TinyJobTest {
 };
 
 TEST_F(DeviceMemory, OfWhichAJobNeedsMoreThanThereIsNamesWhatWouldFit) {
-  const ProgramEnd end = Train(1300, {"memory.strategy=keep"});
+  const ProgramEnd end = Train(1556, {"memory.strategy=keep"});
   EXPECT_EQ(end.exit_code, 3) << end.errors;
   EXPECT_THAT(
       end.errors,
@@ -64,22 +64,22 @@ TEST_F(DeviceMemory, OfWhichAJobNeedsMoreThanThereIsNamesWhatWouldFit) {
                     "  smallest change that fits: --set train.optimizer=sgd "));
   EXPECT_THAT(end.errors, HasSubstr("\n  or --set memory.strategy=auto: "));
   EXPECT_THAT(end.errors,
-              HasSubstr("\n  memory.capacity is not set: of device 0's 1.27 GiB a worker may have "
-                        "532 MiB, as a context takes 768 MiB; "
+              HasSubstr("\n  memory.capacity is not set: of device 0's 1.52 GiB a worker may have "
+                        "532 MiB, as a context takes 1.00 GiB; "
                         "more takes a device with more memory\n"));
   ExpectNothingStarted();
   for (const char* change : {"memory.strategy=auto", "train.optimizer=sgd"}) {
     SCOPED_TRACE(change);
-    Train(1300, {"memory.strategy=keep", change});
+    Train(1556, {"memory.strategy=keep", change});
     EXPECT_TRUE(fs::remove(PathOf("started")));
   }
 }
 
 TEST_F(DeviceMemory, ThatNoStrategyFitsInto) {
-  const ProgramEnd end = Train(1024, {"memory.strategy=auto"});
+  const ProgramEnd end = Train(1280, {"memory.strategy=auto"});
   EXPECT_EQ(end.exit_code, 3) << end.errors;
   EXPECT_THAT(end.errors, HasSubstr("\n  memory.strategy auto is not enough: worker 0 needs "));
-  EXPECT_THAT(end.errors, HasSubstr("\n  memory.capacity is not set: of device 0's 1.00 GiB "));
+  EXPECT_THAT(end.errors, HasSubstr("\n  memory.capacity is not set: of device 0's 1.25 GiB "));
   ExpectNothingStarted();
 }
 
@@ -91,7 +91,7 @@ TEST_F(DeviceMemory, OfWhichMemoryCapacityAllowsMoreThanThereIsRefusesTheJob) {
       ContainsRegex("^siphon: the job does not fit: worker 0 needs 6[0-9]+ MiB at its peak, "
                     "and device 0 has 400 MiB\n  memory.capacity allows more than that; "
                     "without it the job is planned with what devices have beside contexts "
-                    "of 768 MiB\n$"));
+                    "of 1.00 GiB\n$"));
   ExpectNothingStarted();
 }
 
