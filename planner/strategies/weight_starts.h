@@ -14,12 +14,12 @@ namespace siphon {
 // Errors: as DraftSimulator::Run, but for ResourceExhausted. About ten simulations a draft.
 absl::StatusOr<SimulatedDraft> BestWithWeightsAway(DraftSimulator& simulator, SimulatedDraft start);
 
-// Where nothing else fits: optimizer state with the host, weights with it or with lenders, in blocks
-// of layers. Either all layers are computed again, and then as few weights leave as needed, or all
-// weights leave, and as few blocks as needed are computed again: layers that are computed again
-// together have their weights together, and where each layer's activations are as large as its
-// input only several of them together save anything. Requires: workers reach the host. Errors: as
-// DraftSimulator::Run.
+// Where nothing else fits: optimizer state with the host, weights with it or with lenders, in
+// blocks of layers. Either all layers are computed again, and then as few weights leave as needed,
+// or all weights leave, and as few blocks as needed are computed again: layers that are computed
+// again together have their weights together, and where each layer's activations are as large as
+// its input only several of them together save anything. Requires: workers reach the host. Errors:
+// as DraftSimulator::Run.
 absl::StatusOr<SimulatedDraft> FitWeightBlocks(DraftSimulator& simulator,
                                                const DeviceMapping& mapping);
 
