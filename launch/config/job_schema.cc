@@ -218,7 +218,8 @@ std::vector<JobKey> MachineKeys() {
           "this is given; default for nvme_swap: output.directory"),
       KEY(memory, nvme_capacity, AnyValue(),
           "of that drive for all workers together; 0B: what is free there, less 64MiB"),
-      KEY(memory, reserve, AnyValue(), "part of the capacity to keep free"),
+      KEY(memory, reserve, AnyValue(),
+          "part of the capacity to keep free, and of the memory of devices that only lend"),
       KEY(memory, chunk, AnyValue(),
           "tensors are moved in pieces of so much, so that others get their turn in between; at "
           "least 4KiB"),

@@ -81,6 +81,11 @@ absl::StatusOr<Topology> ServerOf(const JobConfig& job, const Topology& topology
                      "pipeline.stages, or on a larger server"));
   }
   Topology server = topology;
+  // What devices without a worker lend.
+  for (TopologyDevice& device : server.devices) {
+    if (device.memory == Bytes(0)) continue;
+    device.memory = std::max(device.memory - job.memory.reserve, Bytes(1));  // 0 would be no limit
+  }
   const Bytes limit = job.memory.host_capacity;
   const bool smaller = server.host_memory == Bytes(0) || limit < server.host_memory;
   if (limit > Bytes(0) && smaller) server.host_memory = limit;

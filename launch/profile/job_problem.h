@@ -35,9 +35,10 @@ struct JobProblem {
 
 // Bytes are those of the runtime accounting, layer by layer. A worker may hold memory.capacity less
 // memory.reserve; where the job gives no capacity, the memory of the smallest device less
-// memory.reserve; on workers of one machine with a CPU backend, anything. memory.host_capacity
-// limits a topology's host, memory.nvme_capacity its drives together. Where the job wants a drive
-// and the topology has none, there is one of assumed speed.
+// memory.reserve; on workers of one machine with a CPU backend, anything. Devices without a worker
+// lend their memory less memory.reserve. memory.host_capacity limits a topology's host,
+// memory.nvme_capacity its drives together. Where the job wants a drive and the topology has none,
+// there is one of assumed speed.
 //
 // Pure. Errors: as PlanWithCosts and ProfileFromFirstPrinciples; InvalidArgument at topology.name
 // when there are fewer devices than workers, at memory.reserve when it leaves nothing.

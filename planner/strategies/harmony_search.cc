@@ -9,10 +9,12 @@
 
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
+#include "planner/canonical_devices.h"
 #include "planner/lower_schedule.h"
 #include "planner/status.h"
 #include "planner/strategies/draft_simulator.h"
 #include "planner/strategies/lower_memory_plan.h"
+#include "planner/strategies/renumber_plan.h"
 #include "planner/strategies/second_choices.h"
 
 namespace siphon {
@@ -256,14 +258,26 @@ class HarmonySearcher {
 
 absl::StatusOr<HarmonyPlan> SearchHarmony(const PlanningProblem& problem,
                                           const HarmonyTools& tools) {
-  return HarmonySearcher(problem, tools).Search();
+  SIPHON_RETURN_IF_ERROR(CheckTopology(problem.topology));
+  const std::vector<DeviceId> order = CanonicalOrder(problem.topology);
+  if (std::is_sorted(order.begin(), order.end())) return HarmonySearcher(problem, tools).Search();
+  const PlanningProblem canonical = RenumberedProblem(problem, order);
+  SIPHON_ASSIGN_OR_RETURN(HarmonyPlan found, HarmonySearcher(canonical, tools).Search());
+  found.problem.topology = problem.topology;
+  found.problem.mapping = problem.mapping;
+  SIPHON_ASSIGN_OR_RETURN(found.planned,
+                          WithUsersNumbers(found.problem, order, std::move(found.planned)));
+  return found;
 }
 
 absl::StatusOr<PlannedStep> PlanHarmony(const PlanningProblem& problem,
                                         const HarmonyChoice& choice) {
-  DraftSimulator simulator(problem);
-  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, simulator.Run(DraftOf(problem, choice)));
-  return PlannedWithSecondChoices(simulator, std::move(draft), "harmony");
+  return PlanInCanonicalOrder(
+      problem, [&](const PlanningProblem& canonical) -> absl::StatusOr<PlannedStep> {
+        DraftSimulator simulator(canonical);
+        SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, simulator.Run(DraftOf(canonical, choice)));
+        return PlannedWithSecondChoices(simulator, std::move(draft), "harmony");
+      });
 }
 
 Bytes BytesMoved(const Schedule& schedule, const MemoryPlan& plan, GroupKind kind) {

@@ -2,13 +2,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "planner/strategies/renumber_plan.h"
 #include "planner/strategies/strategies.h"
 
 namespace siphon {
 
 const std::vector<MemoryStrategy>& MemoryStrategies() {
   static const std::vector<MemoryStrategy> strategies = {
-#define SIPHON_MEMORY_STRATEGY(name, help, plan) {name, help, plan},
+#define SIPHON_MEMORY_STRATEGY(name, help, plan) {name, help, InCanonicalOrder<plan>},
 #include "planner/strategies/strategies.def"
 #undef SIPHON_MEMORY_STRATEGY
   };

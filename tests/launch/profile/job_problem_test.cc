@@ -116,6 +116,21 @@ TEST(ProblemOfJob, TakesCapacitiesOfTheJobFirstThenOfItsDevices) {
             (std::vector<Bytes>{Bytes(2'000'000), Bytes(3'000'000)}));
 }
 
+TEST(ProblemOfJob, LeavesTheReserveToDevicesThatOnlyLend) {
+  Job job;
+  Topology server = NvswitchTopology(4, BytesPerSecond(1'000'000'000), Nanos(0));
+  server.devices[3].memory = Bytes(9'000'000);
+  job.config.memory.reserve = Bytes(1'000'000);
+  const auto memory = [&](int device) {
+    return job.On({.topology = &server})->problem.topology.devices[device].memory;
+  };
+  job.config.memory.capacity = {Bytes(5'000'000)};
+  EXPECT_EQ(memory(3), Bytes(8'000'000));
+  EXPECT_EQ(memory(2), Bytes(0));  // not known
+  server.devices[3].memory = Bytes(900'000);
+  EXPECT_EQ(memory(3), Bytes(1));  // nothing worth lending; 0 would be no limit
+}
+
 TEST(ProblemOfJob, LimitsTheHostByTheSmallerOfBoth) {
   Job job;
   Topology server = UniformTopology(2, BytesPerSecond(1'000'000'000), Nanos(0));

@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "launch/topology/topology_file.h"
+#include "planner/canonical_devices.h"
 #include "planner/performance/device_spec.h"
 #include "planner/topology_symmetry.h"
 
@@ -51,6 +52,10 @@ TEST(TopologyPresets, SayWhereTheyComeFromAndAreSound) {
     EXPECT_TRUE(CheckTopology(topology).ok());
     EXPECT_THAT(SlowLinks(topology), testing::IsEmpty());
     EXPECT_TRUE(TopologySymmetry(topology).exact());
+    // As plans are made, so that stages have the numbers that are tried first; but for the server
+    // whose single links were measured.
+    const bool in_order = absl::c_is_sorted(CanonicalOrder(topology));
+    EXPECT_EQ(in_order, preset.name != "v100x4_th2k");
     // Every device reaches the host.
     for (int device = 0; device < DeviceCount(topology); ++device) {
       EXPECT_TRUE(SwitchOf(topology, DeviceId(device)).has_value()) << device;
