@@ -38,11 +38,25 @@ std::string FirstGapText(const ExplainedGroup& group) {
   return absl::StrCat(FormatNanos(group.unused_from), " - ", FormatNanos(group.unused_until));
 }
 
+// Where it goes when its place refuses it.
+std::string SecondChoiceText(const ExplainedGroup& group) {
+  const GroupChoice& choice = group.planned.choice;
+  if (!IsSwap(choice.placement)) return "-";
+  if (choice.second_choice != Placement::kKeep) {
+    return std::string(PlacementName(choice.second_choice));
+  }
+  return group.steps_on_host ? "none: it steps there" : "none: no room elsewhere";
+}
+
 // Of one group, all that its row says beside which layers it is of.
 std::vector<std::string> CellsOf(const ExplainedGroup& group) {
   const Bytes bytes = group.planned.group.bytes;
   return {group.live > 1 ? absl::StrCat(group.live, " x ", FormatBytes(bytes)) : FormatBytes(bytes),
-          GapText(group), FirstGapText(group), ChoiceText(group.planned.choice), group.why};
+          GapText(group),
+          FirstGapText(group),
+          ChoiceText(group.planned.choice),
+          SecondChoiceText(group),
+          group.why};
 }
 
 // Groups of layers behind each other of which the same is said.
@@ -78,7 +92,8 @@ PageTable StageTable(const ExplainedStage& stage, const StudiedPlan& studied) {
   PageTable table{
       .title = absl::StrCat("stage ", stage.stage.value, " on worker ", stage.worker.value,
                             ", device ", stage.device.value, ": ", facts.names),
-      .header = {"tensors", "bytes", "unused for", "the first time", "choice", "because"}};
+      .header = {"tensors", "bytes", "unused for", "the first time", "choice", "if refused",
+                 "because"}};
   for (const Run& run : RunsOf(stage)) {
     std::vector<std::string>& row = table.rows.emplace_back();
     row.push_back(absl::StrCat(TensorsText(run.first, run.layers),

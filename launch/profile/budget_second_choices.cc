@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "launch/profile/host_use.h"
-#include "launch/profile/lend_second_choices.h"
 #include "planner/simulator/simulate_times.h"
 #include "planner/status.h"
+#include "planner/strategies/spare_lending.h"
 #include "planner/strategies/take_second_choices.h"
 #include "planner/validate_schedule.h"
 

@@ -16,7 +16,7 @@ namespace siphon {
 // Drives: none; a worker has room there for what its plan parks there, and no more.
 //
 // What is left with none, and is with the host or on a drive, may go to lenders: into memory that
-// these have left beside their fullest moment (lend_second_choices).
+// these have left beside their fullest moment (planner/strategies/spare_lending.h).
 //
 // Host memory: for all that would go there, of all workers at once, beside what is there already;
 // where there is not, activations are computed again instead. What a worker holds itself does not

@@ -2,17 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
-#include "planner/round_up.h"
-#include "planner/status.h"
+#include "planner/strategies/spare_lending.h"
 
 namespace siphon {
 namespace {
-
-// What slots begin at (swap/parking_layout).
-// No limit, and small enough to be added up.
-constexpr Bytes kAnything(int64_t{1} << 50);
 
 int64_t TimesAway(const std::vector<WorkerParking>& parking, WorkerId worker,
                   const WorkerParking::GroupPlace& place) {
@@ -46,58 +42,6 @@ SecondStripes StripesOf(const PlanText& plan, const std::vector<WorkerParking>& 
 }
 
 }  // namespace
-
-SpareLending::SpareLending(const Topology& topology, DeviceMapping mapping,
-                           const std::vector<Bytes>& capacity, const std::vector<Bytes>& peak,
-                           const MemoryPlan& plan, const std::vector<WorkerId>& worker_of_stage)
-    : topology_(topology), mapping_(std::move(mapping)), spare_(peak.size()) {
-  for (size_t worker = 0; worker < spare_.size(); ++worker) {
-    const Bytes limit = capacity.empty() ? Bytes(0) : capacity[worker];
-    spare_[worker] = limit == Bytes(0) ? kAnything : std::max(limit - peak[worker], Bytes(0));
-  }
-  for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
-    for (const PlannedGroup& planned : plan.stages[stage].groups) {
-      if (planned.choice.second_choice != Placement::kRecompute) continue;
-      spare_[static_cast<size_t>(worker_of_stage[stage].value)] = Bytes(0);
-    }
-  }
-}
-
-std::optional<std::vector<Stripe>> SpareLending::Place(WorkerId owner, Bytes bytes, int64_t times) {
-  if (bytes == Bytes(0) || times == 0) return std::nullopt;
-  const DeviceId from = mapping_.device_of_worker[static_cast<size_t>(owner.value)];
-  std::vector<LenderWeight> weights;
-  int64_t room = 0;
-  for (size_t worker = 0; worker < spare_.size(); ++worker) {
-    const DeviceId to = mapping_.device_of_worker[worker];
-    const bool linked = to != from && FindLink(topology_, from, to).has_value() &&
-                        FindLink(topology_, to, from).has_value();
-    // Each stripe may be rounded up, twice.
-    const int64_t left =
-        std::min(spare_[worker].value / times, bytes.value + 2 * kCacheLine.value) -
-        2 * kCacheLine.value;
-    if (!linked || left <= 0) continue;
-    weights.push_back({to, left});
-    room += left;
-  }
-  if (room < bytes.value) return std::nullopt;
-  std::vector<Stripe> stripes = CutStripes(bytes, weights, kCacheLine);
-  for (const Stripe& stripe : stripes) {
-    for (size_t worker = 0; worker < spare_.size(); ++worker) {
-      if (mapping_.device_of_worker[worker] != stripe.lender) continue;
-      spare_[worker] -= RoundUp(stripe.bytes, kCacheLine) * times;
-      SIPHON_CHECK(spare_[worker] >= Bytes(0), "lenders lend what they have");
-    }
-  }
-  return stripes;
-}
-
-bool CanGoToLenders(const StagePlan& stage, const PlannedGroup& planned) {
-  const Placement from = planned.choice.placement;
-  if (from != Placement::kHostSwap && from != Placement::kNvmeSwap) return false;
-  const bool weights = !IsPassing(planned.group.kind);
-  return !(stage.update == UpdatePlace::kHost && weights && from == Placement::kHostSwap);
-}
 
 SecondLending SecondLendingOf(const PlanText& plan, const std::vector<WorkerParking>& parking) {
   if (parking.empty()) return {};

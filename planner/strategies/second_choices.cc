@@ -5,8 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "planner/placement_bytes.h"
 #include "planner/status.h"
 #include "planner/strategies/fit_moves.h"
+#include "planner/strategies/spare_lending.h"
 #include "planner/strategies/start_drafts.h"
 
 namespace siphon {
@@ -150,6 +152,26 @@ class ChoiceGiver {
   int trials_ = 0;
 };
 
+// What still has none, and is with the host or on a drive.
+void LendToTheRest(const PlanningProblem& problem, SimulatedDraft& simulated) {
+  const Schedule& schedule = problem.schedule;
+  if (schedule.replicas > 1) return;
+  SpareLending spare(problem.topology, simulated.draft.mapping, problem.capacity, simulated.peaks,
+                     simulated.memory, schedule.worker_of_stage);
+  const std::vector<LiveCopies> live = PeakLiveCopies(schedule);
+  for (size_t stage = 0; stage < simulated.memory.stages.size(); ++stage) {
+    StagePlan& plan = simulated.memory.stages[stage];
+    for (PlannedGroup& planned : plan.groups) {
+      auto& [group, choice] = planned;
+      if (choice.second_choice != Placement::kKeep || !CanGoToLenders(plan, planned)) continue;
+      const int times = CopiesAway(group.kind, live[stage]);
+      if (spare.Place(schedule.worker_of_stage[stage], group.bytes, times).has_value()) {
+        choice.second_choice = Placement::kPeerSwap;
+      }
+    }
+  }
+}
+
 }  // namespace
 
 absl::Status AddSecondChoices(DraftSimulator& simulator, SimulatedDraft& simulated) {
@@ -157,6 +179,7 @@ absl::Status AddSecondChoices(DraftSimulator& simulator, SimulatedDraft& simulat
     if (!Uses(simulated.draft, from)) continue;
     SIPHON_ASSIGN_OR_RETURN(simulated.memory, ChoiceGiver(simulator, simulated, from).Run());
   }
+  LendToTheRest(simulator.problem(), simulated);
   return absl::OkStatus();
 }
 

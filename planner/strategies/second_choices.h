@@ -13,11 +13,13 @@ namespace siphon {
 // with drives likewise to the host; what is with the host is computed again, if it is activations,
 // or goes to drives. All second choices of what is at one place have to fit at once, by simulation
 // of the plan with just these groups elsewhere. Where no such choice fits all groups of a place,
-// each worker takes one that fits for it, or as many of its groups as there is room for.
+// each worker takes one that fits for it, or as many of its groups as there is room for. What is
+// left, weights on a server without drives above all, goes to lenders, into what these have beside
+// their fullest moment (spare_lending.h).
 //
-// Left with none (kKeep) are those for which there is no room, and weights with the host of a
-// server without drives: a place that refuses then ends the run. Errors: as DraftSimulator::Run,
-// but for ResourceExhausted.
+// Left with none (kKeep) are those for which there is no room anywhere, and what the optimizer step
+// of a stage works on on the host: a place that refuses then ends the run. Errors: as
+// DraftSimulator::Run, but for ResourceExhausted.
 absl::Status AddSecondChoices(DraftSimulator& simulator, SimulatedDraft& simulated);
 
 // PlannedOf with second choices.

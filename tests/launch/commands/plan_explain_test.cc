@@ -45,9 +45,11 @@ TEST_F(ExplainTablesOf, StatesSayWhereTheirLayersStep) {
   const std::vector<std::string>& there = tables[0].rows[0];
   const std::vector<std::string>& here = tables[0].rows[1];
   EXPECT_EQ(there[4], "host_swap");
-  EXPECT_THAT(there[5], StartsWith("the host steps these layers"));
+  EXPECT_EQ(there[5], "none: it steps there");
+  EXPECT_THAT(there[6], StartsWith("the host steps these layers"));
   EXPECT_EQ(here[4], "host_swap, steps on device");
-  EXPECT_THAT(here[5], StartsWith("needed by the optimizer step only; copies take "));
+  EXPECT_EQ(here[5], "none: no room elsewhere");
+  EXPECT_THAT(here[6], StartsWith("needed by the optimizer step only; copies take "));
   EXPECT_TRUE(ExplainPlan(*studied)[0].groups[0].steps_on_host);
   EXPECT_FALSE(ExplainPlan(*studied)[0].groups[1].steps_on_host);
 }
@@ -60,20 +62,22 @@ TEST_F(ExplainTablesOf, LayersThatAreAlikeShareARow) {
   StagePlan& stage = studied->plan.memory.stages[0];
   stage.groups = {};
   for (int layer = 0; layer < 3; ++layer) {
-    stage.groups.push_back({.group = {.kind = GroupKind::kActivations,
-                                      .layers = {layer, layer + 1},
-                                      .bytes = Bytes(layer == 2 ? 16 : 8),
-                                      .recompute = Nanos(1'000)},
-                            .choice = {.placement = Placement::kHostSwap}});
+    stage.groups.push_back(
+        {.group = {.kind = GroupKind::kActivations,
+                   .layers = {layer, layer + 1},
+                   .bytes = Bytes(layer == 2 ? 16 : 8),
+                   .recompute = Nanos(1'000)},
+         .choice = {.placement = Placement::kHostSwap, .second_choice = Placement::kRecompute}});
   }
   const std::vector<PageTable> tables = ExplainTables(*studied);
   ASSERT_EQ(tables[0].rows.size(), 2u);
+  EXPECT_EQ(tables[0].rows[0][5], "recompute");
   EXPECT_EQ(tables[0].rows[0][0], "activations of layers 0 to 1, 2 groups");
   EXPECT_EQ(tables[0].rows[0][1], "2 x 2 x 8 B");
   EXPECT_EQ(tables[0].rows[1][0], "activations of layer 2");
   // When they are away for the first time, and what the others would cost.
   EXPECT_THAT(tables[0].rows[0][3], HasSubstr(" - "));
-  EXPECT_THAT(tables[0].rows[0][5], HasSubstr("; else recompute 1.00 us, d2d_swap "));
+  EXPECT_THAT(tables[0].rows[0][6], HasSubstr("; else recompute 1.00 us, d2d_swap "));
 }
 
 // Where no linked device has room, that is said, and no time.

@@ -149,52 +149,6 @@ TEST(FallBack, RefusesOrGoesOnWhereThereIsNoSecondChoice) {
   EXPECT_TRUE(stays->moved.empty());
 }
 
-// Three workers on a line of links 0 - 1 - 2 with these bytes left.
-class SpareLendingTest : public testing::Test {
- protected:
-  SpareLendingTest() {
-    for (const auto& [from, to] : {std::pair(0, 1), {1, 0}, {1, 2}, {2, 1}}) {
-      topology_.links.push_back(
-          {.from = DeviceId(from), .to = DeviceId(to), .rate = BytesPerSecond(1000)});
-    }
-    topology_.devices.resize(3);
-  }
-  SpareLending Spare(const std::vector<Bytes>& left, const MemoryPlan& plan = {}) const {
-    const std::vector<Bytes> peak(3, Bytes(5000));
-    std::vector<Bytes> capacity;
-    for (const Bytes bytes : left) capacity.push_back(bytes + Bytes(5000));
-    return {topology_, IdentityMapping(3),
-            capacity,  peak,
-            plan,      {WorkerId(0), WorkerId(1), WorkerId(2)}};
-  }
-  Topology topology_;
-};
-
-TEST_F(SpareLendingTest, GivesWhatLinkedLendersHaveLeft) {
-  SpareLending spare = Spare({Bytes(10'000), Bytes(1128), Bytes(10'000)});
-  // Worker 0 is linked with worker 1 alone, which has 1,000 bytes beside what rounding may take.
-  EXPECT_EQ(spare.Place(WorkerId(0), Bytes(1001), 1), std::nullopt);
-  EXPECT_EQ(spare.Place(WorkerId(0), Bytes(500), 2), std::nullopt);
-  const auto stripes = spare.Place(WorkerId(0), Bytes(400), 2);
-  ASSERT_TRUE(stripes.has_value());
-  EXPECT_EQ(*stripes, (std::vector<Stripe>{{DeviceId(1), Bytes(400)}}));
-  // Twice 448 bytes are gone.
-  EXPECT_EQ(spare.Place(WorkerId(0), Bytes(200), 1), std::nullopt);
-  // Worker 1 has two lenders, with as much each.
-  const auto both = spare.Place(WorkerId(1), Bytes(12'800), 1);
-  ASSERT_TRUE(both.has_value());
-  EXPECT_EQ(*both, (std::vector<Stripe>{{DeviceId(0), Bytes(6400)}, {DeviceId(2), Bytes(6400)}}));
-}
-
-TEST_F(SpareLendingTest, LeavesOutWhoMayComputeAgain) {
-  MemoryPlan plan;
-  plan.stages.resize(3);
-  plan.stages[2].groups.push_back(
-      {.choice = {.placement = Placement::kHostSwap, .second_choice = Placement::kRecompute}});
-  SpareLending spare = Spare({Bytes(0), Bytes(0), Bytes(10'000)}, plan);
-  EXPECT_EQ(spare.Place(WorkerId(1), Bytes(64), 1), std::nullopt);
-}
-
 // Where nothing can be computed again, and there is no drive.
 TEST(BudgetSecondChoices, GoToLendersWhereNothingElseIsThere) {
   const LiveStep live = Live(Problem(), "host_swap");

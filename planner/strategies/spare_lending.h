@@ -1,0 +1,41 @@
+#ifndef SIPHON_PLANNER_STRATEGIES_SPARE_LENDING_H_
+#define SIPHON_PLANNER_STRATEGIES_SPARE_LENDING_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "planner/ids.h"
+#include "planner/memory_plan.h"
+#include "planner/topology.h"
+#include "planner/units.h"
+
+namespace siphon {
+
+// What workers have to lend to each other for second choices, beside their fullest moment with all
+// that they lend by the plan. Who may come to compute groups again, as a second choice of its own,
+// lends nothing: that takes more than its plan.
+class SpareLending {
+ public:
+  // `capacity`: [worker]; 0, or empty: no limit. `peak`: [worker].
+  SpareLending(const Topology& topology, DeviceMapping mapping, const std::vector<Bytes>& capacity,
+               const std::vector<Bytes>& peak, const MemoryPlan& plan,
+               const std::vector<WorkerId>& worker_of_stage);
+
+  // Takes room for a group that is away so many times at once, with all lenders that have links to
+  // and from its owner, by what they have left. None where that is not enough.
+  std::optional<std::vector<Stripe>> Place(WorkerId owner, Bytes bytes, int64_t times);
+
+ private:
+  const Topology& topology_;
+  const DeviceMapping mapping_;
+  std::vector<Bytes> spare_;  // [worker]
+};
+
+// Whether workers can send the group to a lender by the program that it has: it is parked with the
+// host or on a drive, and no optimizer step works on it there.
+bool CanGoToLenders(const StagePlan& stage, const PlannedGroup& planned);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_STRATEGIES_SPARE_LENDING_H_

@@ -1,0 +1,86 @@
+#include "planner/strategies/spare_lending.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "planner/strategies/memory_strategy.h"
+#include "tests/planner/strategies/planning_testing.h"
+
+namespace siphon {
+namespace {
+
+// Three workers on a line of links 0 - 1 - 2 with these bytes left.
+class SpareLendingTest : public testing::Test {
+ protected:
+  SpareLendingTest() {
+    for (const auto& [from, to] : {std::pair(0, 1), {1, 0}, {1, 2}, {2, 1}}) {
+      topology_.links.push_back(
+          {.from = DeviceId(from), .to = DeviceId(to), .rate = BytesPerSecond(1000)});
+    }
+    topology_.devices.resize(3);
+  }
+  SpareLending Spare(const std::vector<Bytes>& left, const MemoryPlan& plan = {}) const {
+    const std::vector<Bytes> peak(3, Bytes(5000));
+    std::vector<Bytes> capacity;
+    for (const Bytes bytes : left) capacity.push_back(bytes + Bytes(5000));
+    return {topology_, IdentityMapping(3),
+            capacity,  peak,
+            plan,      {WorkerId(0), WorkerId(1), WorkerId(2)}};
+  }
+  Topology topology_;
+};
+
+TEST_F(SpareLendingTest, GivesWhatLinkedLendersHaveLeft) {
+  SpareLending spare = Spare({Bytes(10'000), Bytes(1128), Bytes(10'000)});
+  // Worker 0 is linked with worker 1 alone, which has 1,000 bytes beside what rounding may take.
+  EXPECT_EQ(spare.Place(WorkerId(0), Bytes(1001), 1), std::nullopt);
+  EXPECT_EQ(spare.Place(WorkerId(0), Bytes(500), 2), std::nullopt);
+  const auto stripes = spare.Place(WorkerId(0), Bytes(400), 2);
+  ASSERT_TRUE(stripes.has_value());
+  EXPECT_EQ(*stripes, (std::vector<Stripe>{{DeviceId(1), Bytes(400)}}));
+  // Twice 448 bytes are gone.
+  EXPECT_EQ(spare.Place(WorkerId(0), Bytes(200), 1), std::nullopt);
+  // Worker 1 has two lenders, with as much each.
+  const auto both = spare.Place(WorkerId(1), Bytes(12'800), 1);
+  ASSERT_TRUE(both.has_value());
+  EXPECT_EQ(*both, (std::vector<Stripe>{{DeviceId(0), Bytes(6400)}, {DeviceId(2), Bytes(6400)}}));
+}
+
+TEST_F(SpareLendingTest, LeavesOutWhoMayComputeAgain) {
+  MemoryPlan plan;
+  plan.stages.resize(3);
+  plan.stages[2].groups.push_back(
+      {.choice = {.placement = Placement::kHostSwap, .second_choice = Placement::kRecompute}});
+  SpareLending spare = Spare({Bytes(0), Bytes(0), Bytes(10'000)}, plan);
+  EXPECT_EQ(spare.Place(WorkerId(1), Bytes(64), 1), std::nullopt);
+}
+
+// The second worker has room for all that the first one has with the host, and no drive is there.
+TEST(SecondChoices, OfWeightsGoToLendersWithRoom) {
+  PlanningProblem problem = TwoFullWorkers(Bytes(900));
+  problem.capacity = {Bytes(900), Bytes(10'000)};
+  for (const char* name : {"host_swap", "weight_offload"}) {
+    const auto planned = FindMemoryStrategy(name)->plan(problem);
+    ASSERT_TRUE(planned.ok()) << name << planned.status();
+    int swapped = 0;
+    for (const PlannedGroup& group : planned->memory.stages[0].groups) {
+      if (!IsSwap(group.choice.placement) || IsPassing(group.group.kind)) continue;
+      ++swapped;
+      EXPECT_EQ(group.choice.second_choice, Placement::kPeerSwap) << name;
+    }
+    EXPECT_GT(swapped, 0) << name;
+  }
+  problem.capacity[1] = Bytes(1'290);
+  const auto full = FindMemoryStrategy("host_swap")->plan(problem);
+  ASSERT_TRUE(full.ok()) << full.status();
+  for (const PlannedGroup& group : full->memory.stages[0].groups) {
+    if (IsPassing(group.group.kind)) continue;
+    EXPECT_EQ(group.choice.second_choice, Placement::kKeep);
+  }
+}
+
+}  // namespace
+}  // namespace siphon
