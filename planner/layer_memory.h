@@ -24,6 +24,15 @@ enum class SavedPrecision {
   kFloat32,     // stays: statistics of norms, the softmax of the loss
 };
 
+// Memory that a pass takes for itself at one moment: `per_sample` for each sample of the microbatch
+// and `fixed` whatever their number (masks, gradients of the layer's parameters). Parts may be
+// negative: a backward frees what was saved as it goes.
+struct WorkspaceMoment {
+  Bytes per_sample;
+  Bytes fixed;
+  friend bool operator==(const WorkspaceMoment&, const WorkspaceMoment&) = default;
+};
+
 // A tensor that a layer keeps from its forward pass for its backward.
 struct SavedTensorSpec {
   std::string name;   // e.g. "attention.probabilities"; unique in its layer
@@ -34,16 +43,10 @@ struct SavedTensorSpec {
   bool kept_for_weights = false;
   // Of one sample: operations (as LayerSpec::forward_flops) before it is saved.
   int64_t flops_before = 0;
+  // Moments of the forward until the operation that saves it is through, beyond the inputs: what is
+  // saved by then included.
+  std::vector<WorkspaceMoment> forward_until;
   friend bool operator==(const SavedTensorSpec&, const SavedTensorSpec&) = default;
-};
-
-// Memory that a pass takes for itself at one moment: `per_sample` for each sample of the microbatch
-// and `fixed` whatever their number (masks, gradients of the layer's parameters). Parts may be
-// negative: a backward frees what was saved as it goes.
-struct WorkspaceMoment {
-  Bytes per_sample;
-  Bytes fixed;
-  friend bool operator==(const WorkspaceMoment&, const WorkspaceMoment&) = default;
 };
 
 // What one layer takes beyond its parameters, in a float32 run.

@@ -60,6 +60,9 @@ struct TensorGroup {
   // kActivations of one layer only: what the layer saves first, so many of LayerProfile::saved; the
   // others are kept. 0: all that the layers save.
   int first_tensors = 0;
+  // With first_tensors: what computing them again takes beside them; StageCost::forward_workspace
+  // where that is more.
+  Bytes workspace;
   friend bool operator==(const TensorGroup&, const TensorGroup&) = default;
 };
 

@@ -16,6 +16,9 @@ struct SavedTensor {
   // Parts of LayerProfile::recompute, in a million, after which it is there again; not less than of
   // those before it. 0 for all: not known.
   int made_ppm = 0;
+  // What computing the layer again takes beside this and the tensors before it until they are
+  // there; 0: no more than a whole forward does, or not known.
+  Bytes remake_workspace;
   friend bool operator==(const SavedTensor&, const SavedTensor&) = default;
 };
 
@@ -38,7 +41,7 @@ struct LayerProfile {
   Bytes backward_workspace;
   Bytes input_backward_workspace;   // of I alone
   Bytes weight_backward_workspace;  // of W alone, beside `kept_for_weights`; 0: not known
-  std::vector<SavedTensor> saved;  // in the order of saving
+  std::vector<SavedTensor> saved;   // in the order of saving
   // Parts of `saved` that are the layer's input and output themselves, which the layers before and
   // behind may have saved too; 0: none, or not known. Neither is larger than `saved`.
   Bytes saved_input;

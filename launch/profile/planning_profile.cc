@@ -5,6 +5,8 @@
 
 #include "planner/memory/held_bytes.h"
 #include "planner/memory/layer_uses.h"
+#include "planner/memory/stage_passes.h"
+#include "planner/stage_cost.h"
 
 namespace siphon {
 namespace {
@@ -23,6 +25,20 @@ void SetActivations(const LayerMemory& memory, const MemoryInputs& inputs, Layer
   }
   for (const SavedTensorSpec& tensor : memory.queued) {
     layer.kept_for_weights += SavedSampleBytes(tensor, inputs.precision) * inputs.microbatch;
+  }
+}
+
+// Of a layer without a description what a forward takes beside all that it saves, with the rest of
+// that, which was not dropped.
+void SetRemakeWorkspace(const MemoryInputs& inputs, int index, LayerProfile& layer) {
+  const std::optional<LayerMemory>& memory = inputs.model->layers[index].memory;
+  const bool known = memory.has_value() && memory->saved.size() == layer.saved.size();
+  Bytes rest = SavedBytes(layer);
+  for (size_t tensor = 0; tensor < layer.saved.size(); ++tensor) {
+    rest -= layer.saved[tensor].bytes;
+    layer.saved[tensor].remake_workspace =
+        known ? RemakeWorkspace(inputs, index, static_cast<int>(tensor) + 1)
+              : layer.forward_workspace + rest;
   }
 }
 
@@ -75,6 +91,9 @@ ModelProfile PlanningProfile(ModelProfile times, const MemoryInputs& inputs,
       const LayerSpec& layer = inputs.model->layers[index];
       if (layer.memory.has_value()) SetActivations(*layer.memory, inputs, times.layers[index]);
     }
+  }
+  for (size_t index = 0; index < times.layers.size(); ++index) {
+    SetRemakeWorkspace(inputs, static_cast<int>(index), times.layers[index]);
   }
   const std::vector<HeldBytes> held = FirstUses(inputs);
   for (const PlanStage& stage : stages) SetStage(stage, held, times.layers);

@@ -243,6 +243,19 @@ LayerWorkspace WorkspaceOf(const MemoryInputs& inputs, int layer) {
               GradientBytes(inputs, inputs.model->layers[layer]) + scratch.weight_backward};
 }
 
+Bytes RemakeWorkspace(const MemoryInputs& inputs, int layer, int first_tensors) {
+  const std::vector<SavedTensorSpec>& saved = inputs.model->layers[layer].memory->saved;
+  std::vector<WorkspaceMoment> moments;
+  Bytes own;
+  for (int index = 0; index < first_tensors; ++index) {
+    const SavedTensorSpec& tensor = saved[index];
+    moments.insert(moments.end(), tensor.forward_until.begin(), tensor.forward_until.end());
+    if (tensor.storage != SavedStorage::kInput) own += SizeOf(tensor.sample);
+  }
+  for (WorkspaceMoment& moment : moments) moment.per_sample -= own;
+  return Scaled(inputs, moments) + WideLogits(inputs, layer) + ScratchOf(inputs, layer).forward;
+}
+
 std::vector<StagePasses> PassesOfStages(const MemoryInputs& inputs) {
   std::vector<StagePasses> passes;
   for (const StageRange& range : inputs.partition->stages) {

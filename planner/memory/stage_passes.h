@@ -46,6 +46,12 @@ struct LayerWorkspace {
 // (MatrixScratch).
 LayerWorkspace WorkspaceOf(const MemoryInputs& inputs, int layer);
 
+// What computing the layer again takes beside its first so many saved tensors until these are
+// there. Of some tensors that may be more than of all: operations before the last of them take
+// their own room while what they saved the first time, and what was not dropped, is still there.
+// Requires: the layer has a LayerMemory with so many.
+Bytes RemakeWorkspace(const MemoryInputs& inputs, int layer, int first_tensors);
+
 // Requires: CheckMemoryInputs is OK.
 std::vector<StagePasses> PassesOfStages(const MemoryInputs& inputs);
 

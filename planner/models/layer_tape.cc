@@ -256,6 +256,10 @@ LayerTape::Value LayerTape::CrossEntropy(Value logits) {
   return loss;
 }
 
+std::vector<WorkspaceMoment> LayerTape::MomentsUntil(int operation) const {
+  return FullestMoments({forward_.begin(), forward_.begin() + operation + 1});
+}
+
 LayerMemory LayerTape::Finish(Value output) {
   const int result = BlockOf(output);
   Bytes end = blocks_[result].counted ? SizeOf(blocks_[result].sample) : Bytes();
@@ -272,7 +276,8 @@ LayerMemory LayerTape::Finish(Value output) {
                             .storage = storage,
                             .precision = block.precision,
                             .kept_for_weights = block.kept_for_weights,
-                            .flops_before = block.flops_before});
+                            .flops_before = block.flops_before,
+                            .forward_until = MomentsUntil(block.first_saver)});
   }
   std::stable_sort(memory.saved.begin(), memory.saved.end(),
                    [](const SavedTensorSpec& a, const SavedTensorSpec& b) {

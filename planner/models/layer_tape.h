@@ -109,13 +109,15 @@ class LayerTape {
   void SaveNew(const std::string& name, std::vector<int64_t> shape, Reader reader,
                SavedPrecision precision);
   void Append(Operation operation);
+  // The fullest ones until it is through.
+  std::vector<WorkspaceMoment> MomentsUntil(int operation) const;
   // An operation with one result, in memory of its own.
   Value AppendUnary(Operation operation, std::vector<int64_t> shape);
 
   std::vector<Block> blocks_;
   std::vector<View> values_;
   std::vector<Operation> operations_;
-  Bytes now_;         // of counted blocks that are held or saved
+  Bytes now_;          // of counted blocks that are held or saved
   int64_t flops_ = 0;  // of all operations so far
   std::vector<WorkspaceMoment> forward_;
 };

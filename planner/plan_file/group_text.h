@@ -13,7 +13,7 @@ namespace siphon {
 //   activations of layers 4 to 7, 384MiB, input 12MiB, recompute_time 8ms, d2d_swap to device 1
 //   128MiB, device 2 256MiB, else recompute
 // and, of some of the tensors that a layer saves:
-//   activations of layer 4, 96MiB, first_tensors 5, input 12MiB, host_swap
+//   activations of layer 4, 96MiB, first_tensors 5, input 12MiB, workspace 8MiB, host_swap
 // Figures that are 0, and a second choice that is keep, are left out.
 std::string GroupText(const PlannedGroup& planned);
 

@@ -143,10 +143,11 @@ inline constexpr std::array<PlanField<LayerCost>, 9> kLayerFields = {{
 inline constexpr absl::string_view kGroupWord = "group";
 inline constexpr absl::string_view kOfWord = "of";
 inline constexpr absl::string_view kElseWord = "else";
-inline constexpr std::array<PlanField<TensorGroup>, 3> kGroupFields = {{
+inline constexpr std::array<PlanField<TensorGroup>, 4> kGroupFields = {{
     {"first_tensors", &TensorGroup::first_tensors},
     {"input", &TensorGroup::input},
     {"recompute_time", &TensorGroup::recompute},
+    {"workspace", &TensorGroup::workspace},
 }};
 
 }  // namespace siphon

@@ -58,7 +58,8 @@ class GroupChecker {
 
   absl::Status CheckBytes() {
     const TensorGroup& group = Planned().group;
-    for (const int64_t figure : {group.bytes.value, group.input.value, group.recompute.value}) {
+    for (const int64_t figure :
+         {group.bytes.value, group.input.value, group.recompute.value, group.workspace.value}) {
       if (figure < 0) return Bad(absl::StrCat("has a figure of ", figure, "; 0 is the least"));
     }
     if (group.kind != GroupKind::kActivations) {

@@ -106,7 +106,7 @@ absl::Status GroupResidence::Move() {
       Arrive(group);
       return absl::OkStatus();
     case ActionKind::kRecompute:
-      Recompute(group, writer_.CostOf(writer_.action().stage).forward_workspace);
+      Recompute(group, RemakeWorkspace(group));
       return absl::OkStatus();
     default:
       return absl::InternalError("an action on a tensor group of unknown kind");
@@ -250,7 +250,7 @@ absl::Status GroupResidence::Prepare(int layer) {
     if (BookOf(group).where != Where::kDropped) continue;
     // The backward holds its own workspace already, which it does not use meanwhile.
     const StageCost& cost = writer_.CostOf(writer_.action().stage);
-    Recompute(group, std::max(cost.forward_workspace - cost.backward_workspace, Bytes(0)));
+    Recompute(group, std::max(RemakeWorkspace(group) - cost.backward_workspace, Bytes(0)));
   }
   return absl::OkStatus();
 }
@@ -331,6 +331,11 @@ absl::Status GroupResidence::Forward(int layer, int task, Bytes stash) {
   const absl::Status started = StartCopies(id, CopyDirection::kOut);
   writer_.BeginAction(here);
   return started;
+}
+
+Bytes GroupResidence::RemakeWorkspace(int group) const {
+  return std::max(writer_.CostOf(writer_.action().stage).forward_workspace,
+                  Groups()[group].group->workspace);
 }
 
 void GroupResidence::Recompute(int group, Bytes workspace) {

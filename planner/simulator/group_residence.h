@@ -90,6 +90,7 @@ class GroupResidence {
   absl::Status PrepareStream(int layer);
   absl::Status LeaveStreamed(int group);
   void Arrive(int group);
+  Bytes RemakeWorkspace(int group) const;
   void Recompute(int group, Bytes workspace);
   absl::Status StartCopies(int group, CopyDirection direction);
   void AddGroupCopy(int group, CopyDirection direction, const Route& route, int account,

@@ -105,10 +105,15 @@ class StagePlanWriter {
     return streamed_ <= 0 && (away_ > 0 || !draft_.timing.home_beside_host);
   }
 
-  // Of the layer's activations how many, as StageDraft says.
+  // Of the layer's activations how many, as StageDraft says; 0, all of them, also where the rest is
+  // what the next layer saves anyway.
   int FirstTensors(int layer) const {
-    if (PlacementOf(GroupKind::kActivations, layer) == Placement::kKeep) return 0;
-    return draft_.first_tensors[layer];
+    const int some = draft_.first_tensors[layer];
+    if (some == 0 || PlacementOf(GroupKind::kActivations, layer) == Placement::kKeep) return 0;
+    const int index = stage_.begin + layer;
+    const TensorGroup all =
+        GroupOf(problem_.profile, stage_, GroupKind::kActivations, {index, index + 1});
+    return FirstTensorsGroup(problem_.profile, index, some).bytes < all.bytes ? some : 0;
   }
 
   TensorGroup TensorsOf(GroupKind kind, const StageRange& layers) const {

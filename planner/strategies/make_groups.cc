@@ -55,7 +55,8 @@ TensorGroup FirstTensorsGroup(const ModelProfile& profile, int layer, int first_
   TensorGroup group{.kind = GroupKind::kActivations,
                     .layers = {layer, layer + 1},
                     .recompute = RecomputeTime(costs, first_tensors),
-                    .first_tensors = first_tensors};
+                    .first_tensors = first_tensors,
+                    .workspace = costs.saved[first_tensors - 1].remake_workspace};
   for (int tensor = 0; tensor < first_tensors; ++tensor) group.bytes += costs.saved[tensor].bytes;
   if (layer > 0) group.input = std::min(profile.layers[layer - 1].boundary, group.bytes);
   return group;

@@ -49,11 +49,11 @@ TEST(GroupText, SaysWhatStepsOnTheDeviceAllTheSame) {
 
 TEST(GroupText, SaysHowManyOfALayersTensorsThereAre) {
   const PlannedGroup some = {
-      .group = {GroupKind::kActivations, {4, 5}, Bytes(96), Bytes(12), Nanos(8), 5},
+      .group = {GroupKind::kActivations, {4, 5}, Bytes(96), Bytes(12), Nanos(8), 5, Bytes(7)},
       .choice = {.placement = Placement::kRecompute}};
   EXPECT_EQ(GroupText(some),
             "activations of layer 4, 96B, first_tensors 5, input 12B, recompute_time 8ns, "
-            "recompute");
+            "workspace 7B, recompute");
   EXPECT_EQ(*Parsed(GroupText(some)), some);
 }
 
@@ -75,6 +75,7 @@ TEST(GroupText, IsReadBackWhateverTheChoice) {
     if (random() % 2 == 0) planned.group.input = Bytes(random());
     if (random() % 2 == 0) planned.group.recompute = Nanos(random());
     if (random() % 2 == 0) planned.group.first_tensors = static_cast<int>(random() % 9);
+    if (random() % 2 == 0) planned.group.workspace = Bytes(random());
     planned.choice.placement = static_cast<Placement>(random() % kPlacements);
     if (planned.choice.placement == Placement::kPeerSwap) {
       for (unsigned left = 1 + random() % 3; left > 0; --left) {

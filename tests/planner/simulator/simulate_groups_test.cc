@@ -235,6 +235,27 @@ TEST(SimulatedGroups, ARecomputeInABackwardUsesTheForwardsWorkspace) {
             "35:\n");
 }
 
+// Operations before the last of them take more than the whole forward does beside all it saves.
+TEST(SimulatedGroups, FirstTensorsTakeTheirOwnRoomToBeComputedAgain) {
+  PlannedGroup first = TwoGroups({}, kDropped)[1];
+  first.group.bytes = Bytes(30);
+  first.group.first_tensors = 2;
+  first.group.workspace = Bytes(25);
+  SimulationInput input = TwoLayers("0DROP0.0 0F0 0RECOMPUTE0.0 0B0\n", {first});
+  input.stages[0].forward_workspace = Bytes(9);
+  input.stages[0].backward_workspace = Bytes(7);
+  EXPECT_EQ(CurveText(Simulated(input).memory[0]),
+            "0: activations 100, workspace 9\n"
+            "5: activations 138, workspace 9\n"
+            "10: activations 160, workspace 25\n"
+            "15: activations 160, workspace 7\n"
+            "25: activations 100, workspace 7\n"
+            "35:\n");
+  // In the backward, beside what that holds for itself.
+  input.schedule = TwoLayers("0DROP0.0 0F0 0B0\n", {first}).schedule;
+  EXPECT_THAT(CurveText(Simulated(input).memory[0]), testing::HasSubstr(", workspace 25\n"));
+}
+
 TEST(SimulatedGroups, WithASplitBackwardTheInputGradientNeedsTheGroupAndTheWeightsKeepTheirPart) {
   const SimulatedStep step =
       Simulated(TwoLayers("0SWAP_OUT0.0 0DROP0.1 0F0 0SWAP_OUT_END0.0 0SWAP_IN0.0 0I0 0W0\n",

@@ -286,6 +286,30 @@ TEST(DraftPlan, IsAPlanWhateverItsDecisions) {
   }
 }
 
+// A layer's last tensor may be the next one's input, which that saves: then the others are all.
+TEST(PlanOf, TakesFirstTensorsThatAreAllForAll) {
+  PlanningProblem problem = TwoFullWorkers(Bytes(900));
+  for (LayerProfile& layer : problem.profile.layers) {
+    layer.saved = {{"in", Bytes(5), 1}, {"norm", Bytes(20), 400'000}, {"out", Bytes(5), 500'000}};
+    layer.saved_input = layer.saved_output = Bytes(5);
+  }
+  DraftPlan draft = KeepingDraft(problem);
+  draft.stages[0].activations[1] = draft.stages[0].activations[3] = Placement::kRecompute;
+  const auto first_tensors = [&](int some) {
+    draft.stages[0].first_tensors[1] = draft.stages[0].first_tensors[3] = some;
+    std::vector<std::pair<int, int>> groups;  // layer, first tensors
+    const MemoryPlan plan = PlanOf(problem, draft);
+    for (const PlannedGroup& planned : plan.stages[0].groups) {
+      if (planned.choice.placement != Placement::kRecompute) continue;
+      groups.emplace_back(planned.group.layers.begin, planned.group.first_tensors);
+    }
+    return groups;
+  };
+  EXPECT_EQ(first_tensors(1), (std::vector<std::pair<int, int>>{{1, 1}, {3, 1}}));
+  // Nothing behind the stage's last layer saves its output.
+  EXPECT_EQ(first_tensors(2), (std::vector<std::pair<int, int>>{{1, 0}, {3, 2}}));
+}
+
 TEST(PlanOf, CutsStripesByWhatEachLenderTakes) {
   PlanningProblem problem = FiveLayers();
   problem.granule = Bytes(1);
