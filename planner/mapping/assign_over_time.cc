@@ -44,8 +44,8 @@ absl::Status CheckCurves(const ParkingOverTime& curves) {
       " lenders have to be of the same workers and moments, of which there is at least one"));
 }
 
-// Moments in ascending order of time, only those that can bind: where nothing is parked, nothing
-// does.
+// Moments in ascending order of time, only those that can bind: where something is parked, and not
+// as much or more with as little or less to lend at the moment kept before or behind.
 class TimedLenders {
  public:
   TimedLenders(const Topology& topology, const DeviceMapping& mapping,
@@ -64,7 +64,9 @@ class TimedLenders {
       const bool any = std::any_of(
           curves.parked.begin(), curves.parked.end(),
           [moment](const std::vector<Bytes>& parked) { return parked[moment] > Bytes(0); });
-      if (any) moments_.push_back(moment);
+      if (!any) continue;
+      while (!moments_.empty() && IsTighter(moment, moments_.back())) moments_.pop_back();
+      if (moments_.empty() || !IsTighter(moments_.back(), moment)) moments_.push_back(moment);
     }
   }
 
@@ -163,6 +165,15 @@ class TimedLenders {
   }
 
  private:
+  // Everyone parks as much or more at `a`, and has as little or less to lend.
+  bool IsTighter(size_t a, size_t b) const {
+    for (size_t worker = 0; worker < curves_.parked.size(); ++worker) {
+      if (curves_.parked[worker][a] < curves_.parked[worker][b]) return false;
+      if (curves_.lendable[worker][a] > curves_.lendable[worker][b]) return false;
+    }
+    return true;
+  }
+
   Bytes FreeAt(int device, size_t moment) const {
     const int worker = worker_of_[device];
     return worker < 0 ? topology_.devices[device].memory : curves_.lendable[worker][moment];

@@ -18,6 +18,9 @@ constexpr double kHot = 0.01;
 constexpr double kHottest = 0.1;
 constexpr int kManySimulations = 2'000;
 constexpr int kRounds = 3;
+// With neighbours, which takes what single workers gain no more: so little that a worse draft is
+// rarely taken, in rounds that each begin from the best one of all.
+constexpr double kHotForNeighbours = 0.003;
 // A draft that needs all of one capacity more counts as so many times as slow.
 constexpr double kExcessWeight = 3;
 
@@ -28,6 +31,7 @@ class Annealer {
       : simulator_(simulator),
         first_(simulator.simulations()),
         most_(simulations),
+        neighbours_(stages == AnnealedStages::kNeighbours),
         best_(std::move(start)),
         dice_(simulator.problem(), best_.draft, weights, stages, kSeed) {
     for (const Bytes capacity : simulator.problem().capacity) {
@@ -38,10 +42,14 @@ class Annealer {
   absl::StatusOr<SimulatedDraft> Run() {
     DraftPlan now = best_.draft;
     double cost = CostOf(best_);
-    const double hottest =
-        (most_ < kManySimulations ? kHot : kHottest) * static_cast<double>(best_.score.step.value);
+    const double hottest = Hottest() * static_cast<double>(best_.score.step.value);
+    double heat = hottest;
     while (simulator_.simulations() - first_ < most_) {
-      const double heat = hottest * Heat();
+      const double before = std::exchange(heat, hottest * Heat());
+      if (neighbours_ && heat > before) {
+        now = best_.draft;
+        cost = CostOf(best_);
+      }
       DraftPlan changed = now;
       for (int changes = 1 + dice_.Roll(2); changes > 0; --changes) dice_.Change(changed);
       if (changed == now) {
@@ -65,9 +73,14 @@ class Annealer {
  private:
   static constexpr int kMostIdle = 1'000;
 
+  double Hottest() const {
+    if (neighbours_) return kHotForNeighbours;
+    return most_ < kManySimulations ? kHot : kHottest;
+  }
+
   // From 1 down to 0, once or kRounds times.
   double Heat() const {
-    const double rounds = (most_ < kManySimulations ? 1 : kRounds) *
+    const double rounds = (most_ < kManySimulations && !neighbours_ ? 1 : kRounds) *
                           static_cast<double>(simulator_.simulations() - first_) / most_;
     return 1 - (rounds - std::floor(rounds));
   }
@@ -82,6 +95,7 @@ class Annealer {
   DraftSimulator& simulator_;
   const int first_;
   const int most_;
+  const bool neighbours_;
   Bytes largest_;  // capacity
   SimulatedDraft best_;
   RandomChanges dice_;

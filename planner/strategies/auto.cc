@@ -23,8 +23,9 @@
 namespace siphon {
 namespace {
 
-// Each simulates up to two.
+// Each simulates up to two: of the draft that searches begin with, and of the one they end with.
 constexpr int64_t kMostMaps = 12;
+constexpr int kMostMapsAtEnd = 60;
 // So many at most once more for weights; of large problems a quarter.
 constexpr int kMostForWeights = 500;
 // So many at most from a uniform start, whose step is at most 23/20 of what was found.
@@ -180,6 +181,11 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   SIPHON_ASSIGN_OR_RETURN(improved, SearchFromUniform(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchFromBlocks(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchFurther(simulator, std::move(improved), kept));
+  if (!IsLarge(problem)) {
+    SIPHON_ASSIGN_OR_RETURN(mapped,
+                            MapByStepTime(simulator, std::move(improved), kMostMapsAtEnd));
+    improved = std::move(mapped.draft);
+  }
   SIPHON_ASSIGN_OR_RETURN(improved, SearchSlack(simulator, std::move(improved), kept));
   SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, improved));
   absl::StatusOr<PlannedStep> best = PlannedOf(problem, std::move(improved), "auto");

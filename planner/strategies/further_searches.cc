@@ -42,7 +42,7 @@ constexpr int kMostFromHome = 600;
 // So many at most to find these.
 constexpr int kMostHomeStarts = 1'200;
 // So many at most with the stages of several workers changed at once; of large problems none.
-constexpr int kMostForNeighbours = 1'800;
+constexpr int kMostForNeighbours = 3'600;
 
 // Whether any worker steps at its end, with optimizer state that could be away until then.
 bool MovesState(const PlanningProblem& problem) {
@@ -191,7 +191,7 @@ absl::StatusOr<SimulatedDraft> SearchNeighbours(DraftSimulator& simulator, Simul
   if (Fits(kept) || IsNearlyGood(draft, kept) || IsLarge(problem)) return draft;
   SIPHON_ASSIGN_OR_RETURN(draft,
                           AnnealDraft(simulator, std::move(draft),
-                                      std::min(3 * ImprovementsOf(problem), kMostForNeighbours),
+                                      std::min(6 * ImprovementsOf(problem), kMostForNeighbours),
                                       WeightSearch::kOnlyBack, AnnealedStages::kNeighbours));
   return TidyDraft(simulator, std::move(draft));
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "planner/model_profile.h"
 #include "planner/strategies/made_early.h"
 #include "planner/strategies/move_lists.h"
 #include "planner/strategies/start_drafts.h"
@@ -82,20 +83,30 @@ void RandomChanges::ChangePlaces(int index, StageDraft& stage) {
       return;
     default:
       stage.activations[layer] = RollPlacement();
-      stage.first_tensors[layer] = 0;
+      stage.first_tensors[layer] = RollFirstTensors(index, static_cast<int>(layer));
+      if (Roll(3) == 0) stage.shares[layer] = 1 + Roll(kShares);
   }
+}
+
+// Rather often all of them.
+int RandomChanges::RollFirstTensors(int index, int layer) {
+  const int first = problem_.partition.stages[index].begin;
+  const std::vector<int> some = FirstTensorsOf(problem_.profile.layers[first + layer]);
+  const int roll = Roll(static_cast<int>(some.size()) + 2);
+  return roll < static_cast<int>(some.size()) ? some[roll] : 0;
 }
 
 // When they go and come, who steps them, how many go together.
 void RandomChanges::ChangeTimes(int index, StageDraft& stage) {
   constexpr int kFew = 4;
+  constexpr int kSome = 6;
   constexpr int kMostAhead = 10;
   switch (Roll(8)) {
     case 0:
-      stage.timing.forwards_to_leave = Roll(kFew);
+      stage.timing.forwards_to_leave = Roll(kSome);
       return;
     case 1:
-      stage.timing.actions_to_come_back = Roll(kFew);
+      stage.timing.actions_to_come_back = Roll(kSome);
       return;
     case 2:
       stage.timing.actions_before_step = Roll(kFew);
@@ -118,6 +129,7 @@ void RandomChanges::ChangeTimes(int index, StageDraft& stage) {
       return;
     case 6:
       stage.timing.groups_away_between_steps = Roll(2) == 0 ? SwapTiming::kAllGroups : Roll(kFew);
+      stage.timing.home_beside_host = true;
       stage.timing.forwards_to_leave_home = 1 + Roll(2 * kFew);
       stage.timing.actions_to_come_home = Roll(3 * kFew);
       return;

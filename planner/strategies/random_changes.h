@@ -38,6 +38,7 @@ class RandomChanges {
   bool Steps(int stage) const;
   void ChangeNeighbours(DraftPlan& draft);
   void ChangePlaces(int index, StageDraft& stage);
+  int RollFirstTensors(int index, int layer);
   void ChangeTimes(int index, StageDraft& stage);
   void ChangeStage(int index, StageDraft& stage);
   void ChangeMadeEarly(StageDraft& stage);

@@ -136,5 +136,15 @@ TEST(Auto, BeatsRecomputationOnADgx1) {
   EXPECT_LT(planned->simulated.step_time.value * 100, recomputed->simulated.step_time.value * 97);
 }
 
+// Not of one that it was looked for with.
+TEST(Auto, SaysHowGoodTheMapOfItsPlanIs) {
+  const auto planned = PlanWith("auto", TwoFullWorkers(Bytes(900)));
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  ASSERT_TRUE(planned->map.has_value());
+  EXPECT_EQ(planned->map->time, planned->simulated.step_time);
+  EXPECT_LE(planned->map->least_time, planned->map->time);
+  EXPECT_EQ(planned->map->least_missing, Bytes(0));
+}
+
 }  // namespace
 }  // namespace siphon
