@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/string_view.h"
@@ -23,9 +24,8 @@
 namespace siphon {
 namespace {
 
-// Each simulates up to two: of the draft that searches begin with, and of the one they end with.
+// Of the draft that searches begin with; each simulates up to two.
 constexpr int64_t kMostMaps = 12;
-constexpr int kMostMapsAtEnd = 60;
 // So many at most once more for weights; of large problems a quarter.
 constexpr int kMostForWeights = 500;
 // So many at most from a uniform start, whose step is at most 23/20 of what was found.
@@ -158,6 +158,19 @@ absl::StatusOr<SimulatedDraft> SearchSlack(DraftSimulator& simulator, SimulatedD
   return GiveSlack(simulator, std::move(draft), longest);
 }
 
+// What is known of the plan's map: by a search for the shortest step, or that it is the one from
+// which lenders are reached fastest.
+absl::StatusOr<std::optional<MapProof>> ProofOfMap(const PlanningProblem& problem,
+                                                   const SimulatedDraft& kept,
+                                                   const PlannedStep& planned,
+                                                   const std::optional<FoundMap>& by_step) {
+  if (by_step) return ProofOf(MappingScore::kStepTime, *by_step);
+  if (problem.score == MappingScore::kStepTime || Fits(kept)) return std::nullopt;
+  SIPHON_ASSIGN_OR_RETURN(const LenderMap mapped, MapToLenders(problem, kept));
+  if (!mapped.found || mapped.found->mapping != planned.mapping) return std::nullopt;
+  return ProofOf(MappingScore::kSwapTime, *mapped.found);
+}
+
 // Strategies that make no drafts, and so cannot be improved here.
 bool MakesDrafts(absl::string_view strategy) {
   constexpr absl::string_view kNames[] = {
@@ -183,13 +196,15 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   SIPHON_ASSIGN_OR_RETURN(improved, SearchFurther(simulator, std::move(improved), kept));
   if (!IsLarge(problem)) {
     SIPHON_ASSIGN_OR_RETURN(mapped,
-                            MapByStepTime(simulator, std::move(improved), kMostMapsAtEnd));
+                            MapByStepTime(simulator, std::move(improved), MapsFor(problem)));
     improved = std::move(mapped.draft);
   }
   SIPHON_ASSIGN_OR_RETURN(improved, SearchSlack(simulator, std::move(improved), kept));
   SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, improved));
   absl::StatusOr<PlannedStep> best = PlannedOf(problem, std::move(improved), "auto");
-  if (best.ok() && mapped.found) best->map = ProofOf(problem.score, *mapped.found);
+  if (best.ok()) {
+    SIPHON_ASSIGN_OR_RETURN(best->map, ProofOfMap(problem, kept, *best, mapped.found));
+  }
   for (const MemoryStrategy& strategy : MemoryStrategies()) {
     if (MakesDrafts(strategy.name)) continue;
     absl::StatusOr<PlannedStep> other = strategy.plan(problem);

@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "planner/status.h"
 #include "planner/strategies/fit_moves.h"
 #include "planner/strategies/map_draft.h"
+#include "planner/strategies/search_effort.h"
 #include "planner/strategies/second_choices.h"
 #include "planner/strategies/strategies.h"
 #include "planner/strategies/swap_draft.h"
@@ -49,9 +51,13 @@ absl::StatusOr<PlannedStep> PlanPeerSwap(const PlanningProblem& problem) {
     SIPHON_ASSIGN_OR_RETURN(draft, swapped());
   }
   if (!Fits(draft)) return NoRoom(simulator);
-  SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, draft));
-  SIPHON_ASSIGN_OR_RETURN(PlannedStep planned, PlannedOf(problem, std::move(draft), "d2d_swap"));
-  if (mapped.found) planned.map = ProofOf(MappingScore::kSwapTime, *mapped.found);
+  SIPHON_ASSIGN_OR_RETURN(MappedDraft by_step,
+                          MapByStepTime(simulator, std::move(draft), MapsFor(problem)));
+  SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, by_step.draft));
+  SIPHON_ASSIGN_OR_RETURN(PlannedStep planned,
+                          PlannedOf(problem, std::move(by_step.draft), "d2d_swap"));
+  const std::optional<FoundMap>& found = by_step.found ? by_step.found : mapped.found;
+  if (found) planned.map = ProofOf(problem.score, *found);
   return planned;
 }
 

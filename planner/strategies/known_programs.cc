@@ -1,6 +1,7 @@
 #include "planner/strategies/known_programs.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "planner/status.h"
@@ -10,8 +11,8 @@
 namespace siphon {
 namespace {
 
-// Actions of all programs that are known of a worker, if each has so many times those of the program
-// that it is lowered from; and how many programs are known in any case.
+// Actions of all programs that are known of a worker, if each has so many times those of the
+// program that it is lowered from; and how many programs are known in any case.
 constexpr size_t kMostActions = 400'000;
 constexpr size_t kTimesLowered = 8;
 constexpr size_t kFewestPrograms = 8;
@@ -67,11 +68,11 @@ uint64_t KeyOf(const std::vector<StageId>& stages, const MemoryPlan& plan,
 }  // namespace
 
 KnownPrograms::KnownPrograms(const Schedule& schedule)
-    : schedule_(schedule), programs_(schedule.programs.size()) {
+    : schedule_(schedule), known_(schedule.programs.size()) {
   for (int worker = 0; worker < WorkerCount(schedule); ++worker) {
     stages_.push_back(StagesOf(schedule, WorkerId(worker)));
     const size_t actions = kTimesLowered * schedule.programs[worker].size() + 1;
-    most_.push_back(std::max(kFewestPrograms, kMostActions / actions));
+    known_[worker].most = std::max(kFewestPrograms, kMostActions / actions);
   }
 }
 
@@ -106,35 +107,63 @@ bool KnownPrograms::HaveSamePlans(const Program& a, const Program& b) {
 
 const KnownPrograms::Program& KnownPrograms::ProgramOf(int worker, const MemoryPlan& plan,
                                                        const LowerMemoryOptions& options) {
-  std::list<Program>& known = programs_[worker];
+  Known& known = known_[worker];
   const std::vector<StageId>& stages = stages_[worker];
   const uint64_t key = KeyOf(stages, plan, options);
-  const auto found = std::find_if(known.begin(), known.end(), [&](const Program& program) {
-    return program.key == key && std::equal(stages.begin(), stages.end(), program.decided.begin(),
-                                            [&](StageId stage, const StageDecisions& decided) {
-                                              return IsOf(decided, stage, plan, options);
-                                            });
+  const auto [first, last] = known.by_key.equal_range(key);
+  const auto found = std::find_if(first, last, [&](const Index::value_type& entry) {
+    return std::equal(stages.begin(), stages.end(), entry.second->decided.begin(),
+                      [&](StageId stage, const StageDecisions& decided) {
+                        return IsOf(decided, stage, plan, options);
+                      });
   });
-  if (found != known.end()) {
-    known.splice(known.begin(), known, found);
-    return known.front();
+  if (found != last) {
+    known.programs.splice(known.programs.begin(), known.programs, found->second);
+    return known.programs.front();
   }
   ++lowered_;
   Program program{.key = key, .actions = LowerProgram(schedule_, WorkerId(worker), plan, options)};
   for (const StageId stage : stages) program.decided.push_back(DecisionsOf(stage, plan, options));
-  return Remember(worker, std::move(program));
+  program.content = ContentOf(program);
+  return Remember(known, std::move(program));
+}
+
+uint64_t KnownPrograms::ContentOf(const Program& program) {
+  StepKey key;
+  for (const StageDecisions& decided : program.decided) key.Add(decided.plan);
+  for (const Action& action : program.actions) {
+    key.Add(static_cast<int64_t>(action.kind));
+    key.Add(action.stage.value);
+    key.Add(action.microbatch.value);
+    key.Add(action.group.value);
+  }
+  return key.Get();
+}
+
+void KnownPrograms::Forget(std::list<Program>::iterator program, uint64_t hash, Index& index) {
+  const auto [first, last] = index.equal_range(hash);
+  index.erase(std::find_if(
+      first, last, [&](const Index::value_type& entry) { return entry.second == program; }));
 }
 
 // Many decisions mean nothing for stages that swap nothing: their program keeps its name.
-const KnownPrograms::Program& KnownPrograms::Remember(int worker, Program program) {
-  std::list<Program>& known = programs_[worker];
-  const auto same = std::find_if(known.begin(), known.end(), [&](const Program& other) {
-    return other.actions == program.actions && HaveSamePlans(other, program);
+const KnownPrograms::Program& KnownPrograms::Remember(Known& known, Program program) {
+  const auto [first, last] = known.by_content.equal_range(program.content);
+  const auto same = std::find_if(first, last, [&](const Index::value_type& entry) {
+    return entry.second->actions == program.actions && HaveSamePlans(*entry.second, program);
   });
-  program.name = same != known.end() ? same->name : names_++;
-  known.push_front(std::move(program));
-  if (known.size() > most_[worker]) known.pop_back();
-  return known.front();
+  program.name = same != last ? same->second->name : names_++;
+  known.programs.push_front(std::move(program));
+  const auto added = known.programs.begin();
+  known.by_key.emplace(added->key, added);
+  known.by_content.emplace(added->content, added);
+  if (known.programs.size() > known.most) {
+    const auto oldest = std::prev(known.programs.end());
+    Forget(oldest, oldest->key, known.by_key);
+    Forget(oldest, oldest->content, known.by_content);
+    known.programs.pop_back();
+  }
+  return *added;
 }
 
 absl::StatusOr<LoweredPlan> KnownPrograms::Lower(const MemoryPlan& plan,

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -28,6 +29,8 @@ class KnownPrograms {
  public:
   // The schedule must outlive this.
   explicit KnownPrograms(const Schedule& schedule);
+  KnownPrograms(const KnownPrograms&) = delete;
+  KnownPrograms& operator=(const KnownPrograms&) = delete;
 
   // Requires: the options are of the schedule's stages and the plan's layers, none empty.
   // Errors: as LowerMemoryPlan.
@@ -48,9 +51,19 @@ class KnownPrograms {
   };
   struct Program {
     uint64_t key = 0;                     // equal for equal decisions
+    uint64_t content = 0;                 // equal for equal actions and plans
     std::vector<StageDecisions> decided;  // [stage of the worker]
     std::vector<Action> actions;
     int64_t name = 0;
+  };
+
+  using Index = std::unordered_multimap<uint64_t, std::list<Program>::iterator>;
+  // Of one worker.
+  struct Known {
+    std::list<Program> programs;  // those used last come first
+    Index by_key;
+    Index by_content;
+    size_t most = 0;  // programs to be known
   };
 
   static StageDecisions DecisionsOf(StageId stage, const MemoryPlan& plan,
@@ -58,13 +71,14 @@ class KnownPrograms {
   static bool IsOf(const StageDecisions& known, StageId stage, const MemoryPlan& plan,
                    const LowerMemoryOptions& options);
   static bool HaveSamePlans(const Program& a, const Program& b);
+  static uint64_t ContentOf(const Program& program);
+  static void Forget(std::list<Program>::iterator program, uint64_t hash, Index& index);
   const Program& ProgramOf(int worker, const MemoryPlan& plan, const LowerMemoryOptions& options);
-  const Program& Remember(int worker, Program program);
+  const Program& Remember(Known& known, Program program);
 
   const Schedule& schedule_;
   std::vector<std::vector<StageId>> stages_;  // [worker]
-  std::vector<std::list<Program>> programs_;  // [worker]; those used last come first
-  std::vector<size_t> most_;                  // [worker]: programs to be known
+  std::vector<Known> known_;                  // [worker]
   int64_t names_ = 0;
   int lowered_ = 0;
 };

@@ -30,6 +30,8 @@ bool IsLarge(const PlanningProblem& problem) {
   return ImprovementsOf(problem) < 2 * kFewestImprovements;
 }
 
+int64_t MapsFor(const PlanningProblem& problem) { return IsLarge(problem) ? 12 : 60; }
+
 int MoreOf(const PlanningProblem& problem, int most, int part_of_large) {
   const int simulations = ImprovementsOf(problem);
   return IsLarge(problem) ? simulations / part_of_large : std::min(simulations, most);

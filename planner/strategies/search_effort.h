@@ -18,6 +18,9 @@ int ImprovementsOf(const PlanningProblem& problem);
 // Has little time for searches beside the first one.
 bool IsLarge(const PlanningProblem& problem);
 
+// For how many maps of workers to devices a search may simulate a draft, each up to twice.
+int64_t MapsFor(const PlanningProblem& problem);
+
 // In another one: at most so many; of large problems a part of what the first one may take.
 int MoreOf(const PlanningProblem& problem, int most, int part_of_large);
 

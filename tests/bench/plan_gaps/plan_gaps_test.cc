@@ -47,7 +47,10 @@ class SecondChoices : public testing::TestWithParam<uint32_t> {
             (!lender.has_value() ||
              std::any_of(choice.stripes.begin(), choice.stripes.end(),
                          [&](const Stripe& stripe) { return stripe.lender == *lender; }));
-        if (!concerned || choice.second_choice == Placement::kKeep) continue;
+        // What goes to lenders only then is cut into stripes only then (spare_lending.h).
+        const bool stays = choice.second_choice == Placement::kKeep ||
+                           choice.second_choice == Placement::kPeerSwap;
+        if (!concerned || stays) continue;
         choice = {.placement = choice.second_choice};
       }
     }

@@ -139,6 +139,7 @@ TEST(PeerSwap, SaysThatNoMapReachesLendersFaster) {
       ASSERT_TRUE(parked.ok()) << parked.status();
       least = std::min(least, {parked->unparked, parked->time});
     }
+    problem.score = MappingScore::kSwapTime;
     const auto planned = FindMemoryStrategy("d2d_swap")->plan(problem);
     ASSERT_TRUE(planned.ok()) << planned.status();
     ASSERT_TRUE(planned->map.has_value());
@@ -150,6 +151,29 @@ TEST(PeerSwap, SaysThatNoMapReachesLendersFaster) {
     problem.mapping = planned->mapping;
     EXPECT_FALSE(FindMemoryStrategy("d2d_swap")->plan(problem)->map.has_value());
   }
+}
+
+// By default the step counts: never longer than on the map from which lenders are reached fastest.
+TEST(PeerSwap, TakesTheMapWithTheShortestStep) {
+  int faster = 0;
+  for (uint32_t seed = 0; seed < 12; ++seed) {
+    PlanningProblem problem = ThreeWorkers(UnevenServer(seed));
+    SetCapacity(problem, Bytes(6'600));
+    const auto by_step = FindMemoryStrategy("d2d_swap")->plan(problem);
+    ASSERT_TRUE(by_step.ok()) << by_step.status();
+    ASSERT_TRUE(by_step->map.has_value());
+    EXPECT_EQ(by_step->map->score, MappingScore::kStepTime);
+    EXPECT_EQ(by_step->map->time, by_step->simulated.step_time);
+    problem.score = MappingScore::kSwapTime;
+    const auto by_swap = FindMemoryStrategy("d2d_swap")->plan(problem);
+    ASSERT_TRUE(by_swap.ok()) << by_swap.status();
+    EXPECT_LE(by_step->simulated.step_time, by_swap->simulated.step_time) << seed;
+    faster += by_step->simulated.step_time < by_swap->simulated.step_time ? 1 : 0;
+    const auto mixed = FindMemoryStrategy("auto")->plan(problem);
+    ASSERT_TRUE(mixed.ok()) << mixed.status();
+    EXPECT_TRUE(!mixed->map || mixed->map->score == MappingScore::kSwapTime) << seed;
+  }
+  EXPECT_GT(faster, 0);
 }
 
 TEST(MapByStepTime, LeavesOtherScoresAndGivenMapsAlone) {

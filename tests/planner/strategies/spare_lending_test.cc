@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "planner/simulator/simulate.h"
 #include "planner/strategies/memory_strategy.h"
+#include "planner/strategies/take_second_choices.h"
 #include "tests/planner/strategies/planning_testing.h"
 
 namespace siphon {
@@ -73,6 +75,30 @@ TEST(SecondChoices, OfWeightsGoToLendersWithRoom) {
     }
     EXPECT_GT(swapped, 0) << name;
   }
+  // Taken at once they fit, with their program as it is.
+  const auto planned = FindMemoryStrategy("host_swap")->plan(problem).value();
+  std::vector<Bytes> peaks;
+  for (const MemoryByKind& peak : planned.simulated.peak) peaks.push_back(Total(peak));
+  SpareLending spare(problem.topology, planned.mapping, problem.capacity, peaks, planned.memory,
+                     problem.schedule.worker_of_stage);
+  SecondStripes stripes;
+  const std::vector<PlannedGroup>& groups = planned.memory.stages[0].groups;
+  for (size_t group = 0; group < groups.size(); ++group) {
+    if (groups[group].choice.second_choice != Placement::kPeerSwap) continue;
+    const auto placed = spare.Place(WorkerId(0), groups[group].group.bytes, 1);
+    ASSERT_TRUE(placed.has_value());
+    stripes[{StageId(0), GroupId(static_cast<int>(group))}] = *placed;
+  }
+  const auto taken = TakeSecondChoices(
+      {planned.memory, planned.schedule},
+      [](StageId, const PlannedGroup& group) {
+        return group.choice.second_choice == Placement::kPeerSwap;
+      },
+      stripes);
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  const auto step =
+      Simulate(SimulationOf(problem, planned.mapping, taken->memory, taken->schedule));
+  EXPECT_TRUE(step.ok()) << step.status();
   problem.capacity[1] = Bytes(1'290);
   const auto full = FindMemoryStrategy("host_swap")->plan(problem);
   ASSERT_TRUE(full.ok()) << full.status();
