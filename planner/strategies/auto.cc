@@ -28,6 +28,9 @@ namespace {
 constexpr int64_t kMostMaps = 12;
 // So many at most once more for weights; of large problems a quarter.
 constexpr int kMostForWeights = 500;
+// With lenders' memory moment by moment so small a part of the first search's simulations, of large
+// problems: more found nothing there.
+constexpr int kPartOverTime = 8;
 // So many at most from a uniform start, whose step is at most 23/20 of what was found.
 constexpr int kMostFromUniform = 900;
 constexpr std::pair<int64_t, int64_t> kNearUniform = {20, 23};
@@ -98,7 +101,9 @@ absl::StatusOr<SimulatedDraft> SearchOverTime(DraftSimulator& simulator, Simulat
   if (!fits) {
     SIPHON_ASSIGN_OR_RETURN(draft, Better(std::move(draft), BestStart(simulator, kept)));
   }
-  const int most = simulator.simulations() + ImprovementsOf(simulator.problem());
+  const PlanningProblem& problem = simulator.problem();
+  const int most =
+      simulator.simulations() + MoreOf(problem, ImprovementsOf(problem), kPartOverTime);
   return ImproveDraft(simulator, std::move(draft), most, WeightSearch::kOnlyBack);
 }
 
