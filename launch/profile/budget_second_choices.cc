@@ -67,29 +67,19 @@ absl::StatusOr<std::vector<Bytes>> OwnPeaks(const LiveStep& live, const Followed
 }
 
 // Groups that have no second choice go to lenders, as far as these have memory left.
-void LendToTheRest(const LiveStep& live, MemoryPlan& plan) {
+void LendToTheRestOf(const LiveStep& live, MemoryPlan& plan) {
   std::vector<Bytes> peaks;
   for (const MemoryByKind& peak : live.step.simulated.peak) peaks.push_back(Total(peak));
   const std::vector<WorkerId>& worker_of_stage = live.problem.schedule.worker_of_stage;
-  SpareLending spare(live.problem.topology, live.step.mapping, live.problem.capacity, peaks, plan,
-                     worker_of_stage);
-  for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
-    StagePlan& stage_plan = plan.stages[stage];
-    const auto& slots = live.parking[worker_of_stage[stage].value].slots;
-    for (size_t group = 0; group < stage_plan.groups.size(); ++group) {
-      PlannedGroup& planned = stage_plan.groups[group];
-      const auto found =
-          slots.find({StageId(static_cast<int>(stage)), GroupId(static_cast<int>(group))});
-      if (planned.choice.second_choice != Placement::kKeep || found == slots.end() ||
-          !CanGoToLenders(stage_plan, planned)) {
-        continue;
-      }
-      const auto times = static_cast<int64_t>(found->second.size());
-      if (spare.Place(worker_of_stage[stage], planned.group.bytes, times).has_value()) {
-        planned.choice.second_choice = Placement::kPeerSwap;
-      }
-    }
-  }
+  const auto times = [&](StageId stage, GroupId group) {
+    const auto& slots = live.parking[worker_of_stage[stage.value].value].slots;
+    const auto found = slots.find({stage, group});
+    return found == slots.end() ? int64_t{0} : static_cast<int64_t>(found->second.size());
+  };
+  LendToTheRest(worker_of_stage, times,
+                SpareLending(live.problem.topology, live.step.mapping, live.problem.capacity, peaks,
+                             plan, worker_of_stage),
+                plan);
 }
 
 // Whether each worker's memory is enough when its groups of these tiers are computed again.
@@ -169,7 +159,7 @@ absl::StatusOr<MemoryPlan> BudgetSecondChoices(const LiveStep& live,
       planned.choice.second_choice = Placement::kKeep;
     }
   });
-  LendToTheRest(live, plan);
+  LendToTheRestOf(live, plan);
   return plan;
 }
 

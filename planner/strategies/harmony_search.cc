@@ -105,6 +105,7 @@ class HarmonySearcher {
   HarmonySearcher(const PlanningProblem& problem, const HarmonyTools& tools)
       : problem_(problem), tools_(tools) {}
 
+  // Of the plan its step time alone.
   absl::StatusOr<HarmonyPlan> Search() {
     SIPHON_RETURN_IF_ERROR(ListShapes());
     // Those that compute fastest first: the others may not have to be looked at.
@@ -115,8 +116,6 @@ class HarmonySearcher {
       SIPHON_RETURN_IF_ERROR(TryShape(shape));
     }
     if (!best_) return NothingFits();
-    // Once more with all limits.
-    SIPHON_ASSIGN_OR_RETURN(best_->planned, PlanHarmony(best_->problem, best_->choice));
     best_->simulations = simulations_;
     return *std::move(best_);
   }
@@ -259,14 +258,12 @@ class HarmonySearcher {
 absl::StatusOr<HarmonyPlan> SearchHarmony(const PlanningProblem& problem,
                                           const HarmonyTools& tools) {
   SIPHON_RETURN_IF_ERROR(CheckTopology(problem.topology));
-  const std::vector<DeviceId> order = CanonicalOrder(problem.topology);
-  if (std::is_sorted(order.begin(), order.end())) return HarmonySearcher(problem, tools).Search();
-  const PlanningProblem canonical = RenumberedProblem(problem, order);
+  const PlanningProblem canonical = RenumberedProblem(problem, CanonicalOrder(problem.topology));
   SIPHON_ASSIGN_OR_RETURN(HarmonyPlan found, HarmonySearcher(canonical, tools).Search());
   found.problem.topology = problem.topology;
   found.problem.mapping = problem.mapping;
-  SIPHON_ASSIGN_OR_RETURN(found.planned,
-                          WithUsersNumbers(found.problem, order, std::move(found.planned)));
+  // Once more with all limits.
+  SIPHON_ASSIGN_OR_RETURN(found.planned, PlanHarmony(found.problem, found.choice));
   return found;
 }
 

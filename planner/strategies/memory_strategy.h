@@ -13,8 +13,9 @@ namespace siphon {
 struct MemoryStrategy {
   absl::string_view name;  // as in memory.strategy of a job
   absl::string_view help;  // one line for --help
-  // The best plan of its kind, whatever numbers the devices have (renumber_plan.h). Pure. Errors: ResourceExhausted when no plan of its kind fits: names
-  // the worker, what its best plan needs and the capacity; InvalidArgument as CheckPlanningProblem.
+  // The best plan of its kind, whatever numbers the devices have (renumber_plan.h). Pure. Errors:
+  // ResourceExhausted when no plan of its kind fits: names the worker, what its best plan needs and
+  // the capacity; InvalidArgument as CheckPlanningProblem.
   absl::StatusOr<PlannedStep> (*plan)(const PlanningProblem& problem);
 };
 

@@ -34,20 +34,7 @@ std::string WithUsersNumbers(absl::string_view message, absl::Span<const DeviceI
   }
 }
 
-}  // namespace
-
-PlanningProblem RenumberedProblem(const PlanningProblem& problem,
-                                  absl::Span<const DeviceId> order) {
-  PlanningProblem renumbered = problem;
-  renumbered.topology = Renumbered(problem.topology, order);
-  if (!renumbered.mapping) return renumbered;
-  for (DeviceId& device : renumbered.mapping->device_of_worker) {
-    const auto place = std::find(order.begin(), order.end(), device) - order.begin();
-    device = DeviceId(static_cast<int>(place));
-  }
-  return renumbered;
-}
-
+// A plan for the problem in that order as one for the user's, simulated there.
 absl::StatusOr<PlannedStep> WithUsersNumbers(const PlanningProblem& problem,
                                              absl::Span<const DeviceId> order,
                                              PlannedStep planned) {
@@ -61,6 +48,21 @@ absl::StatusOr<PlannedStep> WithUsersNumbers(const PlanningProblem& problem,
       planned.simulated,
       Simulate(SimulationOf(problem, planned.mapping, planned.memory, planned.schedule)));
   return planned;
+}
+
+}  // namespace
+
+PlanningProblem RenumberedProblem(const PlanningProblem& problem,
+                                  absl::Span<const DeviceId> order) {
+  if (std::is_sorted(order.begin(), order.end())) return problem;  // also without devices
+  PlanningProblem renumbered = problem;
+  renumbered.topology = Renumbered(problem.topology, order);
+  if (!renumbered.mapping) return renumbered;
+  for (DeviceId& device : renumbered.mapping->device_of_worker) {
+    const auto place = std::find(order.begin(), order.end(), device) - order.begin();
+    device = DeviceId(static_cast<int>(place));
+  }
+  return renumbered;
 }
 
 absl::StatusOr<PlannedStep> PlanInCanonicalOrder(

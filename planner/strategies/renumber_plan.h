@@ -19,11 +19,6 @@ namespace siphon {
 // The problem with device order[k] of the user called k.
 PlanningProblem RenumberedProblem(const PlanningProblem& problem, absl::Span<const DeviceId> order);
 
-// A plan for RenumberedProblem(problem, order) as a plan for `problem`, simulated there. Requires:
-// the topology has devices. Errors: as Simulate.
-absl::StatusOr<PlannedStep> WithUsersNumbers(const PlanningProblem& problem,
-                                             absl::Span<const DeviceId> order, PlannedStep planned);
-
 // What `plan` makes of the problem in canonical order, with the user's numbers, in messages too.
 // Errors: as `plan`.
 absl::StatusOr<PlannedStep> PlanInCanonicalOrder(

@@ -153,23 +153,18 @@ class ChoiceGiver {
 };
 
 // What still has none, and is with the host or on a drive.
-void LendToTheRest(const PlanningProblem& problem, SimulatedDraft& simulated) {
+void LendToTheRestOf(const PlanningProblem& problem, SimulatedDraft& simulated) {
   const Schedule& schedule = problem.schedule;
   if (schedule.replicas > 1) return;
-  SpareLending spare(problem.topology, simulated.draft.mapping, problem.capacity, simulated.peaks,
-                     simulated.memory, schedule.worker_of_stage);
   const std::vector<LiveCopies> live = PeakLiveCopies(schedule);
-  for (size_t stage = 0; stage < simulated.memory.stages.size(); ++stage) {
-    StagePlan& plan = simulated.memory.stages[stage];
-    for (PlannedGroup& planned : plan.groups) {
-      auto& [group, choice] = planned;
-      if (choice.second_choice != Placement::kKeep || !CanGoToLenders(plan, planned)) continue;
-      const int times = CopiesAway(group.kind, live[stage]);
-      if (spare.Place(schedule.worker_of_stage[stage], group.bytes, times).has_value()) {
-        choice.second_choice = Placement::kPeerSwap;
-      }
-    }
-  }
+  const auto times = [&](StageId stage, GroupId group) {
+    const TensorGroup& tensors = simulated.memory.stages[stage.value].groups[group.value].group;
+    return int64_t{CopiesAway(tensors.kind, live[stage.value])};
+  };
+  LendToTheRest(schedule.worker_of_stage, times,
+                SpareLending(problem.topology, simulated.draft.mapping, problem.capacity,
+                             simulated.peaks, simulated.memory, schedule.worker_of_stage),
+                simulated.memory);
 }
 
 }  // namespace
@@ -179,7 +174,7 @@ absl::Status AddSecondChoices(DraftSimulator& simulator, SimulatedDraft& simulat
     if (!Uses(simulated.draft, from)) continue;
     SIPHON_ASSIGN_OR_RETURN(simulated.memory, ChoiceGiver(simulator, simulated, from).Run());
   }
-  LendToTheRest(simulator.problem(), simulated);
+  LendToTheRestOf(simulator.problem(), simulated);
   return absl::OkStatus();
 }
 

@@ -67,4 +67,24 @@ bool CanGoToLenders(const StagePlan& stage, const PlannedGroup& planned) {
   return !(stage.update == UpdatePlace::kHost && weights && from == Placement::kHostSwap);
 }
 
+void LendToTheRest(const std::vector<WorkerId>& worker_of_stage,
+                   absl::FunctionRef<int64_t(StageId stage, GroupId group)> times,
+                   SpareLending spare, MemoryPlan& plan) {
+  for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
+    StagePlan& stage_plan = plan.stages[stage];
+    for (size_t group = 0; group < stage_plan.groups.size(); ++group) {
+      PlannedGroup& planned = stage_plan.groups[group];
+      GroupChoice& choice = planned.choice;
+      if (choice.second_choice != Placement::kKeep || !CanGoToLenders(stage_plan, planned)) {
+        continue;
+      }
+      const int64_t away =
+          times(StageId(static_cast<int>(stage)), GroupId(static_cast<int>(group)));
+      if (spare.Place(worker_of_stage[stage], planned.group.bytes, away).has_value()) {
+        choice.second_choice = Placement::kPeerSwap;
+      }
+    }
+  }
+}
+
 }  // namespace siphon

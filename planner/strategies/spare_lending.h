@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "planner/action.h"
 #include "planner/ids.h"
 #include "planner/memory_plan.h"
 #include "planner/topology.h"
@@ -35,6 +37,12 @@ class SpareLending {
 // Whether workers can send the group to a lender by the program that it has: it is parked with the
 // host or on a drive, and no optimizer step works on it there.
 bool CanGoToLenders(const StagePlan& stage, const PlannedGroup& planned);
+
+// Groups of the plan that have no second choice, and can, go to lenders as far as there is room.
+// `times`: how often the group is away at once; 0: never.
+void LendToTheRest(const std::vector<WorkerId>& worker_of_stage,
+                   absl::FunctionRef<int64_t(StageId stage, GroupId group)> times,
+                   SpareLending spare, MemoryPlan& plan);
 
 }  // namespace siphon
 

@@ -136,7 +136,7 @@ TEST(Auto, BeatsRecomputationOnADgx1) {
   EXPECT_LT(planned->simulated.step_time.value * 100, recomputed->simulated.step_time.value * 97);
 }
 
-// Not of one that it was looked for with.
+// The proof is of the plan that is given out, not of a draft that searches began with.
 TEST(Auto, SaysHowGoodTheMapOfItsPlanIs) {
   const auto planned = PlanWith("auto", TwoFullWorkers(Bytes(900)));
   ASSERT_TRUE(planned.ok()) << planned.status();
