@@ -176,12 +176,13 @@ absl::StatusOr<std::optional<MapProof>> ProofOfMap(const PlanningProblem& proble
   return ProofOf(MappingScore::kSwapTime, *mapped.found);
 }
 
-// Strategies that make no drafts, and so cannot be improved here.
-bool MakesDrafts(absl::string_view strategy) {
-  constexpr absl::string_view kNames[] = {
-      "keep", "recompute",      "host_swap",      "d2d_swap", "nvme_swap", "optimizer_offload",
-      "vdnn", "capacity_based", "weight_offload", "l2l",      "auto"};
-  return std::find(std::begin(kNames), std::end(kNames), strategy) != std::end(kNames);
+// Strategies whose plans are none of the drafts that all this began with: they make no drafts, or,
+// as d2d_swap, search a map for their own.
+bool IsTriedWhole(absl::string_view strategy) {
+  constexpr absl::string_view kBeganWith[] = {
+      "keep", "recompute",      "host_swap",      "nvme_swap", "optimizer_offload",
+      "vdnn", "capacity_based", "weight_offload", "l2l",       "auto"};
+  return std::find(std::begin(kBeganWith), std::end(kBeganWith), strategy) == std::end(kBeganWith);
 }
 
 }  // namespace
@@ -211,7 +212,7 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
     SIPHON_ASSIGN_OR_RETURN(best->map, ProofOfMap(problem, kept, *best, mapped.found));
   }
   for (const MemoryStrategy& strategy : MemoryStrategies()) {
-    if (MakesDrafts(strategy.name)) continue;
+    if (!IsTriedWhole(strategy.name)) continue;
     absl::StatusOr<PlannedStep> other = strategy.plan(problem);
     if (!other.ok()) continue;
     const bool better = !best.ok() || other->simulated.step_time < best->simulated.step_time;

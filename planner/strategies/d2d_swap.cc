@@ -25,6 +25,29 @@ absl::Status NoRoom(DraftSimulator& simulator) {
                    ", and lenders that it reaches have no room for the rest"));
 }
 
+// Weights, gradients and optimizer state stay on the devices, all of them at any time: whether these
+// alone would fit into all devices together. `kept` keeps everything.
+bool HaveRoomTogether(const PlanningProblem& problem, const SimulatedDraft& kept) {
+  const Topology& topology = problem.topology;
+  Bytes room;
+  for (const Bytes capacity : problem.capacity) {
+    if (capacity == Bytes(0)) return true;
+    room += capacity;
+  }
+  if (DeviceCount(topology) > static_cast<int>(problem.capacity.size())) {
+    for (const TopologyDevice& idle : topology.devices) {
+      if (idle.memory == Bytes(0)) return true;
+      room += idle.memory;
+    }
+  }
+  Bytes standing;
+  for (const MemoryByKind& peak : kept.simulated.peak) {
+    standing += peak[MemoryKind::kParameters] + peak[MemoryKind::kGradients] +
+                peak[MemoryKind::kOptimizer];
+  }
+  return standing <= room;
+}
+
 }  // namespace
 
 absl::StatusOr<SimulatedDraft> DraftPeerSwap(DraftSimulator& simulator) {
@@ -39,6 +62,7 @@ absl::StatusOr<PlannedStep> PlanPeerSwap(const PlanningProblem& problem) {
   DraftSimulator simulator(problem);
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft kept, DraftKeep(simulator));
   if (Fits(kept)) return PlannedOf(problem, std::move(kept), "d2d_swap");
+  if (!HaveRoomTogether(problem, kept)) return NoRoom(simulator);
   SIPHON_ASSIGN_OR_RETURN(const LenderMap mapped, MapToLenders(problem, kept));
   const auto swapped = [&] {
     return Better(

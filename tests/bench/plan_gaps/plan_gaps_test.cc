@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_split.h"
 #include "planner/strategies/draft_simulator.h"
 #include "planner/strategies/memory_strategy.h"
 #include "planner/strategies/second_choices.h"
@@ -35,6 +37,25 @@ TEST_P(PlanGaps, AutoIsAtMostTheOthersAndAtLeastTheBound) {
 }
 
 INSTANTIATE_TEST_SUITE_P(SmallInstances, PlanGaps, testing::Range(1u, 13u));
+
+// Of the whole grid those that are planned in a moment: on the uneven mesh, maps differ most.
+TEST(PlanGapsGrid, AutoIsAtMostTheOthersOnTheUnevenMesh) {
+  const auto grid = GapGrid(GapGridSize(), 1);
+  ASSERT_TRUE(grid.ok()) << grid.status();
+  int measured = 0;
+  for (const GapInstance& instance : *grid) {
+    const std::vector<std::string> words = absl::StrSplit(instance.name, ' ');
+    if (words[0] != "mlp" || words[1] != "uneven" || words[3] == "95%") continue;
+    const auto outcome = MeasureGap(instance);
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    for (const std::string& winner : outcome->Winners()) {
+      ADD_FAILURE() << instance.name << ": " << winner << " is faster";
+    }
+    EXPECT_GE(outcome->Gap().value_or(-1), 0) << instance.name;
+    ++measured;
+  }
+  EXPECT_EQ(measured, 16);
+}
 
 class SecondChoices : public testing::TestWithParam<uint32_t> {
  protected:
