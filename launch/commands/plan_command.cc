@@ -35,8 +35,9 @@ struct PlanArguments {
   OutputFormat format = OutputFormat::kText;
 };
 
-absl::StatusOr<PlanReport> Study(const PlanArguments& arguments) {
+absl::StatusOr<PlanReport> Study(PlanArguments arguments) {
   PlanningProgress progress;
+  arguments.request.news = progress.News();
   progress.Say("planning");
   SIPHON_ASSIGN_OR_RETURN(StudiedPlan plan, StudyPlan(arguments.request));
   PlanReport report{.detail = arguments.detail, .plan = std::move(plan)};

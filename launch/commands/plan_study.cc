@@ -228,7 +228,10 @@ absl::StatusOr<StudiedPlan> StudyStrategy(const PlanRequest& request, const Foot
   }
   SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied, ProblemToPlan(footed, strategy.name, strategy.name));
   SIPHON_RETURN_IF_ERROR(AddBounds(footed, studied));
-  SIPHON_RETURN_IF_ERROR(TakePlan(strategy.plan(studied.problem), studied));
+  studied.problem.news = request.news;
+  absl::StatusOr<PlannedStep> planned = strategy.plan(studied.problem);
+  studied.problem.news = nullptr;
+  SIPHON_RETURN_IF_ERROR(TakePlan(std::move(planned), studied));
   return studied;
 }
 

@@ -23,6 +23,7 @@ struct PlanRequest {
   std::string strategy;  // empty: the job's memory.strategy, or auto where it names none
   std::string profile;   // path; empty: none
   std::string device;    // name or path; empty: none
+  PlanningNews news;     // of the search; none: nobody waits
 };
 
 // A job with the memory plan that a strategy made for it.

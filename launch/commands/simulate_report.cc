@@ -164,6 +164,12 @@ struct Fact {
   std::string meaning;
 };
 
+// Of the step above the file's bound. Requires: there is one.
+double GapOf(const SimulateReport& report) {
+  const auto bound = static_cast<double>(report.plan.predicted.lower_bound.value);
+  return static_cast<double>(report.step.step_time.value) / bound - 1;
+}
+
 std::vector<Fact> FactsOf(const SimulateReport& report) {
   const SimulatedStep& step = report.step;
   const PlanPrediction& planned = report.plan.predicted;
@@ -173,8 +179,12 @@ std::vector<Fact> FactsOf(const SimulateReport& report) {
                      "what the file says: it was edited, or written by another version"});
   }
   if (planned.lower_bound.value > 0) {
+    const std::string above =
+        step.step_time < planned.lower_bound
+            ? "this step is shorter: the file's facts were edited"
+            : absl::StrCat("this step is ", Percent(GapOf(report)), " above it");
     facts.push_back({"lower bound", FormatNanos(planned.lower_bound),
-                     "of any plan for what the file was made from"});
+                     absl::StrCat("of any plan for what the file was made from; ", above)});
   }
   facts.push_back({"bubble_fraction", Percent(step.bubble_fraction),
                    "idle time of all workers, fill and drain included"});
@@ -216,6 +226,8 @@ void AddMemoryPlan(const SimulateReport& report, nlohmann::ordered_json& json) {
   }
   json["planned_step_seconds"] = Seconds(plan.predicted.step_time);
   json["lower_bound_seconds"] = Seconds(plan.predicted.lower_bound);
+  const bool bounded = plan.predicted.lower_bound > Nanos(0);
+  json["gap"] = bounded ? nlohmann::ordered_json(GapOf(report)) : nlohmann::ordered_json();
 }
 
 }  // namespace

@@ -176,6 +176,11 @@ absl::StatusOr<std::optional<MapProof>> ProofOfMap(const PlanningProblem& proble
   return ProofOf(MappingScore::kSwapTime, *mapped.found);
 }
 
+// For who waits, before each of the searches.
+void Tell(const PlanningProblem& problem, absl::string_view doing, const SimulatedDraft& best) {
+  if (problem.news) problem.news(doing, Fits(best) ? best.score.step : Nanos(0));
+}
+
 // Strategies whose plans are none of the drafts that all this began with: they make no drafts, or,
 // as d2d_swap, search a map for their own.
 bool IsTriedWhole(absl::string_view strategy) {
@@ -191,21 +196,29 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
   DraftSimulator simulator(problem);
   SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft kept, DraftKeep(simulator));
+  Tell(problem, "trying one place for all", kept);
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, BestDraft(simulator, kept));
+  Tell(problem, "placing stages on devices", draft);
   SIPHON_ASSIGN_OR_RETURN(MappedDraft mapped,
                           MapByStepTime(simulator, std::move(draft), kMostMaps));
+  Tell(problem, "improving the best start", mapped.draft);
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft improved,
                           Search(simulator, std::move(mapped.draft), kept));
+  Tell(problem, "looking at lenders moment by moment", improved);
   SIPHON_ASSIGN_OR_RETURN(improved, SearchOverTime(simulator, std::move(improved), kept));
+  Tell(problem, "starting with all stages alike", improved);
   SIPHON_ASSIGN_OR_RETURN(improved, SearchFromUniform(simulator, std::move(improved), kept));
   SIPHON_ASSIGN_OR_RETURN(improved, SearchFromBlocks(simulator, std::move(improved), kept));
+  Tell(problem, "searching further", improved);
   SIPHON_ASSIGN_OR_RETURN(improved, SearchFurther(simulator, std::move(improved), kept));
   if (!IsLarge(problem)) {
+    Tell(problem, "placing stages on devices once more", improved);
     SIPHON_ASSIGN_OR_RETURN(mapped,
                             MapByStepTime(simulator, std::move(improved), MapsFor(problem)));
     improved = std::move(mapped.draft);
   }
   SIPHON_ASSIGN_OR_RETURN(improved, SearchSlack(simulator, std::move(improved), kept));
+  Tell(problem, "choosing second choices", improved);
   SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, improved));
   absl::StatusOr<PlannedStep> best = PlannedOf(problem, std::move(improved), "auto");
   if (best.ok()) {

@@ -2,9 +2,12 @@
 #define SIPHON_PLANNER_STRATEGIES_PLANNING_PROBLEM_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "planner/memory/memory_kind.h"
 #include "planner/memory_plan.h"
 #include "planner/model_profile.h"
@@ -31,6 +34,10 @@ enum class LendingRule {
   kOverTime,
 };
 
+// Hears, while a plan is looked for, what is being done, and the step of the best plan so far that
+// fits; 0: none does yet. For someone who waits: changes no plan.
+using PlanningNews = std::function<void(absl::string_view doing, Nanos step)>;
+
 // The facts and earlier decisions from which a memory plan is made.
 //
 // Invariant (CheckPlanningProblem): the partition is of the profile's layers, the schedule has its
@@ -51,6 +58,7 @@ struct PlanningProblem {
   // kPeaks: a plan has to keep its promises at any speed of computing and copying (PromisedPeaks),
   // as for workers that only follow their programs. kOverTime: as simulated.
   LendingRule lending = LendingRule::kOverTime;
+  PlanningNews news;  // none: nobody waits
 };
 
 // What a search for the device map knows of the maps that it did not take.

@@ -90,6 +90,7 @@ TEST_F(SimulateMemoryPlan, CountsBytesWhereTheyGo) {
   EXPECT_EQ(json["choices"]["keep"], 2 * 4'000'000 + 10'000'000);
   EXPECT_DOUBLE_EQ(json["planned_step_seconds"], 0.090);
   EXPECT_DOUBLE_EQ(json["lower_bound_seconds"], 0.080);
+  EXPECT_NEAR(json["gap"].get<double>(), 0.2, 1e-9);
   // Device 2 holds its stripe; worker 1 has that of device 0 beside its own activations.
   EXPECT_EQ(json["other_peaks"][0]["name"], "device 2");
   EXPECT_EQ(json["other_peaks"][0]["bytes"], 6'000'000);
@@ -107,9 +108,15 @@ TEST_F(SimulateMemoryPlan, TellsWhatTheFileSaidAndWhereTensorsAre) {
   EXPECT_THAT(out_, HasSubstr("2 microbatches of 4, d2d_swap\n"));
   EXPECT_THAT(out_, HasSubstr("as planned           90.0 ms  what the file says"));
   EXPECT_THAT(out_, HasSubstr("lower bound          80.0 ms"));
+  EXPECT_THAT(out_, HasSubstr("this step is 20.0 % above it"));
   EXPECT_THAT(out_, HasSubstr("tensors by choice"));
   EXPECT_THAT(out_, HasSubstr("worker  device  live"));
   EXPECT_THAT(out_, HasSubstr("peaks of what holds swapped tensors"));
+}
+
+TEST_F(SimulateMemoryPlan, SaysWhereTheBoundIsOfOtherFacts) {
+  ASSERT_EQ(RunEdited("lower_bound: 80ms", "lower_bound: 97ms"), kExitDone) << error_;
+  EXPECT_THAT(out_, HasSubstr("this step is shorter: the file's facts were edited"));
 }
 
 TEST_F(SimulateMemoryPlan, ShowsCopiesOnTheirLanes) {

@@ -146,5 +146,26 @@ TEST(Auto, SaysHowGoodTheMapOfItsPlanIs) {
   EXPECT_EQ(planned->map->least_missing, Bytes(0));
 }
 
+// Who waits hears steps that only get shorter, and gets the plan that all get.
+TEST(Auto, TellsWhatItHasComeTo) {
+  for (const uint32_t seed : {1u, 2u, 3u, 4u}) {
+    PlanningProblem problem = SmallProblem(seed);
+    const auto unheard = PlanWith("auto", problem);
+    std::vector<Nanos> heard;
+    problem.news = [&](absl::string_view doing, Nanos step) {
+      EXPECT_FALSE(doing.empty());
+      if (step > Nanos(0)) heard.push_back(step);
+    };
+    const auto planned = PlanWith("auto", problem);
+    ASSERT_EQ(planned.ok(), unheard.ok());
+    EXPECT_TRUE(std::is_sorted(heard.rbegin(), heard.rend())) << "seed " << seed;
+    if (!planned.ok()) continue;
+    EXPECT_EQ(planned->memory, unheard->memory);
+    EXPECT_EQ(planned->mapping, unheard->mapping);
+    ASSERT_FALSE(heard.empty());
+    EXPECT_LE(planned->simulated.step_time, heard.back());
+  }
+}
+
 }  // namespace
 }  // namespace siphon
