@@ -1,5 +1,6 @@
 #include "launch/commands/plan_study.h"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -63,6 +64,14 @@ absl::StatusOr<SimulatedStep> KeptStep(const PlanningProblem& problem) {
   return Simulate(input);
 }
 
+// No step is shorter than the bound of all plans, so none of any map is.
+std::optional<MapProof> WithBound(std::optional<MapProof> map, Nanos bound) {
+  if (!map || map->score != MappingScore::kStepTime || map->missing > Bytes(0)) return map;
+  map->least_time = std::max(map->least_time, std::min(bound, map->time));
+  map->proven = map->proven || map->least_time == map->time;
+  return map;
+}
+
 // Takes what `strategy` says of the problem.
 absl::Status TakePlan(absl::StatusOr<PlannedStep> planned, StudiedPlan& studied) {
   const PlanningProblem& problem = studied.problem;
@@ -81,7 +90,7 @@ absl::Status TakePlan(absl::StatusOr<PlannedStep> planned, StudiedPlan& studied)
   studied.plan.strategy = studied.strategy;
   studied.plan.predicted = PredictionOf(planned->simulated, studied.bound.step_time);
   studied.step = std::move(planned->simulated);
-  studied.map = planned->map;
+  studied.map = WithBound(planned->map, studied.bound.step_time);
   return absl::OkStatus();
 }
 

@@ -240,6 +240,18 @@ TEST_F(PlanCommand, SaysHowFarTheDeviceMapIsFromTheBestOne) {
                                                          map["text"].get<std::string>(), "\n")));
 }
 
+// What no plan beats, no map does.
+TEST_F(PlanCommand, TakesTheBoundOfAllPlansForMaps) {
+  const json plan =
+      Json({Write(kServerJob), "--set", "memory.capacity=16GB", "--strategy", "auto"}, kExitDone);
+  const json& map = plan["map_search"];
+  EXPECT_EQ(map["score"], "step_time");
+  EXPECT_EQ(map["missing_bytes"], 0);
+  EXPECT_GE(map["bound_seconds"], std::min(map["seconds"], plan["lower_bound_seconds"]));
+  EXPECT_LE(map["bound_seconds"], map["seconds"]);
+  EXPECT_EQ(map["proven"], map["seconds"] == map["bound_seconds"]) << map;
+}
+
 TEST_F(PlanCommand, WritesAPageThatLoadsNothing) {
   const std::string job = Write(kSmallJob);
   const CommandEnd end =
