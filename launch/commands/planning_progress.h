@@ -12,8 +12,8 @@
 
 namespace siphon {
 
-// "planning: improving the best start, 46.9 s a step so far ... 12 s"; `detail` may be empty, `step`
-// and `seconds` 0: not said.
+// "planning: improving the best start, 46.9 s a step so far ... 12 s"; `detail` may be empty,
+// `step` and `seconds` 0: not said.
 std::string ProgressLine(absl::string_view doing, absl::string_view detail, Nanos step,
                          int seconds);
 

@@ -25,8 +25,8 @@ absl::Status NoRoom(DraftSimulator& simulator) {
                    ", and lenders that it reaches have no room for the rest"));
 }
 
-// Weights, gradients and optimizer state stay on the devices, all of them at any time: whether these
-// alone would fit into all devices together. `kept` keeps everything.
+// Weights, gradients and optimizer state stay on the devices, all of them at any time: whether
+// these alone would fit into all devices together. `kept` keeps everything.
 bool HaveRoomTogether(const PlanningProblem& problem, const SimulatedDraft& kept) {
   const Topology& topology = problem.topology;
   Bytes room;
@@ -42,8 +42,8 @@ bool HaveRoomTogether(const PlanningProblem& problem, const SimulatedDraft& kept
   }
   Bytes standing;
   for (const MemoryByKind& peak : kept.simulated.peak) {
-    standing += peak[MemoryKind::kParameters] + peak[MemoryKind::kGradients] +
-                peak[MemoryKind::kOptimizer];
+    standing +=
+        peak[MemoryKind::kParameters] + peak[MemoryKind::kGradients] + peak[MemoryKind::kOptimizer];
   }
   return standing <= room;
 }
