@@ -138,9 +138,14 @@ bool BeginsSetting(absl::string_view part) {
 }  // namespace
 
 std::optional<double> GapOf(const StudiedPlan& plan) {
-  const auto bound = static_cast<double>(plan.bound.step_time.value);
-  if (!plan.step.has_value() || bound == 0) return std::nullopt;
-  return (static_cast<double>(plan.step->step_time.value) - bound) / bound;
+  if (!plan.step.has_value()) return std::nullopt;
+  return GapOf(plan.step->step_time, plan.bound.step_time);
+}
+
+std::optional<double> GapOf(Nanos step, Nanos bound) {
+  if (bound == Nanos(0)) return std::nullopt;
+  const auto least = static_cast<double>(bound.value);
+  return (static_cast<double>(step.value) - least) / least;
 }
 
 std::optional<double> TokensPerSecond(const StudiedPlan& plan) {

@@ -9,6 +9,7 @@
 #include "launch/commands/plan_compare.h"
 #include "launch/commands/plan_fixes.h"
 #include "launch/commands/plan_study.h"
+#include "planner/units.h"
 
 namespace siphon {
 
@@ -59,6 +60,8 @@ std::vector<ParkedBytes> ParkedBytesOf(const PlanText& plan);
 
 // (step time - bound) / bound; none where nothing fits, or there is no bound.
 std::optional<double> GapOf(const StudiedPlan& plan);
+// Of a step above a bound; none where that is 0.
+std::optional<double> GapOf(Nanos step, Nanos bound);
 // None where nothing fits.
 std::optional<double> TokensPerSecond(const StudiedPlan& plan);
 

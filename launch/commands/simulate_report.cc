@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "launch/commands/plan_report.h"
 #include "launch/output/text_table.h"
 #include "launch/profile/predict_step.h"
 #include "planner/placement_bytes.h"
@@ -164,12 +166,6 @@ struct Fact {
   std::string meaning;
 };
 
-// Of the step above the file's bound. Requires: there is one.
-double GapOf(const SimulateReport& report) {
-  const auto bound = static_cast<double>(report.plan.predicted.lower_bound.value);
-  return static_cast<double>(report.step.step_time.value) / bound - 1;
-}
-
 std::vector<Fact> FactsOf(const SimulateReport& report) {
   const SimulatedStep& step = report.step;
   const PlanPrediction& planned = report.plan.predicted;
@@ -178,11 +174,9 @@ std::vector<Fact> FactsOf(const SimulateReport& report) {
     facts.push_back({"as planned", FormatNanos(planned.step_time),
                      "what the file says: it was edited, or written by another version"});
   }
-  if (planned.lower_bound.value > 0) {
-    const std::string above =
-        step.step_time < planned.lower_bound
-            ? "this step is shorter: the file's facts were edited"
-            : absl::StrCat("this step is ", Percent(GapOf(report)), " above it");
+  if (const std::optional<double> gap = GapOf(step.step_time, planned.lower_bound)) {
+    const std::string above = *gap < 0 ? "this step is shorter: the file's facts were edited"
+                                       : absl::StrCat("this step is ", Percent(*gap), " above it");
     facts.push_back({"lower bound", FormatNanos(planned.lower_bound),
                      absl::StrCat("of any plan for what the file was made from; ", above)});
   }
@@ -226,8 +220,8 @@ void AddMemoryPlan(const SimulateReport& report, nlohmann::ordered_json& json) {
   }
   json["planned_step_seconds"] = Seconds(plan.predicted.step_time);
   json["lower_bound_seconds"] = Seconds(plan.predicted.lower_bound);
-  const bool bounded = plan.predicted.lower_bound > Nanos(0);
-  json["gap"] = bounded ? nlohmann::ordered_json(GapOf(report)) : nlohmann::ordered_json();
+  const std::optional<double> gap = GapOf(report.step.step_time, plan.predicted.lower_bound);
+  json["gap"] = gap.has_value() ? nlohmann::ordered_json(*gap) : nlohmann::ordered_json();
 }
 
 }  // namespace
