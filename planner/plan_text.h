@@ -44,12 +44,15 @@ struct PlanSharing {
   friend bool operator==(const PlanSharing&, const PlanSharing&) = default;
 };
 
-// What the planner foretold when it wrote the file, for people and for comparison: nothing is
-// computed from it, and an edit of the file leaves it as it was.
+// What the planner foretold when it wrote the file, for people and for comparison: an edit of the
+// file leaves it as it was, and who trains by the file foretells it anew.
 struct PlanPrediction {
   Nanos step_time;          // 0: nothing was foretold
   Nanos lower_bound;        // no plan for these facts is faster; 0: not known
   std::vector<Bytes> peak;  // [worker], replicas one after the other; may be empty
+  // [worker], where groups are computed again as their second choice (PeaksComputingAgain); empty:
+  // as `peak`.
+  std::vector<Bytes> peak_at_most;
   friend bool operator==(const PlanPrediction&, const PlanPrediction&) = default;
 };
 

@@ -15,6 +15,13 @@
 namespace siphon {
 namespace {
 
+absl::StatusOr<FittingStep> Budgeted(LiveStep live, const std::vector<MemoryByKind>& to_recompute,
+                                     PlanText plan) {
+  SIPHON_ASSIGN_OR_RETURN(BudgetedPlan budgeted, BudgetSecondChoices(live, to_recompute));
+  live.step.memory = std::move(budgeted.memory);
+  return FittingStep{std::move(live), std::move(plan), std::move(budgeted.peak_at_most)};
+}
+
 absl::StatusOr<FittingStep> PlanByStrategy(const WorkersOfJob& job, const std::string& strategy) {
   const PlannedJob& planned = job.planned;
   SIPHON_ASSIGN_OR_RETURN(const MemoryStrategy found, FindMemoryStrategy(strategy));
@@ -28,8 +35,7 @@ absl::StatusOr<FittingStep> PlanByStrategy(const WorkersOfJob& job, const std::s
                                        &inputs));
   JobProblem recomputing{live.problem, made.plan};
   HoldForSingleLayers(inputs, recomputing);
-  SIPHON_ASSIGN_OR_RETURN(live.step.memory, BudgetSecondChoices(live, recomputing.problem.held));
-  return FittingStep{std::move(live), std::move(made.plan)};
+  return Budgeted(std::move(live), recomputing.problem.held, std::move(made.plan));
 }
 
 // Whether passes go apart by the plan itself: it computes layers again, or parameters or gradients
@@ -107,8 +113,7 @@ absl::StatusOr<FittingStep> FittingStepInFile(const WorkersOfJob& job, const Pla
   SIPHON_RETURN_IF_ERROR(live.status());
   JobProblem recomputing{live->problem, made.plan};
   HoldForSingleLayers(inputs, recomputing);
-  SIPHON_ASSIGN_OR_RETURN(live->step.memory, BudgetSecondChoices(*live, recomputing.problem.held));
-  return FittingStep{*std::move(live), std::move(made.plan)};
+  return Budgeted(*std::move(live), recomputing.problem.held, std::move(made.plan));
 }
 
 absl::StatusOr<PlanText> TextOf(const FittingStep& found, const std::string& strategy,
@@ -120,6 +125,7 @@ absl::StatusOr<PlanText> TextOf(const FittingStep& found, const std::string& str
   SIPHON_ASSIGN_OR_RETURN(text.evaluation, EvaluationOf(whole, step.memory));
   text.strategy = strategy;
   text.predicted = PredictionOf(step.simulated, Nanos(0));
+  if (found.peak_at_most != text.predicted.peak) text.predicted.peak_at_most = found.peak_at_most;
   return text;
 }
 

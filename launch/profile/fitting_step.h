@@ -17,6 +17,7 @@ namespace siphon {
 struct FittingStep {
   LiveStep live;
   PlanText plan;
+  std::vector<Bytes> peak_at_most;  // [worker]: BudgetedPlan
 };
 
 // The strategy's plan, with second choices. Pure. Errors: ResourceExhausted where it finds none; as

@@ -25,8 +25,9 @@ SecondStripes StripesOf(const PlanText& plan, const std::vector<WorkerParking>& 
                                     ? IdentityMapping(static_cast<int>(plan.workers.size()))
                                     : plan.mapping;
   const std::vector<WorkerId>& worker_of_stage = plan.training.worker_of_stage;
-  SpareLending spare(plan.topology, mapping, capacity, plan.predicted.peak, plan.memory,
-                     worker_of_stage);
+  const PlanPrediction& predicted = plan.predicted;
+  SpareLending spare(plan.topology, mapping, capacity,
+                     predicted.peak_at_most.empty() ? predicted.peak : predicted.peak_at_most);
   SecondStripes stripes;
   for (size_t stage = 0; stage < plan.memory.stages.size(); ++stage) {
     const std::vector<PlannedGroup>& groups = plan.memory.stages[stage].groups;

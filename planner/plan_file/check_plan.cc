@@ -87,10 +87,12 @@ absl::Status CheckLayerCosts(const PlanText& plan, const PlanPlaces& places) {
 
 absl::Status CheckPrediction(const PlanText& plan, const PlanPlaces& places) {
   const int64_t workers = int64_t{WorkerCount(plan.training)} * plan.training.replicas;
-  const size_t peaks = plan.predicted.peak.size();
-  if (peaks == 0 || static_cast<int64_t>(peaks) == workers) return absl::OkStatus();
-  return ErrorAt(places.predicted, absl::StrCat("there are ", peaks, " peaks of ", workers,
-                                                " workers; write one each"));
+  for (const size_t peaks : {plan.predicted.peak.size(), plan.predicted.peak_at_most.size()}) {
+    if (peaks == 0 || static_cast<int64_t>(peaks) == workers) continue;
+    return ErrorAt(places.predicted, absl::StrCat("there are ", peaks, " peaks of ", workers,
+                                                  " workers; write one each"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckLinks(const PlanText& plan, const PlanPlaces& places) {

@@ -1,5 +1,8 @@
 #include "planner/plan_file/job_text.h"
 
+#include <array>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "planner/plan_file/plan_fields.h"
@@ -17,6 +20,13 @@ constexpr std::array<NameKey, 4> kNames = {{{kModelKey, &PlanText::model},
                                             {kScheduleKey, &PlanText::schedule},
                                             {kStrategyKey, &PlanText::strategy},
                                             {kCostsKey, &PlanText::costs}}};
+
+struct PeaksKey {
+  absl::string_view key;
+  std::vector<Bytes> PlanPrediction::*member;
+};
+constexpr std::array<PeaksKey, 2> kPeaks = {
+    {{kPeakKey, &PlanPrediction::peak}, {kPeakAtMostKey, &PlanPrediction::peak_at_most}}};
 
 absl::Status ReadCores(const PlanWord& value, std::vector<int64_t>& cores) {
   for (const PlanWord& word : SplitWord(value, ',')) {
@@ -105,9 +115,10 @@ absl::Status ReadJobLine(const PlanPair& pair, PlanText& plan) {
 
 std::string PredictedLines(const PlanPrediction& predicted) {
   std::string text = FieldLines(kPredictedFields, predicted);
-  if (!predicted.peak.empty()) {
-    const auto append = [](std::string* out, Bytes peak) { absl::StrAppend(out, ExactText(peak)); };
-    text += KeyLine(kPeakKey, absl::StrJoin(predicted.peak, ", ", append));
+  const auto append = [](std::string* out, Bytes peak) { absl::StrAppend(out, ExactText(peak)); };
+  for (const PeaksKey& peaks : kPeaks) {
+    const std::vector<Bytes>& values = predicted.*peaks.member;
+    if (!values.empty()) text += KeyLine(peaks.key, absl::StrJoin(values, ", ", append));
   }
   return text;
 }
@@ -116,14 +127,16 @@ absl::Status ReadPredictedLine(const PlanPair& pair, PlanPrediction& predicted) 
   if (HasField(kPredictedFields, pair.key.text)) {
     return ReadField(kPredictedFields, pair, predicted);
   }
-  if (pair.key.text != kPeakKey) {
-    return ErrorAt(pair.key, absl::StrCat("unknown key ", QuotedWord(pair.key.text), "; known: ",
-                                          FieldNames(kPredictedFields), ", ", kPeakKey));
+  for (const PeaksKey& peaks : kPeaks) {
+    if (pair.key.text != peaks.key) continue;
+    for (const PlanWord& word : SplitWord(pair.value, ',')) {
+      SIPHON_RETURN_IF_ERROR(TakeFigure(word, (predicted.*peaks.member).emplace_back()));
+    }
+    return absl::OkStatus();
   }
-  for (const PlanWord& word : SplitWord(pair.value, ',')) {
-    SIPHON_RETURN_IF_ERROR(TakeFigure(word, predicted.peak.emplace_back()));
-  }
-  return absl::OkStatus();
+  return ErrorAt(pair.key, absl::StrCat("unknown key ", QuotedWord(pair.key.text),
+                                        "; known: ", FieldNames(kPredictedFields), ", ", kPeakKey,
+                                        ", ", kPeakAtMostKey));
 }
 
 }  // namespace siphon

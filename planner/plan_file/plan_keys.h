@@ -48,6 +48,7 @@ inline constexpr std::array<PlanField<PlanText>, 6> kJobFields = {{
 }};
 
 inline constexpr absl::string_view kPeakKey = "peak";
+inline constexpr absl::string_view kPeakAtMostKey = "peak_at_most";
 inline constexpr std::array<PlanField<PlanPrediction>, 2> kPredictedFields = {{
     {"step_time", &PlanPrediction::step_time},
     {"lower_bound", &PlanPrediction::lower_bound},

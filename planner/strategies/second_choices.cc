@@ -7,6 +7,7 @@
 
 #include "planner/placement_bytes.h"
 #include "planner/status.h"
+#include "planner/strategies/computing_again.h"
 #include "planner/strategies/fit_moves.h"
 #include "planner/strategies/spare_lending.h"
 #include "planner/strategies/start_drafts.h"
@@ -153,18 +154,24 @@ class ChoiceGiver {
 };
 
 // What still has none, and is with the host or on a drive.
-void LendToTheRestOf(const PlanningProblem& problem, SimulatedDraft& simulated) {
+absl::Status LendToTheRestOf(const PlanningProblem& problem, SimulatedDraft& simulated) {
   const Schedule& schedule = problem.schedule;
-  if (schedule.replicas > 1) return;
+  if (schedule.replicas > 1) return absl::OkStatus();
+  const auto peaks =
+      PeaksComputingAgain(problem, simulated.draft.mapping, {simulated.memory, simulated.schedule},
+                          simulated.peaks, problem.held);
+  // Groups of several tiers, which cannot all be computed again by these programs.
+  if (absl::IsFailedPrecondition(peaks.status())) return absl::OkStatus();
+  SIPHON_RETURN_IF_ERROR(peaks.status());
   const std::vector<LiveCopies> live = PeakLiveCopies(schedule);
   const auto times = [&](StageId stage, GroupId group) {
     const TensorGroup& tensors = simulated.memory.stages[stage.value].groups[group.value].group;
     return int64_t{CopiesAway(tensors.kind, live[stage.value])};
   };
   LendToTheRest(schedule.worker_of_stage, times,
-                SpareLending(problem.topology, simulated.draft.mapping, problem.capacity,
-                             simulated.peaks, simulated.memory, schedule.worker_of_stage),
+                SpareLending(problem.topology, simulated.draft.mapping, problem.capacity, *peaks),
                 simulated.memory);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -174,8 +181,7 @@ absl::Status AddSecondChoices(DraftSimulator& simulator, SimulatedDraft& simulat
     if (!Uses(simulated.draft, from)) continue;
     SIPHON_ASSIGN_OR_RETURN(simulated.memory, ChoiceGiver(simulator, simulated, from).Run());
   }
-  LendToTheRestOf(simulator.problem(), simulated);
-  return absl::OkStatus();
+  return LendToTheRestOf(simulator.problem(), simulated);
 }
 
 absl::StatusOr<PlannedStep> PlannedWithSecondChoices(DraftSimulator& simulator,

@@ -16,18 +16,11 @@ constexpr Bytes kAnything(int64_t{1} << 50);
 }  // namespace
 
 SpareLending::SpareLending(const Topology& topology, DeviceMapping mapping,
-                           const std::vector<Bytes>& capacity, const std::vector<Bytes>& peak,
-                           const MemoryPlan& plan, const std::vector<WorkerId>& worker_of_stage)
+                           const std::vector<Bytes>& capacity, const std::vector<Bytes>& peak)
     : topology_(topology), mapping_(std::move(mapping)), spare_(peak.size()) {
   for (size_t worker = 0; worker < spare_.size(); ++worker) {
     const Bytes limit = capacity.empty() ? Bytes(0) : capacity[worker];
     spare_[worker] = limit == Bytes(0) ? kAnything : std::max(limit - peak[worker], Bytes(0));
-  }
-  for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
-    for (const PlannedGroup& planned : plan.stages[stage].groups) {
-      if (planned.choice.second_choice != Placement::kRecompute) continue;
-      spare_[static_cast<size_t>(worker_of_stage[stage].value)] = Bytes(0);
-    }
   }
 }
 

@@ -15,14 +15,13 @@
 namespace siphon {
 
 // What workers have to lend to each other for second choices, beside their fullest moment with all
-// that they lend by the plan. Who may come to compute groups again, as a second choice of its own,
-// lends nothing: that takes more than its plan.
+// that they lend by the plan.
 class SpareLending {
  public:
-  // `capacity`: [worker]; 0, or empty: no limit. `peak`: [worker].
+  // `capacity`: [worker]; 0, or empty: no limit. `peak`: [worker], what it comes to hold at most,
+  // by second choices of its own as well (computing_again.h).
   SpareLending(const Topology& topology, DeviceMapping mapping, const std::vector<Bytes>& capacity,
-               const std::vector<Bytes>& peak, const MemoryPlan& plan,
-               const std::vector<WorkerId>& worker_of_stage);
+               const std::vector<Bytes>& peak);
 
   // Takes room for a group that is away so many times at once, with all lenders that have links to
   // and from its owner, by what they have left. None where that is not enough.

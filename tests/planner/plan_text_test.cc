@@ -142,6 +142,7 @@ TEST(PlanText, ReadsBackWhatItPrintsWhateverTheNumbers) {
     plan.workers[1].capacity = Bytes(number());
     plan.stages[0].host_step = Nanos(number());
     plan.predicted.peak.assign(2 * plan.training.replicas, Bytes(number()));
+    if (number() % 2 == 0) plan.predicted.peak_at_most = plan.predicted.peak;
     plan.stages[0].layer_costs = {{.forward = Nanos(number())},
                                   {.stash = Bytes(number()), .shared_before = Bytes(number())}};
     plan.stages[1].layer_costs = {{.whole_backward = Nanos(number()),

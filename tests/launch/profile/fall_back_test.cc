@@ -75,7 +75,7 @@ MemoryPlan Budgeted(const LiveStep& live, Bytes to_recompute = Bytes(0)) {
   for (MemoryByKind& worker : held) worker[MemoryKind::kWorkspace] += to_recompute;
   const auto plan = BudgetSecondChoices(live, held);
   EXPECT_TRUE(plan.ok()) << plan.status();
-  return plan.value_or(MemoryPlan());
+  return plan.ok() ? plan->memory : MemoryPlan();
 }
 
 TEST(BudgetSecondChoices, LeaveRoomOnTheHostOrGoAnotherWay) {

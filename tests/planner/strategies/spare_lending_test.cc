@@ -24,13 +24,11 @@ class SpareLendingTest : public testing::Test {
     }
     topology_.devices.resize(3);
   }
-  SpareLending Spare(const std::vector<Bytes>& left, const MemoryPlan& plan = {}) const {
+  SpareLending Spare(const std::vector<Bytes>& left) const {
     const std::vector<Bytes> peak(3, Bytes(5000));
     std::vector<Bytes> capacity;
     for (const Bytes bytes : left) capacity.push_back(bytes + Bytes(5000));
-    return {topology_, IdentityMapping(3),
-            capacity,  peak,
-            plan,      {WorkerId(0), WorkerId(1), WorkerId(2)}};
+    return {topology_, IdentityMapping(3), capacity, peak};
   }
   Topology topology_;
 };
@@ -49,15 +47,6 @@ TEST_F(SpareLendingTest, GivesWhatLinkedLendersHaveLeft) {
   const auto both = spare.Place(WorkerId(1), Bytes(12'800), 1);
   ASSERT_TRUE(both.has_value());
   EXPECT_EQ(*both, (std::vector<Stripe>{{DeviceId(0), Bytes(6400)}, {DeviceId(2), Bytes(6400)}}));
-}
-
-TEST_F(SpareLendingTest, LeavesOutWhoMayComputeAgain) {
-  MemoryPlan plan;
-  plan.stages.resize(3);
-  plan.stages[2].groups.push_back(
-      {.choice = {.placement = Placement::kHostSwap, .second_choice = Placement::kRecompute}});
-  SpareLending spare = Spare({Bytes(0), Bytes(0), Bytes(10'000)}, plan);
-  EXPECT_EQ(spare.Place(WorkerId(1), Bytes(64), 1), std::nullopt);
 }
 
 // The second worker has room for all that the first one has with the host, and no drive is there.
@@ -79,8 +68,7 @@ TEST(SecondChoices, OfWeightsGoToLendersWithRoom) {
   const auto planned = FindMemoryStrategy("host_swap")->plan(problem).value();
   std::vector<Bytes> peaks;
   for (const MemoryByKind& peak : planned.simulated.peak) peaks.push_back(Total(peak));
-  SpareLending spare(problem.topology, planned.mapping, problem.capacity, peaks, planned.memory,
-                     problem.schedule.worker_of_stage);
+  SpareLending spare(problem.topology, planned.mapping, problem.capacity, peaks);
   SecondStripes stripes;
   const std::vector<PlannedGroup>& groups = planned.memory.stages[0].groups;
   for (size_t group = 0; group < groups.size(); ++group) {
