@@ -66,22 +66,20 @@ absl::StatusOr<std::vector<Bytes>> LeaveRoomToComputeAgain(
     const LiveStep& live, const std::vector<MemoryByKind>& held_to_recompute, MemoryPlan& plan) {
   std::vector<Bytes> planned;
   for (const MemoryByKind& peak : live.step.simulated.peak) planned.push_back(Total(peak));
-  const size_t workers = planned.size();
-  std::vector<bool> fits(workers, true);
   while (true) {
     const auto peaks = PeaksComputingAgain(live.problem, live.step.mapping,
                                            {plan, live.step.schedule}, planned, held_to_recompute);
     const bool possible = !absl::IsFailedPrecondition(peaks.status());
     if (possible) SIPHON_RETURN_IF_ERROR(peaks.status());
-    for (size_t worker = 0; worker < workers; ++worker) {
+    const auto fits = [&](WorkerId worker) {
       const Bytes capacity =
-          live.problem.capacity.empty() ? Bytes(0) : live.problem.capacity[worker];
-      fits[worker] = possible && (capacity == Bytes(0) || (*peaks)[worker] <= capacity);
-    }
+          live.problem.capacity.empty() ? Bytes(0) : live.problem.capacity[worker.value];
+      return possible && (capacity == Bytes(0) || (*peaks)[worker.value] <= capacity);
+    };
     bool changed = false;
     ForSwapped(plan, [&](size_t stage, PlannedGroup& group) {
       const WorkerId worker = live.problem.schedule.worker_of_stage[stage];
-      if (group.choice.second_choice != Placement::kRecompute || fits[worker.value]) return;
+      if (group.choice.second_choice != Placement::kRecompute || fits(worker)) return;
       group.choice.second_choice = Placement::kKeep;
       changed = true;
     });

@@ -57,7 +57,7 @@ absl::StatusOr<std::vector<Bytes>> OwnPeaks(const PlanningProblem& problem,
 
 absl::StatusOr<std::vector<Bytes>> PeaksComputingAgain(
     const PlanningProblem& problem, const DeviceMapping& mapping, const FollowedPlan& plan,
-    std::vector<Bytes> peak, const std::vector<MemoryByKind>& held_to_recompute) {
+    const std::vector<Bytes>& peak, const std::vector<MemoryByKind>& held_to_recompute) {
   const std::vector<std::vector<Placement>> tiers = TiersOf(plan.memory);
   if (tiers.empty()) return peak;
   SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> before,

@@ -22,7 +22,7 @@ namespace siphon {
 // FailedPrecondition where the programs cannot run so; as the simulator.
 absl::StatusOr<std::vector<Bytes>> PeaksComputingAgain(
     const PlanningProblem& problem, const DeviceMapping& mapping, const FollowedPlan& plan,
-    std::vector<Bytes> peak, const std::vector<MemoryByKind>& held_to_recompute);
+    const std::vector<Bytes>& peak, const std::vector<MemoryByKind>& held_to_recompute);
 
 }  // namespace siphon
 

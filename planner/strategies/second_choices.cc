@@ -156,7 +156,7 @@ class ChoiceGiver {
 // What still has none, and is with the host or on a drive.
 absl::Status LendToTheRestOf(const PlanningProblem& problem, SimulatedDraft& simulated) {
   const Schedule& schedule = problem.schedule;
-  if (schedule.replicas > 1) return absl::OkStatus();
+  if (schedule.replicas > 1 || !AnyWantsLenders(simulated.memory)) return absl::OkStatus();
   const auto peaks =
       PeaksComputingAgain(problem, simulated.draft.mapping, {simulated.memory, simulated.schedule},
                           simulated.peaks, problem.held);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "planner/round_up.h"
 #include "planner/status.h"
 
@@ -12,6 +13,19 @@ namespace {
 
 // No limit, and small enough to be added up.
 constexpr Bytes kAnything(int64_t{1} << 50);
+
+// Whether workers can send the group to a lender by the program that it has: it is parked with the
+// host or on a drive, and no optimizer step works on it there.
+bool CanGoToLenders(const StagePlan& stage, const PlannedGroup& planned) {
+  const Placement from = planned.choice.placement;
+  if (from != Placement::kHostSwap && from != Placement::kNvmeSwap) return false;
+  const bool weights = !IsPassing(planned.group.kind);
+  return !(stage.update == UpdatePlace::kHost && weights && from == Placement::kHostSwap);
+}
+
+bool WantsLenders(const StagePlan& stage, const PlannedGroup& planned) {
+  return planned.choice.second_choice == Placement::kKeep && CanGoToLenders(stage, planned);
+}
 
 }  // namespace
 
@@ -53,11 +67,11 @@ std::optional<std::vector<Stripe>> SpareLending::Place(WorkerId owner, Bytes byt
   return stripes;
 }
 
-bool CanGoToLenders(const StagePlan& stage, const PlannedGroup& planned) {
-  const Placement from = planned.choice.placement;
-  if (from != Placement::kHostSwap && from != Placement::kNvmeSwap) return false;
-  const bool weights = !IsPassing(planned.group.kind);
-  return !(stage.update == UpdatePlace::kHost && weights && from == Placement::kHostSwap);
+bool AnyWantsLenders(const MemoryPlan& plan) {
+  return absl::c_any_of(plan.stages, [](const StagePlan& stage) {
+    return absl::c_any_of(
+        stage.groups, [&](const PlannedGroup& planned) { return WantsLenders(stage, planned); });
+  });
 }
 
 void LendToTheRest(const std::vector<WorkerId>& worker_of_stage,
@@ -68,9 +82,7 @@ void LendToTheRest(const std::vector<WorkerId>& worker_of_stage,
     for (size_t group = 0; group < stage_plan.groups.size(); ++group) {
       PlannedGroup& planned = stage_plan.groups[group];
       GroupChoice& choice = planned.choice;
-      if (choice.second_choice != Placement::kKeep || !CanGoToLenders(stage_plan, planned)) {
-        continue;
-      }
+      if (!WantsLenders(stage_plan, planned)) continue;
       const int64_t away =
           times(StageId(static_cast<int>(stage)), GroupId(static_cast<int>(group)));
       if (spare.Place(worker_of_stage[stage], planned.group.bytes, away).has_value()) {

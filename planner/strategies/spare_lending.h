@@ -33,9 +33,9 @@ class SpareLending {
   std::vector<Bytes> spare_;  // [worker]
 };
 
-// Whether workers can send the group to a lender by the program that it has: it is parked with the
-// host or on a drive, and no optimizer step works on it there.
-bool CanGoToLenders(const StagePlan& stage, const PlannedGroup& planned);
+// Whether any group of the plan has no second choice and can go to lenders by the program
+// that it has: it is parked with the host or on a drive, and no optimizer step works on it there.
+bool AnyWantsLenders(const MemoryPlan& plan);
 
 // Groups of the plan that have no second choice, and can, go to lenders as far as there is room.
 // `times`: how often the group is away at once; 0: never.
