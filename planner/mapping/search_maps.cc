@@ -71,14 +71,14 @@ class MapSearcher {
   }
 
   // May one of its completions be better than what is found?
-  bool Improves(const Part& part) const {
+  bool MayImprove(const Part& part) const {
     return IsBefore(part.bound, part.placed, found_.cost, found_.mapping.device_of_worker);
   }
 
-  bool CanImprove() const { return !open_.empty() && Improves(open_.front()); }
+  bool CanImprove() const { return !open_.empty() && MayImprove(open_.front()); }
 
   void Keep(Part part) {
-    if (found_.evaluations > 0 && !Improves(part)) return;
+    if (found_.evaluations > 0 && !MayImprove(part)) return;
     open_.push_back(std::move(part));
     std::push_heap(open_.begin(), open_.end(), IsAfter);
   }
@@ -133,6 +133,14 @@ class MapSearcher {
     return better;
   }
 
+  // Whether a whole map is; asks for its cost only where its bound lets it be.
+  absl::StatusOr<bool> Improves(const Devices& devices) {
+    ++found_.parts;
+    const Part whole{.placed = devices, .bound = bound_(devices, {.wires = kMostWires})};
+    if (!MayImprove(whole)) return false;
+    return Evaluate(devices);
+  }
+
   // Two workers change places, or one goes to a device without a worker, until nothing helps.
   absl::Status Exchange() {
     bool better = true;
@@ -149,7 +157,7 @@ class MapSearcher {
           if (found_.evaluations >= search_.most_evaluations / 2) return absl::OkStatus();
           std::swap(places[worker], places[other]);
           const Devices changed(places.begin(), places.begin() + search_.workers);
-          SIPHON_ASSIGN_OR_RETURN(const bool helps, Evaluate(changed));
+          SIPHON_ASSIGN_OR_RETURN(const bool helps, Improves(changed));
           if (!helps) std::swap(places[worker], places[other]);
           better = better || helps;
         }

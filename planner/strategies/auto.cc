@@ -24,8 +24,6 @@
 namespace siphon {
 namespace {
 
-// Of the draft that searches begin with; each simulates up to two.
-constexpr int64_t kMostMaps = 12;
 // So many at most once more for weights; of large problems a quarter.
 constexpr int kMostForWeights = 500;
 // With lenders' memory moment by moment so small a part of the first search's simulations, of large
@@ -200,10 +198,14 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, BestDraft(simulator, kept));
   Tell(problem, "placing stages on devices", draft);
   SIPHON_ASSIGN_OR_RETURN(MappedDraft mapped,
-                          MapByStepTime(simulator, std::move(draft), kMostMaps));
+                          MapByStepTime(simulator, std::move(draft), kFewestMaps));
   Tell(problem, "improving the best start", mapped.draft);
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft improved,
                           Search(simulator, std::move(mapped.draft), kept));
+  if (IsLarge(problem)) {  // what comes behind tries little more there
+    SIPHON_ASSIGN_OR_RETURN(mapped, MapByStepTime(simulator, std::move(improved), kFewestMaps));
+    improved = std::move(mapped.draft);
+  }
   Tell(problem, "looking at lenders moment by moment", improved);
   SIPHON_ASSIGN_OR_RETURN(improved, SearchOverTime(simulator, std::move(improved), kept));
   Tell(problem, "starting with all stages alike", improved);
@@ -211,12 +213,9 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   SIPHON_ASSIGN_OR_RETURN(improved, SearchFromBlocks(simulator, std::move(improved), kept));
   Tell(problem, "searching further", improved);
   SIPHON_ASSIGN_OR_RETURN(improved, SearchFurther(simulator, std::move(improved), kept));
-  if (!IsLarge(problem)) {
-    Tell(problem, "placing stages on devices once more", improved);
-    SIPHON_ASSIGN_OR_RETURN(mapped,
-                            MapByStepTime(simulator, std::move(improved), MapsFor(problem)));
-    improved = std::move(mapped.draft);
-  }
+  Tell(problem, "placing stages on devices once more", improved);
+  SIPHON_ASSIGN_OR_RETURN(mapped, MapByStepTime(simulator, std::move(improved), MapsFor(problem)));
+  improved = std::move(mapped.draft);
   SIPHON_ASSIGN_OR_RETURN(improved, SearchSlack(simulator, std::move(improved), kept));
   Tell(problem, "choosing second choices", improved);
   SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, improved));

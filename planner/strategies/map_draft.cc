@@ -6,119 +6,50 @@
 #include <utility>
 #include <vector>
 
-#include "absl/numeric/int128.h"
 #include "planner/mapping/map_devices.h"
 #include "planner/mapping/parking_demand.h"
 #include "planner/mapping/swap_fabric.h"
-#include "planner/simulator/simulate.h"
 #include "planner/status.h"
+#include "planner/strategies/map_step_bound.h"
+#include "planner/strategies/search_effort.h"
 
 namespace siphon {
 namespace {
 
 // Far more than a server of eight devices needs for a proof.
 constexpr int64_t kMostParts = 50'000;
-// Looked at between two simulations, cheap.
-constexpr int64_t kMostStepParts = 20'000;
 
 bool MayMap(const PlanningProblem& problem) {
   const bool given = problem.mapping || problem.schedule.replicas > 1;
   return !given && DeviceCount(problem.topology) > 0 && !problem.capacity.empty();
 }
 
-// What a worker's swaps move over its device's uplink in a step.
-struct HostTraffic {
-  Bytes out;
-  Bytes in;
-};
-
-// [worker]. Only actions that name a group count: no less passes the uplink.
-std::vector<HostTraffic> HostTrafficOf(const SimulatedDraft& draft) {
-  std::vector<HostTraffic> traffic;
-  for (const std::vector<Action>& program : draft.schedule.programs) {
-    HostTraffic& worker = traffic.emplace_back();
-    for (const Action& action : program) {
-      const bool leaves = action.kind == ActionKind::kSwapOut;
-      const bool comes = action.kind == ActionKind::kSwapIn;
-      if ((!leaves && !comes) || action.group == kWholeStage) continue;
-      const auto& [group, choice] =
-          draft.memory.stages[action.stage.value].groups[action.group.value];
-      if (choice.placement != Placement::kHostSwap) continue;
-      (leaves ? worker.out : worker.in) += group.bytes;
-    }
+// By workers that would give something to lenders and have none: the plan is another one there,
+// which keeps that.
+Bytes NotGiven(const DraftSimulator& simulator, const DraftPlan& draft) {
+  Bytes bytes;
+  for (size_t worker = 0; worker < draft.lenders.size(); ++worker) {
+    if (!draft.lenders[worker].empty()) continue;
+    bytes += simulator.ParkedBy(draft, static_cast<int>(worker));
   }
-  return traffic;
-}
-
-// Every two devices joined as well as the best two are, whatever way the messages take, and ways to
-// the host that take no time. Links that several channels would share have no limit: what shares a
-// link may gain by coming later.
-Topology FastestServer(const PlanningProblem& problem) {
-  const Topology& topology = problem.topology;
-  constexpr BytesPerSecond kNoLimit{0};
-  bool limited = StageCount(problem.schedule) == WorkerCount(problem.schedule);
-  BytesPerSecond fastest;
-  Nanos latency(std::numeric_limits<int64_t>::max());
-  const auto consider = [&](BytesPerSecond rate, Nanos latency_of_way) {
-    limited = limited && rate > kNoLimit;
-    fastest = std::max(fastest, rate);
-    latency = std::min(latency, latency_of_way);
-  };
-  for (const TopologyLink& link : topology.links) consider(link.rate, link.latency);
-  for (const PcieSwitch& uplink : topology.switches) {
-    consider(uplink.to_host, uplink.latency);
-    consider(uplink.from_host, uplink.latency);
-    fastest = std::max({fastest, uplink.to_host_both, uplink.from_host_both});
-  }
-  if (topology.links.empty() && topology.switches.empty()) latency = Nanos(0);
-  return WithHost(UniformTopology(DeviceCount(topology), limited ? fastest : kNoLimit, latency), 1,
-                  {});
-}
-
-// The draft's step if no swap, nor the host's work, took any time, and messages as little as
-// between the best two devices: programs are run in their order, so that nothing that takes longer
-// makes it shorter.
-absl::StatusOr<Nanos> ComputingTime(const PlanningProblem& problem, DraftPlan draft) {
-  for (const Placement swap : {Placement::kPeerSwap, Placement::kHostSwap, Placement::kNvmeSwap}) {
-    draft = Replace(std::move(draft), swap, Placement::kKeep, Placement::kKeep);
-  }
-  PlanningProblem free = problem;
-  free.topology = FastestServer(problem);
-  free.cores = {};
-  free.host_step = Nanos(0);
-  free.capacity.clear();
-  const MemoryPlan memory = PlanOf(free, draft);
-  SIPHON_ASSIGN_OR_RETURN(Schedule schedule,
-                          LowerMemoryPlan(free.schedule, memory, LoweringOf(draft)));
-  SIPHON_ASSIGN_OR_RETURN(const SimulatedStep step,
-                          Simulate(SimulationOf(free, IdentityMapping(WorkerCount(free.schedule)),
-                                                memory, std::move(schedule))));
-  return step.step_time;
-}
-
-// Rounded down.
-Nanos LeastTime(Bytes bytes, BytesPerSecond rate) {
-  if (rate <= BytesPerSecond(0)) return Nanos(0);
-  constexpr int64_t kNanosPerSecond = 1'000'000'000;
-  return Nanos(static_cast<int64_t>(absl::int128(bytes.value) * kNanosPerSecond / rate.value));
+  return bytes;
 }
 
 class StepMapSearch {
  public:
-  StepMapSearch(DraftSimulator& simulator, SimulatedDraft draft, Nanos computing)
+  StepMapSearch(DraftSimulator& simulator, SimulatedDraft draft, MapStepBound step_bound)
       : simulator_(simulator),
         topology_(simulator.problem().topology),
         fabric_(MakeSwapFabric(topology_)),
         links_(fabric_, PipelineNeighbours(WorkerCount(simulator.problem().schedule), 1)),
         best_(std::move(draft)),
         plan_(best_.draft),
-        traffic_(HostTrafficOf(best_)),
-        computing_(computing) {}
+        step_bound_(std::move(step_bound)) {}
 
   absl::StatusOr<MappedDraft> Run(int64_t most_evaluations) {
     const MapSearch search{.workers = WorkerCount(simulator_.problem().schedule),
                            .scope = SymmetryScope::kWithHost,
-                           .most_parts = kMostStepParts,
+                           .most_parts = MapPartsFor(simulator_.problem()),
                            .most_evaluations = most_evaluations,
                            .seeds = {plan_.mapping}};
     SIPHON_ASSIGN_OR_RETURN(
@@ -146,29 +77,16 @@ class StepMapSearch {
       return cost;
     }
     SIPHON_RETURN_IF_ERROR(tried.status());
-    cost.missing = tried->score.excess;
+    const Bytes not_given = NotGiven(simulator_, tried->draft);
+    cost.missing = std::max(tried->score.excess, not_given);
     cost.time = tried->score.step;
-    if (tried->score < best_.score) best_ = *std::move(tried);
+    if (not_given == Bytes(0) && tried->score < best_.score) best_ = *std::move(tried);
     return cost;
   }
 
-  MapCost BoundOf(absl::Span<const DeviceId> placed) const {
-    MapCost bound{.time = computing_};
+  MapCost BoundOf(absl::Span<const DeviceId> placed) {
+    MapCost bound{.time = step_bound_.LeastStep(placed)};
     links_.Fill(placed, bound);
-    std::vector<HostTraffic> uplinks(topology_.switches.size());
-    for (size_t worker = 0; worker < placed.size(); ++worker) {
-      const std::optional<int> uplink = SwitchOf(topology_, placed[worker]);
-      if (!uplink) continue;
-      uplinks[*uplink].out += traffic_[worker].out;
-      uplinks[*uplink].in += traffic_[worker].in;
-    }
-    for (size_t uplink = 0; uplink < uplinks.size(); ++uplink) {
-      const PcieSwitch& rates = topology_.switches[uplink];
-      const Nanos out = LeastTime(uplinks[uplink].out, std::max(rates.to_host, rates.to_host_both));
-      const Nanos in =
-          LeastTime(uplinks[uplink].in, std::max(rates.from_host, rates.from_host_both));
-      bound.time = std::max({bound.time, out, in});
-    }
     return bound;
   }
 
@@ -178,8 +96,7 @@ class StepMapSearch {
   const NeighbourLinks links_;
   SimulatedDraft best_;
   const DraftPlan plan_;
-  const std::vector<HostTraffic> traffic_;
-  const Nanos computing_;
+  MapStepBound step_bound_;
 };
 
 }  // namespace
@@ -216,11 +133,12 @@ MapProof ProofOf(MappingScore score, const FoundMap& found) {
 absl::StatusOr<MappedDraft> MapByStepTime(DraftSimulator& simulator, SimulatedDraft draft,
                                           int64_t most_evaluations) {
   const PlanningProblem& problem = simulator.problem();
-  if (!MayMap(problem) || problem.score == MappingScore::kSwapTime) {
+  const bool searched = MayMap(problem) && problem.score != MappingScore::kSwapTime;
+  if (!searched || (Fits(draft) && NotGiven(simulator, draft.draft) > Bytes(0))) {
     return MappedDraft{.draft = std::move(draft)};
   }
-  SIPHON_ASSIGN_OR_RETURN(const Nanos computing, ComputingTime(problem, draft.draft));
-  return StepMapSearch(simulator, std::move(draft), computing).Run(most_evaluations);
+  SIPHON_ASSIGN_OR_RETURN(MapStepBound bound, MapStepBound::Of(problem, draft.draft));
+  return StepMapSearch(simulator, std::move(draft), std::move(bound)).Run(most_evaluations);
 }
 
 }  // namespace siphon

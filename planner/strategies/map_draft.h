@@ -37,11 +37,11 @@ MapProof ProofOf(MappingScore score, const FoundMap& found);
 // that are linked. Begins with the draft's own map; simulates `most_evaluations` maps at most, each
 // of them up to twice.
 //
-// `found->bound` holds for every map of this draft: no map is faster than one on which swaps take
-// no time and messages as little as between the best two devices, and what placed workers swap to
-// and from the host has to pass their uplinks.
+// `found->bound` holds for every map on which this draft gives lenders what it says (MapStepBound);
+// one on which a worker that would give something can reach nobody counts as without room.
 //
-// Not searched, and returned as it is: as for MapToLenders, and for MappingScore::kSwapTime.
+// Not searched, and returned as it is: as for MapToLenders, for MappingScore::kSwapTime, and a
+// draft that fits though such a worker has nobody.
 // Never worse than `draft`. Errors: as DraftSimulator::Run, but for ResourceExhausted, which rules
 // a map out.
 absl::StatusOr<MappedDraft> MapByStepTime(DraftSimulator& simulator, SimulatedDraft draft,

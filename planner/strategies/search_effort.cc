@@ -13,13 +13,23 @@ constexpr int64_t kMostImprovements = 1'500;
 // decisions at once from all that are nearly as good (tests/bench/plan_gaps --tiny).
 constexpr int64_t kTinyForwards = 60'000;
 constexpr int64_t kMostTinyImprovements = 4'000;
+// Maps that are simulated, likewise, and bounds of maps, of which one takes a tenth of the time.
+constexpr int64_t kMapForwards = 200'000;
+constexpr int64_t kMostMaps = 1'000;
+constexpr int64_t kMapPartForwards = 4'000'000;
+constexpr int64_t kMostMapParts = 20'000;
+constexpr int64_t kMapPartsOfLarge = 300;
+
+// In one simulation.
+int64_t ForwardsOf(const PlanningProblem& problem) {
+  return std::max<int64_t>(1, static_cast<int64_t>(problem.profile.layers.size()) *
+                                  problem.schedule.microbatches * problem.schedule.replicas);
+}
 
 }  // namespace
 
 int ImprovementsOf(const PlanningProblem& problem) {
-  const int64_t forwards =
-      std::max<int64_t>(1, static_cast<int64_t>(problem.profile.layers.size()) *
-                               problem.schedule.microbatches * problem.schedule.replicas);
+  const int64_t forwards = ForwardsOf(problem);
   const int64_t improvements =
       std::clamp(kMostForwards / forwards, kFewestImprovements, kMostImprovements);
   return static_cast<int>(
@@ -30,7 +40,15 @@ bool IsLarge(const PlanningProblem& problem) {
   return ImprovementsOf(problem) < 2 * kFewestImprovements;
 }
 
-int64_t MapsFor(const PlanningProblem& problem) { return IsLarge(problem) ? 12 : 60; }
+int64_t MapsFor(const PlanningProblem& problem) {
+  if (IsLarge(problem)) return kFewestMaps;
+  return std::clamp<int64_t>(kMapForwards / ForwardsOf(problem), kFewestMaps, kMostMaps);
+}
+
+int64_t MapPartsFor(const PlanningProblem& problem) {
+  if (IsLarge(problem)) return kMapPartsOfLarge;
+  return std::min(kMapPartForwards / ForwardsOf(problem), kMostMapParts);
+}
 
 int MoreOf(const PlanningProblem& problem, int most, int part_of_large) {
   const int simulations = ImprovementsOf(problem);

@@ -20,6 +20,10 @@ bool IsLarge(const PlanningProblem& problem);
 
 // For how many maps of workers to devices a search may simulate a draft, each up to twice.
 int64_t MapsFor(const PlanningProblem& problem);
+inline constexpr int64_t kFewestMaps = 12;
+
+// Of how many maps of some workers it may look for the least step of all completions.
+int64_t MapPartsFor(const PlanningProblem& problem);
 
 // In another one: at most so many; of large problems a part of what the first one may take.
 int MoreOf(const PlanningProblem& problem, int most, int part_of_large);

@@ -96,6 +96,8 @@ std::string GapReport(const std::vector<GapOutcome>& outcomes) {
   std::vector<double> saving_gaps;  // of instances whose bound is above the schedule's longest path
   std::vector<double> seconds;
   std::vector<double> bound_seconds;
+  std::vector<double> map_gaps;
+  int mapped = 0;
   std::vector<std::string> lost;
   for (const GapOutcome& one : outcomes) {
     for (const std::string& winner : one.Winners()) lost.push_back(one.name + " to " + winner);
@@ -103,6 +105,8 @@ std::string GapReport(const std::vector<GapOutcome>& outcomes) {
     bound_seconds.push_back(one.bound_seconds);
     if (!one.Gap().has_value()) continue;
     fitting.push_back(&one);
+    if (one.map.has_value()) ++mapped;
+    if (one.MapGap().has_value()) map_gaps.push_back(100 * *one.MapGap());
     gaps.push_back(100 * *one.Gap());
     if (one.bound.step_time > one.longest_path) saving_gaps.push_back(gaps.back());
   }
@@ -114,8 +118,11 @@ std::string GapReport(const std::vector<GapOutcome>& outcomes) {
                         "3/4", "90 %", "worst");
   absl::StrAppend(&text, QuantilesLine("gap", gaps, "%"),
                   QuantilesLine("gap, bound above path", saving_gaps, "%"),
+                  QuantilesLine("gap of the map alone", map_gaps, "%"),
                   QuantilesLine("auto plans in", seconds, "s of processor time"),
                   QuantilesLine("bound takes", bound_seconds, "s of processor time"));
+  absl::StrAppendFormat(&text, "maps: %d searched, %d proven to be the best for their plan\n",
+                        mapped, std::count(map_gaps.begin(), map_gaps.end(), 0));
   absl::StrAppend(&text, "gaps:\n", Histogram(gaps), "largest gaps:\n", Worst(fitting),
                   "do not fit:\n", Unfit(outcomes));
   return text;

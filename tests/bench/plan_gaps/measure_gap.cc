@@ -32,6 +32,14 @@ std::optional<double> GapOutcome::Gap() const {
   return (static_cast<double>(planned.step_time->value) - least) / least;
 }
 
+std::optional<double> GapOutcome::MapGap() const {
+  if (!map.has_value()) return std::nullopt;
+  if (map->proven) return 0;
+  if (map->least_missing < map->missing || map->least_time <= Nanos(0)) return std::nullopt;
+  const auto least = static_cast<double>(map->least_time.value);
+  return (static_cast<double>(map->time.value) - least) / least;
+}
+
 absl::StatusOr<GapOutcome> MeasureGap(const GapInstance& instance) {
   GapOutcome outcome{.name = instance.name};
   std::clock_t begin = std::clock();
@@ -50,6 +58,7 @@ absl::StatusOr<GapOutcome> MeasureGap(const GapInstance& instance) {
     if (planned.ok()) one.step_time = planned->simulated.step_time;
     if (strategy.name == "auto") {
       outcome.planned = std::move(one);
+      if (planned.ok()) outcome.map = planned->map;
     } else {
       outcome.others.push_back(std::move(one));
     }

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "planner/bounds/lower_bound.h"
+#include "planner/strategies/planning_problem.h"
 #include "planner/units.h"
 #include "tests/bench/plan_gaps/gap_grid.h"
 
@@ -26,11 +27,15 @@ struct GapOutcome {
   Nanos longest_path;       // of the schedule
   LowerBound bound;
   double bound_seconds = 0;
+  std::optional<MapProof> map;  // of auto's plan; none: it has no map, or none was searched
 
   // Strategies that fit with a shorter step than auto has, or fit where it does not.
   std::vector<std::string> Winners() const;
   // (step time - bound) / bound; none where auto does not fit.
   std::optional<double> Gap() const;
+  // By how much the map's step is above the least of all maps, relatively, at most; none without a
+  // search, or where a map may fit that was not tried.
+  std::optional<double> MapGap() const;
 };
 
 // Errors: of the bound, or of a strategy that refuses the problem itself.

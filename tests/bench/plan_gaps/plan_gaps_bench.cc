@@ -78,6 +78,13 @@ void PrintOutcome(const GapOutcome& one) {
       "  auto %s (%.2f s)  bound %s (%s, %.2f s)\n",
       one.planned.step_time.has_value() ? FormatNanos(*one.planned.step_time) : "-",
       one.planned.seconds, FormatNanos(one.bound.step_time), one.bound.reason, one.bound_seconds);
+  if (one.map.has_value()) {
+    std::cout << absl::StreamFormat(
+        "    map: missing %d least %d, time %s least %s, %s, evaluated %d, bounded %d\n",
+        one.map->missing.value, one.map->least_missing.value, FormatNanos(one.map->time),
+        FormatNanos(one.map->least_time), one.map->proven ? "proven" : "open", one.map->evaluated,
+        one.map->bounded);
+  }
 }
 
 std::vector<GapOutcome> Measure(const std::vector<GapInstance>& instances, bool each) {

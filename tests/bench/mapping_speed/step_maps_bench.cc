@@ -1,0 +1,103 @@
+// How much processor time it takes to find the map of eight stages on a DGX-1 (10,080 maps) with
+// the shortest simulated step, how often it is proven, and how far the others are from a proof at
+// most: for the drafts that swap to one kind of place, over models, schedules and capacities. Fails
+// when a search takes longer than a second, or fewer are proven than two of three: where two
+// workers copy over one uplink all the time, bounds are too low for a proof.
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "planner/strategies/map_draft.h"
+#include "planner/strategies/search_effort.h"
+#include "planner/strategies/strategies.h"
+#include "tests/bench/machine_name.h"
+#include "tests/bench/plan_gaps/gap_grid.h"
+#include "tests/bench/plan_gaps/gap_report.h"
+
+namespace siphon {
+namespace {
+
+constexpr double kMostSeconds = 1;
+constexpr double kLeastProven = 2.0 / 3;
+
+struct Search {
+  std::string name;
+  double seconds = 0;
+  double gap = 0;  // percent, at most; 0: proven
+  int64_t evaluated = 0;
+};
+
+using MakeDraft = absl::StatusOr<SimulatedDraft> (*)(DraftSimulator&);
+
+// Drafts that do not fit have no step to shorten.
+void AddSearch(const GapInstance& instance, const std::string& name, MakeDraft make,
+               std::vector<Search>& searches) {
+  DraftSimulator simulator(instance.problem);
+  absl::StatusOr<SimulatedDraft> draft = make(simulator);
+  if (!draft.ok() || !Fits(*draft)) return;
+  const std::clock_t begin = std::clock();
+  const absl::StatusOr<MappedDraft> mapped =
+      MapByStepTime(simulator, *std::move(draft), MapsFor(instance.problem));
+  const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  if (!mapped.ok() || !mapped->found.has_value()) {
+    std::cerr << instance.name << ": " << mapped.status() << "\n";
+    std::exit(1);
+  }
+  const MapProof proof = ProofOf(MappingScore::kStepTime, *mapped->found);
+  const double gap = proof.proven
+                         ? 0
+                         : 100.0 * static_cast<double>((proof.time - proof.least_time).value) /
+                               static_cast<double>(proof.least_time.value);
+  searches.push_back({instance.name + ", " + name, seconds, gap, proof.evaluated});
+}
+
+std::string Quantiles(const std::vector<double>& values) {
+  return absl::StrFormat("%.3f / %.3f / %.3f", Quantile(values, 0.5), Quantile(values, 0.9),
+                         Quantile(values, 1));
+}
+
+int Main() {
+  std::cout << MachineName() << ", processor time\n";
+  const auto grid = GapGrid(GapGridSize(), 1);
+  if (!grid.ok()) {
+    std::cerr << grid.status() << "\n";
+    return 1;
+  }
+  std::vector<Search> searches;
+  for (const GapInstance& instance : *grid) {
+    if (!absl::StrContains(instance.name, " dgx1 ")) continue;
+    AddSearch(instance, "d2d_swap", DraftPeerSwap, searches);
+    AddSearch(instance, "host_swap", DraftHostSwap, searches);
+    AddSearch(instance, "optimizer_offload", DraftOptimizerOffload, searches);
+  }
+  std::vector<double> seconds;
+  std::vector<double> gaps;
+  for (const Search& search : searches) {
+    seconds.push_back(search.seconds);
+    gaps.push_back(search.gap);
+    if (search.gap == 0 && search.seconds < kMostSeconds) continue;
+    std::cout << absl::StreamFormat("  %-50s %.3f s, %d maps simulated, at most %.2f %% above\n",
+                                    search.name, search.seconds, search.evaluated, search.gap);
+  }
+  const auto proven = std::count(gaps.begin(), gaps.end(), 0);
+  std::cout << absl::StreamFormat(
+      "%d searches, %d proven\nseconds, median / 90 %% / worst: %s\n"
+      "percent above the best map at most, likewise: %s\n",
+      searches.size(), proven, Quantiles(seconds), Quantiles(gaps));
+  const bool kept =
+      Quantile(seconds, 1) < kMostSeconds &&
+      static_cast<double>(proven) >= kLeastProven * static_cast<double>(searches.size());
+  std::cout << absl::StreamFormat("each within %.0f s, %.0f %% proven: %s\n", kMostSeconds,
+                                  100 * kLeastProven, kept ? "kept" : "NOT KEPT");
+  return kept ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace siphon
+
+int main() { return siphon::Main(); }
