@@ -13,10 +13,6 @@
 namespace siphon {
 namespace {
 
-bool WouldGo(const PlannedGroup& planned, Placement second) {
-  return IsSwap(planned.choice.placement) && planned.choice.second_choice == second;
-}
-
 template <typename Change>
 void ForSwapped(MemoryPlan& plan, const Change& change) {
   for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
@@ -64,8 +60,7 @@ void LendToTheRestOf(const LiveStep& live, const std::vector<Bytes>& peaks, Memo
 // others. Returns [worker]: what each holds at most.
 absl::StatusOr<std::vector<Bytes>> LeaveRoomToComputeAgain(
     const LiveStep& live, const std::vector<MemoryByKind>& held_to_recompute, MemoryPlan& plan) {
-  std::vector<Bytes> planned;
-  for (const MemoryByKind& peak : live.step.simulated.peak) planned.push_back(Total(peak));
+  const std::vector<Bytes> planned = TotalPeaks(live.step.simulated);
   while (true) {
     const auto peaks = PeaksComputingAgain(live.problem, live.step.mapping,
                                            {plan, live.step.schedule}, planned, held_to_recompute);

@@ -110,9 +110,7 @@ absl::StatusOr<SimulatedStep> PredictStep(const PlanText& plan) {
 }
 
 PlanPrediction PredictionOf(const SimulatedStep& step, Nanos lower_bound) {
-  PlanPrediction predicted{.step_time = step.step_time, .lower_bound = lower_bound};
-  for (const MemoryByKind& peak : step.peak) predicted.peak.push_back(Total(peak));
-  return predicted;
+  return {.step_time = step.step_time, .lower_bound = lower_bound, .peak = TotalPeaks(step)};
 }
 
 }  // namespace siphon

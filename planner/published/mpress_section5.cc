@@ -157,8 +157,8 @@ absl::StatusOr<MpressProjection> RunMpressProjection(const Topology& grace,
   SIPHON_ASSIGN_OR_RETURN(const SimulatedStep kept, KeptStep(problem));
   MpressProjection projection{.machine = grace.name,
                               .capacity = problem.capacity.front(),
-                              .pcie = superchips.switches.front().to_host};
-  for (const MemoryByKind& peak : kept.peak) projection.demand.push_back(Total(peak));
+                              .pcie = superchips.switches.front().to_host,
+                              .demand = TotalPeaks(kept)};
   Nanos forward;
   Nanos backward;
   for (const LayerProfile& layer : problem.profile.layers) {

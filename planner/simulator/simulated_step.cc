@@ -22,6 +22,12 @@ absl::string_view WaitCauseName(WaitCause cause) {
 
 std::string IdleDeviceName(DeviceId device) { return absl::StrCat("device ", device.value); }
 
+std::vector<Bytes> TotalPeaks(const SimulatedStep& step) {
+  std::vector<Bytes> peaks;
+  for (const MemoryByKind& peak : step.peak) peaks.push_back(Total(peak));
+  return peaks;
+}
+
 Bytes PeakOfIdleDevice(const SimulatedStep& step, DeviceId device) {
   const auto found = std::find_if(
       step.other_peaks.begin(), step.other_peaks.end(),

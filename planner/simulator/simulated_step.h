@@ -71,6 +71,9 @@ struct SimulatedStep {
   friend bool operator==(const SimulatedStep&, const SimulatedStep&) = default;
 };
 
+// [worker]: the most that each held, of all kinds together.
+std::vector<Bytes> TotalPeaks(const SimulatedStep& step);
+
 // The most that a device without a worker held; 0 for any other.
 Bytes PeakOfIdleDevice(const SimulatedStep& step, DeviceId device);
 std::string IdleDeviceName(DeviceId device);  // HolderPeak::name

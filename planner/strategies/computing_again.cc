@@ -12,10 +12,6 @@
 namespace siphon {
 namespace {
 
-bool MayComputeAgain(const PlannedGroup& planned) {
-  return IsSwap(planned.choice.placement) && planned.choice.second_choice == Placement::kRecompute;
-}
-
 // The tiers that such groups are on, one by one, and all together.
 std::vector<std::vector<Placement>> TiersOf(const MemoryPlan& plan) {
   std::vector<std::vector<Placement>> tiers;
@@ -23,7 +19,7 @@ std::vector<std::vector<Placement>> TiersOf(const MemoryPlan& plan) {
   for (const Placement tier : {Placement::kPeerSwap, Placement::kNvmeSwap, Placement::kHostSwap}) {
     const bool any = absl::c_any_of(plan.stages, [&](const StagePlan& stage) {
       return absl::c_any_of(stage.groups, [&](const PlannedGroup& planned) {
-        return planned.choice.placement == tier && MayComputeAgain(planned);
+        return planned.choice.placement == tier && WouldGo(planned, Placement::kRecompute);
       });
     });
     if (!any) continue;
@@ -64,16 +60,22 @@ absl::StatusOr<std::vector<Bytes>> PeaksComputingAgain(
                           OwnPeaks(problem, mapping, plan, problem.held));
   std::vector<Bytes> most = peak;
   for (const std::vector<Placement>& concerned : tiers) {
-    SIPHON_ASSIGN_OR_RETURN(const FollowedPlan taken,
-                            TakeSecondChoices(plan, [&](StageId, const PlannedGroup& planned) {
-                              return MayComputeAgain(planned) &&
-                                     absl::c_linear_search(concerned, planned.choice.placement);
-                            }));
+    std::vector<MemoryByKind> held = problem.held;
+    SIPHON_ASSIGN_OR_RETURN(
+        const FollowedPlan taken,
+        TakeSecondChoices(plan, [&](StageId stage, const PlannedGroup& planned) {
+          const bool takes = WouldGo(planned, Placement::kRecompute) &&
+                             absl::c_linear_search(concerned, planned.choice.placement);
+          if (takes && !held_to_recompute.empty()) {
+            const int worker = plan.schedule.worker_of_stage[stage.value].value;
+            held[worker] = held_to_recompute[worker];
+          }
+          return takes;
+        }));
     const absl::Status valid =
         ValidateSchedule(taken.schedule, SchedulePurpose::kTraining, taken.memory);
     if (!valid.ok()) return absl::FailedPreconditionError(valid.message());
-    SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> own,
-                            OwnPeaks(problem, mapping, taken, held_to_recompute));
+    SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> own, OwnPeaks(problem, mapping, taken, held));
     for (size_t worker = 0; worker < most.size(); ++worker) {
       most[worker] = std::max(most[worker], peak[worker] + own[worker] - before[worker]);
     }

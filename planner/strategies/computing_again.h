@@ -17,9 +17,9 @@ namespace siphon {
 // its fullest moment with all that it lends; computing again adds to that what it adds to the
 // worker's own fullest moment, so that others may go on with their tensors there meanwhile.
 //
-// `held_to_recompute`: [worker] as PlanningProblem::held, where computing single groups again takes
-// more. Pure. Requires: the plan is one of the problem's, without replicas. Errors:
-// FailedPrecondition where the programs cannot run so; as the simulator.
+// `held_to_recompute`: [worker] as PlanningProblem::held, of workers that compute groups again,
+// where that takes more. Pure. Requires: the plan is one of the problem's, without replicas.
+// Errors: FailedPrecondition where the programs cannot run so; as the simulator.
 absl::StatusOr<std::vector<Bytes>> PeaksComputingAgain(
     const PlanningProblem& problem, const DeviceMapping& mapping, const FollowedPlan& plan,
     const std::vector<Bytes>& peak, const std::vector<MemoryByKind>& held_to_recompute);

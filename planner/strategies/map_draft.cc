@@ -105,10 +105,8 @@ absl::StatusOr<LenderMap> MapToLenders(const PlanningProblem& problem,
                                        const SimulatedDraft& simulated) {
   LenderMap mapped{.draft = simulated.draft};
   if (!MayMap(problem)) return mapped;
-  std::vector<Bytes> peaks;
-  for (const MemoryByKind& peak : simulated.simulated.peak) peaks.push_back(Total(peak));
   const DeviceMapRequest request{
-      .demand = PeakParkingDemand(peaks, problem.capacity),
+      .demand = PeakParkingDemand(TotalPeaks(simulated.simulated), problem.capacity),
       .neighbours = PipelineNeighbours(WorkerCount(problem.schedule), problem.schedule.replicas),
       .most_parts = kMostParts};
   SIPHON_ASSIGN_OR_RETURN(mapped.found, MapDevices(problem.topology, request));

@@ -47,7 +47,7 @@ absl::StatusOr<MpressCandidate> MpressEmulator::Run(MemoryPlan memory) {
     SIPHON_ASSIGN_OR_RETURN(candidate.peaks, PromisedPeaks(problem_, mapping_, candidate.memory,
                                                            candidate.schedule, times));
   } else {
-    for (const MemoryByKind& peak : times.step.peak) candidate.peaks.push_back(Total(peak));
+    candidate.peaks = TotalPeaks(times.step);
   }
   candidate.simulated = std::move(times.step);
   for (int worker = 0; worker < WorkerCount(problem_.schedule); ++worker) {

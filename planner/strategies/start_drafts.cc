@@ -164,9 +164,7 @@ class RecipeCook {
   absl::StatusOr<std::vector<Bytes>> Parkable(const SimulatedDraft& base) const {
     std::vector<Bytes> parkable(layers_.size());
     if (DeviceCount(problem_.topology) == 0 || problem_.schedule.replicas > 1) return parkable;
-    std::vector<Bytes> peaks;
-    for (const MemoryByKind& peak : base.simulated.peak) peaks.push_back(Total(peak));
-    const ParkingDemand demand = PeakParkingDemand(peaks, problem_.capacity);
+    const ParkingDemand demand = PeakParkingDemand(TotalPeaks(base.simulated), problem_.capacity);
     SIPHON_ASSIGN_OR_RETURN(
         const ParkingAssignment assignment,
         AssignParking(problem_.topology, base.draft.mapping, demand, problem_.granule));

@@ -63,6 +63,10 @@ std::vector<Action> WithDrops(const std::vector<Action>& program,
 
 }  // namespace
 
+bool WouldGo(const PlannedGroup& planned, Placement second) {
+  return IsSwap(planned.choice.placement) && planned.choice.second_choice == second;
+}
+
 absl::StatusOr<FollowedPlan> TakeSecondChoices(FollowedPlan plan, const ConcernsGroup& concerns,
                                                const SecondStripes& stripes) {
   SIPHON_ASSIGN_OR_RETURN(const std::set<GroupName> dropped,

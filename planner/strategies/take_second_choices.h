@@ -20,6 +20,9 @@ struct FollowedPlan {
   friend bool operator==(const FollowedPlan&, const FollowedPlan&) = default;
 };
 
+// Whether it is elsewhere, and goes to `second` when that refuses.
+bool WouldGo(const PlannedGroup& planned, Placement second);
+
 // Which groups shall go their second way.
 using ConcernsGroup = std::function<bool(StageId stage, const PlannedGroup& planned)>;
 

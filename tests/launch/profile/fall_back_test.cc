@@ -149,6 +149,18 @@ TEST(FallBack, RefusesOrGoesOnWhereThereIsNoSecondChoice) {
   EXPECT_TRUE(stays->moved.empty());
 }
 
+// What ranks read of the plan.
+PlanText TextOf(const LiveStep& live, const MemoryPlan& plan) {
+  PlanText text;
+  text.memory = plan;
+  text.training = live.step.schedule;
+  text.topology = live.problem.topology;
+  text.mapping = live.step.mapping;
+  for (const Bytes capacity : live.problem.capacity) text.workers.push_back({.capacity = capacity});
+  text.predicted.peak = TotalPeaks(live.step.simulated);
+  return text;
+}
+
 // Where nothing can be computed again, and there is no drive.
 TEST(BudgetSecondChoices, GoToLendersWhereNothingElseIsThere) {
   const LiveStep live = Live(Problem(), "host_swap");
@@ -157,16 +169,7 @@ TEST(BudgetSecondChoices, GoToLendersWhereNothingElseIsThere) {
   const MemoryPlan plan = Budgeted(ample, Bytes(12'000));
   ASSERT_THAT(SecondChoicesOf(plan), testing::Each(Placement::kPeerSwap));
   ASSERT_FALSE(SecondChoicesOf(plan).empty());
-  PlanText text;
-  text.memory = plan;
-  text.training = live.step.schedule;
-  text.topology = live.problem.topology;
-  text.mapping = live.step.mapping;
-  for (const Bytes capacity : ample.problem.capacity)
-    text.workers.push_back({.capacity = capacity});
-  for (const MemoryByKind& peak : live.step.simulated.peak) {
-    text.predicted.peak.push_back(Total(peak));
-  }
+  const PlanText text = TextOf(ample, plan);
   const SecondLending second = SecondLendingOf(text, live.parking);
   ASSERT_FALSE(second.stripes.empty());
   const Bytes on_host = HostBytes(live.parking);
@@ -186,6 +189,47 @@ TEST(BudgetSecondChoices, GoToLendersWhereNothingElseIsThere) {
   EXPECT_TRUE(
       ValidateSchedule(after->now.plan.schedule, SchedulePurpose::kTraining, after->now.plan.memory)
           .ok());
+}
+
+// Worker 1 swaps, too, and computes that again where the host refuses. What it then has free takes
+// what worker 0, which cannot, has on the host. Nobody else lends.
+TEST(BudgetSecondChoices, GoToLendersThatMayHaveToComputeAgain) {
+  PlanningProblem tight = Problem();
+  tight.capacity[1] = Bytes(6'500);
+  LiveStep live = Live(tight, "host_swap");
+  live.problem.capacity[1] = Bytes(30'000);
+  live.problem.capacity[2] = Total(live.step.simulated.peak[2]);
+  constexpr Bytes kToRecompute(5'000);
+  std::vector<MemoryByKind> held = live.problem.held;
+  held[0][MemoryKind::kWorkspace] += Bytes(12'000);
+  held[1][MemoryKind::kWorkspace] += kToRecompute;
+  const auto budgeted = BudgetSecondChoices(live, held);
+  ASSERT_TRUE(budgeted.ok()) << budgeted.status();
+  const auto choices_of = [&](int stage) {
+    MemoryPlan one;
+    one.stages.push_back(budgeted->memory.stages[stage]);
+    return SecondChoicesOf(one);
+  };
+  ASSERT_THAT(choices_of(0), testing::Each(Placement::kPeerSwap));
+  ASSERT_THAT(choices_of(1), testing::Each(Placement::kRecompute));
+  ASSERT_FALSE(choices_of(0).empty());
+  ASSERT_FALSE(choices_of(1).empty());
+  const std::vector<Bytes> peaks = TotalPeaks(live.step.simulated);
+  EXPECT_EQ(budgeted->peak_at_most[0], peaks[0]);
+  EXPECT_GT(budgeted->peak_at_most[1], peaks[1]);
+
+  PlanText text = TextOf(live, budgeted->memory);
+  text.predicted.peak_at_most = budgeted->peak_at_most;
+  const SecondLending second = SecondLendingOf(text, live.parking);
+  const Bytes lent = LentBytes(second.at_most, DeviceId(1));
+  EXPECT_GT(lent, Bytes(0));
+  EXPECT_EQ(LentBytes(second.at_most, DeviceId(2)), Bytes(0));
+  // It needs room for that, whatever else it does, and for what cache lines round up.
+  const Bytes needed = budgeted->peak_at_most[1] + lent;
+  live.problem.capacity[1] = needed + Bytes(6 * 2 * 64);
+  EXPECT_EQ(BudgetSecondChoices(live, held)->memory, budgeted->memory);
+  live.problem.capacity[1] = needed - Bytes(1);
+  EXPECT_NE(BudgetSecondChoices(live, held)->memory, budgeted->memory);
 }
 
 }  // namespace

@@ -160,7 +160,7 @@ RandomStep MakeStep(PlanningProblem random, Dice& dice) {
   const SimulatedStep step = Simulate(SimulationOf(problem, made.mapping, plan, lowered)).value();
   const SimulatedStep kept =
       Simulate(SimulationOf(problem, made.mapping, {}, problem.schedule)).value();
-  for (const MemoryByKind& peak : step.peak) problem.capacity.push_back(Total(peak));
+  problem.capacity = TotalPeaks(step);
   made.step_time = step.step_time;
   made.saved = LargestOf(kept) - LargestOf(step);
   return made;

@@ -294,7 +294,7 @@ TEST(SimulatedGroupProperties, ACapacityOfExactlyThePeakIsEnough) {
   for (int seed = 0; seed < kSeeds; ++seed) {
     SimulationInput input = RandomInput(seed);
     const SimulatedStep step = Simulated(input);
-    for (const MemoryByKind& peak : step.peak) input.capacity.push_back(Total(peak));
+    input.capacity = TotalPeaks(step);
     input.topology.host_memory = step.host_peak;
     EXPECT_EQ(Simulated(input), step) << seed;
     if (step.host_peak <= Bytes(1)) continue;

@@ -265,7 +265,7 @@ TEST(SimulatedProperties, ACapacityOfExactlyThePeakIsEnough) {
   for (int seed = 0; seed < kSeeds; ++seed) {
     SimulationInput input = RandomInput(seed);
     const SimulatedStep step = Simulated(input);
-    for (const MemoryByKind& peak : step.peak) input.capacity.push_back(Total(peak));
+    input.capacity = TotalPeaks(step);
     EXPECT_EQ(Simulated(input), step);
     const auto tight = std::max_element(input.capacity.begin(), input.capacity.end());
     if (*tight <= Bytes(1)) continue;
