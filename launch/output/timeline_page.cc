@@ -55,6 +55,16 @@ void AppendChip(std::string& html, absl::string_view color, absl::string_view me
   absl::StrAppend(&html, "<span><i style=\"background:", color, "\"></i>", meaning, "</span>\n");
 }
 
+void AddKinds(const std::vector<MemoryRow>& rows, std::set<MemoryKind>& kinds) {
+  for (const MemoryRow& row : rows) {
+    for (const MemoryPoint& point : row.curve) {
+      for (size_t kind = 0; kind < kMemoryKinds; ++kind) {
+        if (point.bytes.bytes[kind].value > 0) kinds.insert(static_cast<MemoryKind>(kind));
+      }
+    }
+  }
+}
+
 // What the colours of the pictures mean, those that occur.
 void AppendLegend(std::string& html, const TimelinePage& page) {
   std::set<absl::string_view> actions;
@@ -63,13 +73,7 @@ void AppendLegend(std::string& html, const TimelinePage& page) {
     for (const TimelineRow& row : picture.rows) {
       for (const Interval& interval : row.intervals) actions.insert(ColorOf(interval).css_class);
     }
-    for (const MemoryRow& row : picture.memory) {
-      for (const MemoryPoint& point : row.curve) {
-        for (size_t kind = 0; kind < kMemoryKinds; ++kind) {
-          if (point.bytes.bytes[kind].value > 0) kinds.insert(static_cast<MemoryKind>(kind));
-        }
-      }
-    }
+    for (const auto* rows : {&picture.memory, &picture.elsewhere}) AddKinds(*rows, kinds);
   }
   absl::StrAppend(&html, "<p class=\"legend\">\n");
   for (const ActionColor& color : ActionColors()) {

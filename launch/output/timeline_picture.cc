@@ -39,6 +39,9 @@ TimelinePicture PictureOf(const SimulatedStep& step, const std::vector<Bytes>& c
     if (!lane.intervals.empty()) picture.rows.push_back({lane.name, lane.intervals});
   }
   picture.memory = MemoryRows(step, capacity);
+  for (const auto& [name, curve, limit] : step.other_memory) {
+    picture.elsewhere.push_back({name, curve, limit});
+  }
   return picture;
 }
 

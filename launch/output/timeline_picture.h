@@ -16,7 +16,7 @@ struct TimelineRow {
   WorkerTimeline intervals;
 };
 
-// One worker's memory over the same time.
+// The memory of a worker, or of another holder, over the same time.
 struct MemoryRow {
   std::string name;
   MemoryCurve curve;
@@ -29,7 +29,8 @@ struct TimelinePicture {
   std::string title;
   Nanos span;
   std::vector<TimelineRow> rows;
-  std::vector<MemoryRow> memory;  // below the rows; may be empty
+  std::vector<MemoryRow> memory;     // below the rows, of workers; may be empty
+  std::vector<MemoryRow> elsewhere;  // below that, of other holders; likewise
 };
 
 // A simulated step: its workers, then the lanes that carried messages or copies, then memory.

@@ -41,6 +41,13 @@ int LeftOf(const TimelinePicture& picture) {
 // Many rows are lower.
 int RowHeight(size_t rows) { return rows <= 16 ? 24 : rows <= 40 ? 16 : 10; }
 
+// At least one byte.
+Bytes MostOf(const MemoryRow& row) {
+  Bytes most = std::max(row.capacity, Bytes(1));
+  for (const MemoryPoint& point : row.curve) most = std::max(most, Total(point.bytes));
+  return most;
+}
+
 class SvgWriter {
  public:
   explicit SvgWriter(const TimelinePicture& picture)
@@ -62,7 +69,9 @@ class SvgWriter {
   void WriteScale(int top, int bottom);
   void WriteRow(const TimelineRow& row, int top);
   void WriteAction(const Interval& interval, int top);
-  void WriteMemory(const MemoryRow& row, Bytes most, int top);
+  // Both move `top` to below what they write.
+  void WriteCaption(absl::string_view caption, int& top);
+  void WriteMemory(const MemoryRow& row, Bytes most, int& top);
   void WriteName(absl::string_view name, int baseline);
 
   const TimelinePicture& picture_;
@@ -75,9 +84,9 @@ class SvgWriter {
 int SvgWriter::Height() const {
   int height = kTitleHeight + kScaleHeight +
                static_cast<int>(picture_.rows.size()) * (row_height_ + kRowGap) + 8;
-  if (!picture_.memory.empty()) {
-    height +=
-        kCaptionHeight + static_cast<int>(picture_.memory.size()) * (kMemoryHeight + kMemoryGap);
+  for (const auto* rows : {&picture_.memory, &picture_.elsewhere}) {
+    if (rows->empty()) continue;
+    height += kCaptionHeight + static_cast<int>(rows->size()) * (kMemoryHeight + kMemoryGap);
   }
   return height;
 }
@@ -181,7 +190,13 @@ void SvgWriter::WriteRow(const TimelineRow& row, int top) {
   text_ += "\n";
 }
 
-void SvgWriter::WriteMemory(const MemoryRow& row, Bytes most, int top) {
+void SvgWriter::WriteCaption(absl::string_view caption, int& top) {
+  top += kCaptionHeight;
+  absl::StrAppend(&text_, "<text class=\"title\" x=\"4\" y=\"", top - 10, "\">", caption,
+                  "</text>\n");
+}
+
+void SvgWriter::WriteMemory(const MemoryRow& row, Bytes most, int& top) {
   const std::vector<MemoryByKind> columns = MemoryColumns(row.curve, picture_.span, plot_width_);
   Bytes peak;
   for (const MemoryByKind& column : columns) peak = std::max(peak, Total(column));
@@ -209,6 +224,7 @@ void SvgWriter::WriteMemory(const MemoryRow& row, Bytes most, int top) {
                                 "capacity %s</title></path>\n",
                                 left_, y(row.capacity), plot_width_, FormatBytes(row.capacity)));
   }
+  top += kMemoryHeight + kMemoryGap;
 }
 
 std::string SvgWriter::Write() {
@@ -230,17 +246,14 @@ std::string SvgWriter::Write() {
   }
   if (!picture_.memory.empty()) {
     Bytes most(1);
-    for (const MemoryRow& row : picture_.memory) {
-      most = std::max(most, row.capacity);
-      for (const MemoryPoint& point : row.curve) most = std::max(most, Total(point.bytes));
-    }
-    top += kCaptionHeight;
-    absl::StrAppend(&text_, "<text class=\"title\" x=\"4\" y=\"", top - 10,
-                    "\">memory, each up to ", FormatBytes(most), "</text>\n");
-    for (const MemoryRow& row : picture_.memory) {
-      WriteMemory(row, most, top);
-      top += kMemoryHeight + kMemoryGap;
-    }
+    for (const MemoryRow& row : picture_.memory) most = std::max(most, MostOf(row));
+    WriteCaption(absl::StrCat("memory, each up to ", FormatBytes(most)), top);
+    for (const MemoryRow& row : picture_.memory) WriteMemory(row, most, top);
+  }
+  if (!picture_.elsewhere.empty()) {
+    WriteCaption("memory elsewhere, each up to what it has, or its peak where that is not known",
+                 top);
+    for (const MemoryRow& row : picture_.elsewhere) WriteMemory(row, MostOf(row), top);
   }
   absl::StrAppend(&text_, "</svg>\n");
   return std::move(text_);

@@ -65,6 +65,7 @@ absl::StatusOr<StepTimes> SimulateChecked(const SimulationInput& input, const Sc
   SIPHON_ASSIGN_OR_RETURN(StepMemory memory, KeepMemoryBooks(input, step, run, details.memory));
   SimulatedStep result = StepTimelines(input.schedule, step, run, details.lanes);
   result.memory = std::move(memory.curves);
+  result.other_memory = std::move(memory.other_curves);
   result.peak = std::move(memory.peaks);
   result.host_peak = memory.host_peak;
   result.other_peaks = std::move(memory.other_peaks);

@@ -49,6 +49,14 @@ struct MemoryPoint {
 };
 using MemoryCurve = std::vector<MemoryPoint>;
 
+// What is no worker and held anything in the step: the host, a device without a worker, a drive.
+struct HolderCurve {
+  std::string name;  // as HolderPeak, or "the host"
+  MemoryCurve curve;
+  Bytes capacity;  // 0: no limit
+  friend bool operator==(const HolderCurve&, const HolderCurve&) = default;
+};
+
 // A step as the simulator sees it. The same integers on every machine. Workers of replicas follow
 // one after the other.
 struct SimulatedStep {
@@ -60,6 +68,7 @@ struct SimulatedStep {
   // [worker][cause]; the wait for its first action included, the idle time after its last not.
   std::vector<std::array<Nanos, kWaitCauses>> exposed_waits;
   std::vector<MemoryCurve> memory;         // [worker]
+  std::vector<HolderCurve> other_memory;   // the host first
   std::vector<MemoryByKind> peak;          // [worker], at the peak of the total
   std::vector<int> peak_live_activations;  // [worker], (stage, microbatch) pairs
   Bytes host_peak;                         // swapped out, all workers together

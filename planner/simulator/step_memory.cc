@@ -79,7 +79,6 @@ class MemoryBooks {
   MemoryBooks(const SimulationInput& input, const StepGraph& step, Nanos step_time,
               BooksDetail detail)
       : input_(input), step_(step), detail_(detail), holders_(input) {
-    memory_.curves.resize(detail == BooksDetail::kCurves ? step.workers : 0);
     for (const MemoryByKind& held : StaticMemory(input, holders_)) {
       const auto account = static_cast<int>(accounts_.size());
       const Bytes total = Total(held);
@@ -88,7 +87,7 @@ class MemoryBooks {
                            .peak_total = total,
                            .peak = held,
                            .capacity = CapacityOf(account)});
-      if (account < Curves()) memory_.curves[account].push_back({Nanos(0), held});
+      if (detail == BooksDetail::kCurves) curves_.push_back({{Nanos(0), held}});
     }
     if (detail != BooksDetail::kLent) return;
     const StaticLoans loans = LoansOf(input, holders_);
@@ -124,8 +123,8 @@ class MemoryBooks {
       account.peak = account.held;
     }
     if (detail_ == BooksDetail::kLent) Lend(change, now);
-    if (change.account >= Curves()) return absl::OkStatus();
-    MemoryCurve& curve = memory_.curves[change.account];
+    if (detail_ != BooksDetail::kCurves) return absl::OkStatus();
+    MemoryCurve& curve = curves_[change.account];
     if (curve.back().time != now) curve.push_back({now, {}});
     curve.back().bytes = account.held;
     return absl::OkStatus();
@@ -138,16 +137,21 @@ class MemoryBooks {
     memory_.host_peak = accounts_[holders_.host()].peak_total;
     for (MomentCurve& curve : own_) memory_.lent.own.push_back(curve.Take());
     for (MomentCurve& curve : parked_) memory_.lent.parked.push_back(curve.Take());
-    for (size_t other = 1; other < holders_.others().size(); ++other) {
-      const Bytes peak = accounts_[step_.workers + other].peak_total;
-      if (peak > Bytes(0)) memory_.other_peaks.push_back({holders_.others()[other].name, peak});
+    for (size_t other = 0; other < holders_.others().size(); ++other) {
+      const auto& [name, capacity] = holders_.others()[other];
+      const size_t account = step_.workers + other;
+      const Bytes peak = accounts_[account].peak_total;
+      if (peak == Bytes(0)) continue;
+      if (static_cast<int>(account) != holders_.host()) memory_.other_peaks.push_back({name, peak});
+      if (curves_.empty()) continue;
+      memory_.other_curves.push_back({name, std::move(curves_[account]), capacity});
     }
+    if (!curves_.empty()) curves_.resize(step_.workers);
+    memory_.curves = std::move(curves_);
     return std::move(memory_);
   }
 
  private:
-  int Curves() const { return static_cast<int>(memory_.curves.size()); }
-
   void Lend(const MemoryChange& change, Nanos now) {
     // A message takes its receiver's memory for the receiver.
     const bool is_loan = change.account != change.worker && change.kind != MemoryKind::kBoundary;
@@ -200,6 +204,7 @@ class MemoryBooks {
   const BooksDetail detail_;
   const StepAccounts holders_;
   std::vector<Account> accounts_;
+  std::vector<MemoryCurve> curves_;  // [account]; kCurves
   std::vector<MomentCurve> own_;     // [worker]; kLent
   std::vector<MomentCurve> parked_;  // [worker]; kLent
   StepMemory memory_;

@@ -16,15 +16,16 @@ namespace siphon {
 // What is written down of memory beside peaks.
 enum class BooksDetail {
   kPeaks,   // nothing
-  kCurves,  // all that each worker holds over time
+  kCurves,  // all that each holder holds over time
   kLent,    // who holds what of whose; takes one replica
 };
 
-// What each worker held over time.
+// What was held over time.
 struct StepMemory {
-  std::vector<MemoryCurve> curves;  // [worker]; kCurves
-  LentMemory lent;                  // kLent
-  std::vector<MemoryByKind> peaks;  // [worker]
+  std::vector<MemoryCurve> curves;        // [worker]; kCurves
+  std::vector<HolderCurve> other_curves;  // kCurves; of others that held anything
+  LentMemory lent;                        // kLent
+  std::vector<MemoryByKind> peaks;        // [worker]
   Bytes host_peak;
   std::vector<HolderPeak> other_peaks;
 };

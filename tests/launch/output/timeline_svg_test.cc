@@ -42,6 +42,21 @@ TEST(TimelineSvg, DrawsMemoryBelowWithItsPeakAndCapacity) {
   EXPECT_EQ(CountOf("<title>capacity 7.81 KiB</title>", svg), 1u);
 }
 
+// Each on a scale of its own: a host has hundreds of times as much as a device.
+TEST(TimelineSvg, DrawsMemoryElsewhereBelowThat) {
+  SimulatedStep step = SmallStep();
+  step.other_memory = {{"the host", step.memory[0], Bytes(8'000'000)},
+                       {"device 5", step.memory[0], Bytes(0)}};
+  const std::string without = TimelineSvg(PictureOf(SmallStep(), {}, "a step"));
+  EXPECT_THAT(without, Not(HasSubstr("elsewhere")));
+  const std::string svg = TimelineSvg(PictureOf(step, {}, "a step"));
+  EXPECT_THAT(svg, HasSubstr("memory, each up to 3.91 KiB"));
+  EXPECT_THAT(svg, HasSubstr("memory elsewhere"));
+  EXPECT_THAT(svg, HasSubstr("<title>the host: activations</title>"));
+  EXPECT_THAT(svg, HasSubstr("<title>device 5: activations</title>"));
+  EXPECT_EQ(CountOf("<title>capacity 7.63 MiB</title>", svg), 1u);
+}
+
 TEST(TimelineSvg, StaysSmallWithManyActions) {
   TimelinePicture picture{.span = Nanos(2'000'000)};
   TimelineRow row{.name = "busy"};

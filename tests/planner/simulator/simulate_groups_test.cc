@@ -321,6 +321,12 @@ TEST(SimulatedGroups, StripesGoToAllLendersAtOnce) {
   EXPECT_EQ(CurveText(step.memory[1]),
             "0:\n5: lent 30\n11: activations 160, lent 30\n17: activations 160\n41:\n");
   EXPECT_EQ(step.other_peaks, (std::vector<HolderPeak>{{"device 3", Bytes(70)}}));
+  ASSERT_EQ(step.other_memory.size(), 1) << "the host holds nothing";
+  EXPECT_EQ(step.other_memory[0].name, "device 3");
+  const MemoryCurve& curve = step.other_memory[0].curve;
+  EXPECT_EQ(Total(curve.front().bytes), Bytes(0));
+  EXPECT_EQ(Total(curve.back().bytes), Bytes(0));
+  EXPECT_EQ(curve[1].bytes[MemoryKind::kLent], Bytes(70));
 }
 
 TEST(SimulatedGroups, WorkersOfOneMachineLendToEachOtherAsWell) {

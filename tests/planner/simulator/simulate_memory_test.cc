@@ -118,6 +118,9 @@ TEST(SimulatedMemory, SwappedActivationsAreWithTheHostMeanwhile) {
             "0: activations 100\n10: activations 200\n20: activations 200\n40: activations 100\n"
             "60:\n");
   EXPECT_EQ(step.host_peak, Bytes(100));
+  ASSERT_EQ(step.other_memory.size(), 1);
+  EXPECT_EQ(step.other_memory[0].name, "the host");
+  EXPECT_EQ(CurveText(step.other_memory[0].curve), "0:\n10: activations 100\n30:\n");
   EXPECT_EQ(step.step_time, Nanos(60));
   EXPECT_EQ(step.lanes[0].name, "device 0, copies to host");
   EXPECT_EQ(step.lanes[0].bytes, Bytes(100));

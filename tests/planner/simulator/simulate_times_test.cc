@@ -77,6 +77,7 @@ TEST(SimulateTimes, IsTheStepWithoutItsPictures) {
   EXPECT_FALSE(step.memory.empty());
   step.lanes.clear();
   step.memory.clear();
+  step.other_memory.clear();
   for (const LendingDetail lending : {LendingDetail::kNone, LendingDetail::kLent}) {
     const auto times = SimulateTimes(input, lending);
     ASSERT_TRUE(times.ok()) << times.status();
