@@ -273,10 +273,19 @@ std::vector<std::vector<Bytes>> DraftSimulator::LendableOf(
   return lendable;
 }
 
+std::vector<Bytes> DraftSimulator::NotGiven(const DraftPlan& draft) const {
+  std::vector<Bytes> bytes;
+  for (int worker = 0; worker < WorkerCount(problem_.schedule); ++worker) {
+    bytes.push_back(draft.lenders[worker].empty() ? ParkedBy(draft, worker) : Bytes(0));
+  }
+  return bytes;
+}
+
 bool DraftSimulator::GiveToAll(DraftPlan& draft) const {
   bool given = false;
+  const std::vector<Bytes> not_given = NotGiven(draft);
   for (int worker = 0; worker < WorkerCount(problem_.schedule); ++worker) {
-    if (!draft.lenders[worker].empty() || ParkedBy(draft, worker) == Bytes(0)) continue;
+    if (not_given[worker] == Bytes(0)) continue;
     const std::vector<int64_t>& rates = fabric_.rate[draft.mapping.device_of_worker[worker].value];
     for (int lender = 0; lender < fabric_.devices; ++lender) {
       if (rates[lender] == 0) continue;
@@ -291,7 +300,6 @@ bool DraftSimulator::GiveToAll(DraftPlan& draft) const {
 // for once.
 absl::StatusOr<SimulatedDraft> DraftSimulator::LendOverTime(SimulatedDraft peaks, LentMemory lent) {
   Withheld withheld = Nothing();  // by what they were too full in earlier rounds
-  const std::vector<Bytes> nothing = withheld.workers;
   SimulatedDraft best = std::move(peaks);
   DraftPlan draft = best.draft;
   if (GiveToAll(draft)) {
@@ -311,9 +319,10 @@ absl::StatusOr<SimulatedDraft> DraftSimulator::LendOverTime(SimulatedDraft peaks
     absl::StatusOr<SimulatedDraft> next = Simulated(draft, &lent);
     if (absl::IsResourceExhausted(next.status())) break;
     if (!next.ok()) return next.status();
-    SetScore(nothing, *next);
-    for (size_t worker = 0; worker < nothing.size(); ++worker) {
-      withheld.workers[worker] += next->excess[worker];
+    const std::vector<Bytes> not_given = NotGiven(draft);
+    SetScore(not_given, *next);
+    for (size_t worker = 0; worker < not_given.size(); ++worker) {
+      withheld.workers[worker] += next->excess[worker] - not_given[worker];
     }
     WithholdIdle(*next, withheld);
     const bool fits = Fits(*next);

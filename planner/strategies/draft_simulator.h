@@ -57,8 +57,9 @@ class DraftSimulator {
   // at other moments, so the step is simulated again, a few times; the best of all of these is what
   // comes back, so never less than with peaks alone. Where the problem has kPeaks, lenders have
   // room for all that is promised with them, too.
-  // Errors: ResourceExhausted when host or drives have too little; InvalidArgument when there is no
-  // way to a placement (no host, no drive).
+  // No draft fits with a worker that gives something and has no lenders, even if it has room for
+  // all that: it would be another draft's plan. Errors: ResourceExhausted when host or drives have
+  // too little; InvalidArgument when there is no way to a placement (no host, no drive).
   absl::StatusOr<SimulatedDraft> Run(DraftPlan draft);
 
   // The step of a plan of the draft's stages and lenders that differs from the draft's own only in
@@ -104,6 +105,8 @@ class DraftSimulator {
   Topology LendingTopology(const Withheld& withheld) const;
   // The lenders of `peaks` have too little room at their fullest; `lent` is of its step.
   absl::StatusOr<SimulatedDraft> LendOverTime(SimulatedDraft peaks, LentMemory lent);
+  // [worker]: what it would give, and has nobody for.
+  std::vector<Bytes> NotGiven(const DraftPlan& draft) const;
   // Workers that have something to give, and no lenders, give to all. Returns whether any does.
   bool GiveToAll(DraftPlan& draft) const;
   // [worker][moment]: what it can lend, but for `withheld` ([worker]).

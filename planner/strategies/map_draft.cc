@@ -24,17 +24,6 @@ bool MayMap(const PlanningProblem& problem) {
   return !given && DeviceCount(problem.topology) > 0 && !problem.capacity.empty();
 }
 
-// By workers that would give something to lenders and have none: the plan is another one there,
-// which keeps that.
-Bytes NotGiven(const DraftSimulator& simulator, const DraftPlan& draft) {
-  Bytes bytes;
-  for (size_t worker = 0; worker < draft.lenders.size(); ++worker) {
-    if (!draft.lenders[worker].empty()) continue;
-    bytes += simulator.ParkedBy(draft, static_cast<int>(worker));
-  }
-  return bytes;
-}
-
 class StepMapSearch {
  public:
   StepMapSearch(DraftSimulator& simulator, SimulatedDraft draft, MapStepBound step_bound)
@@ -77,10 +66,9 @@ class StepMapSearch {
       return cost;
     }
     SIPHON_RETURN_IF_ERROR(tried.status());
-    const Bytes not_given = NotGiven(simulator_, tried->draft);
-    cost.missing = std::max(tried->score.excess, not_given);
+    cost.missing = tried->score.excess;
     cost.time = tried->score.step;
-    if (not_given == Bytes(0) && tried->score < best_.score) best_ = *std::move(tried);
+    if (tried->score < best_.score) best_ = *std::move(tried);
     return cost;
   }
 
@@ -131,8 +119,7 @@ MapProof ProofOf(MappingScore score, const FoundMap& found) {
 absl::StatusOr<MappedDraft> MapByStepTime(DraftSimulator& simulator, SimulatedDraft draft,
                                           int64_t most_evaluations) {
   const PlanningProblem& problem = simulator.problem();
-  const bool searched = MayMap(problem) && problem.score != MappingScore::kSwapTime;
-  if (!searched || (Fits(draft) && NotGiven(simulator, draft.draft) > Bytes(0))) {
+  if (!MayMap(problem) || problem.score == MappingScore::kSwapTime) {
     return MappedDraft{.draft = std::move(draft)};
   }
   SIPHON_ASSIGN_OR_RETURN(MapStepBound bound, MapStepBound::Of(problem, draft.draft));

@@ -37,11 +37,9 @@ MapProof ProofOf(MappingScore score, const FoundMap& found);
 // that are linked. Begins with the draft's own map; simulates `most_evaluations` maps at most, each
 // of them up to twice.
 //
-// `found->bound` holds for every map on which this draft gives lenders what it says (MapStepBound);
-// one on which a worker that would give something can reach nobody counts as without room.
+// `found->bound` holds for every map on which the draft fits (MapStepBound).
 //
-// Not searched, and returned as it is: as for MapToLenders, for MappingScore::kSwapTime, and a
-// draft that fits though such a worker has nobody.
+// Not searched, and returned as it is: as for MapToLenders, and for MappingScore::kSwapTime.
 // Never worse than `draft`. Errors: as DraftSimulator::Run, but for ResourceExhausted, which rules
 // a map out.
 absl::StatusOr<MappedDraft> MapByStepTime(DraftSimulator& simulator, SimulatedDraft draft,
