@@ -61,6 +61,7 @@ absl::StatusOr<std::vector<Bytes>> PeaksComputingAgain(
   std::vector<Bytes> most = peak;
   for (const std::vector<Placement>& concerned : tiers) {
     std::vector<MemoryByKind> held = problem.held;
+    held.resize(peak.size());  // empty: nothing
     SIPHON_ASSIGN_OR_RETURN(
         const FollowedPlan taken,
         TakeSecondChoices(plan, [&](StageId stage, const PlannedGroup& planned) {
