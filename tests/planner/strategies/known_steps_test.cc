@@ -19,6 +19,7 @@ namespace {
 SimulatedStep WithoutPictures(SimulatedStep step) {
   step.lanes.clear();
   step.memory.clear();
+  step.other_memory.clear();
   return step;
 }
 
