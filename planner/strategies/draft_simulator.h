@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "planner/mapping/swap_fabric.h"
+#include "planner/strategies/draft_lenders.h"
 #include "planner/strategies/draft_plan.h"
 #include "planner/strategies/known_programs.h"
 #include "planner/strategies/known_steps.h"
@@ -71,14 +71,13 @@ class DraftSimulator {
   void LendBy(LendingRule rule) { lending_ = rule; }
   LendingRule lending() const { return lending_; }
   bool MayLendOverTime() const { return problem_.lending == LendingRule::kOverTime && MayLend(); }
-  // Devices lend to workers, not to replicas of them, which would all have to share one plan.
-  bool MayLend() const;
+  bool MayLend() const { return lenders_.MayLend(); }
 
-  Bytes CapacityOf(int worker) const;  // 0: no limit
-  // [stage]: of how many microbatches the activations can be away at once.
-  const std::vector<int>& away() const { return away_; }
-  // What a worker would have with its lenders if all of them had room.
-  Bytes ParkedBy(const DraftPlan& draft, int worker) const;
+  Bytes CapacityOf(int worker) const { return lenders_.CapacityOf(worker); }  // 0: no limit
+  const std::vector<int>& away() const { return lenders_.away(); }
+  Bytes ParkedBy(const DraftPlan& draft, int worker) const {
+    return lenders_.ParkedBy(draft, worker);
+  }
 
  private:
   // Without its score; `lent` is filled where there is one.
@@ -91,37 +90,17 @@ class DraftSimulator {
   absl::StatusOr<SimulatedDraft> LendLess(SimulatedDraft parked);
   // What is over capacity and `unparked` ([worker]) is its excess.
   void SetScore(const std::vector<Bytes>& unparked, SimulatedDraft& result) const;
-  // What lenders were found to have too little for, and so lend less.
-  struct Withheld {
-    std::vector<Bytes> workers;  // [worker]
-    std::vector<Bytes> idle;     // [device]: of those without a worker
-  };
-  Withheld Nothing() const;
-  // [device]: by how much devices without a worker are over their memory.
-  std::vector<Bytes> IdleExcess(const SimulatedDraft& draft) const;
-  // Adds that. Returns whether it is anything.
-  bool WithholdIdle(const SimulatedDraft& draft, Withheld& withheld) const;
-  // The problem's, where devices without a worker have as much less to lend.
-  Topology LendingTopology(const Withheld& withheld) const;
   // The lenders of `peaks` have too little room at their fullest; `lent` is of its step.
   absl::StatusOr<SimulatedDraft> LendOverTime(SimulatedDraft peaks, LentMemory lent);
-  // [worker]: what it would give, and has nobody for.
-  std::vector<Bytes> NotGiven(const DraftPlan& draft) const;
-  // Workers that have something to give, and no lenders, give to all. Returns whether any does.
-  bool GiveToAll(DraftPlan& draft) const;
-  // [worker][moment]: what it can lend, but for `withheld` ([worker]).
-  std::vector<std::vector<Bytes>> LendableOf(const LentMemory& lent,
-                                             const std::vector<Bytes>& withheld) const;
   // [worker]: at its fullest if nothing were lent.
   absl::StatusOr<std::vector<Bytes>> OwnPeaks(const DraftPlan& draft);
   // Returns [worker]: bytes that no lender has room for.
-  absl::StatusOr<std::vector<Bytes>> AssignLenders(const Withheld& withheld, DraftPlan& draft);
+  absl::StatusOr<std::vector<Bytes>> AssignLenders(const WithheldMemory& withheld,
+                                                   DraftPlan& draft);
   std::vector<Bytes> PeaksOf(const SimulatedStep& step) const;
 
   const PlanningProblem& problem_;
-  std::vector<int> away_;
-  std::vector<int> versions_;  // [stage]: of the weights, at most, all of which may be away
-  const SwapFabric fabric_;
+  const DraftLenders lenders_;
   KnownPrograms programs_;
   KnownSteps known_;
   LendingRule lending_ = LendingRule::kPeaks;
