@@ -164,6 +164,8 @@ absl::StatusOr<int64_t> Parse(absl::string_view original, absl::Span<const Unit>
 
 std::string FormatBytes(Bytes bytes) { return Format(bytes.value, kBinaryBytes); }
 std::string FormatNanos(Nanos nanos) { return Format(nanos.value, kTimes); }
+std::string FormatPercent(double share) { return absl::StrFormat("%.1f %%", 100 * share); }
+
 std::string FormatRate(BytesPerSecond rate) { return Format(rate.value, kDecimalRates); }
 
 absl::StatusOr<Bytes> ParseBytes(absl::string_view text) {

@@ -34,6 +34,8 @@ using BytesPerSecond = Quantity<struct BytesPerSecondTag>;
 std::string FormatBytes(Bytes bytes);
 // "1.23 s", "45.6 ms", "7.89 us", "12 ns".
 std::string FormatNanos(Nanos nanos);
+// "12.3 %" of 0.1234.
+std::string FormatPercent(double share);
 // "25.0 GB/s": decimal units, as link rates are quoted.
 std::string FormatRate(BytesPerSecond rate);
 

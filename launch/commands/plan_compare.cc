@@ -111,7 +111,7 @@ PageTable ComparisonTable(const std::vector<ComparedPlan>& plans) {
     const bool fits = plan.step_time.has_value();
     table.rows.push_back({plan.name, fits ? FormatNanos(*plan.step_time) : "-",
                           fits ? absl::StrFormat("%.4g", plan.tokens_per_second) : "-",
-                          plan.gap.has_value() ? PercentText(*plan.gap) : "-",
+                          plan.gap.has_value() ? FormatPercent(*plan.gap) : "-",
                           BytesText(plan.recomputed), BytesText(plan.parked), plan.remark});
   }
   return table;

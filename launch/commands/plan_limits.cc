@@ -8,7 +8,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
 namespace siphon {
@@ -28,7 +27,7 @@ Nanos WaitOf(const TimeShares& shares, WaitCause cause) {
 std::string Percent(Nanos part, Nanos whole) {
   const double share =
       whole.value == 0 ? 0 : static_cast<double>(part.value) / static_cast<double>(whole.value);
-  return absl::StrFormat("%.1f %%", 100 * share);
+  return FormatPercent(share);
 }
 
 // The worker with most of it.

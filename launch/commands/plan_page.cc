@@ -123,11 +123,11 @@ std::vector<std::pair<std::string, std::string>> FactsOf(const StudiedPlan& stud
   if (!studied.bound.cannot_fit.has_value()) {
     facts.emplace_back("lower bound", FormatNanos(studied.bound.step_time));
   }
-  if (const auto gap = GapOf(studied)) facts.emplace_back("gap", PercentText(*gap));
+  if (const auto gap = GapOf(studied)) facts.emplace_back("gap", FormatPercent(*gap));
   if (const auto tokens = TokensPerSecond(studied)) {
     facts.emplace_back("tokens/s", absl::StrFormat("%.4g", *tokens));
   }
-  if (fits) facts.emplace_back("bubble", PercentText(studied.step->bubble_fraction));
+  if (fits) facts.emplace_back("bubble", FormatPercent(studied.step->bubble_fraction));
   return facts;
 }
 

@@ -49,7 +49,7 @@ std::string BoundText(const StudiedPlan& studied) {
   std::string text =
       absl::StrCat(FormatNanos(studied.bound.step_time), "  by ", studied.bound.reason);
   if (const std::optional<double> gap = GapOf(studied)) {
-    absl::StrAppend(&text, "; the plan is at most ", PercentText(*gap), " above the best one");
+    absl::StrAppend(&text, "; the plan is at most ", FormatPercent(*gap), " above the best one");
   }
   return text;
 }
@@ -66,7 +66,7 @@ std::string PlannedText(const StudiedPlan& studied) {
                                                           "  if everything could be kept")));
   }
   absl::StrAppend(&text, Line("lower bound", BoundText(studied)));
-  absl::StrAppend(&text, Line("bubble", absl::StrCat(PercentText(step.bubble_fraction),
+  absl::StrAppend(&text, Line("bubble", absl::StrCat(FormatPercent(step.bubble_fraction),
                                                      "  idle time of all workers")));
   absl::StrAppend(&text, Line("limited by", DiagnosisText(DiagnosePlan(studied), step)));
   return text;

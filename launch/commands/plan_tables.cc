@@ -57,8 +57,8 @@ std::vector<std::string> PlanColumn(const StudiedPlan& studied) {
       if_fits(FormatNanos(studied.shown().step_time)),
       if_fits(absl::StrFormat("%.4g", TokensPerSecond(studied).value_or(0))),
       bounded ? FormatNanos(studied.bound.step_time) : std::string(kNone),
-      gap.has_value() ? PercentText(*gap) : std::string(kNone),
-      if_fits(PercentText(studied.shown().bubble_fraction)),
+      gap.has_value() ? FormatPercent(*gap) : std::string(kNone),
+      if_fits(FormatPercent(studied.shown().bubble_fraction)),
       if_fits(FormatBytes(fullest))};
   const PlacementBytes placed = Sum(BytesByPlacement(studied.plan));
   for (const Bytes bytes : placed) {
@@ -106,10 +106,10 @@ PageTable ParkingTable(const StudiedPlan& studied) {
     const Bytes sum =
         Sum(BytesByPlacement(studied.plan))[static_cast<size_t>(Placement::kHostSwap)];
     const Bytes peak = studied.shown().host_peak;
-    rows.push_back({"all", "-", "host",
-                    sum > peak ? absl::StrCat(FormatBytes(peak), " at once, of ", FormatBytes(sum),
-                                              " in sum")
-                               : FormatBytes(peak)});
+    rows.push_back(
+        {"all", "-", "host",
+         sum > peak ? absl::StrCat(FormatBytes(peak), " at once, of ", FormatBytes(sum), " in sum")
+                    : FormatBytes(peak)});
   }
   return {.title = "parked elsewhere",
           .header = {"worker", "its device", "parked with", "bytes"},
@@ -157,7 +157,5 @@ std::vector<ParkedBytes> ParkedBytesOf(const PlanText& plan) {
   }
   return list;
 }
-
-std::string PercentText(double share) { return absl::StrFormat("%.1f %%", 100 * share); }
 
 }  // namespace siphon

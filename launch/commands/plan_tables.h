@@ -1,8 +1,6 @@
 #ifndef SIPHON_LAUNCH_COMMANDS_PLAN_TABLES_H_
 #define SIPHON_LAUNCH_COMMANDS_PLAN_TABLES_H_
 
-#include <string>
-
 #include "launch/commands/plan_report.h"
 #include "launch/output/timeline_page.h"
 
@@ -17,9 +15,6 @@ PageTable WorkerTable(const StudiedPlan& studied);
 PageTable ParkingTable(const StudiedPlan& studied);
 // The plan and its what-ifs, a column each.
 PageTable WhatIfTable(const PlanReport& report);
-
-// "12.3 %" of a share.
-std::string PercentText(double share);
 
 }  // namespace siphon
 

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "launch/commands/step_grid_text.h"
 #include "launch/output/text_table.h"
@@ -14,8 +13,6 @@
 
 namespace siphon {
 namespace {
-
-std::string Percent(double fraction) { return absl::StrFormat("%.1f %%", 100 * fraction); }
 
 std::string Count(int number, absl::string_view what) {
   return absl::StrCat(number, " ", what, number == 1 ? "" : "s");
@@ -123,9 +120,9 @@ std::string ScheduleReportText(const ScheduleReport& report, int columns, TextCo
     absl::StrAppend(&text, "steps with messages  ", report.lowered_steps,
                     "  every action takes one, messages too\n");
   }
-  absl::StrAppend(&text, "bubble_fraction      ", Percent(BubbleFraction(report.grid)),
+  absl::StrAppend(&text, "bubble_fraction      ", FormatPercent(BubbleFraction(report.grid)),
                   "  idle time of all workers, fill and drain included\n");
-  absl::StrAppend(&text, "inner_idle_fraction  ", Percent(InnerIdleFraction(report.grid)),
+  absl::StrAppend(&text, "inner_idle_fraction  ", FormatPercent(InnerIdleFraction(report.grid)),
                   "  of it between a worker's own first and last action\n\n", WorkerTable(report));
   if (report.lowered_steps == 0) return text;
   absl::StrAppend(&text, "\nprograms with messages\n");
@@ -157,8 +154,8 @@ std::string ScheduleOverviewText(const std::vector<ScheduleOverviewRow>& rows) {
     const auto [least, most] =
         std::minmax_element(report.peak_live.begin(), report.peak_live.end());
     cells.push_back({row.entry.name, absl::StrCat(StageCount(report.shown)),
-                     absl::StrCat(report.grid.steps), Percent(BubbleFraction(report.grid)),
-                     Percent(InnerIdleFraction(report.grid)),
+                     absl::StrCat(report.grid.steps), FormatPercent(BubbleFraction(report.grid)),
+                     FormatPercent(InnerIdleFraction(report.grid)),
                      *least == *most ? absl::StrCat(*most) : absl::StrCat(*least, " to ", *most),
                      absl::StrCat(*std::max_element(report.weight_versions.begin(),
                                                     report.weight_versions.end()))});

@@ -17,11 +17,9 @@ namespace {
 
 double Seconds(Nanos time) { return static_cast<double>(time.value) / 1e9; }
 
-std::string Percent(double fraction) { return absl::StrFormat("%.1f %%", 100 * fraction); }
-
 std::string Share(Nanos part, Nanos whole) {
   if (whole.value <= 0) return "-";
-  return Percent(Seconds(part) / Seconds(whole));
+  return FormatPercent(Seconds(part) / Seconds(whole));
 }
 
 std::string Headline(const PlanText& plan) {
@@ -175,14 +173,15 @@ std::vector<Fact> FactsOf(const SimulateReport& report) {
                      "what the file says: it was edited, or written by another version"});
   }
   if (const std::optional<double> gap = GapOf(step.step_time, planned.lower_bound)) {
-    const std::string above = *gap < 0 ? "this step is shorter: the file's facts were edited"
-                                       : absl::StrCat("this step is ", Percent(*gap), " above it");
+    const std::string above = *gap < 0
+                                  ? "this step is shorter: the file's facts were edited"
+                                  : absl::StrCat("this step is ", FormatPercent(*gap), " above it");
     facts.push_back({"lower bound", FormatNanos(planned.lower_bound),
                      absl::StrCat("of any plan for what the file was made from; ", above)});
   }
-  facts.push_back({"bubble_fraction", Percent(step.bubble_fraction),
+  facts.push_back({"bubble_fraction", FormatPercent(step.bubble_fraction),
                    "idle time of all workers, fill and drain included"});
-  facts.push_back({"inner_idle_fraction", Percent(step.inner_idle_fraction),
+  facts.push_back({"inner_idle_fraction", FormatPercent(step.inner_idle_fraction),
                    "of it between a worker's own first and last action"});
   return facts;
 }

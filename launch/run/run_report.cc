@@ -20,8 +20,6 @@ Nanos BusyTime(const WorkerTimeline& worker) {
   return busy;
 }
 
-std::string Percent(double fraction) { return absl::StrFormat("%.1f %%", 100 * fraction); }
-
 double BubbleOf(const std::vector<WorkerTimeline>& workers) {
   const double all =
       static_cast<double>(EndOf(workers).value) * static_cast<double>(workers.size());
@@ -72,7 +70,7 @@ TimelinePage RunReport(const PlanText& plan, const SimulatedStep& predicted,
   const Nanos end = EndOf(measured);
   TimelinePage page{.title = absl::StrCat(plan.model, ", ", plan.schedule, ": step ", step.step)};
   page.facts = {{"measured step", FormatNanos(end)},
-                {"measured bubble_fraction", Percent(BubbleOf(measured))}};
+                {"measured bubble_fraction", FormatPercent(BubbleOf(measured))}};
   if (comparable) {
     page.lead = absl::StrCat("Predicted with costs ", plan.costs, ".");
     page.facts.emplace_back("predicted step", FormatNanos(predicted.step_time));
@@ -84,7 +82,7 @@ TimelinePage RunReport(const PlanText& plan, const SimulatedStep& predicted,
         "No profile was given (pipeline.profile, made by siphon profile): the predicted step has "
         "the schedule's shape with unit times.";
   }
-  page.facts.emplace_back("predicted bubble_fraction", Percent(predicted.bubble_fraction));
+  page.facts.emplace_back("predicted bubble_fraction", FormatPercent(predicted.bubble_fraction));
   if (comparable) {
     page.pictures.push_back(ComparisonOf(predicted, measured, "predicted and measured"));
   } else {

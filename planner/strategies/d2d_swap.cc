@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "planner/status.h"
@@ -34,11 +36,13 @@ bool HaveRoomTogether(const PlanningProblem& problem, const SimulatedDraft& kept
     if (capacity == Bytes(0)) return true;
     room += capacity;
   }
-  if (DeviceCount(topology) > static_cast<int>(problem.capacity.size())) {
-    for (const TopologyDevice& idle : topology.devices) {
-      if (idle.memory == Bytes(0)) return true;
-      room += idle.memory;
-    }
+  std::vector<Bytes> memory;
+  for (const TopologyDevice& device : topology.devices) memory.push_back(device.memory);
+  std::sort(memory.rbegin(), memory.rend());
+  // Those without a worker, which may be the largest.
+  for (size_t idle = 0; idle + problem.capacity.size() < memory.size(); ++idle) {
+    if (memory.back() == Bytes(0)) return true;  // not known
+    room += memory[idle];
   }
   Bytes standing;
   for (const MemoryByKind& peak : kept.simulated.peak) {

@@ -39,6 +39,12 @@ TEST(Units, FormatBytesWithThreeDigits) {
   for (const auto& [value, text] : cases) EXPECT_EQ(FormatBytes(Bytes(value)), text) << value;
 }
 
+TEST(Units, FormatSharesInPercent) {
+  EXPECT_EQ(FormatPercent(0.1234), "12.3 %");
+  EXPECT_EQ(FormatPercent(0), "0.0 %");
+  EXPECT_EQ(FormatPercent(1.5), "150.0 %");
+}
+
 TEST(Units, FormatTimesAndRates) {
   EXPECT_EQ(FormatNanos(Nanos(12)), "12 ns");
   EXPECT_EQ(FormatNanos(Nanos(7'890)), "7.89 us");
