@@ -1,7 +1,10 @@
 #include "launch/commands/plan_map.h"
 
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "planner/strategies/map_draft.h"
 
 namespace siphon {
 namespace {
@@ -24,12 +27,10 @@ std::string Doubt(const MapProof& map) {
     return absl::StrCat("another map may have room for ",
                         FormatBytes(map.missing - map.least_missing), " more");
   }
-  const auto time = static_cast<double>(map.time.value);
-  const auto least = static_cast<double>(map.least_time.value);
-  if (least == 0) return "how much better another map may be is not known";
+  const std::optional<double> gap = GapOf(map);
+  if (!gap.has_value()) return "how much better another map may be is not known";
   return absl::StrFormat("it is at most %.2f %% above the best one: no map has %s below %s",
-                         100 * (time - least) / least, TimeName(map.score),
-                         FormatNanos(map.least_time));
+                         100 * *gap, TimeName(map.score), FormatNanos(map.least_time));
 }
 
 }  // namespace

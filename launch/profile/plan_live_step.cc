@@ -67,16 +67,12 @@ absl::StatusOr<std::vector<Bytes>> OwnPeaks(const LiveStep& live,
       const StepTimes times,
       SimulateTimes(SimulationOf(live.problem, live.step.mapping, live.step.memory, schedule),
                     LendingDetail::kLent));
-  std::vector<Bytes> peaks(times.lent.own.size());
-  for (size_t worker = 0; worker < peaks.size(); ++worker) {
-    const std::vector<Bytes>& own = times.lent.own[worker];
-    Bytes most = *std::max_element(own.begin(), own.end());
-    if (!shared_gradients.empty()) {
-      const Nanos begin = BeginOfReduction(schedule.programs[worker], times.step.workers[worker],
-                                           times.step.step_time);
-      most = std::max(most, MostFrom(own, begin, times.step.step_time) + shared_gradients[worker]);
-    }
-    peaks[worker] = most;
+  std::vector<Bytes> peaks = OwnPeaks(times.lent);
+  for (size_t worker = 0; worker < shared_gradients.size(); ++worker) {
+    const Nanos begin = BeginOfReduction(schedule.programs[worker], times.step.workers[worker],
+                                         times.step.step_time);
+    const Bytes then = MostFrom(times.lent.own[worker], begin, times.step.step_time);
+    peaks[worker] = std::max(peaks[worker], then + shared_gradients[worker]);
   }
   return peaks;
 }

@@ -6,16 +6,12 @@
 namespace siphon {
 namespace {
 
-int64_t Sum(int64_t a, int64_t b) {
-  return a > SwapFabric::kUnlimited - b ? SwapFabric::kUnlimited : a + b;
-}
-
 // The sum of the `count` largest.
 int64_t SumOfLargest(std::vector<int64_t>& values, size_t count) {
   std::sort(values.begin(), values.end(), std::greater<>());
   int64_t sum = 0;
   for (size_t place = 0; place < std::min(count, values.size()); ++place) {
-    sum = Sum(sum, values[place]);
+    sum = SumOfRates(sum, values[place]);
   }
   return sum;
 }
@@ -74,11 +70,11 @@ int64_t ParkingBound::RateOut(int device, const Room& room) const {
     if (room.free[lender]) {
       to_free.push_back(rate);
     } else {
-      sum = Sum(sum, rate);
+      sum = SumOfRates(sum, rate);
     }
   }
   const bool one_engine = fabric_.engines == CopyEngines::kOneForAllPeers;
-  const int64_t all = Sum(sum, SumOfLargest(to_free, room.pool.size()));
+  const int64_t all = SumOfRates(sum, SumOfLargest(to_free, room.pool.size()));
   return std::min(fabric_.cap[device], one_engine ? fastest : all);
 }
 
@@ -94,13 +90,13 @@ std::vector<int64_t> ParkingBound::RatesInto(absl::Span<const DeviceId> placed,
     int64_t sum = 0;
     for (size_t worker = 0; worker < placed.size(); ++worker) {
       if (demand_.workers[worker].parked == Bytes(0)) continue;
-      sum = Sum(sum, fabric_.rate[placed[worker].value][lender]);
+      sum = SumOfRates(sum, fabric_.rate[placed[worker].value][lender]);
     }
     std::vector<int64_t> from_free;
     for (int owner = 0; owner < fabric_.devices; ++owner) {
       if (room.free[owner]) from_free.push_back(fabric_.rate[owner][lender]);
     }
-    sum = Sum(sum, SumOfLargest(from_free, unplaced_owners));
+    sum = SumOfRates(sum, SumOfLargest(from_free, unplaced_owners));
     rates.push_back(std::min(fabric_.cap[lender], sum));
   }
   std::sort(rates.begin(), rates.end(), std::greater<>());

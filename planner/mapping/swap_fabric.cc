@@ -14,15 +14,13 @@ namespace {
 constexpr int64_t kNanosPerSecond = 1'000'000'000;
 constexpr int64_t kLongest = int64_t{1} << 62;
 
-int64_t Limit(BytesPerSecond rate) { return rate.value == 0 ? SwapFabric::kUnlimited : rate.value; }
-
 // What a device's uplink leaves it when all devices behind it copy at once; 0: not known, or no
 // uplink.
 int64_t HostRateLeft(const Topology& topology, DeviceId device) {
   const std::optional<int> index = SwitchOf(topology, device);
   if (!index.has_value()) return 0;
   const PcieSwitch& uplink = topology.switches[*index];
-  const int64_t rate = std::min(Limit(uplink.to_host), Limit(uplink.from_host));
+  const int64_t rate = std::min(RateLimit(uplink.to_host), RateLimit(uplink.from_host));
   return rate == SwapFabric::kUnlimited ? 0 : rate / static_cast<int64_t>(uplink.devices.size());
 }
 
@@ -39,12 +37,20 @@ int64_t PairRate(const Links& links, DeviceId owner, DeviceId lender, int64_t ho
   const auto out = links.find({owner, lender});
   const auto back = links.find({lender, owner});
   if (out == links.end() || back == links.end()) return 0;
-  const int64_t rate = std::min(Limit(out->second.rate), Limit(back->second.rate));
+  const int64_t rate = std::min(RateLimit(out->second.rate), RateLimit(back->second.rate));
   const bool wired = out->second.wires > 0 && back->second.wires > 0;
   return wired || rate > host_rate_left ? rate : 0;
 }
 
 }  // namespace
+
+int64_t RateLimit(BytesPerSecond rate) {
+  return rate.value == 0 ? SwapFabric::kUnlimited : rate.value;
+}
+
+int64_t SumOfRates(int64_t a, int64_t b) {
+  return a > SwapFabric::kUnlimited - b ? SwapFabric::kUnlimited : a + b;
+}
 
 SwapFabric MakeSwapFabric(const Topology& topology) {
   const Links links = LinksByPair(topology);
@@ -53,7 +59,7 @@ SwapFabric MakeSwapFabric(const Topology& topology) {
   fabric.engines = topology.copy_engines;
   for (int owner = 0; owner < fabric.devices; ++owner) {
     const TopologyDevice& device = topology.devices[owner];
-    fabric.cap.push_back(std::min(Limit(device.egress), Limit(device.ingress)));
+    fabric.cap.push_back(std::min(RateLimit(device.egress), RateLimit(device.ingress)));
     fabric.memory.push_back(device.memory.value);
     const int64_t host_rate_left = HostRateLeft(topology, DeviceId(owner));
     std::vector<int64_t>& rates = fabric.rate.emplace_back();

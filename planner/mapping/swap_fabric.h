@@ -28,6 +28,11 @@ struct SwapFabric {
   bool Linked(int a, int b) const { return rate[a][b] > 0 && rate[b][a] > 0; }
 };
 
+// A topology's rate as a fabric's.
+int64_t RateLimit(BytesPerSecond rate);
+// kUnlimited where one of them is, or where they are more together.
+int64_t SumOfRates(int64_t a, int64_t b);
+
 SwapFabric MakeSwapFabric(const Topology& topology);
 
 // The fabric as a topology without a host: maps that differ by one of its symmetries park equally

@@ -6,6 +6,14 @@
 
 namespace siphon {
 
+std::vector<Bytes> OwnPeaks(const LentMemory& lent) {
+  std::vector<Bytes> peaks;
+  for (const std::vector<Bytes>& own : lent.own) {
+    peaks.push_back(*std::max_element(own.begin(), own.end()));
+  }
+  return peaks;
+}
+
 MomentCurve::MomentCurve(Bytes begin, Nanos step_time)
     : length_(std::max<int64_t>(
           1, (step_time.value + LentMemory::kMostMoments - 1) / LentMemory::kMostMoments)),

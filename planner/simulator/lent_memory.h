@@ -19,6 +19,9 @@ struct LentMemory {
   friend bool operator==(const LentMemory&, const LentMemory&) = default;
 };
 
+// [worker]: the most that each holds of its own.
+std::vector<Bytes> OwnPeaks(const LentMemory& lent);
+
 // One such curve while it is written down, from its beginning to its end.
 class MomentCurve {
  public:

@@ -42,11 +42,7 @@ absl::StatusOr<std::vector<Bytes>> OwnPeaks(const PlanningProblem& problem,
       const StepTimes times,
       SimulateTimes(SimulationOf(unlimited, mapping, plan.memory, plan.schedule),
                     LendingDetail::kLent));
-  std::vector<Bytes> peaks;
-  for (const std::vector<Bytes>& own : times.lent.own) {
-    peaks.push_back(*std::max_element(own.begin(), own.end()));
-  }
-  return peaks;
+  return OwnPeaks(times.lent);
 }
 
 }  // namespace

@@ -116,6 +116,13 @@ MapProof ProofOf(MappingScore score, const FoundMap& found) {
           .bounded = found.parts};
 }
 
+std::optional<double> GapOf(const MapProof& map) {
+  if (map.proven) return 0;
+  if (map.missing > map.least_missing || map.least_time == Nanos(0)) return std::nullopt;
+  const auto least = static_cast<double>(map.least_time.value);
+  return (static_cast<double>(map.time.value) - least) / least;
+}
+
 absl::StatusOr<MappedDraft> MapByStepTime(DraftSimulator& simulator, SimulatedDraft draft,
                                           int64_t most_evaluations) {
   const PlanningProblem& problem = simulator.problem();

@@ -32,6 +32,10 @@ struct MappedDraft {
 // For a plan's reader.
 MapProof ProofOf(MappingScore score, const FoundMap& found);
 
+// By how much its time is above the least of all maps, relatively, at most: 0 where it is proven.
+// None where a map may have room for more, or nothing is known of times.
+std::optional<double> GapOf(const MapProof& map);
+
 // Searches the map on which the draft's step is the shortest (MappingScore::kStepTime): what does
 // not fit first, then the simulated step with lenders assigned anew on every map, then neighbours
 // that are linked. Begins with the draft's own map; simulates `most_evaluations` maps at most, each

@@ -15,10 +15,6 @@ namespace {
 constexpr int64_t kUnlimited = SwapFabric::kUnlimited;
 constexpr Nanos kNever(std::numeric_limits<int64_t>::max());
 
-int64_t Limit(BytesPerSecond rate) { return rate.value == 0 ? kUnlimited : rate.value; }
-
-int64_t Sum(int64_t a, int64_t b) { return a > kUnlimited - b ? kUnlimited : a + b; }
-
 WaySpeed Better(const WaySpeed& a, const WaySpeed& b) {
   return {std::max(a.rate, b.rate), std::min(a.latency, b.latency)};
 }
@@ -34,14 +30,14 @@ std::vector<WaySpeed> HostWays(const Topology& topology, DeviceId device) {
   const std::optional<int> index = SwitchOf(topology, device);
   if (!index) return ways;
   const PcieSwitch& uplink = topology.switches[*index];
-  ways[PrivateWays::kToHost] = {std::max(Limit(uplink.to_host), uplink.to_host_both.value),
+  ways[PrivateWays::kToHost] = {std::max(RateLimit(uplink.to_host), uplink.to_host_both.value),
                                 uplink.latency};
-  ways[PrivateWays::kFromHost] = {std::max(Limit(uplink.from_host), uplink.from_host_both.value),
-                                  uplink.latency};
+  ways[PrivateWays::kFromHost] = {
+      std::max(RateLimit(uplink.from_host), uplink.from_host_both.value), uplink.latency};
   if (topology.drives.empty()) return ways;
   const NvmeDrive& drive = topology.drives[DriveOf(topology, device)];
-  ways[PrivateWays::kToDrive] = {Limit(drive.write), drive.latency};
-  ways[PrivateWays::kFromDrive] = {Limit(drive.read), drive.latency};
+  ways[PrivateWays::kToDrive] = {RateLimit(drive.write), drive.latency};
+  ways[PrivateWays::kFromDrive] = {RateLimit(drive.read), drive.latency};
   return ways;
 }
 
@@ -66,8 +62,8 @@ void PrivateWays::AddMessages() {
   }
   for (const TopologyLink& link : topology_.links) {
     const int64_t rate =
-        std::min({Limit(link.rate), Limit(topology_.devices[link.from.value].egress),
-                  Limit(topology_.devices[link.to.value].ingress)});
+        std::min({RateLimit(link.rate), RateLimit(topology_.devices[link.from.value].egress),
+                  RateLimit(topology_.devices[link.to.value].ingress)});
     message_speeds_[link.from.value][link.to.value] = {rate, link.latency};
   }
 }
@@ -79,7 +75,7 @@ void PrivateWays::AddParking() {
   std::vector<std::vector<int64_t>> pairs(devices, std::vector<int64_t>(devices));
   std::vector<Nanos> latencies(devices, kNever);
   for (const TopologyLink& link : topology_.links) {
-    const int64_t rate = Limit(link.rate);
+    const int64_t rate = RateLimit(link.rate);
     for (const auto& [owner, lender] :
          {std::pair(link.from.value, link.to.value), std::pair(link.to.value, link.from.value)}) {
       if (fabric.rate[owner][lender] == 0) continue;
@@ -92,10 +88,10 @@ void PrivateWays::AddParking() {
     int64_t rate = 0;
     for (const int64_t pair : pairs[owner]) {
       rate = topology_.copy_engines == CopyEngines::kOneForAllPeers ? std::max(rate, pair)
-                                                                    : Sum(rate, pair);
+                                                                    : SumOfRates(rate, pair);
     }
     const TopologyDevice& caps = topology_.devices[owner];
-    rate = std::min(rate, std::max(Limit(caps.egress), Limit(caps.ingress)));
+    rate = std::min(rate, std::max(RateLimit(caps.egress), RateLimit(caps.ingress)));
     device_ways_[owner][kParking] = {rate, rate == 0 ? Nanos(0) : latencies[owner]};
   }
 }

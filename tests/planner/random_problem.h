@@ -9,6 +9,7 @@
 #include "planner/lower_schedule.h"
 #include "planner/strategies/planning_problem.h"
 #include "tests/planner/dice.h"
+#include "tests/planner/random_host.h"
 
 namespace siphon {
 
@@ -26,13 +27,7 @@ inline Topology RandomTopology(int devices, Dice& dice) {
                           : NvswitchTopology(devices, rate(), Nanos(dice.Roll(0, 5)));
   std::erase_if(topology.links, [&](const TopologyLink&) { return dice.Roll(0, 4) == 0; });
   for (TopologyLink& link : topology.links) link.rate = rate();
-  const int64_t alone = dice.Roll(1, 9) * 60'000'000LL;
-  return WithHost(topology, dice.Roll(1, 3),
-                  {.to_host = BytesPerSecond(alone),
-                   .from_host = BytesPerSecond(alone),
-                   .to_host_both = BytesPerSecond(alone * 2 / 3),
-                   .from_host_both = BytesPerSecond(alone * 2 / 3),
-                   .latency = Nanos(dice.Roll(0, 3))});
+  return WithRandomHost(topology, dice.Roll(1, 9) * 60'000'000LL, dice);
 }
 
 // One tensor of so many bytes, or, by that number, several that are made one after the other.

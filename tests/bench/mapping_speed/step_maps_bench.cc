@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,11 +50,12 @@ void AddSearch(const GapInstance& instance, const std::string& name, MakeDraft m
     std::exit(1);
   }
   const MapProof proof = ProofOf(MappingScore::kStepTime, *mapped->found);
-  const double gap = proof.proven
-                         ? 0
-                         : 100.0 * static_cast<double>((proof.time - proof.least_time).value) /
-                               static_cast<double>(proof.least_time.value);
-  searches.push_back({instance.name + ", " + name, seconds, gap, proof.evaluated});
+  const std::optional<double> gap = GapOf(proof);
+  if (!gap.has_value()) {
+    std::cerr << instance.name << ": nothing is known of other maps\n";
+    std::exit(1);
+  }
+  searches.push_back({instance.name + ", " + name, seconds, 100 * *gap, proof.evaluated});
 }
 
 std::string Quantiles(const std::vector<double>& values) {

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <cstddef>
 #include <iterator>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "planner/strategies/map_draft.h"
 
 namespace siphon {
 namespace {
@@ -106,7 +108,8 @@ std::string GapReport(const std::vector<GapOutcome>& outcomes) {
     if (!one.Gap().has_value()) continue;
     fitting.push_back(&one);
     if (one.map.has_value()) ++mapped;
-    if (one.MapGap().has_value()) map_gaps.push_back(100 * *one.MapGap());
+    const std::optional<double> map_gap = one.map ? GapOf(*one.map) : std::nullopt;
+    if (map_gap.has_value()) map_gaps.push_back(100 * *map_gap);
     gaps.push_back(100 * *one.Gap());
     if (one.bound.step_time > one.longest_path) saving_gaps.push_back(gaps.back());
   }

@@ -32,14 +32,6 @@ std::optional<double> GapOutcome::Gap() const {
   return (static_cast<double>(planned.step_time->value) - least) / least;
 }
 
-std::optional<double> GapOutcome::MapGap() const {
-  if (!map.has_value()) return std::nullopt;
-  if (map->proven) return 0;
-  if (map->least_missing < map->missing || map->least_time <= Nanos(0)) return std::nullopt;
-  const auto least = static_cast<double>(map->least_time.value);
-  return (static_cast<double>(map->time.value) - least) / least;
-}
-
 absl::StatusOr<GapOutcome> MeasureGap(const GapInstance& instance) {
   GapOutcome outcome{.name = instance.name};
   std::clock_t begin = std::clock();

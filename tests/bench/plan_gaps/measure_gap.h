@@ -33,9 +33,6 @@ struct GapOutcome {
   std::vector<std::string> Winners() const;
   // (step time - bound) / bound; none where auto does not fit.
   std::optional<double> Gap() const;
-  // By how much the map's step is above the least of all maps, relatively, at most; none without a
-  // search, or where a map may fit that was not tried.
-  std::optional<double> MapGap() const;
 };
 
 // Errors: of the bound, or of a strategy that refuses the problem itself.

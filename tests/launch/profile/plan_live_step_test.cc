@@ -60,11 +60,7 @@ std::vector<Bytes> OwnPeaks(const LiveStep& live) {
       SimulateTimes(SimulationOf(problem, live.step.mapping, live.step.memory, live.step.schedule),
                     LendingDetail::kLent);
   EXPECT_TRUE(times.ok()) << times.status();
-  std::vector<Bytes> peaks;
-  for (const auto& own : times->lent.own) {
-    peaks.push_back(*std::max_element(own.begin(), own.end()));
-  }
-  return peaks;
+  return OwnPeaks(times->lent);
 }
 
 std::vector<Bytes> KeptPeaks() {

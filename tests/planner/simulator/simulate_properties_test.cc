@@ -9,6 +9,7 @@
 #include "pipeline/schedules/build_schedule.h"
 #include "planner/lower_schedule.h"
 #include "tests/planner/dice.h"
+#include "tests/planner/random_host.h"
 #include "tests/planner/simulator/simulate_testing.h"
 
 namespace siphon {
@@ -25,13 +26,7 @@ Topology RandomTopology(int devices, Dice& dice) {
                              Nanos(dice.Roll(0, 5)));
   // Some pairs can only go through the host.
   std::erase_if(topology.links, [&](const TopologyLink&) { return dice.Roll(0, 4) == 0; });
-  const int64_t alone = dice.Roll(2, 9) * 1'000'000'000LL;
-  return WithHost(topology, dice.Roll(1, 3),
-                  {.to_host = BytesPerSecond(alone),
-                   .from_host = BytesPerSecond(alone),
-                   .to_host_both = BytesPerSecond(alone * 2 / 3),
-                   .from_host_both = BytesPerSecond(alone * 2 / 3),
-                   .latency = Nanos(dice.Roll(0, 3))});
+  return WithRandomHost(topology, dice.Roll(2, 9) * 1'000'000'000LL, dice);
 }
 
 // Swaps out some of the activations behind their F, and in again before their B or I.

@@ -95,11 +95,7 @@ std::vector<Bytes> OwnPeaks(PlanningProblem& problem, const DraftPlan& draft) {
   SimulationInput input = SimulationOf(problem, run->draft.mapping, run->memory, run->schedule);
   const auto times = SimulateTimes(input, LendingDetail::kLent);
   EXPECT_TRUE(times.ok()) << times.status();
-  std::vector<Bytes> peaks;
-  for (const std::vector<Bytes>& own : times->lent.own) {
-    peaks.push_back(*std::max_element(own.begin(), own.end()));
-  }
-  return peaks;
+  return OwnPeaks(times->lent);
 }
 
 // How much room each worker must have beside `own` for the draft to fit, in tenths of a GiB;

@@ -52,22 +52,9 @@ DraftPlan MixedDraft(const PlanningProblem& problem) {
   return draft;
 }
 
-std::vector<DeviceMapping> EveryMap() {
-  std::vector<DeviceMapping> maps;
-  std::vector<int> devices = {0, 1, 2, 3};
-  do {
-    DeviceMapping map;
-    for (int worker = 0; worker < 3; ++worker) {
-      map.device_of_worker.emplace_back(devices[worker]);
-    }
-    maps.push_back(map);
-  } while (std::next_permutation(devices.begin(), devices.end()));
-  return maps;
-}
-
 DraftScore LeastScore(DraftSimulator& simulator, DraftPlan draft) {
   std::vector<DraftScore> scores;
-  for (const DeviceMapping& map : EveryMap()) {
+  for (const DeviceMapping& map : EveryMap(3, 4)) {
     draft.mapping = map;
     const auto simulated = simulator.Run(draft);
     EXPECT_TRUE(simulated.ok()) << simulated.status();
@@ -134,7 +121,7 @@ TEST(PeerSwap, SaysThatNoMapReachesLendersFaster) {
     for (const MemoryByKind& peak : kept->simulated.peak) peaks.push_back(Total(peak));
     const ParkingDemand demand = PeakParkingDemand(peaks, problem.capacity);
     std::pair<Bytes, Nanos> least{Bytes(int64_t{1} << 60), Nanos(0)};
-    for (const DeviceMapping& map : EveryMap()) {
+    for (const DeviceMapping& map : EveryMap(3, 4)) {
       const auto parked = AssignParking(problem.topology, map, demand, Bytes(1));
       ASSERT_TRUE(parked.ok()) << parked.status();
       least = std::min(least, {parked->unparked, parked->time});

@@ -16,19 +16,6 @@
 namespace siphon {
 namespace {
 
-std::vector<DeviceMapping> EveryMap(int workers, int devices) {
-  std::vector<int> order;
-  for (int device = 0; device < devices; ++device) order.push_back(device);
-  std::vector<DeviceMapping> maps;
-  do {
-    DeviceMapping map;
-    for (int worker = 0; worker < workers; ++worker)
-      map.device_of_worker.emplace_back(order[worker]);
-    if (maps.empty() || !(maps.back() == map)) maps.push_back(std::move(map));
-  } while (std::next_permutation(order.begin(), order.end()));
-  return maps;
-}
-
 bool AllHaveLenders(const DraftSimulator& simulator, const DraftPlan& draft) {
   for (size_t worker = 0; worker < draft.lenders.size(); ++worker) {
     const bool gives = simulator.ParkedBy(draft, static_cast<int>(worker)) > Bytes(0);

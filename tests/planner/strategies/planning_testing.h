@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pipeline/schedules/build_schedule.h"
@@ -35,6 +37,20 @@ inline PlanningProblem ProblemOf(const LayerProfile& layer, int layers, Schedule
     problem.partition.stages.push_back({stage * layers / stages, (stage + 1) * layers / stages});
   }
   return problem;
+}
+
+// Of workers to as many devices or more, in lexicographic order.
+inline std::vector<DeviceMapping> EveryMap(int workers, int devices) {
+  std::vector<int> order;
+  for (int device = 0; device < devices; ++device) order.push_back(device);
+  std::vector<DeviceMapping> maps;
+  do {
+    DeviceMapping map;
+    for (int worker = 0; worker < workers; ++worker)
+      map.device_of_worker.emplace_back(order[worker]);
+    if (maps.empty() || !(maps.back() == map)) maps.push_back(std::move(map));
+  } while (std::next_permutation(order.begin(), order.end()));
+  return maps;
 }
 
 inline void SetCapacity(PlanningProblem& problem, Bytes capacity) {

@@ -33,11 +33,7 @@ std::vector<Bytes> OwnPeaks(const PlanningProblem& problem, const PlannedStep& p
       SimulateTimes(SimulationOf(problem, planned.mapping, planned.memory, planned.schedule),
                     LendingDetail::kLent);
   EXPECT_TRUE(times.ok()) << times.status();
-  std::vector<Bytes> peaks;
-  for (const std::vector<Bytes>& own : times->lent.own) {
-    peaks.push_back(*std::max_element(own.begin(), own.end()));
-  }
-  return peaks;
+  return OwnPeaks(times->lent);
 }
 
 // Worker 0's two layers, 10 bytes each, are with device 1, of two microbatches at once.
