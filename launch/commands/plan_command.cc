@@ -4,6 +4,9 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -17,6 +20,7 @@
 #include "launch/commands/planning_progress.h"
 #include "launch/output/text_file.h"
 #include "launch/process/exit_codes.h"
+#include "launch/process/run_together.h"
 #include "planner/performance/device_spec.h"
 #include "planner/status.h"
 #include "planner/strategies/memory_strategy.h"
@@ -35,6 +39,36 @@ struct PlanArguments {
   OutputFormat format = OutputFormat::kText;
 };
 
+using Say = std::function<void(absl::string_view)>;
+
+absl::StatusOr<WhatIf> StudyWhatIf(const PlanRequest& asked, const std::string& setting,
+                                   const Say& say) {
+  say(absl::StrCat("planning with ", setting));
+  const PlanRequest request = WithSettings(asked, SettingsOfWhatIf(setting));
+  auto changed = StudyPlan(request);
+  if (!changed.ok()) return Annotate(changed.status(), absl::StrCat("--what-if ", setting));
+  WhatIf what_if{setting, *std::move(changed)};
+  if (what_if.plan.step.has_value()) return what_if;
+  what_if.fix = FindFix(request, what_if.plan, say, [](const PlanFix&) { return true; });
+  return what_if;
+}
+
+// Several at once.
+absl::StatusOr<std::vector<WhatIf>> StudyWhatIfs(PlanRequest request,
+                                                 const std::vector<std::string>& settings,
+                                                 const Say& say) {
+  if (settings.size() > 1) request.news = nullptr;
+  std::vector<absl::StatusOr<WhatIf>> studied(settings.size());
+  RunTogether(static_cast<int>(settings.size()),
+              [&](int index) { studied[index] = StudyWhatIf(request, settings[index], say); });
+  std::vector<WhatIf> what_ifs;
+  for (absl::StatusOr<WhatIf>& one : studied) {
+    SIPHON_RETURN_IF_ERROR(one.status());
+    what_ifs.push_back(*std::move(one));
+  }
+  return what_ifs;
+}
+
 absl::StatusOr<PlanReport> Study(PlanArguments arguments) {
   PlanningProgress progress;
   arguments.request.news = progress.News();
@@ -46,15 +80,8 @@ absl::StatusOr<PlanReport> Study(PlanArguments arguments) {
     report.fixes = FindFixes(arguments.request, report.plan, say);
     report.plan.misfit += HostReason(report.plan, report.fixes);
   }
-  for (const std::string& setting : arguments.what_ifs) {
-    progress.Say(absl::StrCat("planning with ", setting));
-    const PlanRequest request = WithSettings(arguments.request, SettingsOfWhatIf(setting));
-    auto changed = StudyPlan(request);
-    if (!changed.ok()) return Annotate(changed.status(), absl::StrCat("--what-if ", setting));
-    WhatIf& what_if = report.what_ifs.emplace_back(WhatIf{setting, *std::move(changed)});
-    if (what_if.plan.step.has_value()) continue;
-    what_if.fix = FindFix(request, what_if.plan, say, [](const PlanFix&) { return true; });
-  }
+  SIPHON_ASSIGN_OR_RETURN(report.what_ifs,
+                          StudyWhatIfs(arguments.request, arguments.what_ifs, say));
   if (arguments.compares) {
     report.comparison = ComparePlans(arguments.request, report.plan, say);
   }

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "launch/commands/plan_report.h"
 #include "launch/commands/plan_tables.h"
+#include "launch/process/run_together.h"
 #include "planner/baselines/memory_baseline.h"
 #include "planner/placement_bytes.h"
 #include "planner/strategies/memory_strategy.h"
@@ -20,29 +21,33 @@ namespace {
 
 constexpr double kNanosPerSecond = 1e9;
 
-ComparedPlan ByStrategy(PlanRequest request, absl::string_view strategy) {
-  request.strategy = std::string(strategy);
+ComparedPlan AsCompared(absl::string_view strategy, const StudiedPlan& studied) {
   ComparedPlan compared{.name = std::string(strategy)};
-  const absl::StatusOr<StudiedPlan> studied = StudyPlan(request);
-  if (!studied.ok()) {
-    compared.remark = std::string(studied.status().message());
+  if (!studied.step.has_value()) {
+    compared.remark = absl::StrCat("does not fit: ", studied.misfit);
     return compared;
   }
-  if (!studied->step.has_value()) {
-    compared.remark = absl::StrCat("does not fit: ", studied->misfit);
-    return compared;
-  }
-  compared.step_time = studied->step->step_time;
-  compared.tokens_per_second = TokensPerSecond(*studied).value_or(0);
-  compared.gap = GapOf(*studied);
-  const PlacementBytes bytes = Sum(BytesByPlacement(studied->plan));
+  compared.step_time = studied.step->step_time;
+  compared.tokens_per_second = TokensPerSecond(studied).value_or(0);
+  compared.gap = GapOf(studied);
+  const PlacementBytes bytes = Sum(BytesByPlacement(studied.plan));
   for (const Placement placement :
        {Placement::kPeerSwap, Placement::kHostSwap, Placement::kNvmeSwap}) {
     compared.parked += bytes[static_cast<size_t>(placement)];
   }
   compared.recomputed = bytes[static_cast<size_t>(Placement::kRecompute)];
-  if (!studied->settings.empty()) compared.remark = "with stages and schedule of its own";
+  if (!studied.settings.empty()) compared.remark = "with stages and schedule of its own";
   return compared;
+}
+
+ComparedPlan ByStrategy(PlanRequest request, absl::string_view strategy,
+                        const StudiedPlan& planned) {
+  const bool is_known = planned.strategy == strategy && planned.job.memory.plan.empty();
+  if (is_known) return AsCompared(strategy, planned);
+  request.strategy = std::string(strategy);
+  const absl::StatusOr<StudiedPlan> studied = StudyPlan(request);
+  if (studied.ok()) return AsCompared(strategy, *studied);
+  return {.name = std::string(strategy), .remark = std::string(studied.status().message())};
 }
 
 // Every device has as many microbatches as fill the job's batch, or a little more.
@@ -83,15 +88,17 @@ std::string BytesText(Bytes bytes) { return bytes == Bytes(0) ? "-" : FormatByte
 
 }  // namespace
 
-std::vector<ComparedPlan> ComparePlans(const PlanRequest& request, const StudiedPlan& planned,
+std::vector<ComparedPlan> ComparePlans(PlanRequest request, const StudiedPlan& planned,
                                        const std::function<void(absl::string_view)>& say) {
-  std::vector<ComparedPlan> plans;
-  const auto by_strategy = [&](absl::string_view name) {
-    say(absl::StrCat("planning with ", name));
-    plans.push_back(ByStrategy(request, name));
-  };
-  for (const MemoryStrategy& strategy : MemoryStrategies()) by_strategy(strategy.name);
-  by_strategy(kHarmonyStrategy);
+  request.news = nullptr;  // of several searches at once
+  std::vector<absl::string_view> names;
+  for (const MemoryStrategy& strategy : MemoryStrategies()) names.push_back(strategy.name);
+  names.push_back(kHarmonyStrategy);
+  std::vector<ComparedPlan> plans(names.size());
+  RunTogether(static_cast<int>(names.size()), [&](int index) {
+    say(absl::StrCat("planning with ", names[index]));
+    plans[index] = ByStrategy(request, names[index], planned);
+  });
   const bool on_server = !planned.job.topology.name.empty() && !planned.problem.capacity.empty() &&
                          DeviceCount(planned.problem.topology) > 0;
   if (on_server) {

@@ -26,8 +26,9 @@ struct ComparedPlan {
 
 // The job by each strategy, harmony included; and, on a server, by each of MemoryBaselines(), which
 // run the whole model on every device. `planned` is the job as it was planned: its costs are those
-// of all. Fastest first, then those that do not fit. `say` hears of each before it is tried.
-std::vector<ComparedPlan> ComparePlans(const PlanRequest& request, const StudiedPlan& planned,
+// of all. Fastest first, then those that do not fit. Several at once (RunTogether): `say` hears of
+// each before it is tried, from any thread.
+std::vector<ComparedPlan> ComparePlans(PlanRequest request, const StudiedPlan& planned,
                                        const std::function<void(absl::string_view)>& say);
 
 // A row each; the last column has words.

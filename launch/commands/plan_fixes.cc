@@ -1,6 +1,7 @@
 #include "launch/commands/plan_fixes.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "launch/commands/least_size.h"
 #include "launch/plan_job/job_memory.h"
+#include "launch/process/run_together.h"
 
 namespace siphon {
 namespace {
@@ -43,6 +45,7 @@ using Settings = std::vector<std::string>;
 
 bool IsOfHost(const PlanFix& fix) { return absl::StartsWith(fix.settings[0], kHostCapacityKey); }
 
+// Changes of one sort.
 class FixSearch {
  public:
   FixSearch(const PlanRequest& request, const StudiedPlan& misfit,
@@ -54,18 +57,17 @@ class FixSearch {
         say_(say),
         enough_(std::move(enough)) {}
 
-  std::vector<PlanFix> Search() {
-    if (misfit_.strategy != "auto") {
-      Note({"memory.strategy=auto"},
-           absl::StrCat("all ways to save memory together",
-                        request_.strategy.empty() ? "" : ", in place of --strategy"));
-    }
-    if (Actions(job_.train.microbatch, job_.pipeline.stages) <= kMostActions) {
-      TryShapes();
-    }
-    TryHost();
-    if (Actions(job_.train.microbatch, job_.pipeline.stages) <= kMostActions) TryModel();
-    TryCapacity();
+  // One sort each, in the order in which fixes are shown.
+  using Sort = void (FixSearch::*)();
+  static constexpr size_t kSorts = 8;
+  static constexpr std::array<Sort, kSorts> Sorts() {
+    return {&FixSearch::TryAuto,       &FixSearch::TrySchedule,  &FixSearch::TryShapes,
+            &FixSearch::TryHost,       &FixSearch::TryAttention, &FixSearch::TryWithoutDropout,
+            &FixSearch::TryMomentless, &FixSearch::TryCapacity};
+  }
+
+  std::vector<PlanFix> Search(Sort sort) {
+    (this->*sort)();
     return std::move(fixes_);
   }
 
@@ -80,9 +82,13 @@ class FixSearch {
     return job_.train.global_batch / microbatch * stages;
   }
 
-  std::optional<PlanFix> Try(const Settings& settings, const std::string& meaning) const {
+  // The job with these settings, if any plan of it fits.
+  std::optional<PlanFix> Try(const Settings& settings, const std::string& meaning,
+                             PlanningGoal goal = PlanningGoal::kAnyThatFits) const {
     say_(absl::StrCat("trying ", SettingsText(settings)));
-    const auto studied = StudyPlan(WithSettings(request_, settings));
+    PlanRequest request = WithSettings(request_, settings);
+    request.goal = goal;
+    const auto studied = StudyPlan(request);
     if (!studied.ok() || !studied->step.has_value()) return std::nullopt;
     PlanFix fix{settings, meaning, studied->step->step_time};
     fix.host_peak = studied->step->host_peak;
@@ -92,7 +98,10 @@ class FixSearch {
     return fix;
   }
 
-  bool Take(std::optional<PlanFix> fix) {
+  // As it is with the best plan.
+  bool Take(const std::optional<PlanFix>& found) {
+    if (!found.has_value()) return false;
+    std::optional<PlanFix> fix = Try(found->settings, found->meaning, PlanningGoal::kShortestStep);
     if (!fix.has_value()) return false;
     done_ = enough_(*fix);
     fixes_.push_back(*std::move(fix));
@@ -121,7 +130,7 @@ class FixSearch {
         low = middle + 1;
       }
     }
-    return Take(std::move(best));
+    return Take(best);
   }
 
   // Those that divide the global batch, largest first.
@@ -160,30 +169,48 @@ class FixSearch {
     return changes;
   }
 
+  bool IsSmall() const {
+    return Actions(job_.train.microbatch, job_.pipeline.stages) <= kMostActions;
+  }
+  bool Attends() const { return job_.model.kind == "gpt" || job_.model.kind == "bert"; }
+
+  void TryAuto() {
+    if (misfit_.strategy == "auto") return;
+    Note({"memory.strategy=auto"},
+         absl::StrCat("all ways to save memory together",
+                      request_.strategy.empty() ? "" : ", in place of --strategy"));
+  }
+
+  void TrySchedule() {
+    if (!IsSmall() || job_.pipeline.schedule != "gpipe") return;
+    Note({"pipeline.schedule=1f1b"}, "the same bits with fewer microbatches alive");
+  }
+
+  void TryAttention() {
+    const ModelConfig& model = job_.model;
+    if (!IsSmall() || !Attends() || model.flash_attention || model.dropout > 0) return;
+    Note({"model.flash_attention=true"}, "attention without its matrix of scores");
+  }
+
+  void TryWithoutDropout() {
+    if (!IsSmall() || !Attends() || job_.model.dropout == 0) return;
+    Note({"model.dropout=0"}, "no masks, and fused attention where it is on");
+  }
+
+  void TryMomentless() {
+    if (!IsSmall() || job_.train.optimizer == "sgd") return;
+    Note({"train.optimizer=sgd"}, "no moments, but another optimizer");
+  }
+
+  // Microbatches and stages.
   void TryShapes() {
-    if (job_.pipeline.schedule == "gpipe") {
-      Note({"pipeline.schedule=1f1b"}, "the same bits with fewer microbatches alive");
-    }
+    if (!IsSmall()) return;
     std::vector<Settings> smaller;
     for (const int64_t size : SmallerMicrobatches()) smaller.push_back(Microbatch(size));
     const bool by_size = NoteFirst(smaller, "smaller microbatches");
     const bool by_stages = NoteFirst(MoreStages({}), "more stages");
     if (by_size || by_stages || smaller.empty()) return;
     NoteFirst(MoreStages(smaller.back()), "smaller microbatches on more stages");
-  }
-
-  void TryModel() {
-    const ModelConfig& model = job_.model;
-    const bool attends = model.kind == "gpt" || model.kind == "bert";
-    if (attends && !model.flash_attention && model.dropout == 0) {
-      Note({"model.flash_attention=true"}, "attention without its matrix of scores");
-    }
-    if (attends && model.dropout > 0) {
-      Note({"model.dropout=0"}, "no masks, and fused attention where it is on");
-    }
-    if (job_.train.optimizer != "sgd") {
-      Note({"train.optimizer=sgd"}, "no moments, but another optimizer");
-    }
   }
 
   // The least size, in bytes, with which the job fits: more than `too_little`, `enough` at most.
@@ -203,7 +230,7 @@ class FixSearch {
           return SizeTried<PlanFix>{*std::move(fix), needed};
         });
     if (!least.has_value()) return false;
-    return Take(std::move(least->found));
+    return Take(least->found);
   }
 
   // Where the host has a limit: up to what may ever be there.
@@ -267,18 +294,30 @@ class FixSearch {
 
 }  // namespace
 
-std::vector<PlanFix> FindFixes(const PlanRequest& request, const StudiedPlan& misfit,
+std::vector<PlanFix> FindFixes(PlanRequest request, const StudiedPlan& misfit,
                                const std::function<void(absl::string_view)>& say) {
-  return FixSearch(request, misfit, say, [](const PlanFix&) { return false; }).Search();
+  request.news = nullptr;  // of several searches at once
+  std::array<std::vector<PlanFix>, FixSearch::kSorts> found;
+  RunTogether(found.size(), [&](int sort) {
+    FixSearch search(request, misfit, say, [](const PlanFix&) { return false; });
+    found[sort] = search.Search(FixSearch::Sorts()[sort]);
+  });
+  std::vector<PlanFix> fixes;
+  for (const std::vector<PlanFix>& of_sort : found) {
+    fixes.insert(fixes.end(), of_sort.begin(), of_sort.end());
+  }
+  return fixes;
 }
 
 std::optional<PlanFix> FindFix(const PlanRequest& request, const StudiedPlan& misfit,
                                const std::function<void(absl::string_view)>& say,
                                const std::function<bool(const PlanFix&)>& enough) {
-  FixSearch search(request, misfit, say, enough);
-  std::vector<PlanFix> fixes = search.Search();
-  if (!search.done()) return std::nullopt;
-  return std::move(fixes.back());
+  for (const auto& sort : FixSearch::Sorts()) {
+    FixSearch search(request, misfit, say, enough);
+    const std::vector<PlanFix> fixes = search.Search(sort);
+    if (search.done()) return fixes.back();
+  }
+  return std::nullopt;
 }
 
 std::string HostReason(const StudiedPlan& misfit, const std::vector<PlanFix>& fixes) {

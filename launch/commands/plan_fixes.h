@@ -24,9 +24,10 @@ struct PlanFix {
 // one of each sort: strategy auto, schedule 1f1b, smaller microbatches, more stages, smaller
 // microbatches on more stages where neither does alone, more memory of a host that has a limit,
 // fused attention, no dropout, an optimizer without moments, more capacity of the workers that lack
-// it. Sizes are the least ones to within 1 %, or to a mebibyte. `say` hears of each before it is
-// tried.
-std::vector<PlanFix> FindFixes(const PlanRequest& request, const StudiedPlan& misfit,
+// it. Sizes are the least ones to within 1 %, or to a mebibyte: those with which any plan is found
+// that fits; of what is returned the plan is the best one. Several sorts at once (RunTogether):
+// `say` hears of each change before it is tried, from any thread.
+std::vector<PlanFix> FindFixes(PlanRequest request, const StudiedPlan& misfit,
                                const std::function<void(absl::string_view)>& say);
 
 // The first of these that is `enough`; none where none is.

@@ -236,7 +236,10 @@ absl::StatusOr<StudiedPlan> StudyStrategy(const PlanRequest& request, const Foot
     return StudyWorkers(footed, std::string(strategy.name), nullptr);
   }
   SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied, ProblemToPlan(footed, strategy.name, strategy.name));
-  SIPHON_RETURN_IF_ERROR(AddBounds(footed, studied));
+  if (request.goal == PlanningGoal::kShortestStep) {
+    SIPHON_RETURN_IF_ERROR(AddBounds(footed, studied));
+  }
+  studied.problem.goal = request.goal;
   studied.problem.news = request.news;
   absl::StatusOr<PlannedStep> planned = strategy.plan(studied.problem);
   studied.problem.news = nullptr;

@@ -24,6 +24,9 @@ struct PlanRequest {
   std::string profile;   // path; empty: none
   std::string device;    // name or path; empty: none
   PlanningNews news;     // of the search; none: nobody waits
+  // Of a search for any plan that fits, the lower bound is not looked for; workers of this machine
+  // are planned for as `siphon train` does, whatever the goal.
+  PlanningGoal goal = PlanningGoal::kShortestStep;
 };
 
 // A job with the memory plan that a strategy made for it.

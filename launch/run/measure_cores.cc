@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "launch/run/core_count.h"
+#include "launch/process/core_count.h"
 #include "launch/run/layer_rounds.h"
 #include "pipeline/torch/step_clock.h"
 #include "pipeline/torch/torch_stage.h"

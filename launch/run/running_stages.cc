@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "launch/run/core_count.h"
+#include "launch/process/core_count.h"
 #include "launch/run/optimizer_of.h"
 #include "pipeline/carried_state.h"
 #include "pipeline/host_steps.h"

@@ -188,40 +188,52 @@ bool IsTriedWhole(absl::string_view strategy) {
   return std::find(std::begin(kBeganWith), std::end(kBeganWith), strategy) == std::end(kBeganWith);
 }
 
+// All searches, one after the other, each from the best draft until then.
+absl::StatusOr<MappedDraft> SearchAll(DraftSimulator& simulator, const SimulatedDraft& kept) {
+  const PlanningProblem& problem = simulator.problem();
+  Tell(problem, "trying one place for all", kept);
+  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, BestDraft(simulator, kept));
+  if (IsEnough(problem, draft)) return MappedDraft{.draft = std::move(draft)};
+  Tell(problem, "placing stages on devices", draft);
+  SIPHON_ASSIGN_OR_RETURN(MappedDraft mapped,
+                          MapByStepTime(simulator, std::move(draft), kFewestMaps));
+  if (IsEnough(problem, mapped.draft)) return mapped;
+  Tell(problem, "improving the best start", mapped.draft);
+  SIPHON_ASSIGN_OR_RETURN(draft, Search(simulator, std::move(mapped.draft), kept));
+  if (IsLarge(problem)) {  // what comes behind tries little more there
+    SIPHON_ASSIGN_OR_RETURN(mapped, MapByStepTime(simulator, std::move(draft), kFewestMaps));
+    draft = std::move(mapped.draft);
+  }
+  Tell(problem, "looking at lenders moment by moment", draft);
+  SIPHON_ASSIGN_OR_RETURN(draft, SearchOverTime(simulator, std::move(draft), kept));
+  Tell(problem, "starting with all stages alike", draft);
+  SIPHON_ASSIGN_OR_RETURN(draft, SearchFromUniform(simulator, std::move(draft), kept));
+  SIPHON_ASSIGN_OR_RETURN(draft, SearchFromBlocks(simulator, std::move(draft), kept));
+  if (IsEnough(problem, draft)) return MappedDraft{.draft = std::move(draft)};
+  Tell(problem, "searching further", draft);
+  SIPHON_ASSIGN_OR_RETURN(draft, SearchFurther(simulator, std::move(draft), kept));
+  Tell(problem, "placing stages on devices once more", draft);
+  SIPHON_ASSIGN_OR_RETURN(mapped, MapByStepTime(simulator, std::move(draft), MapsFor(problem)));
+  SIPHON_ASSIGN_OR_RETURN(mapped.draft, SearchSlack(simulator, std::move(mapped.draft), kept));
+  return mapped;
+}
+
 }  // namespace
 
 absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
   DraftSimulator simulator(problem);
   SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft kept, DraftKeep(simulator));
-  Tell(problem, "trying one place for all", kept);
-  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, BestDraft(simulator, kept));
-  Tell(problem, "placing stages on devices", draft);
-  SIPHON_ASSIGN_OR_RETURN(MappedDraft mapped,
-                          MapByStepTime(simulator, std::move(draft), kFewestMaps));
-  Tell(problem, "improving the best start", mapped.draft);
-  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft improved,
-                          Search(simulator, std::move(mapped.draft), kept));
-  if (IsLarge(problem)) {  // what comes behind tries little more there
-    SIPHON_ASSIGN_OR_RETURN(mapped, MapByStepTime(simulator, std::move(improved), kFewestMaps));
-    improved = std::move(mapped.draft);
+  SIPHON_ASSIGN_OR_RETURN(MappedDraft found, SearchAll(simulator, kept));
+  const bool is_enough = IsEnough(problem, found.draft);
+  if (!is_enough) {
+    Tell(problem, "choosing second choices", found.draft);
+    SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, found.draft));
   }
-  Tell(problem, "looking at lenders moment by moment", improved);
-  SIPHON_ASSIGN_OR_RETURN(improved, SearchOverTime(simulator, std::move(improved), kept));
-  Tell(problem, "starting with all stages alike", improved);
-  SIPHON_ASSIGN_OR_RETURN(improved, SearchFromUniform(simulator, std::move(improved), kept));
-  SIPHON_ASSIGN_OR_RETURN(improved, SearchFromBlocks(simulator, std::move(improved), kept));
-  Tell(problem, "searching further", improved);
-  SIPHON_ASSIGN_OR_RETURN(improved, SearchFurther(simulator, std::move(improved), kept));
-  Tell(problem, "placing stages on devices once more", improved);
-  SIPHON_ASSIGN_OR_RETURN(mapped, MapByStepTime(simulator, std::move(improved), MapsFor(problem)));
-  improved = std::move(mapped.draft);
-  SIPHON_ASSIGN_OR_RETURN(improved, SearchSlack(simulator, std::move(improved), kept));
-  Tell(problem, "choosing second choices", improved);
-  SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, improved));
-  absl::StatusOr<PlannedStep> best = PlannedOf(problem, std::move(improved), "auto");
+  absl::StatusOr<PlannedStep> best = PlannedOf(problem, std::move(found.draft), "auto");
+  if (best.ok() && is_enough) return best;
   if (best.ok()) {
-    SIPHON_ASSIGN_OR_RETURN(best->map, ProofOfMap(problem, kept, *best, mapped.found));
+    SIPHON_ASSIGN_OR_RETURN(best->map, ProofOfMap(problem, kept, *best, found.found));
   }
   for (const MemoryStrategy& strategy : MemoryStrategies()) {
     if (!IsTriedWhole(strategy.name)) continue;

@@ -200,10 +200,14 @@ absl::StatusOr<SimulatedDraft> SearchNeighbours(DraftSimulator& simulator, Simul
 
 absl::StatusOr<SimulatedDraft> SearchFurther(DraftSimulator& simulator, SimulatedDraft draft,
                                              const SimulatedDraft& kept) {
+  for (const auto& search : {SearchSpreadSteps, SearchWithStateHome, SearchTensors,
+                             SearchWithTimedState, SearchMadeEarly, SearchMicrobatches}) {
+    SIPHON_ASSIGN_OR_RETURN(draft, search(simulator, std::move(draft), kept));
+    if (IsEnough(simulator.problem(), draft)) return draft;
+  }
+  if (!Fits(draft)) return draft;  // the others find shorter steps, not room
   for (const auto& search :
-       {SearchSpreadSteps, SearchWithStateHome, SearchTensors, SearchWithTimedState,
-        SearchMadeEarly, SearchMicrobatches, SearchBroughtHome, SearchStreamed, SearchOnceMore,
-        SearchFromHome, SearchNeighbours}) {
+       {SearchBroughtHome, SearchStreamed, SearchOnceMore, SearchFromHome, SearchNeighbours}) {
     SIPHON_ASSIGN_OR_RETURN(draft, search(simulator, std::move(draft), kept));
   }
   return draft;

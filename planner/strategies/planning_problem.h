@@ -34,6 +34,13 @@ enum class LendingRule {
   kOverTime,
 };
 
+// What a search is for.
+enum class PlanningGoal {
+  kShortestStep,
+  // For who asks no more than whether anything fits: `auto` ends where it has a plan that does.
+  kAnyThatFits,
+};
+
 // Hears, while a plan is looked for, what is being done, and the step of the best plan so far that
 // fits; 0: none does yet. For someone who waits: changes no plan.
 using PlanningNews = std::function<void(absl::string_view doing, Nanos step)>;
@@ -58,6 +65,7 @@ struct PlanningProblem {
   // kPeaks: a plan has to keep its promises at any speed of computing and copying (PromisedPeaks),
   // as for workers that only follow their programs. kOverTime: as simulated.
   LendingRule lending = LendingRule::kOverTime;
+  PlanningGoal goal = PlanningGoal::kShortestStep;
   PlanningNews news;  // none: nobody waits
 };
 

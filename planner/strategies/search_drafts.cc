@@ -15,6 +15,10 @@ bool IsGood(const SimulatedDraft& draft, const SimulatedDraft& kept) {
   return Fits(draft) && draft.score.step <= step + Nanos(step.value / 1'000);
 }
 
+bool IsEnough(const PlanningProblem& problem, const SimulatedDraft& draft) {
+  return problem.goal == PlanningGoal::kAnyThatFits && Fits(draft);
+}
+
 absl::StatusOr<SimulatedDraft> SearchWith(WeightSearch weights, int simulations,
                                           DraftSimulator& simulator, SimulatedDraft draft,
                                           const SimulatedDraft& kept) {

@@ -13,6 +13,9 @@ namespace siphon {
 // Saving memory costs less than a thousandth of a step that keeps everything.
 bool IsGood(const SimulatedDraft& draft, const SimulatedDraft& kept);
 
+// The problem asks for no more than a plan that fits, and this is one.
+bool IsEnough(const PlanningProblem& problem, const SimulatedDraft& draft);
+
 // Single changes first, as long as they help; then random ones, and once more single ones. Where a
 // draft is good before, there is no more. Never worse than `draft`. Errors: as DraftSimulator::Run,
 // but for ResourceExhausted.

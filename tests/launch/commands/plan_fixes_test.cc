@@ -46,6 +46,23 @@ TEST_F(PlanFixes, NameTheLeastCapacity) {
   EXPECT_EQ(with(kibibytes * 985 / 1000), kExitDoesNotFit);
 }
 
+// Whether a change fits is looked for without the best plan, but that is what is shown of it.
+TEST_F(PlanFixes, ArePlannedAsTheJobWithThem) {
+  const std::vector<std::string> flags = {
+      Write(kServerJob),        "--set", "model.layers=4",       "--set",
+      "pipeline.stages=2",      "--set", "train.global_batch=8", "--set",
+      "memory.capacity=3800MiB"};
+  const json plan = Json(flags, kExitDoesNotFit);
+  EXPECT_GE(plan["fixes"].size(), 2u) << plan;
+  for (const json& fix : plan["fixes"]) {
+    std::vector<std::string> fixed = flags;
+    for (const json& setting : fix["set"]) {
+      fixed.insert(fixed.end(), {"--set", setting.get<std::string>()});
+    }
+    EXPECT_EQ(Json(fixed, kExitDone)["step_seconds"], fix["step_seconds"]) << fix;
+  }
+}
+
 TEST_F(PlanFixes, ChangeOnlyWorkersThatLackMemory) {
   const std::string job = Write(kSmallJob);
   const json kept = Json({job}, kExitDone);

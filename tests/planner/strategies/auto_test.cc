@@ -91,6 +91,22 @@ TEST_P(Auto, GivesAPlanThatIsValidAndWithinAllCapacities) {
   }
 }
 
+TEST_P(Auto, FindsWhetherAnythingFits) {
+  PlanningProblem problem = SmallProblem(GetParam());
+  const Bytes capacity = problem.capacity[0];
+  for (const int percent : {95, 75}) {
+    SetCapacity(problem, Bytes(capacity.value * percent / 100));
+    problem.goal = PlanningGoal::kShortestStep;
+    const auto best = PlanWith("auto", problem);
+    problem.goal = PlanningGoal::kAnyThatFits;
+    const auto any = PlanWith("auto", problem);
+    EXPECT_EQ(any.status().code(), best.status().code()) << percent << " %: " << any.status();
+    if (!any.ok() || !best.ok()) continue;
+    EXPECT_GE(any->simulated.step_time, best->simulated.step_time);
+    EXPECT_TRUE(Simulate(SimulationOf(problem, any->mapping, any->memory, any->schedule)).ok());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(SmallProblems, Auto, testing::Range(0u, kSanitized ? 8u : 24u));
 
 TEST(Auto, IsDeterministic) {

@@ -1,4 +1,4 @@
-#include "launch/run/core_count.h"
+#include "launch/process/core_count.h"
 
 #include <sched.h>
 
