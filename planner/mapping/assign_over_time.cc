@@ -10,7 +10,6 @@
 
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
-#include "planner/mapping/swap_fabric.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -48,13 +47,9 @@ absl::Status CheckCurves(const ParkingOverTime& curves) {
 // as much or more with as little or less to lend at the moment kept before or behind.
 class TimedLenders {
  public:
-  TimedLenders(const Topology& topology, const DeviceMapping& mapping,
+  TimedLenders(const SwapFabric& fabric, const DeviceMapping& mapping,
                const ParkingOverTime& curves)
-      : topology_(topology),
-        mapping_(mapping),
-        fabric_(MakeSwapFabric(topology)),
-        curves_(curves),
-        worker_of_(topology.devices.size(), -1) {
+      : fabric_(fabric), mapping_(mapping), curves_(curves), worker_of_(fabric.devices, -1) {
     for (size_t worker = 0; worker < curves.parked.size(); ++worker) {
       worker_of_[mapping.device_of_worker[worker].value] = static_cast<int>(worker);
       const std::vector<Bytes>& parked = curves.parked[worker];
@@ -74,7 +69,7 @@ class TimedLenders {
   std::vector<Bytes> AlwaysFree() const {
     std::vector<Bytes> free;
     for (int device = 0; device < Devices(); ++device) {
-      Bytes least = topology_.devices[device].memory;
+      Bytes least(fabric_.memory[device]);
       if (worker_of_[device] >= 0) {
         least = Bytes(std::numeric_limits<int64_t>::max());
         for (const size_t moment : moments_) least = std::min(least, FreeAt(device, moment));
@@ -86,16 +81,15 @@ class TimedLenders {
   }
 
   // What an owner parks at its fullest, and each device lends.
-  absl::StatusOr<ParkingAssignment> Assign(const std::vector<Bytes>& lendable,
-                                           Bytes granule) const {
+  ParkingAssignment Assign(const std::vector<Bytes>& lendable, Bytes granule) const {
     ParkingDemand demand;
     for (const Bytes parked : fullest_) demand.workers.push_back({.parked = parked});
-    Topology limited = topology_;
+    SwapFabric limited = fabric_;
     for (int device = 0; device < Devices(); ++device) {
-      limited.devices[device].memory = lendable[device];
+      limited.memory[device] = lendable[device].value;
       if (worker_of_[device] >= 0) demand.workers[worker_of_[device]].lendable = lendable[device];
     }
-    return AssignParking(limited, mapping_, demand, granule);
+    return AssignParkingOn(limited, mapping_, demand, granule);
   }
 
   // [device][worker]: bytes of each owner at its fullest.
@@ -176,16 +170,15 @@ class TimedLenders {
 
   Bytes FreeAt(int device, size_t moment) const {
     const int worker = worker_of_[device];
-    return worker < 0 ? topology_.devices[device].memory : curves_.lendable[worker][moment];
+    return worker < 0 ? Bytes(fabric_.memory[device]) : curves_.lendable[worker][moment];
   }
 
   int64_t RateOf(size_t owner, int lender) const {
     return fabric_.rate[mapping_.device_of_worker[owner].value][lender];
   }
 
-  const Topology& topology_;
+  const SwapFabric& fabric_;
   const DeviceMapping& mapping_;
-  const SwapFabric fabric_;
   const ParkingOverTime& curves_;
   std::vector<int> worker_of_;  // [device]; -1: none
   std::vector<Bytes> fullest_;  // [worker]
@@ -198,15 +191,14 @@ bool IsBetter(const ParkingAssignment& a, const ParkingAssignment& b) {
 
 }  // namespace
 
-absl::StatusOr<ParkingAssignment> AssignParkingOverTime(const Topology& topology,
+absl::StatusOr<ParkingAssignment> AssignParkingOverTime(const SwapFabric& fabric,
                                                         const DeviceMapping& mapping,
                                                         const ParkingOverTime& curves,
                                                         Bytes granule) {
   SIPHON_RETURN_IF_ERROR(CheckCurves(curves));
-  SIPHON_RETURN_IF_ERROR(CheckMapping(mapping, static_cast<int>(curves.parked.size()), topology));
-  const TimedLenders lenders(topology, mapping, curves);
+  const TimedLenders lenders(fabric, mapping, curves);
   const std::vector<Bytes> always = lenders.AlwaysFree();
-  SIPHON_ASSIGN_OR_RETURN(ParkingAssignment best, lenders.Assign(always, granule));
+  ParkingAssignment best = lenders.Assign(always, granule);
   ParkingAssignment latest = best;
   std::vector<Bytes> lendable = always;
   for (int round = 0; round < kMostRounds; ++round) {
@@ -222,7 +214,7 @@ absl::StatusOr<ParkingAssignment> AssignParkingOverTime(const Topology& topology
     }
     if (next == lendable) break;
     lendable = std::move(next);
-    SIPHON_ASSIGN_OR_RETURN(latest, lenders.Assign(lendable, granule));
+    latest = lenders.Assign(lendable, granule);
     const TimedLenders::Shares taken = lenders.SharesOf(latest);
     bool keeps = true;
     for (int device = 0; device < lenders.Devices(); ++device) {

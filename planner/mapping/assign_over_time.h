@@ -5,8 +5,8 @@
 
 #include "absl/status/statusor.h"
 #include "planner/mapping/assign_parking.h"
+#include "planner/mapping/swap_fabric.h"
 #include "planner/memory_plan.h"
-#include "planner/topology.h"
 #include "planner/units.h"
 
 namespace siphon {
@@ -29,9 +29,9 @@ struct ParkingOverTime {
 // to all moments: at most that first one's bytes find no room. Not always the best there is, which
 // would be a linear program.
 //
-// Stripes and `unparked` are of each owner's fullest moment. Errors: as AssignParking;
-// InvalidArgument unless all curves have the same moments.
-absl::StatusOr<ParkingAssignment> AssignParkingOverTime(const Topology& topology,
+// Stripes and `unparked` are of each owner's fullest moment. Requires: CheckMapping, a positive
+// granule. Errors: InvalidArgument unless all curves have the same moments.
+absl::StatusOr<ParkingAssignment> AssignParkingOverTime(const SwapFabric& fabric,
                                                         const DeviceMapping& mapping,
                                                         const ParkingOverTime& curves,
                                                         Bytes granule);

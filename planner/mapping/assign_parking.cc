@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "planner/mapping/parking_flow.h"
-#include "planner/mapping/swap_fabric.h"
 #include "planner/mapping/timed_flow.h"
 #include "planner/status.h"
 
@@ -146,34 +145,7 @@ Nanos TimeOf(const OwnerParking& owner, const SwapFabric& fabric, int device,
   return std::max(caps, sum);
 }
 
-// What the owner would take if it were alone, and its lenders had room for all that it parks.
-Nanos TimeWithRoom(SwapFabric fabric, const DeviceMapping& mapping, ParkingDemand demand, int owner,
-                   Bytes granule) {
-  const Bytes parked = demand.workers[owner].parked;
-  const Bytes room(parked.value + granule.value);  // for its granules
-  for (int64_t& memory : fabric.memory) memory = memory < granule.value ? 0 : room.value;
-  for (ParkingNeed& worker : demand.workers) {
-    worker.parked = Bytes(0);
-    if (worker.lendable >= granule) worker.lendable = room;
-  }
-  demand.workers[owner].parked = parked;
-  ParkingFlow parking(fabric, mapping, demand, granule);
-  return parking.flow().LeastTime(parking.flow().MostFlow(), Nanos(0));
-}
-
 }  // namespace
-
-absl::string_view ParkingLimitName(ParkingLimit limit) {
-  switch (limit) {
-    case ParkingLimit::kNothing:
-      return "nothing";
-    case ParkingLimit::kLinks:
-      return "links";
-    case ParkingLimit::kLenders:
-      return "lenders";
-  }
-  return "unknown limit";
-}
 
 absl::StatusOr<ParkingAssignment> AssignParking(const Topology& topology,
                                                 const DeviceMapping& mapping,
@@ -185,29 +157,23 @@ absl::StatusOr<ParkingAssignment> AssignParking(const Topology& topology,
     return absl::InvalidArgumentError(
         absl::StrCat("a granule has ", granule.value, " bytes; 1 is the least"));
   }
-  const SwapFabric fabric = MakeSwapFabric(topology);
+  return AssignParkingOn(MakeSwapFabric(topology), mapping, demand, granule);
+}
+
+ParkingAssignment AssignParkingOn(const SwapFabric& fabric, const DeviceMapping& mapping,
+                                  const ParkingDemand& demand, Bytes granule) {
+  const auto workers = static_cast<int>(demand.workers.size());
   ParkingFlow parking(fabric, mapping, demand, granule);
   const Nanos time = parking.flow().LeastTime(parking.flow().MostFlow(), Nanos(0));
-
   ParkingAssignment assignment;
-  assignment.owners.resize(workers);
+  assignment.owners.resize(demand.workers.size());
   AddStripes(EvenStripes(fabric, mapping, parking, time, workers, granule).Find(), demand, granule,
              assignment);
   const std::vector<Bytes> taken = TakenIn(assignment, fabric.devices);
-  const auto is_full = [&](const Stripe& stripe) {
-    return taken[stripe.lender.value] + granule > granule * parking.lendable(stripe.lender.value);
-  };
   for (int worker = 0; worker < workers; ++worker) {
     OwnerParking& owner = assignment.owners[worker];
     owner.time = TimeOf(owner, fabric, mapping.device_of_worker[worker].value, taken);
     assignment.time = std::max(assignment.time, owner.time);
-    if (owner.unparked > Bytes(0)) {
-      owner.limit = ParkingLimit::kLenders;
-    } else if (owner.time > Nanos(0)) {
-      const bool full = std::any_of(owner.stripes.begin(), owner.stripes.end(), is_full) &&
-                        owner.time > TimeWithRoom(fabric, mapping, demand, worker, granule);
-      owner.limit = full ? ParkingLimit::kLenders : ParkingLimit::kLinks;
-    }
   }
   return assignment;
 }

@@ -4,29 +4,19 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "planner/mapping/parking_demand.h"
+#include "planner/mapping/swap_fabric.h"
 #include "planner/memory_plan.h"
 #include "planner/topology.h"
 #include "planner/units.h"
 
 namespace siphon {
 
-// What keeps an owner from parking more, or faster.
-enum class ParkingLimit {
-  kNothing,  // it parks nothing, or without taking time
-  kLinks,    // its links, or what its device or lenders can move at once over all of theirs
-  kLenders,  // the spare memory of the lenders that it can reach
-};
-// "nothing", "links", "lenders".
-absl::string_view ParkingLimitName(ParkingLimit limit);
-
 struct OwnerParking {
   std::vector<Stripe> stripes;  // ascending by lender
   Bytes unparked;               // no lender has room for it
   // One way, in the slower direction, while all owners move their bytes at once.
   Nanos time;
-  ParkingLimit limit = ParkingLimit::kNothing;
   friend bool operator==(const OwnerParking&, const OwnerParking&) = default;
 };
 
@@ -54,6 +44,11 @@ struct ParkingAssignment {
 absl::StatusOr<ParkingAssignment> AssignParking(const Topology& topology,
                                                 const DeviceMapping& mapping,
                                                 const ParkingDemand& demand, Bytes granule);
+
+// The same on the topology's fabric. Requires: CheckParkingDemand, CheckMapping, a positive
+// granule.
+ParkingAssignment AssignParkingOn(const SwapFabric& fabric, const DeviceMapping& mapping,
+                                  const ParkingDemand& demand, Bytes granule);
 
 }  // namespace siphon
 

@@ -149,13 +149,13 @@ bool DraftLenders::WithholdIdle(const SimulatedStep& step, WithheldMemory& withh
   return any;
 }
 
-Topology DraftLenders::LendingTopology(const WithheldMemory& withheld) const {
-  Topology topology = problem_.topology;
-  for (size_t device = 0; device < topology.devices.size(); ++device) {
-    Bytes& memory = topology.devices[device].memory;
-    memory = std::max(Bytes(0), memory - withheld.idle[device]);
+SwapFabric DraftLenders::FabricLess(const WithheldMemory& withheld) const {
+  SwapFabric fabric = fabric_;
+  for (int device = 0; device < fabric.devices; ++device) {
+    int64_t& memory = fabric.memory[device];
+    memory = std::max<int64_t>(0, memory - withheld.idle[device].value);
   }
-  return topology;
+  return fabric;
 }
 
 std::vector<std::vector<Bytes>> DraftLenders::LendableOf(const LentMemory& lent,
@@ -187,9 +187,9 @@ absl::StatusOr<std::vector<Bytes>> DraftLenders::Assign(const std::vector<Bytes>
     }
     return unparked;
   }
-  SIPHON_ASSIGN_OR_RETURN(
-      const ParkingAssignment assignment,
-      AssignParking(LendingTopology(withheld), draft.mapping, demand, problem_.granule));
+  SIPHON_RETURN_IF_ERROR(CheckParkingDemand(demand, problem_.topology));
+  const ParkingAssignment assignment =
+      AssignParkingOn(FabricLess(withheld), draft.mapping, demand, problem_.granule);
   draft.lenders = LendersOf(assignment);
   for (int worker = 0; worker < workers; ++worker) {
     unparked[worker] = assignment.owners[worker].unparked;
@@ -202,7 +202,7 @@ absl::StatusOr<bool> DraftLenders::AssignOverTime(const LentMemory& lent,
                                                   DraftPlan& draft) const {
   SIPHON_ASSIGN_OR_RETURN(
       const ParkingAssignment assignment,
-      AssignParkingOverTime(LendingTopology(withheld), draft.mapping,
+      AssignParkingOverTime(FabricLess(withheld), draft.mapping,
                             {lent.parked, LendableOf(lent, withheld.workers)}, problem_.granule));
   if (assignment.unparked > Bytes(0)) return false;
   draft.lenders = LendersOf(assignment);

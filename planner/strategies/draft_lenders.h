@@ -53,7 +53,7 @@ class DraftLenders {
 
  private:
   // The problem's, where devices without a worker have as much less to lend.
-  Topology LendingTopology(const WithheldMemory& withheld) const;
+  SwapFabric FabricLess(const WithheldMemory& withheld) const;
   // [worker][moment]: what it can lend, but for `withheld` ([worker]).
   std::vector<std::vector<Bytes>> LendableOf(const LentMemory& lent,
                                              const std::vector<Bytes>& withheld) const;

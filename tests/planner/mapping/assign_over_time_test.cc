@@ -38,7 +38,8 @@ Topology AllLinked(int devices) {
 ParkingAssignment Assigned(const Topology& topology, const ParkingOverTime& curves,
                            int64_t granule = 1) {
   const auto assignment = AssignParkingOverTime(
-      topology, IdentityMapping(static_cast<int>(curves.parked.size())), curves, Bytes(granule));
+      MakeSwapFabric(topology), IdentityMapping(static_cast<int>(curves.parked.size())), curves,
+      Bytes(granule));
   EXPECT_TRUE(assignment.ok()) << assignment.status();
   return assignment.ok() ? *assignment : ParkingAssignment{};
 }
@@ -159,7 +160,8 @@ TEST(AssignParkingOverTime, NeverLendsMoreThanThereIsAndNeverLosesAgainstTheLeas
 TEST(AssignParkingOverTime, RefusesCurvesThatDoNotBelongTogether) {
   const Topology topology = AllLinked(2);
   const auto refused = [&](const ParkingOverTime& curves) {
-    return AssignParkingOverTime(topology, IdentityMapping(2), curves, Bytes(1)).status();
+    return AssignParkingOverTime(MakeSwapFabric(topology), IdentityMapping(2), curves, Bytes(1))
+        .status();
   };
   const std::vector<Bytes> two = Curve({1, 2});
   EXPECT_THAT(refused({.parked = {two, two}, .lendable = {two}}).message(),
