@@ -46,8 +46,10 @@ HostSteps::HostSteps(const WorkerLayout& layout, const std::map<StageId, StageCo
     : layout_(layout), stages_(stages), engine_(engine) {
   for (const auto& [stage, compute] : stages_) {
     if (layout.memory.stages.empty()) continue;
-    const StagePlan& plan = layout.memory.stages[static_cast<size_t>(stage.value)];
-    if (plan.update == UpdatePlace::kHost) steps_[stage] = ParametersOf(stage);
+    std::vector<Parameter> parameters = ParametersOf(stage);
+    const bool any = std::any_of(parameters.begin(), parameters.end(),
+                                 [](const Parameter& parameter) { return parameter.steps_here; });
+    if (any) steps_[stage] = std::move(parameters);
   }
 }
 

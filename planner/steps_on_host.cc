@@ -33,6 +33,13 @@ bool StepsOnHost(const StagePlan& stage, int layer) {
   return AllStepOnHost(stage, {layer, layer + 1});
 }
 
+bool AnyStepsOnHost(const StagePlan& stage, const StageRange& layers) {
+  for (int layer = layers.begin; layer < layers.end; ++layer) {
+    if (StepsOnHost(stage, layer)) return true;
+  }
+  return false;
+}
+
 bool AllStepOnHost(const StagePlan& stage, const StageRange& layers) {
   return stage.update == UpdatePlace::kHost &&
          std::none_of(stage.groups.begin(), stage.groups.end(), [&](const PlannedGroup& planned) {

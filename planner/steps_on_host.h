@@ -15,6 +15,8 @@ namespace siphon {
 // That the group is optimizer state of the stage which stays with the host.
 bool StepsOnHost(const StagePlan& stage, const PlannedGroup& planned);
 bool StepsOnHost(const StagePlan& stage, int layer);
+// Any of them.
+bool AnyStepsOnHost(const StagePlan& stage, const StageRange& layers);
 // All of them.
 bool AllStepOnHost(const StagePlan& stage, const StageRange& layers);
 

@@ -126,8 +126,9 @@ absl::StatusOr<StudiedPlan> ProblemToPlan(const FootedJob& footed, absl::string_
 }
 
 // The step that keeps everything, and the bound. Workers that move nothing are processes, for which
-// the former is simulated whatever the strategy.
-absl::Status AddBounds(const FootedJob& footed, StudiedPlan& studied) {
+// the former is simulated whatever the strategy. Neither where any plan will do.
+absl::Status AddBounds(const FootedJob& footed, PlanningGoal goal, StudiedPlan& studied) {
+  if (goal == PlanningGoal::kAnyThatFits) return absl::OkStatus();
   const bool as_processes = footed.footing.for_workers && !footed.footing.topology.has_value();
   if (as_processes) {
     SIPHON_ASSIGN_OR_RETURN(const JobProblem kept,
@@ -151,10 +152,11 @@ bool IsForWorkers(const PlanRequest& request, const FootedJob& footed, absl::str
 // As `siphon train` does, so that it can follow the plan. `file`: the plan that is followed; null:
 // what the strategy finds.
 absl::StatusOr<StudiedPlan> StudyWorkers(const FootedJob& footed, const std::string& strategy,
-                                         const PlanInFile* file) {
+                                         PlanningGoal goal, const PlanInFile* file) {
   SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied, ProblemToPlan(footed, strategy, strategy));
-  SIPHON_RETURN_IF_ERROR(AddBounds(footed, studied));
-  const WorkersOfJob workers = footed.footing.WorkersOf(footed.job);
+  SIPHON_RETURN_IF_ERROR(AddBounds(footed, goal, studied));
+  WorkersOfJob workers = footed.footing.WorkersOf(footed.job);
+  workers.goal = goal;
   absl::StatusOr<FittingStep> found =
       file != nullptr ? FittingStepInFile(workers, *file) : PlanFittingStep(workers, strategy);
   if (!found.ok()) {
@@ -190,7 +192,7 @@ absl::StatusOr<StudiedPlan> StudyHarmony(const PlanRequest& request, const Foote
   const absl::StatusOr<HarmonyPlan> found =
       SearchHarmony(asked.problem, {.build_schedule = BuildSchedule});
   if (!found.ok()) {
-    SIPHON_RETURN_IF_ERROR(AddBounds(footed, asked));
+    SIPHON_RETURN_IF_ERROR(AddBounds(footed, request.goal, asked));
     SIPHON_RETURN_IF_ERROR(TakePlan(found.status(), asked));
     return asked;
   }
@@ -199,7 +201,7 @@ absl::StatusOr<StudiedPlan> StudyHarmony(const PlanRequest& request, const Foote
   SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied,
                           ProblemToPlan(changed, kHarmonyStrategy, kHarmonyStrategy));
   studied.settings = settings;
-  SIPHON_RETURN_IF_ERROR(AddBounds(changed, studied));
+  SIPHON_RETURN_IF_ERROR(AddBounds(changed, request.goal, studied));
   SIPHON_RETURN_IF_ERROR(TakePlan(PlanHarmony(studied.problem, found->choice), studied));
   return studied;
 }
@@ -210,7 +212,7 @@ absl::StatusOr<StudiedPlan> StudyPlanFile(const PlanRequest& request, const Foot
   SIPHON_ASSIGN_OR_RETURN(const PlanInFile file, LoadPlanInFile(job.job));
   SIPHON_RETURN_IF_ERROR(CheckPlanOfJob(file, {job.job, job.model, job.plan, job.schedule_csv}));
   if (!file.plan.memory.stages.empty() && IsForWorkers(request, footed, file.plan.strategy)) {
-    return StudyWorkers(footed, file.plan.strategy, &file);
+    return StudyWorkers(footed, file.plan.strategy, request.goal, &file);
   }
   const bool drives = ParksOnDrives(file.plan.memory);
   const bool devices = !file.plan.topology.devices.empty();
@@ -218,7 +220,7 @@ absl::StatusOr<StudiedPlan> StudyPlanFile(const PlanRequest& request, const Foot
                                                              drives    ? kDriveStrategy
                                                              : devices ? kLendingStrategy
                                                                        : kDefaultStrategy));
-  SIPHON_RETURN_IF_ERROR(AddBounds(footed, studied));
+  SIPHON_RETURN_IF_ERROR(AddBounds(footed, request.goal, studied));
   SIPHON_RETURN_IF_ERROR(
       TakePlan(StepInFile(file, studied.problem, studied.problem.profile), studied));
   return studied;
@@ -233,12 +235,10 @@ absl::StatusOr<StudiedPlan> StudyStrategy(const PlanRequest& request, const Foot
   SIPHON_ASSIGN_OR_RETURN(const MemoryStrategy strategy, StrategyOf(request, job.job));
   if (IsForWorkers(request, footed, strategy.name) &&
       absl::IsResourceExhausted(CheckFits({job.job, job.model, job.plan, job.schedule_csv}))) {
-    return StudyWorkers(footed, std::string(strategy.name), nullptr);
+    return StudyWorkers(footed, std::string(strategy.name), request.goal, nullptr);
   }
   SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied, ProblemToPlan(footed, strategy.name, strategy.name));
-  if (request.goal == PlanningGoal::kShortestStep) {
-    SIPHON_RETURN_IF_ERROR(AddBounds(footed, studied));
-  }
+  SIPHON_RETURN_IF_ERROR(AddBounds(footed, request.goal, studied));
   studied.problem.goal = request.goal;
   studied.problem.news = request.news;
   absl::StatusOr<PlannedStep> planned = strategy.plan(studied.problem);

@@ -24,8 +24,7 @@ struct PlanRequest {
   std::string profile;   // path; empty: none
   std::string device;    // name or path; empty: none
   PlanningNews news;     // of the search; none: nobody waits
-  // Of a search for any plan that fits, the lower bound is not looked for; workers of this machine
-  // are planned for as `siphon train` does, whatever the goal.
+  // Where any plan that fits will do, there are no bounds either: neither `kept` nor `bound`.
   PlanningGoal goal = PlanningGoal::kShortestStep;
 };
 

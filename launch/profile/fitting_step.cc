@@ -28,6 +28,7 @@ absl::StatusOr<FittingStep> PlanByStrategy(const WorkersOfJob& job, const std::s
   SIPHON_ASSIGN_OR_RETURN(JobProblem made, ProblemOfWorkers(job, strategy));
   SIPHON_ASSIGN_OR_RETURN(const MemoryInputs inputs, MemoryInputsOf(planned));
   if (TakesPassesApart(strategy)) HoldForSingleLayers(inputs, made);
+  made.problem.goal = job.goal;
   SIPHON_ASSIGN_OR_RETURN(LiveStep live,
                           PlanLiveStep(std::move(made.problem), found,
                                        SharedGradientBytes(planned.model, planned.plan.partition,
@@ -82,6 +83,7 @@ absl::StatusOr<FittingStep> PlanFittingStep(const WorkersOfJob& job, const std::
     if (!best.ok() || step_time(*found) < step_time(*best)) best = std::move(found);
   };
   const bool fitted = best.ok();
+  if (fitted && job.goal == PlanningGoal::kAnyThatFits) return best;
   for (const char* other : {"d2d_swap", "recompute", "host_swap", "optimizer_offload"}) {
     consider(other);
   }

@@ -20,7 +20,7 @@ struct FittingStep {
   std::vector<Bytes> peak_at_most;  // [worker]: BudgetedPlan
 };
 
-// The strategy's plan, with second choices. Pure. Errors: ResourceExhausted where it finds none; as
+// The strategy's plan, with second choices; by the job's goal any that fits. Pure. Errors: ResourceExhausted where it finds none; as
 // ProblemOfWorkers.
 absl::StatusOr<FittingStep> PlanFittingStep(const WorkersOfJob& job, const std::string& strategy);
 

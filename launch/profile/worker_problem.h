@@ -21,6 +21,7 @@ struct WorkersOfJob {
   const Topology* throttled = nullptr;
   // What its run was found to take, on the devices that it runs on; null: that is not known yet.
   const MeasuredCosts* measured = nullptr;
+  PlanningGoal goal = PlanningGoal::kShortestStep;  // of plans that are looked for
 };
 
 // What a strategy plans for the workers of a job from: ProblemOfJob, with what workers take beside

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "planner/simulator/simulate.h"
 #include "planner/status.h"
+#include "planner/steps_on_host.h"
 
 namespace siphon {
 namespace {
@@ -127,6 +128,10 @@ absl::StatusOr<PlannedStep> PlannedOf(const PlanningProblem& problem, SimulatedD
     return absl::ResourceExhaustedError(absl::StrCat(
         "worker ", worker, " needs ", FormatBytes(capacity + *most), " at its fullest under ",
         strategy, ", its capacity is ", FormatBytes(capacity)));
+  }
+  for (size_t stage = 0; stage < simulated.memory.stages.size(); ++stage) {
+    StagePlan& plan = simulated.memory.stages[stage];
+    if (!AnyStepsOnHost(plan, problem.partition.stages[stage])) plan.update = UpdatePlace::kDevice;
   }
   SIPHON_ASSIGN_OR_RETURN(SimulatedStep step,
                           Simulate(SimulationOf(problem, simulated.draft.mapping, simulated.memory,

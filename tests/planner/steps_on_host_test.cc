@@ -29,6 +29,8 @@ TEST(StepsOnHost, IsWhatThePlanHasWithTheHost) {
   EXPECT_TRUE(StepsOnHost(stage, 6)) << "without a group of optimizer state";
   EXPECT_TRUE(AllStepOnHost(stage, {3, 5}));
   EXPECT_FALSE(AllStepOnHost(stage, {4, 7}));
+  EXPECT_TRUE(AnyStepsOnHost(stage, {4, 7}));
+  EXPECT_FALSE(AnyStepsOnHost(stage, {5, 6}));
   EXPECT_THAT(LayersSteppedOnHost(stage),
               testing::ElementsAre(StageRange{0, 5}, StageRange{6, 8}, StageRange{9, kLast}));
   stage.groups.clear();

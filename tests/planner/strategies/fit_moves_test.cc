@@ -60,6 +60,23 @@ TEST(FitMoves, LooksForFewMovesWhereTheHostCannotTakeAll) {
   EXPECT_EQ(PlanHostSwap(problem).status().code(), absl::StatusCode::kResourceExhausted);
 }
 
+TEST(PlannedOf, StepsOnTheDeviceWhatNoneOfTheLayersDoesOnTheHost) {
+  PlanningProblem problem = TwoWorkers(TwoLinkedDevices());
+  for (LayerProfile& layer : problem.profile.layers) layer.optimizer_state = Bytes(10);
+  SetCapacity(problem, Bytes(1'000));
+  DraftPlan draft = KeepingDraft(problem);
+  draft.stages[0].update = UpdatePlace::kHost;  // and has nothing there
+  PutStepOnHost(draft.stages[1]);
+  draft.stages[1].optimizer_state[0] = kKept;
+  DraftSimulator simulator(problem);
+  absl::StatusOr<SimulatedDraft> simulated = simulator.Run(draft);
+  ASSERT_TRUE(simulated.ok()) << simulated.status();
+  const auto planned = PlannedOf(problem, *std::move(simulated), "by hand");
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  EXPECT_EQ(planned->memory.stages[0].update, UpdatePlace::kDevice);
+  EXPECT_EQ(planned->memory.stages[1].update, UpdatePlace::kHost);
+}
+
 TEST(ActivationMoves, GoThroughTheLayersInTheirOrder) {
   PlanningProblem problem = TwoWorkers({});
   problem.profile.layers[3].saved.clear();
