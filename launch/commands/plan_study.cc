@@ -126,9 +126,8 @@ absl::StatusOr<StudiedPlan> ProblemToPlan(const FootedJob& footed, absl::string_
 }
 
 // The step that keeps everything, and the bound. Workers that move nothing are processes, for which
-// the former is simulated whatever the strategy. Neither where any plan will do.
+// the former is simulated whatever the strategy. No bound where any plan will do.
 absl::Status AddBounds(const FootedJob& footed, PlanningGoal goal, StudiedPlan& studied) {
-  if (goal == PlanningGoal::kAnyThatFits) return absl::OkStatus();
   const bool as_processes = footed.footing.for_workers && !footed.footing.topology.has_value();
   if (as_processes) {
     SIPHON_ASSIGN_OR_RETURN(const JobProblem kept,
@@ -137,6 +136,7 @@ absl::Status AddBounds(const FootedJob& footed, PlanningGoal goal, StudiedPlan& 
   } else {
     SIPHON_ASSIGN_OR_RETURN(studied.kept, KeptStep(studied.problem));
   }
+  if (goal == PlanningGoal::kAnyThatFits) return absl::OkStatus();
   SIPHON_ASSIGN_OR_RETURN(studied.bound,
                           BoundOn(footed.footing, footed.job, studied.strategy, studied.problem));
   return absl::OkStatus();

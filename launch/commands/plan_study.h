@@ -24,7 +24,7 @@ struct PlanRequest {
   std::string profile;   // path; empty: none
   std::string device;    // name or path; empty: none
   PlanningNews news;     // of the search; none: nobody waits
-  // Where any plan that fits will do, there are no bounds either: neither `kept` nor `bound`.
+  // Where any plan that fits will do, StudiedPlan::bound is not looked for either.
   PlanningGoal goal = PlanningGoal::kShortestStep;
 };
 
