@@ -11,6 +11,8 @@ namespace siphon {
 // That this build has a solver (COIN-OR CBC with its Clp).
 bool HasLinearSolver();
 
+// Thread-safety: all of this may be called from any thread; one program is solved at a time.
+
 struct LinearSolution {
   std::vector<double> values;       // [column]
   std::vector<double> multipliers;  // [row], for SafeBound
