@@ -79,6 +79,7 @@ class FixSearch {
     say_(absl::StrCat("trying ", SettingsText(settings)));
     PlanRequest request = WithSettings(request_, settings);
     request.goal = goal;
+    request.bounds = false;
     const auto studied = StudyPlan(request);
     if (!studied.ok() || !studied->step.has_value()) return std::nullopt;
     PlanFix fix{settings, meaning, studied->step->step_time};
@@ -99,9 +100,7 @@ class FixSearch {
     return true;
   }
 
-  bool Note(const Settings& settings, const std::string& meaning) {
-    return !done_ && Take(Try(settings, meaning));
-  }
+  void Note(const Settings& settings, const std::string& meaning) { Take(Try(settings, meaning)); }
 
   // The first of `changes` that fits, where each fits if one before it does: by bisection, and the
   // one that is noted was planned.
@@ -207,9 +206,8 @@ class FixSearch {
   // The least size, in bytes, with which the job fits: more than `too_little`, `enough` at most.
   // `settings` of a size, and what of it a plan has used.
   template <typename SettingsOf, typename Used>
-  bool NoteLeast(Bytes too_little, Bytes enough, const std::string& meaning,
+  void NoteLeast(Bytes too_little, Bytes enough, const std::string& meaning,
                  const SettingsOf& settings_of, const Used& used) {
-    if (done_) return false;
     const int64_t unit = UnitOf(enough).bytes.value;
     const int64_t low = too_little.value / unit;
     const int64_t high = std::max((enough.value + unit - 1) / unit, low + 1);
@@ -220,8 +218,7 @@ class FixSearch {
           const int64_t needed = (used(*fix).value + unit - 1) / unit;
           return SizeTried<PlanFix>{*std::move(fix), needed};
         });
-    if (!least.has_value()) return false;
-    return Take(least->found);
+    if (least.has_value()) Take(least->found);
   }
 
   // Where the host has a limit: up to what may ever be there.

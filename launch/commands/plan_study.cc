@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -26,6 +27,9 @@ namespace {
 
 constexpr absl::string_view kDefaultStrategy = "auto";
 constexpr absl::string_view kStrategyKey = "memory.strategy";
+
+// Several plans are studied at once, and one linear program is solved at a time.
+std::mutex solver;
 
 class Stopwatch {
  public:
@@ -126,8 +130,8 @@ absl::StatusOr<StudiedPlan> ProblemToPlan(const FootedJob& footed, absl::string_
 }
 
 // The step that keeps everything, and the bound. Workers that move nothing are processes, for which
-// the former is simulated whatever the strategy. No bound where any plan will do.
-absl::Status AddBounds(const FootedJob& footed, PlanningGoal goal, StudiedPlan& studied) {
+// the former is simulated whatever the strategy. The latter only where it is asked for.
+absl::Status AddBounds(const PlanRequest& request, const FootedJob& footed, StudiedPlan& studied) {
   const bool as_processes = footed.footing.for_workers && !footed.footing.topology.has_value();
   if (as_processes) {
     SIPHON_ASSIGN_OR_RETURN(const JobProblem kept,
@@ -136,7 +140,8 @@ absl::Status AddBounds(const FootedJob& footed, PlanningGoal goal, StudiedPlan& 
   } else {
     SIPHON_ASSIGN_OR_RETURN(studied.kept, KeptStep(studied.problem));
   }
-  if (goal == PlanningGoal::kAnyThatFits) return absl::OkStatus();
+  if (!request.bounds) return absl::OkStatus();
+  const std::lock_guard<std::mutex> alone(solver);
   SIPHON_ASSIGN_OR_RETURN(studied.bound,
                           BoundOn(footed.footing, footed.job, studied.strategy, studied.problem));
   return absl::OkStatus();
@@ -151,12 +156,12 @@ bool IsForWorkers(const PlanRequest& request, const FootedJob& footed, absl::str
 
 // As `siphon train` does, so that it can follow the plan. `file`: the plan that is followed; null:
 // what the strategy finds.
-absl::StatusOr<StudiedPlan> StudyWorkers(const FootedJob& footed, const std::string& strategy,
-                                         PlanningGoal goal, const PlanInFile* file) {
+absl::StatusOr<StudiedPlan> StudyWorkers(const PlanRequest& request, const FootedJob& footed,
+                                         const std::string& strategy, const PlanInFile* file) {
   SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied, ProblemToPlan(footed, strategy, strategy));
-  SIPHON_RETURN_IF_ERROR(AddBounds(footed, goal, studied));
+  SIPHON_RETURN_IF_ERROR(AddBounds(request, footed, studied));
   WorkersOfJob workers = footed.footing.WorkersOf(footed.job);
-  workers.goal = goal;
+  workers.goal = request.goal;
   absl::StatusOr<FittingStep> found =
       file != nullptr ? FittingStepInFile(workers, *file) : PlanFittingStep(workers, strategy);
   if (!found.ok()) {
@@ -192,7 +197,7 @@ absl::StatusOr<StudiedPlan> StudyHarmony(const PlanRequest& request, const Foote
   const absl::StatusOr<HarmonyPlan> found =
       SearchHarmony(asked.problem, {.build_schedule = BuildSchedule});
   if (!found.ok()) {
-    SIPHON_RETURN_IF_ERROR(AddBounds(footed, request.goal, asked));
+    SIPHON_RETURN_IF_ERROR(AddBounds(request, footed, asked));
     SIPHON_RETURN_IF_ERROR(TakePlan(found.status(), asked));
     return asked;
   }
@@ -201,7 +206,7 @@ absl::StatusOr<StudiedPlan> StudyHarmony(const PlanRequest& request, const Foote
   SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied,
                           ProblemToPlan(changed, kHarmonyStrategy, kHarmonyStrategy));
   studied.settings = settings;
-  SIPHON_RETURN_IF_ERROR(AddBounds(changed, request.goal, studied));
+  SIPHON_RETURN_IF_ERROR(AddBounds(request, changed, studied));
   SIPHON_RETURN_IF_ERROR(TakePlan(PlanHarmony(studied.problem, found->choice), studied));
   return studied;
 }
@@ -212,7 +217,7 @@ absl::StatusOr<StudiedPlan> StudyPlanFile(const PlanRequest& request, const Foot
   SIPHON_ASSIGN_OR_RETURN(const PlanInFile file, LoadPlanInFile(job.job));
   SIPHON_RETURN_IF_ERROR(CheckPlanOfJob(file, {job.job, job.model, job.plan, job.schedule_csv}));
   if (!file.plan.memory.stages.empty() && IsForWorkers(request, footed, file.plan.strategy)) {
-    return StudyWorkers(footed, file.plan.strategy, request.goal, &file);
+    return StudyWorkers(request, footed, file.plan.strategy, &file);
   }
   const bool drives = ParksOnDrives(file.plan.memory);
   const bool devices = !file.plan.topology.devices.empty();
@@ -220,7 +225,7 @@ absl::StatusOr<StudiedPlan> StudyPlanFile(const PlanRequest& request, const Foot
                                                              drives    ? kDriveStrategy
                                                              : devices ? kLendingStrategy
                                                                        : kDefaultStrategy));
-  SIPHON_RETURN_IF_ERROR(AddBounds(footed, request.goal, studied));
+  SIPHON_RETURN_IF_ERROR(AddBounds(request, footed, studied));
   SIPHON_RETURN_IF_ERROR(
       TakePlan(StepInFile(file, studied.problem, studied.problem.profile), studied));
   return studied;
@@ -235,10 +240,10 @@ absl::StatusOr<StudiedPlan> StudyStrategy(const PlanRequest& request, const Foot
   SIPHON_ASSIGN_OR_RETURN(const MemoryStrategy strategy, StrategyOf(request, job.job));
   if (IsForWorkers(request, footed, strategy.name) &&
       absl::IsResourceExhausted(CheckFits({job.job, job.model, job.plan, job.schedule_csv}))) {
-    return StudyWorkers(footed, std::string(strategy.name), request.goal, nullptr);
+    return StudyWorkers(request, footed, std::string(strategy.name), nullptr);
   }
   SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied, ProblemToPlan(footed, strategy.name, strategy.name));
-  SIPHON_RETURN_IF_ERROR(AddBounds(footed, request.goal, studied));
+  SIPHON_RETURN_IF_ERROR(AddBounds(request, footed, studied));
   studied.problem.goal = request.goal;
   studied.problem.news = request.news;
   absl::StatusOr<PlannedStep> planned = strategy.plan(studied.problem);

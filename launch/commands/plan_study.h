@@ -24,8 +24,8 @@ struct PlanRequest {
   std::string profile;   // path; empty: none
   std::string device;    // name or path; empty: none
   PlanningNews news;     // of the search; none: nobody waits
-  // Where any plan that fits will do, StudiedPlan::bound is not looked for either.
   PlanningGoal goal = PlanningGoal::kShortestStep;
+  bool bounds = true;  // StudiedPlan::bound is looked for
 };
 
 // A job with the memory plan that a strategy made for it.

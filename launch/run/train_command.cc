@@ -167,8 +167,10 @@ bool Fits(const JobArguments& arguments) {
 std::optional<PlanFix> SmallestChange(const JobArguments& arguments) {
   PlanningProgress progress;
   const auto say = [&](absl::string_view doing) { progress.Say(doing); };
-  const PlanRequest request{
-      .job = arguments, .news = progress.News(), .goal = PlanningGoal::kAnyThatFits};
+  const PlanRequest request{.job = arguments,
+                            .news = progress.News(),
+                            .goal = PlanningGoal::kAnyThatFits,
+                            .bounds = false};
   say("looking for a change that fits");
   const absl::StatusOr<StudiedPlan> misfit = StudyPlan(request);
   if (!misfit.ok() || misfit->job.pipeline.backend != "cpu") return std::nullopt;

@@ -8,10 +8,10 @@
 
 namespace siphon {
 
+// Thread-safety: one program at a time; COIN-OR does not say which of its functions share what.
+
 // That this build has a solver (COIN-OR CBC with its Clp).
 bool HasLinearSolver();
-
-// Thread-safety: all of this may be called from any thread; one program is solved at a time.
 
 struct LinearSolution {
   std::vector<double> values;       // [column]

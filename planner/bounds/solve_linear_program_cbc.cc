@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <mutex>
 
 #include "absl/strings/str_cat.h"
 #include "planner/bounds/solve_linear_program.h"
@@ -19,9 +18,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // EPYC core. The largest program of the gap grid takes nine tenths of it, half of them a five
 // hundredth; a job without nearly enough memory took a minute.
 constexpr int64_t kMostWork = 200'000'000;
-
-// COIN-OR does not say which of its functions share what: one program at a time.
-std::mutex solver;
 
 // Clp_status and Cbc_status.
 constexpr int kInfeasible = 1;
@@ -74,7 +70,6 @@ bool HasLinearSolver() { return true; }
 
 absl::StatusOr<LinearSolution> SolveLinearProgram(const LinearProgram& program) {
   const ColumnMatrix matrix = MatrixOf(program);
-  const std::lock_guard<std::mutex> alone(solver);
   const std::unique_ptr<Clp_Simplex, decltype(&Clp_deleteModel)> model(Clp_newModel(),
                                                                        &Clp_deleteModel);
   Clp_setLogLevel(model.get(), 0);
@@ -97,7 +92,6 @@ absl::StatusOr<LinearSolution> SolveLinearProgram(const LinearProgram& program) 
 
 absl::StatusOr<IntegerSolution> SolveIntegerProgram(const LinearProgram& program, int most_nodes) {
   const ColumnMatrix matrix = MatrixOf(program);
-  const std::lock_guard<std::mutex> alone(solver);
   const std::unique_ptr<Cbc_Model, decltype(&Cbc_deleteModel)> model(Cbc_newModel(),
                                                                      &Cbc_deleteModel);
   Cbc_loadProblem(model.get(), static_cast<int>(program.columns.size()),
