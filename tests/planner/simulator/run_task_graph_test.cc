@@ -7,13 +7,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/planner/simulator/simulate_testing.h"
 
 namespace siphon {
 namespace {
 
 using testing::ElementsAre;
-
-constexpr int64_t kGigabyte = 1'000'000'000;  // at 1 GB/s one byte takes one nanosecond
 
 // "0 [0,10)\n1 [10,12)\n": all tasks.
 std::string Times(const TaskRun& run) {

@@ -9,13 +9,6 @@
 namespace siphon {
 namespace {
 
-std::string Refusal(const SimulationInput& input, absl::StatusCode code) {
-  const absl::StatusOr<SimulatedStep> step = Simulate(input);
-  if (step.ok()) return "it ran";
-  EXPECT_EQ(step.status().code(), code) << step.status();
-  return std::string(step.status().message());
-}
-
 std::string Refusal(absl::string_view schedule) {
   return Refusal(EqualStages(ParsedSchedule(schedule), TenNanos()),
                  absl::StatusCode::kFailedPrecondition);

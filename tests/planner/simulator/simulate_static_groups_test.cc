@@ -9,8 +9,6 @@
 namespace siphon {
 namespace {
 
-constexpr int64_t kGigabyte = 1'000'000'000;  // at 1 GB/s one byte takes one nanosecond
-
 const GroupChoice kHost{.placement = Placement::kHostSwap};
 
 PlannedGroup Group(GroupKind kind, StageRange layers, int64_t bytes, const GroupChoice& choice) {
@@ -34,10 +32,6 @@ SimulationInput TwoLayers(absl::string_view schedule, std::vector<PlannedGroup> 
   input.memory.stages.resize(input.stages.size());
   input.memory.stages[0].groups = std::move(groups);
   return input;
-}
-
-Nanos WaitForSwaps(const SimulatedStep& step, int worker) {
-  return step.exposed_waits[worker][static_cast<size_t>(WaitCause::kSwap)];
 }
 
 TEST(SimulatedStaticGroups, ParametersComeInForEachUseAndGoOutWhenTheyHaveChanged) {

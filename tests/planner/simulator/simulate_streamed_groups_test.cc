@@ -13,8 +13,6 @@
 namespace siphon {
 namespace {
 
-constexpr int64_t kGigabyte = 1'000'000'000;  // at 1 GB/s one byte takes one nanosecond
-
 // One worker with one stage of so many layers, each 5 ns forward, 5 for the input's gradient and 5
 // for the weights', with 40 bytes of parameters and 30 of gradients, which go to the host layer by
 // layer at 10 bytes a nanosecond: groups 0, 1, ... are `kind`'s.

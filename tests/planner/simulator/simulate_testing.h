@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -13,10 +14,24 @@
 
 namespace siphon {
 
+inline constexpr int64_t kGigabyte = 1'000'000'000;  // at 1 GB/s one byte takes one nanosecond
+
 inline SimulatedStep Simulated(const SimulationInput& input) {
   absl::StatusOr<SimulatedStep> step = Simulate(input);
   EXPECT_TRUE(step.ok()) << step.status();
   return step.ok() ? *std::move(step) : SimulatedStep{};
+}
+
+inline Nanos WaitForSwaps(const SimulatedStep& step, int worker) {
+  return step.exposed_waits[worker][static_cast<size_t>(WaitCause::kSwap)];
+}
+
+// Why it is refused.
+inline std::string Refusal(const SimulationInput& input, absl::StatusCode code) {
+  const absl::StatusOr<SimulatedStep> step = Simulate(input);
+  if (step.ok()) return "it ran";
+  EXPECT_EQ(step.status().code(), code) << step.status();
+  return std::string(step.status().message());
 }
 
 // F 10 ns, I and W 10 ns each, STEP 4 ns.

@@ -6,8 +6,6 @@
 namespace siphon {
 namespace {
 
-constexpr int64_t kGigabyte = 1'000'000'000;  // at 1 GB/s one byte takes one nanosecond
-
 PcieSwitch Uplink(int64_t alone, int64_t both) {
   return {.to_host = BytesPerSecond(alone * kGigabyte),
           .from_host = BytesPerSecond(alone * kGigabyte),

@@ -10,8 +10,6 @@
 namespace siphon {
 namespace {
 
-constexpr int64_t kGigabyte = 1'000'000'000;  // at 1 GB/s one byte takes one nanosecond
-
 PlannedGroup Versions(StageRange layers, int64_t bytes,
                       GroupChoice choice = {.placement = Placement::kHostSwap}) {
   return {{.kind = GroupKind::kWeightVersions, .layers = layers, .bytes = Bytes(bytes)},

@@ -1,16 +1,12 @@
 #ifndef SIPHON_TESTS_PLANNER_SIMULATOR_TWO_LAYERS_H_
 #define SIPHON_TESTS_PLANNER_SIMULATOR_TWO_LAYERS_H_
 
-#include <cstdint>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/planner/simulator/simulate_testing.h"
 
 namespace siphon {
-
-inline constexpr int64_t kGigabyte = 1'000'000'000;  // at 1 GB/s one byte takes one nanosecond
 
 // Group 0 are the first layer's 100 bytes of activations, group 1 the second layer's 60. The
 // layer's input, which stays when a group is dropped, is 8 bytes.
@@ -46,18 +42,6 @@ inline SimulationInput TwoLayers(absl::string_view schedule, std::vector<Planned
   input.transport.host_rate = BytesPerSecond(10 * kGigabyte);
   input.memory.stages = {{.groups = std::move(groups)}};
   return input;
-}
-
-inline Nanos WaitForSwaps(const SimulatedStep& step, int worker) {
-  return step.exposed_waits[worker][static_cast<size_t>(WaitCause::kSwap)];
-}
-
-// Why it is refused.
-inline std::string Refusal(const SimulationInput& input, absl::StatusCode code) {
-  const absl::StatusOr<SimulatedStep> step = Simulate(input);
-  if (step.ok()) return "it ran";
-  EXPECT_EQ(step.status().code(), code) << step.status();
-  return std::string(step.status().message());
 }
 
 }  // namespace siphon
