@@ -52,6 +52,24 @@ absl::Status InitMpi(int* argc, char*** argv) {
                    "MPI_Comm_set_errhandler");
 }
 
+// [rank]: its host, by the lowest rank there. `host`: this rank's neighbours on its own.
+absl::StatusOr<std::vector<int>> HostsOfRanks(MPI_Comm host, int rank, int ranks) {
+  int lowest = 0;
+  SIPHON_RETURN_IF_ERROR(
+      MpiStatus(MPI_Allreduce(&rank, &lowest, 1, MPI_INT, MPI_MIN, host), "MPI_Allreduce"));
+  std::vector<int> lowest_of(static_cast<size_t>(ranks), 0);
+  SIPHON_RETURN_IF_ERROR(
+      MpiStatus(MPI_Allgather(&lowest, 1, MPI_INT, lowest_of.data(), 1, MPI_INT, MPI_COMM_WORLD),
+                "gathering who is on which host"));
+  std::vector<int> host_of(lowest_of.size(), 0);
+  int hosts = 0;
+  for (size_t other = 0; other < lowest_of.size(); ++other) {
+    const auto first = static_cast<size_t>(lowest_of[other]);
+    host_of[other] = first == other ? hosts++ : host_of[first];
+  }
+  return host_of;
+}
+
 }  // namespace
 
 Bytes SharedWindowFileBytes(Bytes bytes, int ranks) {
@@ -85,13 +103,9 @@ absl::StatusOr<std::unique_ptr<MpiWorld>> MpiWorld::Init(int* argc, char*** argv
                                    "MPI_Comm_split_type"));
   SIPHON_RETURN_IF_ERROR(
       MpiStatus(MPI_Comm_set_errhandler(impl->host, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
-  int neighbours = 0;
-  SIPHON_RETURN_IF_ERROR(MpiStatus(MPI_Comm_size(impl->host, &neighbours), "MPI_Comm_size"));
-  // One rank may be alone on its host and others not: all must come to the same answer.
-  int here = neighbours == impl->size ? 1 : 0, everywhere = 0;
-  SIPHON_RETURN_IF_ERROR(MpiStatus(
-      MPI_Allreduce(&here, &everywhere, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD), "MPI_Allreduce"));
-  impl->one_host = everywhere == 1;
+  SIPHON_RETURN_IF_ERROR(MpiStatus(MPI_Comm_rank(impl->host, &impl->host_rank), "MPI_Comm_rank"));
+  SIPHON_RETURN_IF_ERROR(MpiStatus(MPI_Comm_size(impl->host, &impl->host_size), "MPI_Comm_size"));
+  SIPHON_ASSIGN_OR_RETURN(impl->host_of_rank, HostsOfRanks(impl->host, impl->rank, impl->size));
   auto world = std::unique_ptr<MpiWorld>(new MpiWorld());
   world->impl_ = std::move(impl);
   return world;
@@ -99,7 +113,9 @@ absl::StatusOr<std::unique_ptr<MpiWorld>> MpiWorld::Init(int* argc, char*** argv
 
 int MpiWorld::rank() const { return impl_->rank; }
 int MpiWorld::size() const { return impl_->size; }
-bool MpiWorld::one_host() const { return impl_->one_host; }
+const std::vector<int>& MpiWorld::host_of_rank() const { return impl_->host_of_rank; }
+bool MpiWorld::one_host() const { return impl_->host_size == impl_->size; }
+bool MpiWorld::first_on_host() const { return impl_->host_rank == 0; }
 
 absl::StatusOr<std::vector<std::string>> MpiWorld::AllGatherText(const std::string& mine) {
   const size_t ranks = static_cast<size_t>(size());
@@ -124,18 +140,12 @@ absl::StatusOr<std::vector<std::string>> MpiWorld::AllGatherText(const std::stri
   return texts;
 }
 
-absl::StatusOr<absl::Span<std::byte>> MpiWorld::SharedWindow(Bytes bytes) {
-  if (!one_host()) {
-    return absl::FailedPreconditionError("ranks on several hosts have no shared memory");
-  }
-  // A failing MPI_Win_allocate_shared returns an error on one rank and hangs the others, so that
-  // all ranks must have agreed before that it will not fail. Asking for different sizes, or for
-  // room that only some of them see, ends here.
-  const std::string directory = BackingDirectory();
-  const int64_t needed = SharedWindowFileBytes(bytes, size()).value;
-  const int64_t mine[4] = {FreeBytes(directory), bytes.value, -bytes.value, 0};
-  int64_t least[4] = {};
-  SIPHON_RETURN_IF_ERROR(MpiStatus(MPI_Allreduce(mine, least, 4, MPI_INT64_T, MPI_MIN, impl_->host),
+// OK where the ranks of this host ask for the same and have the room. Collective on the host.
+absl::Status MpiWorld::CheckWindow(Bytes bytes, const std::string& directory) const {
+  const int64_t needed = SharedWindowFileBytes(bytes, impl_->host_size).value;
+  const int64_t mine[3] = {FreeBytes(directory), bytes.value, -bytes.value};
+  int64_t least[3] = {};
+  SIPHON_RETURN_IF_ERROR(MpiStatus(MPI_Allreduce(mine, least, 3, MPI_INT64_T, MPI_MIN, impl_->host),
                                    "agreeing on a shared window"));
   if (least[1] != -least[2] || least[1] <= 0) {
     return absl::InvalidArgumentError(absl::StrCat("a shared window of ", least[1], " to ",
@@ -144,19 +154,41 @@ absl::StatusOr<absl::Span<std::byte>> MpiWorld::SharedWindow(Bytes bytes) {
                                                    "positive number"));
   }
   // A single rank's window is ordinary memory.
-  if (size() > 1 && least[0] < needed) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "the workers' shared memory needs ", FormatBytes(Bytes(needed)), " (", needed,
-        " bytes) in ", directory, ", where ",
-        least[0] < 0
-            ? std::string("the free space is unknown (no such directory?)")
-            : absl::StrCat(FormatBytes(Bytes(least[0])), " (", least[0], " bytes) are free"),
-        "; set ", kBackingVariable, " to a directory with room (mpirun --mca ",
-        "osc_sm_backing_directory DIR), or enlarge ", directory, " (docker run --shm-size)"));
-  }
-  // Rank 0 gives all of it. Windows begin 8 bytes behind a boundary; mappings begin at a page in
-  // every process, so that rounding up to a page gives the same place to all ranks.
-  const MPI_Aint share = rank() == 0 ? static_cast<MPI_Aint>(bytes.value + kPageBytes) : 0;
+  if (impl_->host_size == 1 || least[0] >= needed) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the workers' shared memory needs ", FormatBytes(Bytes(needed)), " (", needed, " bytes) in ",
+      directory, ", where ",
+      least[0] < 0 ? std::string("the free space is unknown (no such directory?)")
+                   : absl::StrCat(FormatBytes(Bytes(least[0])), " (", least[0], " bytes) are free"),
+      "; set ", kBackingVariable, " to a directory with room (mpirun --mca ",
+      "osc_sm_backing_directory DIR), or enlarge ", directory, " (docker run --shm-size)"));
+}
+
+// The first rank's error, on all ranks. Collective.
+absl::Status MpiWorld::Agree(const absl::Status& mine) {
+  const int code = static_cast<int>(mine.code());
+  int worst = 0;
+  SIPHON_RETURN_IF_ERROR(MpiStatus(
+      MPI_Allreduce(&code, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD), "MPI_Allreduce"));
+  if (worst == 0) return absl::OkStatus();
+  SIPHON_ASSIGN_OR_RETURN(const std::vector<std::string> texts,
+                          AllGatherText(mine.ok() ? "" : absl::StrCat(code, " ", mine.message())));
+  const std::string& first =
+      *std::find_if(texts.begin(), texts.end(), [](const auto& text) { return !text.empty(); });
+  const size_t space = first.find(' ');
+  return absl::Status(static_cast<absl::StatusCode>(std::stoi(first.substr(0, space))),
+                      first.substr(space + 1));
+}
+
+absl::StatusOr<absl::Span<std::byte>> MpiWorld::SharedWindow(Bytes bytes) {
+  // A failing MPI_Win_allocate_shared returns an error on one rank and hangs the others, so that
+  // all ranks must have agreed before that it will not fail. Asking for different sizes, or for
+  // room that only some of them see, ends here.
+  const std::string directory = BackingDirectory();
+  SIPHON_RETURN_IF_ERROR(Agree(CheckWindow(bytes, directory)));
+  // The host's first rank gives all of it. Windows begin 8 bytes behind a boundary; mappings begin
+  // at a page in every process, so that rounding up to a page gives the same place to all ranks.
+  const MPI_Aint share = first_on_host() ? static_cast<MPI_Aint>(bytes.value + kPageBytes) : 0;
   void* base = nullptr;
   MPI_Win window = MPI_WIN_NULL;
   SIPHON_RETURN_IF_ERROR(MpiStatus(
@@ -174,8 +206,10 @@ absl::StatusOr<absl::Span<std::byte>> MpiWorld::SharedWindow(Bytes bytes) {
   // Zeroing touches every page now: memory that is missing after all shows here and not in the
   // middle of a step. Each rank touches a part, which spreads the pages over the NUMA nodes of the
   // ranks.
-  const size_t begin = region.size() * static_cast<size_t>(rank()) / static_cast<size_t>(size());
-  const size_t end = region.size() * static_cast<size_t>(rank() + 1) / static_cast<size_t>(size());
+  const auto rank = static_cast<size_t>(impl_->host_rank);
+  const auto ranks = static_cast<size_t>(impl_->host_size);
+  const size_t begin = region.size() * rank / ranks;
+  const size_t end = region.size() * (rank + 1) / ranks;
   std::memset(region.data() + begin, 0, end - begin);
   SIPHON_RETURN_IF_ERROR(MpiStatus(MPI_Barrier(impl_->host), "MPI_Barrier"));
   return region;

@@ -34,16 +34,20 @@ class MpiWorld {
   static absl::StatusOr<std::unique_ptr<MpiWorld>> Init(int* argc, char*** argv);
   int rank() const;
   int size() const;
-  bool one_host() const;  // all ranks share memory
+  // [rank]: the host that it is on, by whether they can share memory; numbered in the order of
+  // their lowest ranks.
+  const std::vector<int>& host_of_rank() const;
+  bool one_host() const;       // all ranks share memory
+  bool first_on_host() const;  // this is the lowest rank of its host
 
   // Every rank's text on every rank; collective.
   absl::StatusOr<std::vector<std::string>> AllGatherText(const std::string& mine);
 
-  // Memory that all ranks on this host have mapped, zero-filled, `bytes` large, beginning at a
-  // page; lives until Finalize. Collective. Free space is checked on all ranks before anything is
-  // allocated (a failing allocation would hang the others). Errors, on all ranks alike:
-  // ResourceExhausted with the bytes needed, the bytes free, the directory, and what to set;
-  // FailedPrecondition on several hosts; InvalidArgument when ranks ask for different sizes.
+  // Memory that all ranks on this host have mapped, each host its own, zero-filled, `bytes` large,
+  // beginning at a page; lives until Finalize. Collective. Free space is checked on all ranks
+  // before anything is allocated (a failing allocation would hang the others). Errors, on all ranks
+  // alike: ResourceExhausted with the bytes needed, the bytes free, the directory, and what to set;
+  // InvalidArgument when ranks of a host ask for different sizes.
   absl::StatusOr<absl::Span<std::byte>> SharedWindow(Bytes bytes);
 
   // Messages by MPI point-to-point, for workers on different hosts: all pairs and lanes exist.
@@ -59,6 +63,8 @@ class MpiWorld {
 
  private:
   MpiWorld() = default;
+  absl::Status CheckWindow(Bytes bytes, const std::string& directory) const;
+  absl::Status Agree(const absl::Status& mine);
   struct Impl;
   std::shared_ptr<Impl> impl_;
 };

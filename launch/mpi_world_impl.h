@@ -24,8 +24,10 @@ using LaneComms = std::array<MPI_Comm, kLaneCount>;
 struct MpiWorld::Impl {
   int rank = 0;
   int size = 1;
-  bool one_host = true;
   MPI_Comm host = MPI_COMM_NULL;  // the ranks that share memory with this one
+  int host_rank = 0;              // this rank's place among them
+  int host_size = 1;
+  std::vector<int> host_of_rank;
   std::vector<MPI_Win> windows;
   std::vector<LaneComms>
       lanes;  // of each MPI transport; freed by Finalize, when all ranks are there

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
@@ -25,6 +26,7 @@
 #include "launch/process/rank_process.h"
 #include "launch/run/coordinate.h"
 #include "launch/run/cuda_machine.h"
+#include "launch/run/lending.h"
 #include "launch/run/nccl_memory.h"
 #include "launch/run/outcome_json.h"
 #include "launch/run/parking_room.h"
@@ -36,13 +38,17 @@
 namespace siphon {
 namespace {
 
-// Without a parent: one board, made by rank 0 and opened by all others before it may close it.
+// Without a parent: one board on each host, made by its first rank and opened by all others there
+// before it may close it.
 absl::StatusOr<std::unique_ptr<Board>> ShareBoard(MpiWorld& world) {
   absl::StatusOr<std::unique_ptr<Board>> board = std::unique_ptr<Board>();
-  if (world.rank() == 0) board = Board::CreateAnonymous(world.size());
+  if (world.first_on_host()) board = Board::CreateAnonymous(world.size());
   const std::string mine = board.ok() && *board != nullptr ? (*board)->path() : "";
   SIPHON_ASSIGN_OR_RETURN(const std::vector<std::string> paths, world.AllGatherText(mine));
-  if (world.rank() != 0) board = Board::Open(paths[0]);
+  if (!world.first_on_host()) {
+    const std::vector<int>& hosts = world.host_of_rank();
+    board = Board::Open(paths[absl::c_find(hosts, hosts[world.rank()]) - hosts.begin()]);
+  }
   SIPHON_RETURN_IF_ERROR(world.AllGatherText("opened").status());
   return board;
 }
@@ -85,9 +91,7 @@ class Rank {
       board_.SetNote(Board::Note::kSteps, absl::StrCat(step));
       if (!checkpoint.empty()) board_.SetNote(Board::Note::kCheckpoint, checkpoint);
     };
-    if (world_.one_host()) {
-      seat.more_shared = [this](Bytes bytes) { return world_.SharedWindow(bytes); };
-    }
+    seat.more_shared = [this](Bytes bytes) { return world_.SharedWindow(bytes); };
     seat.slowness = [this](const std::string& link) { return faults_.SlownessOf(link); };
     seat.host_is_full = [this] { return faults_.FillsHost(); };
     seat.at_chunk = [this] { return faults_.AtChunk(); };
@@ -113,19 +117,28 @@ class Rank {
   absl::StatusOr<absl::Span<std::byte>> Lending() {
     const Bytes bytes = ParkingRegionBytes(prepared_);
     if (bytes == Bytes(0)) return absl::Span<std::byte>();
-    if (world_.one_host()) {
-      SIPHON_ASSIGN_OR_RETURN(const absl::Span<std::byte> window, world_.SharedWindow(bytes));
-      // Of several ranks it is a new file, of one any memory.
-      if (world_.size() == 1) std::memset(window.data(), 0, window.size());
-      return window;
+    SIPHON_RETURN_IF_ERROR(CheckLendersAreNear());
+    SIPHON_ASSIGN_OR_RETURN(const absl::Span<std::byte> window, world_.SharedWindow(bytes));
+    // Of several ranks it is a new file, of one any memory.
+    if (world_.size() == 1) std::memset(window.data(), 0, window.size());
+    return window;
+  }
+
+  // Neither a window nor memory of a device can be opened on another host.
+  absl::Status CheckLendersAreNear() {
+    const std::vector<int>& hosts = world_.host_of_rank();
+    for (const ParkingRegion::Part& part : LayOutRegion(RegionOf(prepared_, {}).parking).parts) {
+      int lender = 0;
+      while (lender < world_.size() && DeviceOfWorker(prepared_, WorkerId(lender)) != part.lender) {
+        ++lender;
+      }
+      if (lender == world_.size() || hosts[part.owner.value] == hosts[lender]) continue;
+      return ConfigError(prepared_.job, "memory.strategy",
+                         absl::StrCat(prepared_.job.memory.strategy, " parks tensors of worker ",
+                                      part.owner.value, " with worker ", lender,
+                                      ", which is on another host; host_swap and recompute work"));
     }
-    // Neither a window nor memory of a device can be opened on another host.
-    const bool lends = !LayOutRegion(RegionOf(prepared_, {}).parking).parts.empty();
-    if (!lends) return absl::Span<std::byte>();
-    return ConfigError(prepared_.job, "memory.strategy",
-                       absl::StrCat(prepared_.job.memory.strategy,
-                                    " parks tensors with other workers, which are on several "
-                                    "hosts; host_swap and recompute work"));
+    return absl::OkStatus();
   }
 
   absl::StatusOr<std::unique_ptr<Transport>> MakeTransport(WorkerSeat& seat,
