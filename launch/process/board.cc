@@ -18,7 +18,7 @@
 namespace siphon {
 namespace {
 
-constexpr uint64_t kMagic = 0x5349'5048'4f4e'0002;  // "SIPHON", layout 2
+constexpr uint64_t kMagic = 0x5349'5048'4f4e'0003;  // "SIPHON", layout 3
 constexpr size_t kPage = 4096;
 constexpr int kMaxRanks = 1 << 16;
 constexpr size_t kNoteBytes = 4096;  // a path
@@ -42,6 +42,7 @@ struct alignas(kPage) Board::Slot {
   std::atomic<int64_t> start_ticks;
   std::atomic<int64_t> beats;
   std::atomic<int32_t> state;
+  std::atomic<int32_t> elsewhere;
   SharedText<64> action;
   FailureRecord
       records[2];  // by FailureKind: this rank's own failure, and a loss that this process declared
@@ -52,6 +53,7 @@ struct alignas(kPage) Board::Shared {
   std::atomic<uint64_t> magic;
   int32_t ranks;
   std::atomic<int32_t> stop_requested;
+  std::atomic<int32_t> report_claimed;
   // 0, or 1 + 2 * slot + kind of the record that won. The last slot is the parent's.
   std::atomic<int32_t> first_failure;
   SharedText<kNoteBytes> notes[kNotes];
@@ -205,6 +207,19 @@ bool Board::DeclareLost(int rank, absl::string_view cause) {
   return Publish(declarer < 0 ? shared_->ranks : declarer, failure.kind, failure);
 }
 
+void Board::ShowElsewhere(int rank, const Shown& shown) {
+  Slot& theirs = slot(rank);
+  theirs.elsewhere.store(1, std::memory_order_relaxed);
+  theirs.action.Store(shown.action);
+  theirs.beats.store(shown.beats, std::memory_order_relaxed);
+  theirs.state.store(static_cast<int32_t>(shown.state), std::memory_order_release);
+  theirs.pid.store(shown.pid, std::memory_order_release);
+}
+
+void Board::AddFailure(const Failure& failure) {
+  if (!first_failure().has_value()) Publish(failure.rank, failure.kind, failure);
+}
+
 bool Board::Publish(int slot, FailureKind kind, const Failure& failure) {
   FailureRecord& record = shared_->slots()[slot].records[static_cast<int>(kind)];
   if (record.taken.exchange(1, std::memory_order_relaxed) != 0) return false;
@@ -239,10 +254,16 @@ void Board::SetNote(Note note, absl::string_view text) {
 
 std::string Board::note(Note note) const { return shared_->notes[static_cast<int>(note)].Load(); }
 
+bool Board::ClaimReport() { return shared_->report_claimed.exchange(1) == 0; }
+
 void Board::RequestStop() { shared_->stop_requested.store(1, std::memory_order_relaxed); }
 
 bool Board::stop_requested() const {
   return shared_->stop_requested.load(std::memory_order_relaxed) != 0;
+}
+
+bool Board::elsewhere(int rank) const {
+  return slot(rank).elsewhere.load(std::memory_order_relaxed) != 0;
 }
 
 int64_t Board::pid(int rank) const { return process(rank).pid; }

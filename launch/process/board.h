@@ -36,6 +36,14 @@ class Board {
     std::string message;  // the cause; texts longer than about 3000 bytes are cut
   };
 
+  // What a rank shows of itself.
+  struct Shown {
+    int64_t pid = 0;
+    State state = State::kStarting;
+    int64_t beats = 0;
+    std::string action;
+  };
+
   // What the report of a failure says about the job as a whole; empty until set.
   enum class Note {
     kSteps,          // number of the last complete step: "17"
@@ -70,12 +78,20 @@ class Board {
   // The same on behalf of a rank that was lost: `cause` in a few words, "its process is gone".
   bool DeclareLost(int rank, absl::string_view cause);
   void SetNote(Note note, absl::string_view text);
+  // By who is about to print the report of the failure; true for the first one alone.
+  bool ClaimReport();
   // By any process: finish the step, write a checkpoint, leave. Safe in a signal handler.
   void RequestStop();
 
+  // --- by whoever brings what another host's board shows (BoardRelay)
+  void ShowElsewhere(int rank, const Shown& shown);  // by one process and thread
+  // The first failure there. Where this board has one already, that stays the first here.
+  void AddFailure(const Failure& failure);
+
   // --- by anybody
   bool stop_requested() const;
-  int64_t pid(int rank) const;  // 0 before Enter
+  bool elsewhere(int rank) const;  // on another host: its process cannot be looked at from here
+  int64_t pid(int rank) const;     // 0 before Enter
   ProcessId process(int rank) const;
   int64_t beats(int rank) const;
   State state(int rank) const;

@@ -45,10 +45,14 @@ std::string FailureReport(const Board& board, absl::string_view observed) {
 
 bool IsReporter(const Board& board, int rank) {
   const std::optional<Board::Failure> failure = board.first_failure();
+  const auto is_lost = [&](int other) {
+    return failure.has_value() && failure->kind == Board::FailureKind::kLost &&
+           failure->rank == other;
+  };
+  if (is_lost(rank)) return false;
   for (int other = 0; other < rank; ++other) {
-    const bool lost =
-        failure.has_value() && failure->kind == Board::FailureKind::kLost && failure->rank == other;
-    if (!lost && IsRunning(board.process(other))) return false;
+    if (is_lost(other)) continue;
+    if (board.elsewhere(other) || IsRunning(board.process(other))) return false;
   }
   return true;
 }

@@ -21,7 +21,7 @@ std::string FailureReport(const Board& board, absl::string_view observed = "");
 std::string WhatIsLeft(const Board& board);
 
 // Without a parent one rank has to print the report: whether it is `rank`, the lowest one that
-// lives and is not the lost one.
+// lives and is not the lost one; of ranks elsewhere it is not known, so they do.
 bool IsReporter(const Board& board, int rank);
 
 }  // namespace siphon

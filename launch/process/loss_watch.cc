@@ -18,7 +18,7 @@ void LossWatch::Tick() {
       continue;
     }
     // The process before the state: a rank says that it has finished, then ends.
-    const bool running = IsRunning(process);
+    const bool running = board_->elsewhere(rank) || IsRunning(process);
     if (board_->state(rank) != Board::State::kRunning) continue;
     if (!running) {
       board_->DeclareLost(rank, "its process is gone");

@@ -8,9 +8,9 @@
 
 namespace siphon {
 
-// Finds ranks that are no more: whose process ended while they were running, or whose beats stood
-// still for `timeout`. Time is counted in calls of Tick, `period` each, so that a watcher that was
-// itself stopped blames nobody for it.
+// Finds ranks that are no more: whose process ended while they were running (of ranks elsewhere
+// that is for their own host to see), or whose beats stood still for `timeout`. Time is counted in
+// calls of Tick, `period` each, so that a watcher that was itself stopped blames nobody for it.
 //
 // Thread-safety: one thread.
 class LossWatch {

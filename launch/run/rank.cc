@@ -3,15 +3,20 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "launch/mpi_world.h"
@@ -19,6 +24,7 @@
 #include "launch/plan_job/parking_region.h"
 #include "launch/plan_job/plan_rings.h"
 #include "launch/process/board.h"
+#include "launch/process/board_relay.h"
 #include "launch/process/exit_codes.h"
 #include "launch/process/failure_report.h"
 #include "launch/process/heartbeat.h"
@@ -38,6 +44,9 @@
 namespace siphon {
 namespace {
 
+// A few periods of a relay.
+constexpr std::chrono::milliseconds kToTellOtherHosts(300);
+
 // Without a parent: one board on each host, made by its first rank and opened by all others there
 // before it may close it.
 absl::StatusOr<std::unique_ptr<Board>> ShareBoard(MpiWorld& world) {
@@ -51,6 +60,32 @@ absl::StatusOr<std::unique_ptr<Board>> ShareBoard(MpiWorld& world) {
   }
   SIPHON_RETURN_IF_ERROR(world.AllGatherText("opened").status());
   return board;
+}
+
+// By which the boards of several hosts show the same; null where another rank has this host's.
+absl::StatusOr<std::unique_ptr<BoardRelay>> JoinBoards(MpiWorld& world, Board& board) {
+  BoardRelay::Options options{.host = world.host_of_rank()[world.rank()],
+                              .host_of_rank = world.host_of_rank()};
+  // Whom nothing is heard of is missed from the begin.
+  SIPHON_ASSIGN_OR_RETURN(const std::vector<std::string> pids,
+                          world.AllGatherText(absl::StrCat(getpid())));
+  for (int rank = 0; rank < world.size() && world.first_on_host(); ++rank) {
+    int64_t pid = 0;
+    if (options.host_of_rank[rank] == options.host || !absl::SimpleAtoi(pids[rank], &pid)) continue;
+    board.ShowElsewhere(rank, {.pid = pid, .state = Board::State::kRunning});
+  }
+  std::unique_ptr<BoardRelay> relay;
+  std::string meeting;
+  if (world.rank() == 0) {
+    options.token = BoardRelay::NewToken();
+    SIPHON_ASSIGN_OR_RETURN(relay, BoardRelay::Listen(&board, options));
+    meeting = absl::StrCat(options.token, " ", relay->addresses());
+  }
+  SIPHON_ASSIGN_OR_RETURN(const std::vector<std::string> said, world.AllGatherText(meeting));
+  if (!world.first_on_host() || relay != nullptr) return relay;
+  const std::pair<std::string, std::string> found = absl::StrSplit(said[0], ' ');
+  options.token = found.first;
+  return BoardRelay::Connect(&board, options, found.second);
 }
 
 // On the board, from where all ranks end: what all workers know of one of them is for that one to
@@ -87,7 +122,7 @@ class Rank {
     };
     seat.at_progress = [this](int64_t step, const std::string& checkpoint) {
       faults_.set_step(step);
-      if (world_.rank() != 0) return;
+      if (!world_.first_on_host()) return;
       board_.SetNote(Board::Note::kSteps, absl::StrCat(step));
       if (!checkpoint.empty()) board_.SetNote(Board::Note::kCheckpoint, checkpoint);
     };
@@ -215,8 +250,11 @@ class Presence {
     InstallRankSignalHandlers(board_.get());
     const auto leave = [this, rank](const Board::Failure& failure) {
       if (Supervised()) _exit(failure.exit_code);  // the parent reports
-      if (!IsReporter(*board_, rank)) return;      // the reporter's abort ends this process too
+      // The reporter's abort ends this process too.
+      if (!IsReporter(*board_, rank) || !board_->ClaimReport()) return;
       std::fputs(FailureReport(*board_).c_str(), stderr);
+      // One of another host that stood still reads of it when it is woken to be ended.
+      if (several_hosts_.load()) std::this_thread::sleep_for(kToTellOtherHosts);
       if (MpiWorld* world = world_.load()) world->Abort(failure.exit_code);
       _exit(failure.exit_code);
     };
@@ -224,14 +262,22 @@ class Presence {
   }
   ~Presence() {
     heartbeat_.reset();
+    relay_.reset();
     InstallRankSignalHandlers(nullptr);
   }
   void set_world(MpiWorld* world) { world_.store(world); }
+  // Null: this host's is another rank's.
+  void JoinOtherHosts(std::unique_ptr<BoardRelay> relay) {
+    relay_ = std::move(relay);
+    several_hosts_.store(true);
+  }
   Board& board() { return *board_; }
   absl::Status Check() const { return heartbeat_->Check(); }
 
  private:
   std::unique_ptr<Board> board_;
+  std::unique_ptr<BoardRelay> relay_;
+  std::atomic<bool> several_hosts_{false};
   std::atomic<MpiWorld*> world_{nullptr};
   std::optional<Heartbeat> heartbeat_;
 };
@@ -260,9 +306,14 @@ int RunRank(int* argc, char*** argv, const PreparedJob& prepared, OutputFormat f
     auto board = ShareBoard(**world);
     if (!board.ok()) GiveUp(rank, board.status());
     presence.emplace(*std::move(board), rank, timeout);
-    if (rank == 0) {
+    if ((*world)->first_on_host()) {
       presence->board().SetNote(Board::Note::kResumeCommand, prepared.resume_command);
       presence->board().SetNote(Board::Note::kCheckpoint, prepared.start);
+    }
+    if (!(*world)->one_host()) {
+      auto relay = JoinBoards(**world, presence->board());
+      if (!relay.ok()) GiveUp(rank, relay.status());
+      presence->JoinOtherHosts(*std::move(relay));
     }
   }
   presence->set_world(world->get());
@@ -280,6 +331,8 @@ int RunRank(int* argc, char*** argv, const PreparedJob& prepared, OutputFormat f
     std::fputs(OutcomeJson(*outcome).c_str(), stdout);
     std::fflush(stdout);
   }
+  // While this host's relay still passes on what the others do.
+  if (const auto met = (*world)->AllGatherText(""); !met.ok()) GiveUp(rank, met.status());
   presence->set_world(nullptr);
   presence.reset();
   (*world)->Finalize();

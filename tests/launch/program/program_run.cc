@@ -161,6 +161,17 @@ std::optional<ProcessId> ProgramTest::WaitForStopped(pid_t program) const {
   return std::nullopt;
 }
 
+std::optional<ProcessId> ProgramTest::ProcessOfRank(int rank) const {
+  const std::vector<ProcessId> ours = ProcessesWithEnvironment(mark_);
+  const std::string started = absl::StrCat("OMPI_COMM_WORLD_RANK=", rank);
+  for (const ProcessId& process : ProcessesWithEnvironment(started)) {
+    const bool is_ours = std::any_of(ours.begin(), ours.end(),
+                                     [&](const ProcessId& our) { return our.pid == process.pid; });
+    if (is_ours) return process;
+  }
+  return std::nullopt;
+}
+
 pid_t ProgramTest::FindProcess(const std::string& name) const {
   for (const ProcessId& process : ProcessesWithEnvironment(mark_)) {
     if (ReadWhole(absl::StrCat("/proc/", process.pid, "/comm")) == name + "\n") {

@@ -66,6 +66,8 @@ class ProgramTest : public ::testing::Test {
 
   // Waits until a process of the run stands still by SIGSTOP; none if the program ends before.
   std::optional<ProcessId> WaitForStopped(pid_t program) const;
+  // The run's process that mpirun started as that rank.
+  std::optional<ProcessId> ProcessOfRank(int rank) const;
   // The run's process of that name ("mpirun"); 0 when there is none.
   pid_t FindProcess(const std::string& name) const;
 
