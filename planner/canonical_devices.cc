@@ -67,7 +67,8 @@ class Describer {
         const auto found = links.find({DeviceId(from), DeviceId(to)});
         Facts way = {
             static_cast<int64_t>(PcieDistanceBetween(topology, DeviceId(from), DeviceId(to))),
-            same_node ? 0 : 1, found == links.end() ? 1 : 0};
+            same_node ? 0 : 1, topology.devices[from].server == topology.devices[to].server ? 0 : 1,
+            found == links.end() ? 1 : 0};
         if (found != links.end()) {
           const TopologyLink& link = *found->second;
           way.insert(way.end(), {link.rate.value, link.latency.value, link.wires});
@@ -93,14 +94,20 @@ class Describer {
   std::vector<std::vector<Facts>> ways_;  // [from][to]
 };
 
-// NUMA nodes in the order of their first devices.
+// NUMA nodes and servers in the order of their first devices.
 void RenumberNodes(Topology& topology) {
-  std::map<int, int> number;
-  const auto rename = [&](int& node) {
+  std::map<int, int> nodes, servers;
+  const auto rename = [](int& node, std::map<int, int>& number) {
     node = number.try_emplace(node, static_cast<int>(number.size())).first->second;
   };
-  for (TopologyDevice& device : topology.devices) rename(device.numa);
-  for (NvmeDrive& drive : topology.drives) rename(drive.numa);
+  for (TopologyDevice& device : topology.devices) {
+    rename(device.numa, nodes);
+    rename(device.server, servers);
+  }
+  for (NvmeDrive& drive : topology.drives) {
+    rename(drive.numa, nodes);
+    rename(drive.server, servers);
+  }
 }
 
 std::vector<DeviceId> AsTheyAre(int devices) {

@@ -38,6 +38,10 @@ absl::Status CheckLinks(const Topology& topology) {
         CheckNotNegative(link.latency.value, absl::StrCat("the latency of ", where)));
     SIPHON_RETURN_IF_ERROR(
         CheckNotNegative(link.wires, absl::StrCat("the number of wires of ", where)));
+    if (ServerOf(topology, link.from) != ServerOf(topology, link.to)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(where, " joins two servers, between which there is only a network"));
+    }
     if (link.from == link.to) {
       return absl::InvalidArgumentError(absl::StrCat(where, " leads nowhere"));
     }
@@ -47,6 +51,33 @@ absl::Status CheckLinks(const Topology& topology) {
     }
   }
   return absl::OkStatus();
+}
+
+// Numbered in the order of their first devices; each with a drive if one has one.
+absl::Status CheckServers(const Topology& topology) {
+  int servers = 0;
+  for (const TopologyDevice& device : topology.devices) {
+    if (device.server < 0 || device.server > servers) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a device is of server ", device.server, " before one of server ", servers));
+    }
+    servers = std::max(servers, device.server + 1);
+  }
+  std::set<int> with_drive;
+  for (const NvmeDrive& drive : topology.drives) {
+    if (drive.server < 0 || drive.server >= std::max(servers, 1)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a drive is of server ", drive.server, ", which has no devices"));
+    }
+    with_drive.insert(drive.server);
+  }
+  if (!with_drive.empty() && static_cast<int>(with_drive.size()) < servers) {
+    return absl::InvalidArgumentError("a server has no drive, and another has one");
+  }
+  SIPHON_RETURN_IF_ERROR(
+      CheckNotNegative(topology.network.rate.value, "the rate of the network between servers"));
+  return CheckNotNegative(topology.network.latency.value,
+                          "the latency of the network between servers");
 }
 
 absl::Status CheckSwitches(const Topology& topology) {
@@ -62,6 +93,9 @@ absl::Status CheckSwitches(const Topology& topology) {
             "device ", device.value, " is behind switch ", known, " and behind switch ", index));
       }
       known = static_cast<int>(index);
+      if (ServerOf(topology, device) != ServerOf(topology, uplink.devices.front())) {
+        return absl::InvalidArgumentError(absl::StrCat(where, " has devices of two servers"));
+      }
     }
     for (const BytesPerSecond rate :
          {uplink.to_host, uplink.from_host, uplink.to_host_both, uplink.from_host_both}) {
@@ -76,6 +110,24 @@ absl::Status CheckSwitches(const Topology& topology) {
 }  // namespace
 
 int DeviceCount(const Topology& topology) { return static_cast<int>(topology.devices.size()); }
+
+int ServerCount(const Topology& topology) {
+  int servers = 1;
+  for (const TopologyDevice& device : topology.devices) {
+    servers = std::max(servers, device.server + 1);
+  }
+  return servers;
+}
+
+int ServerOf(const Topology& topology, DeviceId device) {
+  const auto place = static_cast<size_t>(device.value);
+  return place < topology.devices.size() ? topology.devices[place].server : 0;
+}
+
+std::string HostName(const Topology& topology, int server) {
+  if (ServerCount(topology) == 1) return "the host";
+  return absl::StrCat("the host of server ", server);
+}
 
 std::optional<TopologyLink> FindLink(const Topology& topology, DeviceId from, DeviceId to) {
   for (const TopologyLink& link : topology.links) {
@@ -122,15 +174,21 @@ int DriveOf(const Topology& topology, DeviceId device) {
     const auto place = static_cast<size_t>(index);
     return place < topology.devices.size() ? topology.devices[place].numa : 0;
   };
-  std::vector<int> near;
-  for (size_t drive = 0; drive < topology.drives.size(); ++drive) {
-    if (topology.drives[drive].numa == node(device.value)) near.push_back(static_cast<int>(drive));
+  const int server = ServerOf(topology, device);
+  std::vector<int> near, of_server;
+  for (size_t index = 0; index < topology.drives.size(); ++index) {
+    const NvmeDrive& drive = topology.drives[index];
+    if (drive.server != server) continue;
+    of_server.push_back(static_cast<int>(index));
+    if (drive.numa == node(device.value)) near.push_back(static_cast<int>(index));
   }
   size_t turn = 0;
   for (int other = 0; other < device.value; ++other) {
+    if (ServerOf(topology, DeviceId(other)) != server) continue;
     turn += near.empty() || node(other) == node(device.value) ? 1 : 0;
   }
-  return near.empty() ? static_cast<int>(turn % topology.drives.size()) : near[turn % near.size()];
+  const std::vector<int>& mine = near.empty() ? of_server : near;
+  return mine[turn % mine.size()];
 }
 
 absl::Status CheckTopology(const Topology& topology) {
@@ -143,6 +201,7 @@ absl::Status CheckTopology(const Topology& topology) {
   }
   SIPHON_RETURN_IF_ERROR(CheckLinks(topology));
   SIPHON_RETURN_IF_ERROR(CheckSwitches(topology));
+  SIPHON_RETURN_IF_ERROR(CheckServers(topology));
   for (size_t index = 0; index < topology.drives.size(); ++index) {
     const NvmeDrive& drive = topology.drives[index];
     for (const int64_t value :
@@ -153,6 +212,41 @@ absl::Status CheckTopology(const Topology& topology) {
   SIPHON_RETURN_IF_ERROR(
       CheckNotNegative(topology.nominal_wire_rate.value, "the nominal rate of a wire"));
   return CheckNotNegative(topology.host_memory.value, "the host memory");
+}
+
+Topology SeveralServers(const Topology& server, int servers, const ServerNetwork& network) {
+  SIPHON_CHECK(ServerCount(server) == 1 && servers >= 1, "one server is made several of");
+  Topology all = server;
+  if (servers == 1) return all;
+  all.name = absl::StrCat(servers, " x ", server.name);
+  all.network = network;
+  int nodes = 1;
+  for (const TopologyDevice& device : server.devices) nodes = std::max(nodes, device.numa + 1);
+  for (const NvmeDrive& drive : server.drives) nodes = std::max(nodes, drive.numa + 1);
+  for (int number = 1; number < servers; ++number) {
+    const int first = number * DeviceCount(server);
+    const auto moved = [first](DeviceId device) { return DeviceId(first + device.value); };
+    for (TopologyDevice device : server.devices) {
+      device.numa += number * nodes;
+      device.server = number;
+      all.devices.push_back(device);
+    }
+    for (TopologyLink link : server.links) {
+      link.from = moved(link.from);
+      link.to = moved(link.to);
+      all.links.push_back(link);
+    }
+    for (PcieSwitch uplink : server.switches) {
+      for (DeviceId& device : uplink.devices) device = moved(device);
+      all.switches.push_back(std::move(uplink));
+    }
+    for (NvmeDrive drive : server.drives) {
+      drive.numa += number * nodes;
+      drive.server = number;
+      all.drives.push_back(drive);
+    }
+  }
+  return all;
 }
 
 Topology UniformTopology(int devices, BytesPerSecond rate, Nanos latency) {

@@ -17,7 +17,8 @@ struct TopologyDevice {
   Bytes memory;            // 0: not known
   BytesPerSecond egress;   // what leaves it over all its links together
   BytesPerSecond ingress;  // what comes in over all of them
-  int numa = 0;
+  int numa = 0;            // of all servers together
+  int server = 0;          // what has a host of its own
   friend bool operator==(const TopologyDevice&, const TopologyDevice&) = default;
 };
 
@@ -53,10 +54,19 @@ struct NvmeDrive {
   BytesPerSecond write;
   Nanos latency;
   int numa = 0;
+  int server = 0;
   friend bool operator==(const NvmeDrive&, const NvmeDrive&) = default;
 };
 
-// One server as measured or published. Immutable fact.
+// How devices of different servers reach each other: from device to network and back without the
+// host (GPUDirect), so that only these count. Servers are alike.
+struct ServerNetwork {
+  BytesPerSecond rate;  // of one server's adapters together, each direction
+  Nanos latency;
+  friend bool operator==(const ServerNetwork&, const ServerNetwork&) = default;
+};
+
+// One server as measured or published, or several that are alike (SeveralServers). Immutable fact.
 struct Topology {
   std::string name;
   std::string device_kind;              // as in planner/performance/devices.def; may be empty
@@ -65,12 +75,18 @@ struct Topology {
   std::vector<PcieSwitch> switches;
   CopyEngines copy_engines = CopyEngines::kOnePerPeer;
   BytesPerSecond nominal_wire_rate;  // of one NVLink, one direction, by its data sheet
-  Bytes host_memory;                 // 0: not known
+  Bytes host_memory;                 // of one server; 0: not known
   std::vector<NvmeDrive> drives;
+  ServerNetwork network;  // between servers
   friend bool operator==(const Topology&, const Topology&) = default;
 };
 
 int DeviceCount(const Topology& topology);
+int ServerCount(const Topology& topology);  // at least 1
+// 0 where workers have no devices of their own: they are processes of one machine.
+int ServerOf(const Topology& topology, DeviceId device);
+// "the host", of several servers "the host of server 1".
+std::string HostName(const Topology& topology, int server);
 
 // The link, if there is one. O(links).
 std::optional<TopologyLink> FindLink(const Topology& topology, DeviceId from, DeviceId to);
@@ -89,11 +105,13 @@ PcieDistance PcieDistanceBetween(const Topology& topology, DeviceId a, DeviceId 
 std::vector<TopologyLink> SlowLinks(const Topology& topology);
 
 // Index of the drive that the device uses: the devices of a NUMA node take its drives in turn;
-// those of a node without one take all drives in turn. Requires: the topology has drives.
+// those of a node without one take all drives of their server in turn. Requires: the topology has
+// drives, and each server if there are several.
 int DriveOf(const Topology& topology, DeviceId device);
 
 // Errors: InvalidArgument for a device that does not exist, a link from a device to itself or
-// given twice, a device behind two switches, a negative rate, size, latency or number of wires.
+// given twice, a link or a switch between servers, a device behind two switches, a negative rate,
+// size, latency or number of wires, servers that do not begin at 0 one after the other.
 absl::Status CheckTopology(const Topology& topology);
 
 // Every two devices joined by a link of its own, both ways; no way to the host.
@@ -106,6 +124,10 @@ Topology NvswitchTopology(int devices, BytesPerSecond rate, Nanos latency);
 // `topology` with neighbouring devices, `devices_per_switch` at a time, behind switches like
 // `uplink` (its `devices` are ignored). Requires: devices_per_switch >= 1.
 Topology WithHost(Topology topology, int devices_per_switch, const PcieSwitch& uplink);
+
+// Devices, NUMA nodes, switches and drives of `server`, so many times, joined by `network`: server
+// k has devices k * DeviceCount(server) and on. Requires: `server` is one.
+Topology SeveralServers(const Topology& server, int servers, const ServerNetwork& network);
 
 }  // namespace siphon
 

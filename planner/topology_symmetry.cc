@@ -111,7 +111,7 @@ TopologySymmetry::TopologySymmetry(const Topology& topology, SymmetryScope scope
 void TopologySymmetry::Describe(const Topology& topology, SymmetryScope scope) {
   const bool host = scope == SymmetryScope::kWithHost;
   Numbering<std::tuple<Rates, Rates, std::vector<Rates>>> kinds;
-  Numbering<std::tuple<Rates, PcieDistance, bool>> ways;
+  Numbering<std::tuple<Rates, PcieDistance, bool, bool>> ways;
   std::map<std::pair<DeviceId, DeviceId>, Rates> links;
   for (const TopologyLink& link : topology.links) {
     links[{link.from, link.to}] = {link.rate.value, link.latency.value, link.wires};
@@ -128,7 +128,8 @@ void TopologySymmetry::Describe(const Topology& topology, SymmetryScope scope) {
       way_[from][to] = ways({link == links.end() ? Rates{} : link->second,
                              host ? PcieDistanceBetween(topology, DeviceId(from), DeviceId(to))
                                   : PcieDistance::kOtherNuma,
-                             host && device.numa == topology.devices[to].numa});
+                             host && device.numa == topology.devices[to].numa,
+                             device.server == topology.devices[to].server});
     }
   }
 }

@@ -74,6 +74,7 @@ std::optional<LinkRoute> TopologyWays::Between(DeviceId from, DeviceId to) const
                       SharedWayId(first_device_ + 2 * from.value),
                       SharedWayId(first_device_ + 2 * to.value + 1)}};
   }
+  if (ServerOf(topology_, from) != ServerOf(topology_, to)) return std::nullopt;
   const std::optional<LinkRoute> out = ToHost(from);
   const std::optional<LinkRoute> in = FromHost(to);
   if (!out.has_value() || !in.has_value()) return std::nullopt;

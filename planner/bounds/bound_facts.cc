@@ -180,7 +180,9 @@ absl::StatusOr<BoundFacts> BoundFactsOf(const PlanningProblem& problem) {
   for (const WorkerMemory& memory : facts.memory) state += memory.optimizer_state;
   for (HostStep& step : facts.host_steps) {
     if (!step.open || state == Bytes(0)) continue;
-    step.time = static_cast<double>(problem.host_step.value) / static_cast<double>(state.value);
+    // Whoever is in which server: all hosts together.
+    step.time = static_cast<double>(problem.host_step.value) / static_cast<double>(state.value) /
+                ServerCount(problem.topology);
   }
   facts.joint = JointFactsOf(problem.schedule, facts.paths, facts.memory);
   facts.moments = FullMomentsOf(problem.schedule, facts.paths, facts.memory);

@@ -33,13 +33,16 @@ UplinkRates RatesOf(const PcieSwitch& uplink) {
           .in_both = both(uplink.from_host_both, uplink.from_host)};
 }
 
-// A link, or the way through the host where there is none, as the simulator goes.
+// A link, or the way through the host where there is none, or the network, as the simulator goes.
 std::optional<MessageWay> WayBetween(const Topology& topology, DeviceId from, DeviceId to) {
   if (const std::optional<TopologyLink> link = FindLink(topology, from, to)) {
     return MessageWay{
         .latency = link->latency,
         .rate = std::min({Limit(link->rate), Limit(topology.devices[from.value].egress),
                           Limit(topology.devices[to.value].ingress)})};
+  }
+  if (ServerOf(topology, from) != ServerOf(topology, to)) {
+    return MessageWay{.latency = topology.network.latency, .rate = Limit(topology.network.rate)};
   }
   const std::optional<int> first = SwitchOf(topology, from);
   const std::optional<int> second = SwitchOf(topology, to);

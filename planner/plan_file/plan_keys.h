@@ -69,11 +69,16 @@ inline constexpr std::array<PlanField<Topology>, 2> kTopologyFields = {{
     {"nominal_wire_rate", &Topology::nominal_wire_rate},
     {"host_memory", &Topology::host_memory},
 }};
-inline constexpr std::array<PlanField<TopologyDevice>, 4> kDeviceFields = {{
+inline constexpr std::array<PlanField<ServerNetwork>, 2> kNetworkFields = {{
+    {"network_rate", &ServerNetwork::rate},
+    {"network_latency", &ServerNetwork::latency},
+}};
+inline constexpr std::array<PlanField<TopologyDevice>, 5> kDeviceFields = {{
     {"memory", &TopologyDevice::memory},
     {"egress", &TopologyDevice::egress},
     {"ingress", &TopologyDevice::ingress},
     {"numa", &TopologyDevice::numa, ZeroFigure::kWritten},
+    {"server", &TopologyDevice::server},
 }};
 inline constexpr std::array<PlanField<TopologyLink>, 3> kLinkFields = {{
     {"rate", &TopologyLink::rate, ZeroFigure::kWritten},
@@ -87,12 +92,13 @@ inline constexpr std::array<PlanField<PcieSwitch>, 5> kSwitchFields = {{
     {"from_host_both", &PcieSwitch::from_host_both},
     {"latency", &PcieSwitch::latency},
 }};
-inline constexpr std::array<PlanField<NvmeDrive>, 5> kDriveFields = {{
+inline constexpr std::array<PlanField<NvmeDrive>, 6> kDriveFields = {{
     {"capacity", &NvmeDrive::capacity, ZeroFigure::kWritten},
     {"read", &NvmeDrive::read},
     {"write", &NvmeDrive::write},
     {"latency", &NvmeDrive::latency},
     {"numa", &NvmeDrive::numa, ZeroFigure::kWritten},
+    {"server", &NvmeDrive::server},
 }};
 
 inline constexpr absl::string_view kWorkerDeviceKey = "device";

@@ -146,6 +146,7 @@ std::string TopologyLines(const Topology& topology) {
   const bool one_per_peer = topology.copy_engines == CopyEngines::kOnePerPeer;
   text += KeyLine(kCopyEnginesKey, one_per_peer ? kOnePerPeerWord : kOneForAllPeersWord);
   text += FieldLines(kTopologyFields, topology);
+  text += FieldLines(kNetworkFields, topology.network);
   AppendDevices(text, topology.devices);
   AppendLinks(text, topology.links);
   for (size_t index = 0; index < topology.switches.size(); ++index) {
@@ -179,11 +180,12 @@ absl::Status ReadTopologyLine(const PlanPair& pair, Topology& topology) {
     return Take<std::string>(std::string(pair.value.text), pair.value, topology.device_kind);
   if (key == kCopyEnginesKey) return ReadCopyEngines(pair.value, topology);
   if (HasField(kTopologyFields, key)) return ReadField(kTopologyFields, pair, topology);
+  if (HasField(kNetworkFields, key)) return ReadField(kNetworkFields, pair, topology.network);
   return ErrorAt(
       pair.key,
       absl::StrCat("unknown key ", QuotedWord(key),
                    "; known: ", absl::StrJoin({kNameKey, kDeviceKindKey, kCopyEnginesKey}, ", "),
-                   ", ", FieldNames(kTopologyFields), ", ",
+                   ", ", FieldNames(kTopologyFields), ", ", FieldNames(kNetworkFields), ", ",
                    absl::StrJoin({kDevicesWord, kLinksWord, kSwitchWord, kDriveWord}, ", ")));
 }
 

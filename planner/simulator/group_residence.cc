@@ -365,7 +365,7 @@ absl::Status GroupResidence::StartCopies(int group, CopyDirection direction) {
   const int worker = writer_.account();
   if (choice->placement == Placement::kHostSwap) {
     SIPHON_ASSIGN_OR_RETURN(const Route route, resources.HostCopy(worker, direction));
-    AddGroupCopy(group, direction, route, accounts_.host(), tensors->bytes);
+    AddGroupCopy(group, direction, route, accounts_.OfHostOf(worker), tensors->bytes);
   } else if (choice->placement == Placement::kNvmeSwap) {
     SIPHON_ASSIGN_OR_RETURN(const Route route, resources.DriveCopy(worker, direction));
     AddGroupCopy(group, direction, route, accounts_.OfDriveOf(worker), tensors->bytes);

@@ -157,7 +157,7 @@ absl::Status OptimizerSteps::WriteOnHost(const Part& part) {
   const Bytes gradients = std::max(part.gradients - OnHost(GroupKind::kGradients, part), Bytes(0));
   const Bytes parameters =
       std::max(part.parameters - OnHost(GroupKind::kParameters, part), Bytes(0));
-  const int host = writer_.workers();
+  const int host = writer_.host();
   const int leaving = writer_.AddCopy(TaskRole::kSwap, out, gradients);
   const auto [found, is_first] = host_steps_.try_emplace({writer_.worker(), writer_.place()});
   if (is_first) found->second = writer_.AddHostStep(part.host_time);

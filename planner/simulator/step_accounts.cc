@@ -9,12 +9,16 @@
 namespace siphon {
 
 StepAccounts::StepAccounts(const SimulationInput& input)
-    : workers_(static_cast<int>(input.device_of_worker.size())) {
+    : workers_(static_cast<int>(input.device_of_worker.size())),
+      servers_(ServerCount(input.topology)) {
   const Topology& topology = input.topology;
   for (int worker = 0; worker < workers_; ++worker) {
     of_device_[input.device_of_worker[worker]] = worker;
+    server_of_.push_back(ServerOf(topology, input.device_of_worker[worker]));
   }
-  others_.push_back({"the host", topology.host_memory});
+  for (int server = 0; server < servers_; ++server) {
+    others_.push_back({HostName(topology, server), topology.host_memory});
+  }
   for (int device = 0; device < DeviceCount(topology); ++device) {
     const int account = workers_ + static_cast<int>(others_.size());
     if (!of_device_.try_emplace(DeviceId(device), account).second) continue;

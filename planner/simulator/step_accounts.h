@@ -11,15 +11,15 @@
 
 namespace siphon {
 
-// Whose memory is counted: the workers of all replicas, then the host, the devices without a worker
-// (which can lend as well), and the drives. An account is a place in that order.
+// Whose memory is counted: the workers of all replicas, then the host of each server, the devices
+// without a worker (which can lend as well), and the drives. An account is a place in that order.
 class StepAccounts {
  public:
   static constexpr int kNone = -1;
 
   // What is not a worker.
   struct Holder {
-    std::string name;  // "the host", "device 5", "drive 0"
+    std::string name;  // "the host", of several "the host of server 1", "device 5", "drive 0"
     Bytes capacity;    // 0: no limit
   };
 
@@ -27,9 +27,11 @@ class StepAccounts {
   explicit StepAccounts(const SimulationInput& input);
 
   int workers() const { return workers_; }
-  int host() const { return workers_; }
+  // Of the worker's server.
+  int OfHostOf(int worker) const { return workers_ + server_of_[worker]; }
+  bool IsHost(int account) const { return workers_ <= account && account < workers_ + servers_; }
   // With a worker or without.
-  bool IsDevice(int account) const { return account != host() && account < first_drive_; }
+  bool IsDevice(int account) const { return !IsHost(account) && account < first_drive_; }
   // Of the device's worker, if it has one. kNone: there is no such device.
   int OfDevice(DeviceId device) const;
   // Of the drive that the worker's device uses. Requires: the topology has drives.
@@ -39,7 +41,9 @@ class StepAccounts {
 
  private:
   int workers_ = 0;
+  int servers_ = 1;
   int first_drive_ = 0;
+  std::vector<int> server_of_;  // [worker]
   std::map<DeviceId, int> of_device_;
   std::vector<int> of_drive_of_;  // [worker]; empty without drives
   std::vector<Holder> others_;

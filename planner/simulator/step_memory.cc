@@ -134,7 +134,6 @@ class MemoryBooks {
     for (int worker = 0; worker < step_.workers; ++worker) {
       memory_.peaks.push_back(accounts_[worker].peak);
     }
-    memory_.host_peak = accounts_[holders_.host()].peak_total;
     for (MomentCurve& curve : own_) memory_.lent.own.push_back(curve.Take());
     for (MomentCurve& curve : parked_) memory_.lent.parked.push_back(curve.Take());
     for (size_t other = 0; other < holders_.others().size(); ++other) {
@@ -142,7 +141,11 @@ class MemoryBooks {
       const size_t account = step_.workers + other;
       const Bytes peak = accounts_[account].peak_total;
       if (peak == Bytes(0)) continue;
-      if (static_cast<int>(account) != holders_.host()) memory_.other_peaks.push_back({name, peak});
+      if (holders_.IsHost(static_cast<int>(account))) {
+        memory_.host_peak = std::max(memory_.host_peak, peak);
+      } else {
+        memory_.other_peaks.push_back({name, peak});
+      }
       if (curves_.empty()) continue;
       memory_.other_curves.push_back({name, std::move(curves_[account]), capacity});
     }
@@ -215,7 +218,8 @@ void HoldPlace(const PlannedGroup& planned, const StepAccounts& accounts, int wo
                std::vector<MemoryByKind>& memory) {
   const auto& [group, choice] = planned;
   const MemoryKind kind = MemoryKindOf(group.kind);
-  if (choice.placement == Placement::kHostSwap) memory[accounts.host()][kind] += group.bytes;
+  if (choice.placement == Placement::kHostSwap)
+    memory[accounts.OfHostOf(worker)][kind] += group.bytes;
   if (choice.placement == Placement::kNvmeSwap) {
     memory[accounts.OfDriveOf(worker)][kind] += group.bytes;
   }
@@ -234,7 +238,7 @@ void HoldStage(const SimulationInput& input, const StepAccounts& accounts, const
     return;
   }
   const StagePlan& plan = input.memory.stages[stage];
-  const int state = plan.update == UpdatePlace::kHost ? accounts.host() : worker;
+  const int state = plan.update == UpdatePlace::kHost ? accounts.OfHostOf(worker) : worker;
   memory[state][MemoryKind::kOptimizer] += cost.optimizer_state;
   for (size_t id = 0; id < plan.groups.size(); ++id) {
     const PlannedGroup& planned = plan.groups[id];

@@ -44,7 +44,7 @@ absl::Status StepResidence::StartSwap(CopyDirection direction) {
   const int copy = writer_.AddCopy(TaskRole::kSwap, route, bytes);
   Here().copy = copy;
   const bool out = direction == CopyDirection::kOut;
-  writer_.ChangeAt(writer_.workers(), copy, out ? TaskMoment::kBegin : TaskMoment::kEnd,
+  writer_.ChangeAt(writer_.host(), copy, out ? TaskMoment::kBegin : TaskMoment::kEnd,
                    MemoryKind::kActivations, out ? bytes : bytes * -1);
   return absl::OkStatus();
 }

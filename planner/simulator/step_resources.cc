@@ -107,6 +107,11 @@ absl::StatusOr<StepResources::Way> StepResources::BetweenDevices(DeviceId from, 
   if (const auto found = through_host_.find({from, to}); found != through_host_.end()) {
     return found->second;
   }
+  const int sender = ServerOf(topology_, from);
+  const int receiver = ServerOf(topology_, to);
+  if (sender != receiver) {
+    return BetweenServers(sender, receiver);
+  }
   const int first = switch_of_[from.value];
   const int second = switch_of_[to.value];
   if (first < 0 || second < 0) {
@@ -119,6 +124,25 @@ absl::StatusOr<StepResources::Way> StepResources::BetweenDevices(DeviceId from, 
                 topology_.switches[first].latency + topology_.switches[second].latency};
   through_host_[{from, to}] = way;
   return way;
+}
+
+StepResources::Way StepResources::BetweenServers(int from, int to) {
+  const auto [found, added] = between_servers_.try_emplace({from, to});
+  if (added) {
+    const auto port = [this](int server, CopyDirection direction) {
+      const auto [known, is_new] = ports_.try_emplace({server, direction});
+      if (is_new) {
+        const bool out = direction == CopyDirection::kOut;
+        known->second = graph_.AddCapacity(
+            absl::StrCat(out ? "out of server " : "into server ", server), topology_.network.rate);
+      }
+      return known->second;
+    };
+    found->second = {
+        graph_.AddPath({port(from, CopyDirection::kOut), port(to, CopyDirection::kIn)}),
+        topology_.network.latency};
+  }
+  return found->second;
 }
 
 StepResources::Way StepResources::BetweenWorkers(int from, int to) {
@@ -187,6 +211,11 @@ absl::StatusOr<StepResources::Way> StepResources::BetweenPeers(int owner, Device
       return out ? BetweenWorkers(owner, worker) : BetweenWorkers(worker, owner);
     }
   } else if (0 <= lender.value && lender.value < DeviceCount(topology_) && lender != device) {
+    if (ServerOf(topology_, lender) != ServerOf(topology_, device)) {
+      return absl::InvalidArgumentError(absl::StrCat("device ", lender.value,
+                                                     " cannot lend to device ", device.value,
+                                                     ": it is in another server"));
+    }
     return out ? BetweenDevices(device, lender) : BetweenDevices(lender, device);
   }
   return absl::InvalidArgumentError(absl::StrCat(
@@ -210,12 +239,16 @@ absl::StatusOr<Route> StepResources::PeerCopy(int owner, DeviceId lender, CopyDi
   return route;
 }
 
-LaneId StepResources::HostSteps() {
-  if (!host_steps_.has_value()) {
-    host_steps_ = graph_.AddQueue();
-    lane_names_.emplace_back("optimizer steps on the host");
+LaneId StepResources::HostSteps(int worker) {
+  const int server = ServerOf(topology_, device_of_worker_[worker]);
+  const auto [found, added] = host_steps_.try_emplace(server);
+  if (added) {
+    found->second = graph_.AddQueue();
+    lane_names_.push_back(ServerCount(topology_) == 1
+                              ? std::string("optimizer steps on the host")
+                              : absl::StrCat("optimizer steps on the host of server ", server));
   }
-  return *host_steps_;
+  return found->second;
 }
 
 absl::StatusOr<Route> StepResources::DriveCopy(int worker, CopyDirection direction) {

@@ -40,8 +40,8 @@ class StepResources {
 
   LaneId ComputeLane(int worker) const { return compute_lanes_[worker]; }
 
-  // Directly where there is a link, else through the host. Errors: InvalidArgument when there is
-  // neither.
+  // Directly where there is a link, else through the host, or the network to another server.
+  // Errors: InvalidArgument when there is neither.
   absl::StatusOr<Route> Message(int from, int to, MessageChannel channel);
   // By the worker's copy engine for that direction. Errors: InvalidArgument when its device is
   // behind no switch.
@@ -55,8 +55,8 @@ class StepResources {
   // To or from the drive of the worker's device, through the host. Errors: as for HostCopy.
   // Requires: the topology has drives.
   absl::StatusOr<Route> DriveCopy(int worker, CopyDirection direction);
-  // Where optimizer steps on the host are computed, one at a time.
-  LaneId HostSteps();
+  // Where optimizer steps on the worker's host are computed, one at a time.
+  LaneId HostSteps(int worker);
 
   // [lane]: name of a copy lane; empty for a compute lane.
   const std::vector<std::string>& lane_names() const { return lane_names_; }
@@ -72,6 +72,7 @@ class StepResources {
   void AddDrives();
   LaneId NamedLane(const std::string& name);
   absl::StatusOr<Way> BetweenDevices(DeviceId from, DeviceId to);
+  Way BetweenServers(int from, int to);
   Way BetweenWorkers(int from, int to);
   absl::StatusOr<Way> BetweenPeers(int owner, DeviceId lender, CopyDirection direction);
   // A part of the way between the worker's device and the host.
@@ -97,13 +98,15 @@ class StepResources {
   std::vector<std::optional<CapacityId>> ingress_;
   std::map<std::pair<DeviceId, DeviceId>, Way> links_;
   std::map<std::pair<DeviceId, DeviceId>, Way> through_host_;
+  std::map<std::pair<int, CopyDirection>, CapacityId> ports_;  // {server, }
+  std::map<std::pair<int, int>, Way> between_servers_;
   std::map<std::pair<int, int>, Way> between_workers_;
   std::map<std::tuple<int, int, MessageChannel>, Route> messages_;
   std::map<std::pair<int, CopyDirection>, Route> host_copies_;
   std::map<std::tuple<int, DeviceId, CopyDirection>, Route> peer_copies_;
   std::map<std::pair<int, CopyDirection>, Route> drive_copies_;
   std::map<std::string, LaneId> named_lanes_;
-  std::optional<LaneId> host_steps_;
+  std::map<int, LaneId> host_steps_;  // [server]
 };
 
 }  // namespace siphon

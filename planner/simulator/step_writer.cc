@@ -52,8 +52,12 @@ int StepWriter::AddOnLane(TaskRole role, Nanos duration) {
   return last_;
 }
 
+int StepWriter::host() const {
+  return workers() + ServerOf(input_.topology, input_.device_of_worker[account()]);
+}
+
 int StepWriter::AddHostStep(Nanos duration) {
-  const TaskId task = graph_.graph.AddTask(resources_.HostSteps(), duration);
+  const TaskId task = graph_.graph.AddTask(resources_.HostSteps(account()), duration);
   graph_.origins.push_back({.role = TaskRole::kHostStep, .worker = account(), .place = place_});
   return task.value;
 }
@@ -67,8 +71,7 @@ int StepWriter::AddRecompute(GroupId group, Nanos duration) {
 int StepWriter::AddCopy(TaskRole role, const Route& route, Bytes bytes) {
   const Nanos core_work =
       role == TaskRole::kSwap ? TimeOfCore(bytes, input_.transport.swap_rate) : Nanos(0);
-  const TaskId task =
-      graph_.graph.AddCopy(route.lane, bytes, route.latency, route.path, core_work);
+  const TaskId task = graph_.graph.AddCopy(route.lane, bytes, route.latency, route.path, core_work);
   graph_.origins.push_back({.role = role, .worker = account(), .place = place_});
   AddDependency(task.value, last_);
   return task.value;

@@ -38,6 +38,7 @@ class StepWriter {
   int worker() const { return worker_; }  // of its replica
   int Account(int worker) const;          // of a worker of this replica
   int account() const { return Account(worker_); }
+  int host() const;  // the account of this worker's host
   const Action& action() const { return input_.schedule.programs[worker_][place_]; }
   // The newest task of the worker's lane: what happens now happens when it ends.
   int last() const { return last_; }

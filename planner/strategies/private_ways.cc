@@ -52,12 +52,18 @@ PrivateWays::PrivateWays(const Topology& topology, int workers, std::vector<Mess
   AddParking();
 }
 
-// Through the host where there is no link.
+// Through the host where there is no link, or the network.
 void PrivateWays::AddMessages() {
   for (const std::vector<WaySpeed>& from : device_ways_) {
     std::vector<WaySpeed>& speeds = message_speeds_.emplace_back();
     for (const std::vector<WaySpeed>& to : device_ways_) {
       speeds.push_back(Through(from[kToHost], to[kFromHost]));
+    }
+  }
+  for (int from = 0; from < DeviceCount(topology_); ++from) {
+    for (int to = 0; to < DeviceCount(topology_); ++to) {
+      if (ServerOf(topology_, DeviceId(from)) == ServerOf(topology_, DeviceId(to))) continue;
+      message_speeds_[from][to] = {RateLimit(topology_.network.rate), topology_.network.latency};
     }
   }
   for (const TopologyLink& link : topology_.links) {

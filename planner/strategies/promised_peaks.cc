@@ -62,6 +62,20 @@ ParkedAtMost ParkedAtMostBy(const PlanningProblem& problem, const DeviceMapping&
   parked.with_device.resize(std::max<size_t>(topology.devices.size(),  //
                                              mapping.device_of_worker.size()));
   parked.with_drive.resize(topology.drives.size());
+  parked.with_host.resize(static_cast<size_t>(ServerCount(topology)));
+  // Of all its replicas.
+  const auto devices_of = [&](int worker) {
+    std::vector<DeviceId> devices;
+    for (int replica = 0; replica < schedule.replicas; ++replica) {
+      devices.push_back(mapping.device_of_worker[replica * WorkerCount(schedule) + worker]);
+    }
+    return devices;
+  };
+  const auto add_to_host = [&](int worker, Bytes bytes) {
+    for (const DeviceId device : devices_of(worker)) {
+      parked.with_host[ServerOf(topology, device)] += bytes;
+    }
+  };
   const AwayCounts activations = MostActivationsAway(memory, schedule);
   const std::vector<int> versions = PeakWeightVersions(schedule);
   for (size_t stage = 0; stage < memory.stages.size(); ++stage) {
@@ -71,7 +85,7 @@ ParkedAtMost ParkedAtMostBy(const PlanningProblem& problem, const DeviceMapping&
     for (int layer = layers.begin; layer < layers.end; ++layer) {
       if (!StepsOnHost(plan, layer)) continue;
       const LayerProfile& profile = problem.profile.layers[layer];
-      parked.with_host += profile.optimizer_state + profile.gradients;
+      add_to_host(worker, profile.optimizer_state + profile.gradients);
     }
     for (size_t index = 0; index < plan.groups.size(); ++index) {
       const auto& [group, choice] = plan.groups[index];
@@ -80,11 +94,10 @@ ParkedAtMost ParkedAtMostBy(const PlanningProblem& problem, const DeviceMapping&
       if (group.kind == GroupKind::kActivations) count = activations[stage][index];
       if (group.kind == GroupKind::kWeightVersions) count = versions[stage];
       const Bytes whole = RoundUp(group.bytes, problem.granule) * count;
-      if (choice.placement == Placement::kHostSwap) parked.with_host += whole;
+      if (choice.placement == Placement::kHostSwap) add_to_host(worker, whole);
       if (choice.placement == Placement::kNvmeSwap) {
-        for (int replica = 0; replica < schedule.replicas; ++replica) {
-          const int account = replica * WorkerCount(schedule) + worker;
-          parked.with_drive[DriveOf(topology, mapping.device_of_worker[account])] += whole;
+        for (const DeviceId device : devices_of(worker)) {
+          parked.with_drive[DriveOf(topology, device)] += whole;
         }
       }
       for (const Stripe& stripe : choice.stripes) {
@@ -92,7 +105,6 @@ ParkedAtMost ParkedAtMostBy(const PlanningProblem& problem, const DeviceMapping&
       }
     }
   }
-  parked.with_host = parked.with_host * schedule.replicas;
   return parked;
 }
 
@@ -102,7 +114,10 @@ absl::StatusOr<std::vector<Bytes>> PromisedPeaks(const PlanningProblem& problem,
                                                  const StepTimes& times) {
   const Topology& topology = problem.topology;
   ParkedAtMost parked = ParkedAtMostBy(problem, mapping, memory, schedule);
-  SIPHON_RETURN_IF_ERROR(CheckRoom("the host", parked.with_host, topology.host_memory));
+  for (size_t server = 0; server < parked.with_host.size(); ++server) {
+    SIPHON_RETURN_IF_ERROR(CheckRoom(HostName(topology, static_cast<int>(server)),
+                                     parked.with_host[server], topology.host_memory));
+  }
   for (size_t drive = 0; drive < topology.drives.size(); ++drive) {
     SIPHON_RETURN_IF_ERROR(CheckRoom(absl::StrCat("drive ", drive), parked.with_drive[drive],
                                      topology.drives[drive].capacity));

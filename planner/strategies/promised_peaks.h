@@ -16,7 +16,7 @@ namespace siphon {
 // as the owner's program has away at once, each with room of its own, all groups together.
 struct ParkedAtMost {
   std::vector<Bytes> with_device;  // [device]
-  Bytes with_host;                 // the host's optimizer steps included
+  std::vector<Bytes> with_host;    // [server], optimizer steps there included
   std::vector<Bytes> with_drive;   // [drive]
   friend bool operator==(const ParkedAtMost&, const ParkedAtMost&) = default;
 };

@@ -70,6 +70,7 @@ TEST(CanonicalOrder, MakesOneTopologyOfAllNumberings) {
   std::vector<Topology> servers = {
       Ring(), UniformTopology(16, BytesPerSecond(7), Nanos(1)),
       WithHost(UniformTopology(8, BytesPerSecond(7), Nanos(1)), 3, {.to_host = BytesPerSecond(2)})};
+  servers.push_back(SeveralServers(servers.back(), 2, {BytesPerSecond(1), Nanos(4)}));
   for (int seed = 0; seed < 60; ++seed) servers.push_back(Mesh(seed));
   Dice dice(7);
   for (const Topology& server : servers) {

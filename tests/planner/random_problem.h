@@ -30,6 +30,16 @@ inline Topology RandomTopology(int devices, Dice& dice) {
   return WithRandomHost(topology, dice.Roll(1, 9) * 60'000'000LL, dice);
 }
 
+// The same problem on two or three servers, each with a topology at random.
+inline PlanningProblem OnServers(PlanningProblem problem, Dice& dice) {
+  const int workers = WorkerCount(problem.schedule) * problem.schedule.replicas;
+  const int servers = dice.Roll(2, 3);
+  problem.topology =
+      SeveralServers(RandomTopology((workers + servers - 1) / servers, dice), servers,
+                     {BytesPerSecond(dice.Roll(0, 20) * 20'000'000LL), Nanos(dice.Roll(0, 9))});
+  return problem;
+}
+
 // One tensor of so many bytes, or, by that number, several that are made one after the other.
 inline std::vector<SavedTensor> SavedInParts(Bytes all) {
   const int64_t bytes = all.value;

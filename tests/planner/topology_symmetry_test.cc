@@ -195,6 +195,18 @@ TEST(TopologySymmetry, IsWhatTryingEveryRenumberingFinds) {
   EXPECT_LT(symmetric, 150);
 }
 
+// Those of each server, and any order of the servers.
+TEST(TopologySymmetry, OfSeveralServersKeepsThemTogether) {
+  const Topology server = UniformTopology(3, BytesPerSecond(9), Nanos(1));
+  EXPECT_EQ(TopologySymmetry(server).GroupSize(), 6);
+  const Topology three = SeveralServers(server, 3, {BytesPerSecond(2), Nanos(0)});
+  EXPECT_EQ(TopologySymmetry(three).GroupSize(), 6 * 6 * 6 * 6);
+  // Without links too, as devices of different servers have no way to the host in common.
+  Topology alone;
+  alone.devices.resize(2);
+  EXPECT_EQ(TopologySymmetry(SeveralServers(alone, 2, {})).GroupSize(), 2 * 2 * 2);
+}
+
 TEST(TopologySymmetry, GivesUpRatherThanSearchForEver) {
   // Rings of three and of six look alike from each device, and neighbours have distant numbers.
   constexpr int kDevices = 72;

@@ -80,6 +80,62 @@ std::string Problem(const Topology& topology) {
   return std::string(status.message());
 }
 
+TEST(Topology, SeveralServersAreOneSeveralTimesWithoutLinksBetween) {
+  Topology server = WithHost(UniformTopology(3, kRate, Nanos(9)), 2, {.to_host = kRate});
+  server.name = "small";
+  server.devices[2].numa = 1;
+  server.drives.push_back({.capacity = Bytes(7), .numa = 1});
+  EXPECT_EQ(ServerCount(server), 1);
+  EXPECT_EQ(HostName(server, 0), "the host");
+  EXPECT_EQ(SeveralServers(server, 1, {kRate}), server);
+  const Topology two = SeveralServers(server, 2, {kRate, Nanos(5)});
+  EXPECT_TRUE(CheckTopology(two).ok()) << CheckTopology(two);
+  EXPECT_EQ(two.name, "2 x small");
+  EXPECT_EQ(two.network, (ServerNetwork{kRate, Nanos(5)}));
+  EXPECT_EQ(DeviceCount(two), 6);
+  EXPECT_EQ(ServerCount(two), 2);
+  EXPECT_EQ(HostName(two, 1), "the host of server 1");
+  EXPECT_EQ(ServerOf(two, DeviceId(2)), 0);
+  EXPECT_EQ(ServerOf(two, DeviceId(3)), 1);
+  EXPECT_EQ(two.links.size(), 12);
+  EXPECT_TRUE(FindLink(two, DeviceId(3), DeviceId(5)).has_value());
+  EXPECT_FALSE(FindLink(two, DeviceId(2), DeviceId(3)).has_value());
+  EXPECT_EQ(SwitchOf(two, DeviceId(4)), 2);
+  EXPECT_EQ(two.devices[3].numa, 2);
+  EXPECT_EQ(two.devices[5].numa, 3);
+  EXPECT_EQ(DriveOf(two, DeviceId(0)), 0);  // there is no other in its server
+  EXPECT_EQ(DriveOf(two, DeviceId(2)), 0);
+  EXPECT_EQ(DriveOf(two, DeviceId(3)), 1);
+  EXPECT_EQ(DriveOf(two, DeviceId(5)), 1);
+}
+
+TEST(Topology, SaysWhatIsWrongBetweenServers) {
+  const Topology server = WithHost(UniformTopology(2, kRate, Nanos(0)), 2, {});
+  const Topology two = SeveralServers(server, 2, {});
+  Topology wrong = two;
+  wrong.links.push_back({.from = DeviceId(1), .to = DeviceId(2)});
+  EXPECT_EQ(Problem(wrong),
+            "the link from device 1 to device 2 joins two servers, between which there is only a "
+            "network");
+  wrong = two;
+  wrong.switches.pop_back();
+  wrong.switches[0].devices.push_back(DeviceId(2));
+  EXPECT_EQ(Problem(wrong), "switch 0 has devices of two servers");
+  wrong = two;
+  wrong.links.clear();
+  wrong.switches.clear();
+  wrong.devices[1].server = 2;
+  EXPECT_EQ(Problem(wrong), "a device is of server 2 before one of server 1");
+  wrong = two;
+  wrong.drives.push_back({.server = 2});
+  EXPECT_EQ(Problem(wrong), "a drive is of server 2, which has no devices");
+  wrong.drives[0].server = 1;
+  EXPECT_EQ(Problem(wrong), "a server has no drive, and another has one");
+  wrong = two;
+  wrong.network.rate = BytesPerSecond(-1);
+  EXPECT_EQ(Problem(wrong), "the rate of the network between servers is -1; 0 is the least");
+}
+
 TEST(Topology, SaysWhatIsWrong) {
   Topology topology = UniformTopology(2, kRate, Nanos(0));
   topology.links.push_back({.from = DeviceId(1), .to = DeviceId(0), .rate = kRate});

@@ -36,14 +36,18 @@ bool HasSteps(const Schedule& schedule) {
 }
 
 // A way that is open to the group.
-GroupChoice RandomChoice(const TensorGroup& group, Placement placement, DeviceId own, int devices,
-                         Dice& dice) {
+GroupChoice RandomChoice(const PlanningProblem& problem, const TensorGroup& group,
+                         Placement placement, DeviceId own, Dice& dice) {
+  // Those of its server stand together.
+  int first = 0;
+  while (ServerOf(problem.topology, DeviceId(first)) != ServerOf(problem.topology, own)) ++first;
+  const int devices = DeviceCount(problem.topology) / ServerCount(problem.topology);
   const bool activations = group.kind == GroupKind::kActivations;
   if (placement == Placement::kRecompute && !activations) placement = Placement::kHostSwap;
   if (placement == Placement::kPeerSwap && devices < 2) placement = Placement::kHostSwap;
   GroupChoice choice{.placement = placement};
   if (placement == Placement::kPeerSwap) {
-    const DeviceId lender((own.value + dice.Roll(1, devices - 1)) % devices);
+    const DeviceId lender(first + (own.value - first + dice.Roll(1, devices - 1)) % devices);
     choice.stripes = {{.lender = lender, .bytes = group.bytes}};
   }
   return choice;
@@ -63,7 +67,6 @@ void TakeFirstTensors(const ModelProfile& profile, TensorGroup& group) {
 // steps, it does so for some layers.
 MemoryPlan RandomPlan(const PlanningProblem& problem, const DeviceMapping& mapping, Dice& dice) {
   MemoryPlan plan = KeepEverything(problem.profile, problem.partition);
-  const int devices = DeviceCount(problem.topology);
   for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
     const DeviceId own = mapping.device_of_worker[problem.schedule.worker_of_stage[stage].value];
     const auto most = static_cast<Placement>(dice.Roll(1, 3));
@@ -73,7 +76,7 @@ MemoryPlan RandomPlan(const PlanningProblem& problem, const DeviceMapping& mappi
       const Placement placement =
           dice.Roll(0, 3) > 0 ? most : static_cast<Placement>(dice.Roll(0, 3));
       if (group.kind == GroupKind::kActivations) TakeFirstTensors(problem.profile, group);
-      choice = RandomChoice(group, placement, own, devices, dice);
+      choice = RandomChoice(problem, group, placement, own, dice);
     }
     if (!moves_others || problem.host_step == Nanos(0) || dice.Roll(0, 1) == 0) continue;
     plan.stages[stage].update = UpdatePlace::kHost;
@@ -104,7 +107,6 @@ Bytes LargestOf(const SimulatedStep& step) {
 void AddVersions(const PlanningProblem& problem, const DeviceMapping& mapping, MemoryPlan& plan,
                  Dice& dice) {
   const std::vector<int> versions = PeakWeightVersions(problem.schedule);
-  const int devices = DeviceCount(problem.topology);
   for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
     if (versions[stage] == 1) continue;
     const DeviceId own = mapping.device_of_worker[problem.schedule.worker_of_stage[stage].value];
@@ -115,7 +117,7 @@ void AddVersions(const PlanningProblem& problem, const DeviceMapping& mapping, M
       if (group.bytes == Bytes(0)) continue;
       const auto placement = static_cast<Placement>(dice.Roll(1, 3));
       plan.stages[stage].groups.push_back(
-          {group, RandomChoice(group, placement, own, devices, dice)});
+          {group, RandomChoice(problem, group, placement, own, dice)});
     }
   }
 }
@@ -223,6 +225,25 @@ TEST(LowerBoundProperties, NoPlanIsFasterThanItsBound) {
   // The bounds have something to say.
   EXPECT_GT(saving, kSeeds / 4);
   EXPECT_GT(above_compute, kSeeds / 8);
+}
+
+TEST(LowerBoundProperties, NoPlanOnSeveralServersIsFasterThanItsBound) {
+  int host_steps = 0;
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    Dice dice(seed);
+    PlanningProblem problem = OnServers(RandomProblem(dice), dice);
+    RandomStep made = MakeStep(std::move(problem), dice);
+    host_steps += made.problem.host_step > Nanos(0) ? 1 : 0;
+    for (const bool mapped : {false, true}) {
+      if (mapped) made.problem.mapping = made.mapping;
+      const LowerBound bound = BoundOf(made.problem);
+      EXPECT_EQ(bound.cannot_fit, std::nullopt) << seed;
+      for (const BoundPart& part : bound.parts) {
+        EXPECT_LE(*part.time, made.step_time) << seed << " " << part.reason;
+      }
+    }
+  }
+  EXPECT_GT(host_steps, kSeeds / 4);
 }
 
 // Workers of one machine, whose copies take cores, too.

@@ -83,6 +83,8 @@ TEST(TopologyText, IsReadBackWhateverTheServer) {
     for (TopologyLink& link : topology.links) link.wires = static_cast<int>(random() % 3);
     for (TopologyDevice& device : topology.devices) device.memory = Bytes(random() % 2);
     if (random() % 2 == 0) topology.drives.push_back({.write = rate(), .numa = 3});
+    const int servers = 1 + static_cast<int>(random() % 3);
+    topology = SeveralServers(topology, servers, {rate(), Nanos(random())});
     Topology read;
     ASSERT_EQ(ReadLines(TopologyLines(topology), read), "");
     EXPECT_EQ(read, topology) << TopologyLines(topology);
@@ -93,7 +95,7 @@ TEST(TopologyText, NamesThePlaceOfWhatIsWrong) {
   EXPECT_EQ(Refusal("  device 1: numa 0"), "1:10: device '1' is out of order; the next one is 0");
   EXPECT_EQ(Refusal("  devices 0 to 4096: numa 0"), "1:11: a topology has 4096 devices at most");
   EXPECT_EQ(Refusal("  devices 0 to 2: ram 3GiB"),
-            "1:19: unknown figure 'ram'; known: memory, egress, ingress, numa");
+            "1:19: unknown figure 'ram'; known: memory, egress, ingress, numa, server");
   EXPECT_EQ(Refusal("  device 0: numa 0\n  links 0 -> 1: rate 1GB/s"),
             "2:14: device 1 is not described above; there are 1");
   EXPECT_EQ(Refusal("  device 0: numa 0\n  links 0, 1: rate 1GB/s"),
@@ -104,7 +106,8 @@ TEST(TopologyText, NamesThePlaceOfWhatIsWrong) {
             "1:17: copy_engines is 'two'; write one_per_peer or one_for_all_peers");
   EXPECT_EQ(Refusal("  colour: red"),
             "1:3: unknown key 'colour'; known: name, device_kind, copy_engines, "
-            "nominal_wire_rate, host_memory, devices, links, switch, drive");
+            "nominal_wire_rate, host_memory, network_rate, network_latency, devices, links, "
+            "switch, drive");
 }
 
 }  // namespace

@@ -155,6 +155,67 @@ TEST(SimulatedTopology, LendersCountWhatTheyLend) {
             "worker 2: 2F0 <-- here 2B0");
 }
 
+// Two servers of two devices. Worker 0 and 1 are in the first, worker 2 in the second. What goes
+// between them takes the network, 4 GB/s out of a server and into it, and 7 ns.
+Topology TwoServers() {
+  Topology server =
+      WithHost(UniformTopology(2, BytesPerSecond(10 * kGigabyte), Nanos(1)), 1, Uplink(10, 10));
+  server.host_memory = Bytes(2000);
+  return SeveralServers(server, 2, {BytesPerSecond(4 * kGigabyte), Nanos(7)});
+}
+
+TEST(SimulatedTopology, MessagesBetweenServersTakeTheNetwork) {
+  StageCost cost = TenNanos();
+  cost.output = Bytes(100);
+  SimulationInput input = EqualStages(ParsedSchedule("0F0 0SEND_F0 0F1 0SEND_F1\n"
+                                                     "1RECV_F0 1F0 1SEND_F0 1RECV_F1 1F1 1SEND_F1\n"
+                                                     "2RECV_F0 2F0 2RECV_F1 2F1\n"),
+                                      cost);
+  input.topology = TwoServers();
+  input.device_of_worker = {DeviceId(0), DeviceId(1), DeviceId(2)};
+  const SimulatedStep step = Simulated(input);
+  // 100 bytes at 10 GB/s and 1 ns within a server, at 4 GB/s and 7 ns between two, each from when
+  // both are there: 11 and 32 ns.
+  EXPECT_EQ(TimelineText(step),
+            "0F0 [0,10) worker 0\n"
+            "0F1 [10,20) worker 0\n"
+            "wait 1F0 [0,21) worker 1\n"
+            "1F0 [21,31) worker 1\n"
+            "wait 1F1 [31,42) worker 1\n"
+            "1F1 [42,52) worker 1\n"
+            "wait 2F0 [0,63) worker 2\n"
+            "2F0 [63,73) worker 2\n"
+            "wait 2F1 [73,105) worker 2\n"
+            "2F1 [105,115) worker 2\n");
+}
+
+TEST(SimulatedTopology, DevicesLendWithinTheirServer) {
+  SimulationInput input = Striped(TwoServers());
+  input.device_of_worker = {DeviceId(0), DeviceId(1), DeviceId(2)};
+  const absl::StatusOr<SimulatedStep> refused = Simulate(input);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.status().message()),
+              testing::HasSubstr("device 2 cannot lend to device 0: it is in another server"));
+  input.device_of_worker = {DeviceId(2), DeviceId(0), DeviceId(1)};
+  input.memory.stages[0].groups[0].choice.stripes = {{DeviceId(3), Bytes(1000)}};
+  const SimulatedStep step = Simulated(input);
+  EXPECT_EQ(step.other_peaks, (std::vector<HolderPeak>{{"device 3", Bytes(1000)}}));
+}
+
+TEST(SimulatedTopology, EachServersHostIsCountedByItself) {
+  SimulationInput input = TwoSwappers();
+  input.topology = TwoServers();
+  input.device_of_worker = {DeviceId(0), DeviceId(2)};
+  EXPECT_EQ(Simulated(input).host_peak, Bytes(1200));
+  input.device_of_worker = {DeviceId(3), DeviceId(2)};
+  const absl::StatusOr<SimulatedStep> refused = Simulate(input);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(std::string(refused.status().message()),
+              testing::StartsWith(
+                  "worker 1 has 1SWAP_OUT0, which asks for 1.17 KiB of activations, but the host "
+                  "of server 1 has 800 B free of 1.95 KiB"));
+}
+
 TEST(SimulatedTopology, TheHostsMemoryIsCounted) {
   SimulationInput input = TwoSwappers();
   input.topology = WithHost(UniformTopology(2, {}, {}), 1, Uplink(12, 12));

@@ -63,6 +63,7 @@ TEST(MapStepBound, IsBelowTheStepOnEveryMap) {
   for (uint32_t seed = 1; seed <= 700; ++seed) {
     Dice dice(seed);
     PlanningProblem problem = RandomProblem(dice);
+    if (seed % 5 == 0) problem = OnServers(std::move(problem), dice);
     const int workers = WorkerCount(problem.schedule);
     if (workers > 4 || DeviceCount(problem.topology) == 0) continue;
     problem.granule = Bytes(dice.Roll(1, 300));
