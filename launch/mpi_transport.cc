@@ -277,7 +277,7 @@ absl::StatusOr<std::unique_ptr<Transport>> MpiWorld::MakeMpiTransport(LivenessCh
   }
   LaneComms comms;
   for (MPI_Comm& comm : comms) {
-    SIPHON_RETURN_IF_ERROR(MpiStatus(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup"));
+    SIPHON_RETURN_IF_ERROR(MpiStatus(MPI_Comm_dup(impl_->job, &comm), "MPI_Comm_dup"));
   }
   impl_->lanes.push_back(comms);
   return std::make_unique<MpiTransport>(WorkerId(rank()), size(), comms, std::move(check), piece);

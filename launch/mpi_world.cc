@@ -52,24 +52,6 @@ absl::Status InitMpi(int* argc, char*** argv) {
                    "MPI_Comm_set_errhandler");
 }
 
-// [rank]: its host, by the lowest rank there. `host`: this rank's neighbours on its own.
-absl::StatusOr<std::vector<int>> HostsOfRanks(MPI_Comm host, int rank, int ranks) {
-  int lowest = 0;
-  SIPHON_RETURN_IF_ERROR(
-      MpiStatus(MPI_Allreduce(&rank, &lowest, 1, MPI_INT, MPI_MIN, host), "MPI_Allreduce"));
-  std::vector<int> lowest_of(static_cast<size_t>(ranks), 0);
-  SIPHON_RETURN_IF_ERROR(
-      MpiStatus(MPI_Allgather(&lowest, 1, MPI_INT, lowest_of.data(), 1, MPI_INT, MPI_COMM_WORLD),
-                "gathering who is on which host"));
-  std::vector<int> host_of(lowest_of.size(), 0);
-  int hosts = 0;
-  for (size_t other = 0; other < lowest_of.size(); ++other) {
-    const auto first = static_cast<size_t>(lowest_of[other]);
-    host_of[other] = first == other ? hosts++ : host_of[first];
-  }
-  return host_of;
-}
-
 }  // namespace
 
 Bytes SharedWindowFileBytes(Bytes bytes, int ranks) {
@@ -87,28 +69,64 @@ absl::Status MpiStatus(int code, absl::string_view doing) {
       absl::StrCat(doing, ": ", std::string(text, static_cast<size_t>(length))));
 }
 
+// [rank]: its host, by the lowest rank there.
+absl::StatusOr<std::vector<int>> MpiWorld::Impl::HostsOfRanks() const {
+  int lowest = 0;
+  SIPHON_RETURN_IF_ERROR(
+      MpiStatus(MPI_Allreduce(&rank, &lowest, 1, MPI_INT, MPI_MIN, host), "MPI_Allreduce"));
+  std::vector<int> lowest_of(static_cast<size_t>(size), 0);
+  SIPHON_RETURN_IF_ERROR(
+      MpiStatus(MPI_Allgather(&lowest, 1, MPI_INT, lowest_of.data(), 1, MPI_INT, job),
+                "gathering who is on which host"));
+  std::vector<int> host_of(lowest_of.size(), 0);
+  int hosts = 0;
+  for (size_t other = 0; other < lowest_of.size(); ++other) {
+    const auto first = static_cast<size_t>(lowest_of[other]);
+    host_of[other] = first == other ? hosts++ : host_of[first];
+  }
+  return host_of;
+}
+
+absl::Status MpiWorld::Impl::LookAround() {
+  SIPHON_RETURN_IF_ERROR(MpiStatus(MPI_Comm_rank(job, &rank), "MPI_Comm_rank"));
+  SIPHON_RETURN_IF_ERROR(MpiStatus(MPI_Comm_size(job, &size), "MPI_Comm_size"));
+  SIPHON_RETURN_IF_ERROR(
+      MpiStatus(MPI_Comm_split_type(job, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host),
+                "MPI_Comm_split_type"));
+  SIPHON_RETURN_IF_ERROR(
+      MpiStatus(MPI_Comm_set_errhandler(host, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
+  SIPHON_RETURN_IF_ERROR(MpiStatus(MPI_Comm_rank(host, &host_rank), "MPI_Comm_rank"));
+  SIPHON_RETURN_IF_ERROR(MpiStatus(MPI_Comm_size(host, &host_size), "MPI_Comm_size"));
+  SIPHON_ASSIGN_OR_RETURN(host_of_rank, HostsOfRanks());
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<MpiWorld>> MpiWorld::Init(int* argc, char*** argv) {
   SIPHON_RETURN_IF_ERROR(InitMpi(argc, argv));
   auto impl = std::make_shared<Impl>();
-  SIPHON_RETURN_IF_ERROR(MpiStatus(MPI_Comm_rank(MPI_COMM_WORLD, &impl->rank), "MPI_Comm_rank"));
-  SIPHON_RETURN_IF_ERROR(MpiStatus(MPI_Comm_size(MPI_COMM_WORLD, &impl->size), "MPI_Comm_size"));
+  SIPHON_RETURN_IF_ERROR(impl->LookAround());
   if (AnnouncedSize() > 1 && impl->size == 1) {
     return absl::FailedPreconditionError(
         absl::StrCat(AnnouncedSize(),
                      " processes were started, but MPI does not connect them: the launcher "
                      "does not fit this MPI library (with Slurm: srun --mpi=pmix, or mpirun)"));
   }
-  SIPHON_RETURN_IF_ERROR(MpiStatus(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED,
-                                                       impl->rank, MPI_INFO_NULL, &impl->host),
-                                   "MPI_Comm_split_type"));
-  SIPHON_RETURN_IF_ERROR(
-      MpiStatus(MPI_Comm_set_errhandler(impl->host, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
-  SIPHON_RETURN_IF_ERROR(MpiStatus(MPI_Comm_rank(impl->host, &impl->host_rank), "MPI_Comm_rank"));
-  SIPHON_RETURN_IF_ERROR(MpiStatus(MPI_Comm_size(impl->host, &impl->host_size), "MPI_Comm_size"));
-  SIPHON_ASSIGN_OR_RETURN(impl->host_of_rank, HostsOfRanks(impl->host, impl->rank, impl->size));
   auto world = std::unique_ptr<MpiWorld>(new MpiWorld());
   world->impl_ = std::move(impl);
   return world;
+}
+
+absl::Status MpiWorld::Renumber(int rank) {
+  SIPHON_CHECK(impl_->windows.empty() && impl_->lanes.empty(), "nobody goes by the old numbers");
+  MPI_Comm job = MPI_COMM_NULL;
+  SIPHON_RETURN_IF_ERROR(
+      MpiStatus(MPI_Comm_split(impl_->job, 0, rank, &job), "numbering ranks anew"));
+  SIPHON_RETURN_IF_ERROR(
+      MpiStatus(MPI_Comm_set_errhandler(job, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
+  MPI_Comm_free(&impl_->host);
+  if (impl_->job != MPI_COMM_WORLD) MPI_Comm_free(&impl_->job);
+  impl_->job = job;
+  return impl_->LookAround();
 }
 
 int MpiWorld::rank() const { return impl_->rank; }
@@ -122,7 +140,7 @@ absl::StatusOr<std::vector<std::string>> MpiWorld::AllGatherText(const std::stri
   const int length = static_cast<int>(mine.size());
   std::vector<int> lengths(ranks, 0), offsets(ranks, 0);
   SIPHON_RETURN_IF_ERROR(
-      MpiStatus(MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, MPI_COMM_WORLD),
+      MpiStatus(MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, impl_->job),
                 "gathering the lengths of texts"));
   for (size_t rank = 1; rank < ranks; ++rank) {
     offsets[rank] = offsets[rank - 1] + lengths[rank - 1];
@@ -130,7 +148,7 @@ absl::StatusOr<std::vector<std::string>> MpiWorld::AllGatherText(const std::stri
   std::string all(static_cast<size_t>(offsets.back() + lengths.back()), '\0');
   SIPHON_RETURN_IF_ERROR(
       MpiStatus(MPI_Allgatherv(mine.data(), length, MPI_CHAR, all.data(), lengths.data(),
-                               offsets.data(), MPI_CHAR, MPI_COMM_WORLD),
+                               offsets.data(), MPI_CHAR, impl_->job),
                 "gathering texts"));
   std::vector<std::string> texts;
   for (size_t rank = 0; rank < ranks; ++rank) {
@@ -168,8 +186,8 @@ absl::Status MpiWorld::CheckWindow(Bytes bytes, const std::string& directory) co
 absl::Status MpiWorld::Agree(const absl::Status& mine) {
   const int code = static_cast<int>(mine.code());
   int worst = 0;
-  SIPHON_RETURN_IF_ERROR(MpiStatus(
-      MPI_Allreduce(&code, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD), "MPI_Allreduce"));
+  SIPHON_RETURN_IF_ERROR(
+      MpiStatus(MPI_Allreduce(&code, &worst, 1, MPI_INT, MPI_MAX, impl_->job), "MPI_Allreduce"));
   if (worst == 0) return absl::OkStatus();
   SIPHON_ASSIGN_OR_RETURN(const std::vector<std::string> texts,
                           AllGatherText(mine.ok() ? "" : absl::StrCat(code, " ", mine.message())));
@@ -222,6 +240,7 @@ void MpiWorld::Finalize() {
     for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
   }
   MPI_Comm_free(&impl_->host);
+  if (impl_->job != MPI_COMM_WORLD) MPI_Comm_free(&impl_->job);
   MPI_Finalize();
 }
 

@@ -40,6 +40,10 @@ class MpiWorld {
   bool one_host() const;       // all ranks share memory
   bool first_on_host() const;  // this is the lowest rank of its host
 
+  // Gives this rank another number, each rank one of 0 to size() - 1; collective. Before windows
+  // and transports are made.
+  absl::Status Renumber(int rank);
+
   // Every rank's text on every rank; collective.
   absl::StatusOr<std::vector<std::string>> AllGatherText(const std::string& mine);
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "launch/mpi_world.h"
 
 // What mpi_world.cc and mpi_transport.cc share. Only these two include it.
@@ -24,6 +25,7 @@ using LaneComms = std::array<MPI_Comm, kLaneCount>;
 struct MpiWorld::Impl {
   int rank = 0;
   int size = 1;
+  MPI_Comm job = MPI_COMM_WORLD;  // all ranks, by the numbers they have
   MPI_Comm host = MPI_COMM_NULL;  // the ranks that share memory with this one
   int host_rank = 0;              // this rank's place among them
   int host_size = 1;
@@ -32,6 +34,10 @@ struct MpiWorld::Impl {
   std::vector<LaneComms>
       lanes;  // of each MPI transport; freed by Finalize, when all ranks are there
   std::atomic<bool> finalized{false};
+
+  // Who and where this rank is in `job`; collective.
+  absl::Status LookAround();
+  absl::StatusOr<std::vector<int>> HostsOfRanks() const;
 };
 
 }  // namespace siphon

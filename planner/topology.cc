@@ -124,6 +124,14 @@ int ServerOf(const Topology& topology, DeviceId device) {
   return place < topology.devices.size() ? topology.devices[place].server : 0;
 }
 
+int IndexInServer(const Topology& topology, DeviceId device) {
+  int index = device.value;
+  for (int other = 0; other < std::min(device.value, DeviceCount(topology)); ++other) {
+    if (ServerOf(topology, DeviceId(other)) != ServerOf(topology, device)) --index;
+  }
+  return index;
+}
+
 std::string HostName(const Topology& topology, int server) {
   if (ServerCount(topology) == 1) return "the host";
   return absl::StrCat("the host of server ", server);

@@ -85,6 +85,8 @@ int DeviceCount(const Topology& topology);
 int ServerCount(const Topology& topology);  // at least 1
 // 0 where workers have no devices of their own: they are processes of one machine.
 int ServerOf(const Topology& topology, DeviceId device);
+// Its number among the devices of its server.
+int IndexInServer(const Topology& topology, DeviceId device);
 // "the host", of several servers "the host of server 1".
 std::string HostName(const Topology& topology, int server);
 

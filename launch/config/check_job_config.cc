@@ -98,6 +98,21 @@ absl::Status CheckPipeline(const JobConfig& job) {
   return absl::OkStatus();
 }
 
+absl::Status CheckServers(const JobConfig& job) {
+  const TopologyConfig& topology = job.topology;
+  if (topology.servers == 1) return absl::OkStatus();
+  if (topology.network_rate == BytesPerSecond(0)) {
+    return ConfigError(job, "topology.network_rate",
+                       absl::StrCat("is missing; ", topology.servers,
+                                    " servers are planned for by the rate between them, such as "
+                                    "25GB/s"));
+  }
+  if (topology.throttle == "none") return absl::OkStatus();
+  return ConfigError(job, "topology.throttle",
+                     absl::StrCat("holds links of one server, and topology.servers is ",
+                                  topology.servers, "; none works"));
+}
+
 absl::Status CheckMemory(const JobConfig& job, const ConfigLimits& limits) {
   constexpr Bytes kLeastChunk{4 << 10};
   if (job.memory.chunk < kLeastChunk) {
@@ -145,6 +160,7 @@ absl::Status CheckJobConfig(const JobConfig& job, const ConfigLimits& limits) {
                                     "(pipeline.backend: ",
                                     job.pipeline.backend, "); preset and file work"));
   }
+  SIPHON_RETURN_IF_ERROR(CheckServers(job));
   return CheckMemory(job, limits);
 }
 

@@ -54,6 +54,8 @@ struct Unit {
 };
 constexpr std::array<Unit, 4> kSizes = {
     {{"TiB", int64_t{1} << 40}, {"GiB", int64_t{1} << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}};
+constexpr std::array<Unit, 3> kRates = {
+    {{"GB/s", 1'000'000'000}, {"MB/s", 1'000'000}, {"kB/s", 1'000}}};
 constexpr std::array<Unit, 3> kTimes = {{{"s", 1'000'000'000}, {"ms", 1'000'000}, {"us", 1'000}}};
 
 template <size_t N>
@@ -139,6 +141,12 @@ absl::Status ReadValue(const ConfigNode& node, Nanos& value) {
   return absl::OkStatus();
 }
 
+absl::Status ReadValue(const ConfigNode& node, BytesPerSecond& value) {
+  if (node.kind != ConfigNode::Kind::kScalar) return Wrong(node, "a rate such as 25GB/s");
+  SIPHON_ASSIGN_OR_RETURN(value, ParseRate(node.text));
+  return absl::OkStatus();
+}
+
 std::string WriteValue(int64_t value) { return absl::StrCat(value); }
 
 std::string WriteValue(double value) {
@@ -161,6 +169,8 @@ std::string WriteValue(const std::string& value) {
 }
 
 std::string WriteValue(Bytes value) { return WriteExactly(value.value, kSizes, "B"); }
+
+std::string WriteValue(BytesPerSecond value) { return WriteExactly(value.value, kRates, "B/s"); }
 
 std::string WriteValue(Nanos value) { return WriteExactly(value.value, kTimes, "ns"); }
 

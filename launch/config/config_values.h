@@ -25,6 +25,7 @@ absl::Status ReadValue(const ConfigNode& node, bool& value);
 absl::Status ReadValue(const ConfigNode& node, std::string& value);
 absl::Status ReadValue(const ConfigNode& node, Bytes& value);
 absl::Status ReadValue(const ConfigNode& node, Nanos& value);
+absl::Status ReadValue(const ConfigNode& node, BytesPerSecond& value);
 
 std::string WriteValue(int64_t value);
 std::string WriteValue(double value);
@@ -32,6 +33,7 @@ std::string WriteValue(bool value);
 std::string WriteValue(const std::string& value);
 std::string WriteValue(Bytes value);
 std::string WriteValue(Nanos value);
+std::string WriteValue(BytesPerSecond value);
 
 inline absl::string_view TypeName(int64_t) { return "whole number"; }
 inline absl::string_view TypeName(double) { return "number"; }
@@ -39,6 +41,7 @@ inline absl::string_view TypeName(bool) { return "true or false"; }
 inline absl::string_view TypeName(const std::string&) { return "text"; }
 inline absl::string_view TypeName(Bytes) { return "size (512MiB)"; }
 inline absl::string_view TypeName(Nanos) { return "time (20s)"; }
+inline absl::string_view TypeName(BytesPerSecond) { return "rate (25GB/s)"; }
 
 // "a list", "a section", "nothing", or the scalar in quotes: what stands there instead of a value.
 std::string Describe(const ConfigNode& node);

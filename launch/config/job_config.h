@@ -109,6 +109,9 @@ struct TopologyConfig {
   std::string name;
   std::string throttle = "none";
   std::string map_score = "step_time";
+  int64_t servers = 1;          // like that one
+  BytesPerSecond network_rate;  // out of one of them, and into it; there if there are several
+  Nanos network_latency{10'000};
   friend bool operator==(const TopologyConfig&, const TopologyConfig&) = default;
 };
 

@@ -241,6 +241,12 @@ std::vector<JobKey> MachineKeys() {
       KEY(topology, map_score, (OneOf{{"step_time", "swap_time"}}),
           "what maps of workers to devices are scored by: the simulated step, or the longest swap "
           "to another device"),
+      KEY(topology, servers, AtLeast(int64_t{1}),
+          "how many of that server there are, or of machines with CPU workers; workers are started "
+          "on all of them by mpirun, tensors move within each"),
+      KEY(topology, network_rate, AnyValue(),
+          "of the network between servers: out of one, and into one, all its adapters together"),
+      KEY(topology, network_latency, AnyValue(), "of a message between servers"),
   };
 }
 

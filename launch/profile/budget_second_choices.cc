@@ -27,7 +27,8 @@ Placement InsteadOf(const PlannedGroup& planned) {
   return planned.group.kind == GroupKind::kActivations ? Placement::kRecompute : Placement::kKeep;
 }
 
-// Where all that may go to the host would be there, with what the host has for other things.
+// Where all that may go to the host would be there, with what the host has for other things: of the
+// fullest server.
 absl::StatusOr<Bytes> HostBytesAtMost(const LiveStep& live, const MemoryPlan& plan) {
   SIPHON_ASSIGN_OR_RETURN(
       const FollowedPlan taken,
@@ -38,9 +39,14 @@ absl::StatusOr<Bytes> HostBytesAtMost(const LiveStep& live, const MemoryPlan& pl
   for (const WorkerParking& worker : live.parking) {
     moved.push_back(MoveParking(worker, taken.memory));
   }
+  const auto uses = [&](const std::vector<WorkerParking>& parking) {
+    return HostUseOfServers(parking, live.host_steps, live.problem.topology, live.step.mapping);
+  };
   // Buffers of drives stay, whatever leaves these.
-  return HostBytes(moved) + HostUseOf(live.parking, live.host_steps).total() -
-         HostBytes(live.parking);
+  std::vector<HostUse> now = uses(live.parking);
+  const std::vector<HostUse> then = uses(moved);
+  for (size_t server = 0; server < now.size(); ++server) now[server].parked = then[server].parked;
+  return FullestHost(now).total();
 }
 
 // Groups that have no second choice go to lenders, as far as these have memory left.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "launch/profile/budget_second_choices.h"
 #include "launch/profile/moving_state.h"
@@ -56,7 +57,7 @@ bool TakesPassesApart(const MemoryPlan& plan) {
 absl::string_view StrategyLike(const PlanText& plan) {
   if (ParksOnDrives(plan.memory)) return "nvme_swap";
   const bool without_places =
-      plan.topology.devices.empty() || plan.topology.name != NameForPlan(kWorkersOfOneMachine);
+      plan.topology.devices.empty() || !absl::StartsWith(plan.topology.name, kWorkersOf);
   return without_places && !MovesAnything(plan.memory) ? kRecomputeStrategy : "auto";
 }
 

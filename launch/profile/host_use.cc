@@ -16,6 +16,29 @@ HostUse HostUseOf(const std::vector<WorkerParking>& parking, const std::vector<B
   return use;
 }
 
+std::vector<HostUse> HostUseOfServers(const std::vector<WorkerParking>& parking,
+                                      const std::vector<Bytes>& host_steps,
+                                      const Topology& topology, const DeviceMapping& mapping) {
+  const auto workers = std::max(parking.size(), host_steps.size());
+  std::vector<HostUse> servers;
+  for (int server = 0; server < ServerCount(topology); ++server) {
+    std::vector<WorkerParking> theirs(parking.size());
+    std::vector<Bytes> steps(host_steps.size());
+    for (size_t worker = 0; worker < workers; ++worker) {
+      if (ServerOf(topology, mapping.device_of_worker[worker]) != server) continue;
+      if (worker < parking.size()) theirs[worker] = parking[worker];
+      if (worker < host_steps.size()) steps[worker] = host_steps[worker];
+    }
+    servers.push_back(HostUseOf(theirs, steps));
+  }
+  return servers;
+}
+
+HostUse FullestHost(const std::vector<HostUse>& servers) {
+  return *absl::c_max_element(
+      servers, [](const HostUse& a, const HostUse& b) { return a.total() < b.total(); });
+}
+
 std::string ToString(const HostUse& use) {
   std::vector<std::string> parts;
   const auto add = [&](absl::string_view what, Bytes bytes) {

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "planner/memory_plan.h"
+#include "planner/topology.h"
 #include "planner/units.h"
 #include "swap/parking_layout.h"
 
@@ -21,6 +23,13 @@ struct HostUse {
 
 // `host_steps`: [worker], HostStepBytes; empty: there are none. Pure.
 HostUse HostUseOf(const std::vector<WorkerParking>& parking, const std::vector<Bytes>& host_steps);
+
+// [server]: that of the workers which are in it. Pure.
+std::vector<HostUse> HostUseOfServers(const std::vector<WorkerParking>& parking,
+                                      const std::vector<Bytes>& host_steps,
+                                      const Topology& topology, const DeviceMapping& mapping);
+// Of the server whose workers take most.
+HostUse FullestHost(const std::vector<HostUse>& servers);
 
 // "12.0 MiB (parked 10.0 MiB, for optimizer steps 1.50 MiB, buffers of drives 512 KiB)"
 std::string ToString(const HostUse& use);

@@ -26,11 +26,17 @@ constexpr NvmeDrive kAssumedDrive{.read = BytesPerSecond(1'000'000'000),
 
 void SetDrives(const JobConfig& job, const JobMachine& machine, Topology& topology) {
   const bool wanted = machine.needs_drive || !job.memory.nvme_directory.empty();
-  if (wanted && topology.drives.empty()) topology.drives = {kAssumedDrive};
+  if (wanted && topology.drives.empty()) {
+    topology.drives.assign(static_cast<size_t>(ServerCount(topology)), kAssumedDrive);
+    for (size_t drive = 0; drive < topology.drives.size(); ++drive) {
+      topology.drives[drive].server = static_cast<int>(drive);
+    }
+  }
   const Bytes limit = job.memory.nvme_capacity;
   if (limit == Bytes(0)) return;
   for (NvmeDrive& drive : topology.drives) {
-    const Bytes share(limit.value / static_cast<int64_t>(topology.drives.size()));
+    const auto drives = static_cast<int64_t>(topology.drives.size()) / ServerCount(topology);
+    const Bytes share(limit.value / drives);
     // 0 would be no limit.
     const Bytes most = std::max(share, Bytes(1));
     drive.capacity = drive.capacity == Bytes(0) ? most : std::min(drive.capacity, most);
@@ -72,7 +78,8 @@ absl::StatusOr<std::vector<Bytes>> CapacitiesOf(const JobConfig& job, const JobM
   return capacities;
 }
 
-absl::StatusOr<Topology> ServerOf(const JobConfig& job, const Topology& topology, int workers) {
+absl::StatusOr<Topology> TopologyForJob(const JobConfig& job, const Topology& topology,
+                                        int workers) {
   if (DeviceCount(topology) < workers) {
     return ConfigError(
         job, "topology.name",
@@ -138,12 +145,34 @@ Topology TopologyOfWorkers(int workers, const TransportCosts& transport, Bytes h
   return topology;
 }
 
+namespace {
+
+// As many workers on each server.
+Topology TopologyOfJob(const JobConfig& job, int workers, const TransportCosts& transport) {
+  const auto servers = static_cast<int>(job.topology.servers);
+  const Topology machine =
+      TopologyOfWorkers((workers + servers - 1) / servers, transport, job.memory.host_capacity);
+  if (servers == 1) return machine;
+  Topology all =
+      SeveralServers(machine, servers, {job.topology.network_rate, job.topology.network_latency});
+  all.name = absl::StrCat(kWorkersOf, servers, " machines");
+  return all;
+}
+
+}  // namespace
+
 absl::StatusOr<JobProblem> ProblemOfJob(const PlannedJob& planned, const JobMachine& machine) {
   SIPHON_CHECK(machine.costs.profile != nullptr || machine.costs.device != nullptr,
                "a plan of memory is made from times");
   const JobConfig& job = planned.job;
   const TrainingPlan& plan = planned.plan;
   const int workers = WorkerCount(plan.training) * plan.training.replicas;
+  if (workers < job.topology.servers) {
+    return ConfigError(
+        job, "topology.servers",
+        absl::StrCat("is ", job.topology.servers, ", and the job has ", workers,
+                     workers == 1 ? " worker" : " workers", "; each server has at least one"));
+  }
   JobProblem made;
   SIPHON_ASSIGN_OR_RETURN(made.plan, PlanWithCosts(planned, machine.costs));
   SIPHON_ASSIGN_OR_RETURN(MemoryInputs inputs, MemoryInputsOf(planned));
@@ -166,9 +195,9 @@ absl::StatusOr<JobProblem> ProblemOfJob(const PlannedJob& planned, const JobMach
   SetHeld(made.plan, problem);
   SIPHON_ASSIGN_OR_RETURN(problem.capacity, CapacitiesOf(job, machine, WorkerCount(plan.training)));
   if (machine.topology != nullptr) {
-    SIPHON_ASSIGN_OR_RETURN(problem.topology, ServerOf(job, *machine.topology, workers));
-  } else if (machine.workers == WorkerMachine::kDevices) {
-    problem.topology = TopologyOfWorkers(workers, problem.transport, job.memory.host_capacity);
+    SIPHON_ASSIGN_OR_RETURN(problem.topology, TopologyForJob(job, *machine.topology, workers));
+  } else if (machine.workers == WorkerMachine::kDevices || job.topology.servers > 1) {
+    problem.topology = TopologyOfJob(job, workers, problem.transport);
   }
   if (DeviceCount(problem.topology) > 0) SetDrives(job, machine, problem.topology);
   return made;

@@ -36,17 +36,19 @@ struct JobProblem {
 // Bytes are those of the runtime accounting, layer by layer. A worker may hold memory.capacity less
 // memory.reserve; where the job gives no capacity, the memory of the smallest device less
 // memory.reserve; on workers of one machine with a CPU backend, anything. Devices without a worker
-// lend their memory less memory.reserve. memory.host_capacity limits a topology's host,
-// memory.nvme_capacity its drives together. Where the job wants a drive and the topology has none,
-// there is one of assumed speed.
+// lend their memory less memory.reserve. memory.host_capacity limits each server's
+// host, memory.nvme_capacity its drives together. Where the job wants a drive and the topology has
+// none, there is one of assumed speed.
 //
 // Pure. Errors: as PlanWithCosts and ProfileFromFirstPrinciples; InvalidArgument at topology.name
-// when there are fewer devices than workers, at memory.reserve when it leaves nothing.
+// when there are fewer devices than workers, at topology.servers when there are more of them, at
+// memory.reserve when it leaves nothing.
 absl::StatusOr<JobProblem> ProblemOfJob(const PlannedJob& planned, const JobMachine& machine);
 
-// The workers of one machine as devices (WorkerMachine::kDevices), under this name. `host_memory`
-// 0: no limit.
+// The workers of one machine as devices (WorkerMachine::kDevices), under this name; of several it
+// begins alike. `host_memory` 0: no limit.
 inline constexpr absl::string_view kWorkersOfOneMachine = "workers of one machine";
+inline constexpr absl::string_view kWorkersOf = "workers of ";  // "workers of 2 machines"
 Topology TopologyOfWorkers(int workers, const TransportCosts& transport, Bytes host_memory);
 
 }  // namespace siphon

@@ -7,6 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "launch/config/read_text_file.h"
@@ -148,7 +149,7 @@ void CheckDevices(const PlanText& plan, const PlanningProblem& problem, PlanChec
   const std::string name = NameForPlan(problem.topology.name);
   if (DeviceCount(problem.topology) > 0 && plan.topology.name != name) {
     const std::string is_for = absl::StrCat("the plan is for '", plan.topology.name, "', ");
-    if (problem.topology.name == kWorkersOfOneMachine) {
+    if (absl::StartsWith(problem.topology.name, kWorkersOf)) {
       check.Differs(kTopologySection, kNameKey,
                     absl::StrCat(is_for, "and the job's workers keep to no topology"),
                     "; set topology.throttle, or plan without topology.name");

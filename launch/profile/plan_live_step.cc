@@ -136,7 +136,8 @@ absl::Status CheckRoom(const LiveStep& live, const std::vector<Bytes>& own, int6
   }
   status.Update(CheckRoomOnDrive(live, planned));
   const Bytes room = live.problem.topology.host_memory;
-  const HostUse use = HostUseOf(live.parking, live.host_steps);
+  const HostUse use = FullestHost(
+      HostUseOfServers(live.parking, live.host_steps, live.problem.topology, live.step.mapping));
   const Bytes missing = use.total() - room;
   if (room == Bytes(0) || missing <= Bytes(0)) return status;
   if (use.drive_buffers >= room) {

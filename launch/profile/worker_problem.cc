@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -74,6 +75,14 @@ bool UsesDrive(const JobConfig& job, absl::string_view strategy) {
   return strategy == "nvme_swap" || !job.memory.nvme_directory.empty();
 }
 
+// Of each server, whatever a topology has.
+void KeepOneDriveEach(bool needs_drive, Topology& topology) {
+  std::set<int> servers;
+  std::erase_if(topology.drives, [&](const NvmeDrive& drive) {
+    return !needs_drive || !servers.insert(drive.server).second;
+  });
+}
+
 }  // namespace
 
 absl::StatusOr<JobProblem> RoomiestProblemOfWorkers(const WorkersOfJob& job,
@@ -92,7 +101,7 @@ absl::StatusOr<JobProblem> RoomiestProblemOfWorkers(const WorkersOfJob& job,
   SIPHON_ASSIGN_OR_RETURN(JobProblem made, ProblemOfJob(planned, machine));
   PlanningProblem& problem = made.problem;
   HoldUntilTaken(planned, problem);
-  problem.topology.drives.resize(machine.needs_drive ? 1 : 0);  // whatever a topology has
+  KeepOneDriveEach(machine.needs_drive, problem.topology);
   if (job.measured != nullptr && DeviceCount(problem.topology) > 0) {
     problem.topology = AtPace(std::move(problem.topology), job.measured->links);
     problem.mapping = job.measured->mapping;

@@ -94,14 +94,22 @@ std::map<DeviceId, Bytes> LentByIdleDevices(const PreparedJob& prepared) {
   return lent;
 }
 
-// Of the plan's devices, workers' and others that lend, those that this machine does not have.
+// Of the plan's devices, workers' and others that lend, those that this machine does not have, and
+// other servers neither.
 absl::Status CheckDevicesAreThere(const PreparedJob& prepared, int devices) {
-  const int workers = WorkerCount(prepared.plan.training);
+  const Topology& topology = prepared.plan_text.topology;
+  std::map<int, int> workers_in;  // [server]
+  for (WorkerId worker(0); worker.value < WorkerCount(prepared.plan.training); ++worker.value) {
+    ++workers_in[ServerOf(topology, DeviceOfWorker(prepared, worker))];
+  }
+  const int workers = absl::c_max_element(workers_in, [](const auto& a, const auto& b) {
+                        return a.second < b.second;
+                      })->second;
   const std::string there = absl::StrCat("there are ", devices, " CUDA devices");
   if (workers > devices) {
     int last = workers - 1;
     for (const DeviceId device : prepared.plan_text.mapping.device_of_worker) {
-      last = std::max(last, device.value);
+      last = std::max(last, IndexInServer(topology, device));
     }
     return ConfigError(
         prepared.job, "pipeline.stages",
@@ -110,10 +118,11 @@ absl::Status CheckDevicesAreThere(const PreparedJob& prepared, int devices) {
                      "tests)"));
   }
   std::set<DeviceId> used;
-  for (WorkerId worker(0); worker.value < workers; ++worker.value) {
-    used.insert(DeviceOfWorker(prepared, worker));
+  const auto use = [&](DeviceId device) { used.insert(DeviceId(IndexInServer(topology, device))); };
+  for (WorkerId worker(0); worker.value < WorkerCount(prepared.plan.training); ++worker.value) {
+    use(DeviceOfWorker(prepared, worker));
   }
-  for (const auto& [lender, bytes] : LentByIdleDevices(prepared)) used.insert(lender);
+  for (const auto& [lender, bytes] : LentByIdleDevices(prepared)) use(lender);
   std::vector<int> missing;
   for (const DeviceId device : used) {
     if (device.value >= devices) missing.push_back(device.value);

@@ -20,8 +20,9 @@ absl::StatusOr<OpenedDevice> OpenCudaDevice(const PreparedJob& prepared, WorkerI
                           LoadTorchCuda(FindTorchCudaModule(path)));
   SIPHON_ASSIGN_OR_RETURN(const int devices, torch->Devices());
   const DeviceUse use = prepared.share_gpu ? DeviceUse::kShared : DeviceUse::kOneEach;
-  opened.worker.index_of = [devices, use](DeviceId device) {
-    return VisibleDevice(device, devices, use);
+  opened.worker.index_of = [devices, use,
+                            &topology = prepared.plan_text.topology](DeviceId device) {
+    return VisibleDevice(DeviceId(IndexInServer(topology, device)), devices, use);
   };
   opened.worker.visible = devices;
   const int mine = opened.worker.index_of(DeviceOfWorker(prepared, me));

@@ -36,6 +36,7 @@
 #include "launch/run/nccl_memory.h"
 #include "launch/run/outcome_json.h"
 #include "launch/run/parking_room.h"
+#include "launch/run/place_workers.h"
 #include "launch/run/predicted_peaks.h"
 #include "launch/run/run_worker.h"
 #include "launch/run/throttle_messages.h"
@@ -44,8 +45,27 @@
 namespace siphon {
 namespace {
 
+// All find the same, and mpirun ends those that are left when the first one ends.
+constexpr std::chrono::seconds kForRankZero(10);
 // A few periods of a relay.
 constexpr std::chrono::milliseconds kToTellOtherHosts(300);
+
+// Each rank becomes the worker whose server its host is.
+absl::Status PlaceRanks(const PreparedJob& prepared, MpiWorld& world) {
+  const Topology& topology = prepared.plan_text.topology;
+  if (ServerCount(topology) == 1) return absl::OkStatus();
+  std::vector<int> server_of_worker;
+  for (int worker = 0; worker < world.size(); ++worker) {
+    server_of_worker.push_back(ServerOf(topology, DeviceOfWorker(prepared, WorkerId(worker))));
+  }
+  const auto workers = PlaceWorkers(server_of_worker, world.host_of_rank());
+  if (!workers.ok()) {
+    return ConfigError(
+        prepared.job, "topology.servers",
+        absl::StrCat("is ", prepared.job.topology.servers, ": ", workers.status().message()));
+  }
+  return world.Renumber((*workers)[world.rank()].value);
+}
 
 // Without a parent: one board on each host, made by its first rank and opened by all others there
 // before it may close it.
@@ -168,10 +188,12 @@ class Rank {
         ++lender;
       }
       if (lender == world_.size() || hosts[part.owner.value] == hosts[lender]) continue;
-      return ConfigError(prepared_.job, "memory.strategy",
-                         absl::StrCat(prepared_.job.memory.strategy, " parks tensors of worker ",
-                                      part.owner.value, " with worker ", lender,
-                                      ", which is on another host; host_swap and recompute work"));
+      return ConfigError(
+          prepared_.job, "memory.strategy",
+          absl::StrCat(prepared_.job.memory.strategy, " parks tensors of worker ", part.owner.value,
+                       " with worker ", lender,
+                       ", which is on another host; by topology.servers and topology.network_rate "
+                       "tensors stay within one"));
     }
     return absl::OkStatus();
   }
@@ -301,6 +323,10 @@ int RunRank(int* argc, char*** argv, const PreparedJob& prepared, OutputFormat f
   }
   auto world = MpiWorld::Init(argc, argv);
   if (!world.ok()) GiveUp(AnnouncedRank(), world.status());
+  if (const absl::Status placed = PlaceRanks(prepared, **world); !placed.ok()) {
+    if ((*world)->rank() != 0) std::this_thread::sleep_for(kForRankZero);
+    GiveUp((*world)->rank(), placed);
+  }
   const int rank = (*world)->rank();
   if (!presence.has_value()) {
     auto board = ShareBoard(**world);

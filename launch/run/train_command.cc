@@ -35,6 +35,7 @@
 #include "launch/run/job_limits.h"
 #include "launch/run/locked_memory.h"
 #include "launch/run/parking_room.h"
+#include "launch/run/place_workers.h"
 #include "launch/run/prepare_job.h"
 #include "launch/run/rank.h"
 #include "launch/run/training_state.h"
@@ -221,6 +222,9 @@ int TrainCommand(int* argc, char*** argv, const TrainArguments& arguments,
     return RunRank(argc, argv, *prepared, arguments.format, devices.open);
   }
 
+  if (const absl::Status one = CheckOneServer(prepared->job); !one.ok()) {
+    return Refuse(one, arguments, factory);
+  }
   StartLog("siphon", prepared->job.output.log_level);
   const int workers = WorkerCount(prepared->plan.training);
   LetWaitingThreadsSleep(workers, prepared->job.pipeline.threads_per_worker);

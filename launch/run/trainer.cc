@@ -13,6 +13,7 @@
 #include "launch/run/command_line.h"
 #include "launch/run/job_limits.h"
 #include "launch/run/parking_room.h"
+#include "launch/run/place_workers.h"
 #include "launch/run/prepare_job.h"
 #include "launch/run/run_worker.h"
 #include "launch/run/shared_by_threads.h"
@@ -58,6 +59,7 @@ absl::StatusOr<RunOutcome> Trainer::Train() {
   InstallCountingAllocator();
   SIPHON_RETURN_IF_ERROR(CheckJobConfig(
       job_, MachineLimits(factory_ ? ModelSource::kProgram : ModelSource::kJobFile)));
+  SIPHON_RETURN_IF_ERROR(CheckOneServer(job_));
   SIPHON_ASSIGN_OR_RETURN(const PreparedJob prepared, PrepareJob(job_, factory_));
   if (job_.pipeline.backend == "cuda") {
     return ConfigError(job_, "pipeline.backend",

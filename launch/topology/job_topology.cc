@@ -49,7 +49,9 @@ absl::StatusOr<std::optional<Topology>> LoadJobTopology(const JobConfig& job) {
                        absl::StrCat(topology.status().message(),
                                     is_path ? "; a file is read with topology.source: file" : ""));
   }
-  return std::optional<Topology>(*std::move(topology));
+  return std::optional<Topology>(
+      SeveralServers(*topology, static_cast<int>(job.topology.servers),
+                     {job.topology.network_rate, job.topology.network_latency}));
 }
 
 namespace {

@@ -9,11 +9,11 @@
 
 namespace siphon {
 
-// The server that topology.source and topology.name of a job mean; none when it names none. A file
-// is one of ours, or what nvidia-smi topo -m or NCCL wrote (server_file.h).
-// Errors: InvalidArgument with the key's place in the job file, then that in the topology's; for
-// source probe, which WithProbedTopology replaces before; where neither the job nor what such a
-// program wrote tells how much memory devices have.
+// The server that topology.source and topology.name of a job mean, topology.servers times; none
+// when it names none. A file is one of ours, or what nvidia-smi topo -m or NCCL wrote
+// (server_file.h). Errors: InvalidArgument with the key's place in the job file, then that in the
+// topology's; for source probe, which WithProbedTopology replaces before; where neither the job nor
+// what such a program wrote tells how much memory devices have.
 absl::StatusOr<std::optional<Topology>> LoadJobTopology(const JobConfig& job);
 
 // That server with every rate times topology.throttle, which workers hold their links to; none

@@ -67,13 +67,17 @@ absl::StatusOr<PlannedStep> PlanPeerSwap(const PlanningProblem& problem) {
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft kept, DraftKeep(simulator));
   if (Fits(kept)) return PlannedOf(problem, std::move(kept), "d2d_swap");
   if (!HaveRoomTogether(problem, kept)) return NoRoom(simulator);
-  SIPHON_ASSIGN_OR_RETURN(const LenderMap mapped, MapToLenders(problem, kept));
+  SIPHON_ASSIGN_OR_RETURN(LenderMap mapped, MapToLenders(problem, kept));
   const auto swapped = [&] {
     return Better(
         SwapToOnePlace(simulator, mapped.draft, Placement::kPeerSwap),
         SwapToOnePlace(simulator, mapped.draft, Placement::kPeerSwap, StateBetweenSteps::kHome));
   };
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, swapped());
+  if (!Fits(draft)) {
+    SIPHON_ASSIGN_OR_RETURN(mapped, MapToLenders(problem, kept, ParkedAs::kGroups));
+    SIPHON_ASSIGN_OR_RETURN(draft, swapped());
+  }
   if (!Fits(draft) && simulator.MayLendOverTime()) {
     simulator.LendBy(LendingRule::kOverTime);
     SIPHON_ASSIGN_OR_RETURN(draft, swapped());

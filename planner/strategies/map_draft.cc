@@ -10,6 +10,7 @@
 #include "planner/mapping/parking_demand.h"
 #include "planner/mapping/swap_fabric.h"
 #include "planner/status.h"
+#include "planner/strategies/make_groups.h"
 #include "planner/strategies/map_step_bound.h"
 #include "planner/strategies/search_effort.h"
 
@@ -87,14 +88,54 @@ class StepMapSearch {
   MapStepBound step_bound_;
 };
 
+// Of each worker, the bytes of its layers' activations at its fullest, ascending.
+std::vector<std::vector<Bytes>> ActivationGroups(const PlanningProblem& problem,
+                                                 const SimulatedStep& step) {
+  std::vector<std::vector<Bytes>> groups(step.peak_live_activations.size());
+  std::vector<int> stages(groups.size());
+  for (const WorkerId worker : problem.schedule.worker_of_stage) ++stages[worker.value];
+  for (size_t stage = 0; stage < problem.partition.stages.size(); ++stage) {
+    const int worker = problem.schedule.worker_of_stage[stage].value;
+    const int live = step.peak_live_activations[worker];
+    const StageRange& layers = problem.partition.stages[stage];
+    for (int layer = layers.begin; layer < layers.end; ++layer) {
+      const TensorGroup group =
+          GroupOf(problem.profile, layers, GroupKind::kActivations, {layer, layer + 1});
+      groups[worker].push_back(group.bytes * ((live + stages[worker] - 1) / stages[worker]));
+    }
+  }
+  for (std::vector<Bytes>& sizes : groups) std::sort(sizes.begin(), sizes.end());
+  return groups;
+}
+
+// The smallest group that is enough, else the largest, and so on with the rest.
+Bytes InGroups(Bytes needed, std::vector<Bytes> groups) {
+  Bytes parked;
+  while (parked < needed && !groups.empty()) {
+    auto enough = std::lower_bound(groups.begin(), groups.end(), needed - parked);
+    if (enough == groups.end()) --enough;
+    parked += *enough;
+    groups.erase(enough);
+  }
+  return std::max(parked, needed);
+}
+
 }  // namespace
 
 absl::StatusOr<LenderMap> MapToLenders(const PlanningProblem& problem,
-                                       const SimulatedDraft& simulated) {
+                                       const SimulatedDraft& simulated, ParkedAs parked) {
   LenderMap mapped{.draft = simulated.draft};
   if (!MayMap(problem)) return mapped;
+  ParkingDemand demand = PeakParkingDemand(TotalPeaks(simulated.simulated), problem.capacity);
+  if (parked == ParkedAs::kGroups) {
+    const auto groups = ActivationGroups(problem, simulated.simulated);
+    for (size_t worker = 0; worker < groups.size(); ++worker) {
+      Bytes& needed = demand.workers[worker].parked;
+      needed = InGroups(needed, groups[worker]);
+    }
+  }
   const DeviceMapRequest request{
-      .demand = PeakParkingDemand(TotalPeaks(simulated.simulated), problem.capacity),
+      .demand = std::move(demand),
       .neighbours = PipelineNeighbours(WorkerCount(problem.schedule), problem.schedule.replicas),
       .most_parts = kMostParts};
   SIPHON_ASSIGN_OR_RETURN(mapped.found, MapDevices(problem.topology, request));

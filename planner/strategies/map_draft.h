@@ -17,11 +17,16 @@ struct LenderMap {
   std::optional<FoundMap> found;  // none: not searched
 };
 
+// How much of what is too much for a worker has to find lenders: to the byte, or whole groups of
+// activations, about as few bytes of them as are enough.
+enum class ParkedAs { kBytes, kGroups };
+
 // The draft of `simulated`, a simulation of it, on such a map (MapDevices): each worker lends what
 // it has left at its fullest there. As it is where the problem has a mapping or replicas, or the
 // topology no devices. Errors: as MapDevices.
 absl::StatusOr<LenderMap> MapToLenders(const PlanningProblem& problem,
-                                       const SimulatedDraft& simulated);
+                                       const SimulatedDraft& simulated,
+                                       ParkedAs parked = ParkedAs::kBytes);
 
 // A draft on the best map that was found for it, and what is known of all maps.
 struct MappedDraft {

@@ -97,6 +97,9 @@ TEST(Topology, SeveralServersAreOneSeveralTimesWithoutLinksBetween) {
   EXPECT_EQ(HostName(two, 1), "the host of server 1");
   EXPECT_EQ(ServerOf(two, DeviceId(2)), 0);
   EXPECT_EQ(ServerOf(two, DeviceId(3)), 1);
+  EXPECT_EQ(IndexInServer(two, DeviceId(2)), 2);
+  EXPECT_EQ(IndexInServer(two, DeviceId(4)), 1);
+  EXPECT_EQ(IndexInServer(Topology(), DeviceId(4)), 4);  // workers without devices of their own
   EXPECT_EQ(two.links.size(), 12);
   EXPECT_TRUE(FindLink(two, DeviceId(3), DeviceId(5)).has_value());
   EXPECT_FALSE(FindLink(two, DeviceId(2), DeviceId(3)).has_value());

@@ -22,6 +22,7 @@ namespace siphon {
 namespace {
 
 using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
 
 class SeveralHosts : public TinyJobTest {
  protected:
@@ -71,6 +72,41 @@ TEST_F(SeveralHosts, GiveTheSameBitsAsOneStage) {
     EXPECT_EQ(RunCheckpoint("run", 12), ExpectedCheckpoint(12));
     ExpectNothingLeft();
   }
+}
+
+// Workers of each host park with each other, and with their host. Only worker 3 has room for what
+// worker 0 parks, so that they have to share a server, and ranks are not workers by their numbers.
+TEST_F(SeveralHosts, ParkTensorsWithinEach) {
+  std::vector<std::string> arguments = {"train", job()};
+  for (const char* set :
+       {"topology.servers=2", "topology.network_rate=1GB/s", "memory.check=full",
+        "memory.capacity=[1370KiB, 340KiB, 410KiB, 1370KiB]", "memory.strategy=d2d_swap"}) {
+    arguments.insert(arguments.end(), {"--set", set});
+  }
+  const ProgramEnd end = Mpirun({2, 2}, arguments);
+  EXPECT_EQ(end.exit_code, 0) << end.errors;
+  EXPECT_THAT(end.errors, ContainsRegex("worker 0 parks up to [0-9.]+ KiB with worker 3;"));
+  EXPECT_EQ(RunCheckpoint("run", 12), ExpectedCheckpoint(12));
+  ExpectNothingLeft();
+
+  arguments.back() = "memory.strategy=host_swap";
+  EXPECT_EQ(Mpirun({2, 2}, arguments).exit_code, 0);
+  EXPECT_EQ(RunCheckpoint("run", 12), ExpectedCheckpoint(12));
+
+  // One host is not like two servers.
+  const ProgramEnd wrong = Mpirun({1, 3}, arguments);
+  EXPECT_EQ(wrong.exit_code, 2) << wrong.errors;
+  EXPECT_THAT(wrong.errors, HasSubstr("topology.servers: is 2: the plan has 2 and 2 workers in its "
+                                      "servers, and 1 and 3 were started on the hosts; "));
+}
+
+TEST_F(SeveralHosts, AreToldApartBeforeTensorsAreParkedBetweenThem) {
+  const ProgramEnd end = Mpirun({2, 2}, {"train", job(), "--set", "memory.strategy=d2d_swap",
+                                         "--set", "memory.capacity=1370KiB"});
+  EXPECT_EQ(end.exit_code, 2) << end.errors;
+  EXPECT_THAT(end.errors, HasSubstr(", which is on another host; by topology.servers and "
+                                    "topology.network_rate tensors stay within one\n"));
+  ExpectNothingLeft();
 }
 
 // One report, wherever the rank was, and before long.
