@@ -64,7 +64,8 @@ ComparedPlan ByBaseline(const StudiedPlan& planned, const MemoryBaseline& baseli
                      .capacity = *absl::c_min_element(problem.capacity),
                      .host_step = problem.host_step});
   if (!step.ok()) {
-    compared.remark = absl::StrCat("does not fit: ", step.status().message());
+    const bool full = absl::IsResourceExhausted(step.status());
+    compared.remark = absl::StrCat(full ? "does not fit: " : "", step.status().message());
     return compared;
   }
   const double batches = static_cast<double>(each * devices) / batch;

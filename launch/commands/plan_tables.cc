@@ -73,7 +73,11 @@ PageTable WorkerTable(const StudiedPlan& studied) {
   const std::vector<PlacementBytes> stages = BytesByPlacement(studied.plan);
   const PlacementBytes all = Sum(stages);
   const bool limited = !studied.problem.capacity.empty();
-  std::vector<std::string> header = {"worker", "device", "stages", "peak"};
+  const Topology& topology = studied.problem.topology;
+  const bool several = ServerCount(topology) > 1;
+  std::vector<std::string> header = {"worker"};
+  if (several) header.emplace_back("server");
+  for (const char* column : {"device", "stages", "peak"}) header.emplace_back(column);
   if (limited) header.emplace_back("capacity");
   std::vector<size_t> used;
   for (size_t placement = 0; placement < all.size(); ++placement) {
@@ -84,8 +88,12 @@ PageTable WorkerTable(const StudiedPlan& studied) {
   std::vector<std::vector<std::string>> rows;
   for (size_t worker = 0; worker < studied.kept.peak.size(); ++worker) {
     std::vector<std::string>& row = rows.emplace_back();
-    row = {absl::StrCat(worker), absl::StrCat(DeviceOf(studied.plan, worker)),
-           StagesText(studied, worker), FormatBytes(PeakOf(studied.shown(), worker))};
+    const int device = DeviceOf(studied.plan, worker);
+    row = {absl::StrCat(worker)};
+    if (several) row.push_back(absl::StrCat(ServerOf(topology, DeviceId(device))));
+    row.push_back(absl::StrCat(device));
+    row.push_back(StagesText(studied, worker));
+    row.push_back(FormatBytes(PeakOf(studied.shown(), worker)));
     if (limited) row.push_back(FormatBytes(CapacityOf(studied, worker)));
     const PlacementBytes placed = PlacedBy(studied, stages, worker);
     for (const size_t placement : used) {
@@ -107,7 +115,7 @@ PageTable ParkingTable(const StudiedPlan& studied) {
         Sum(BytesByPlacement(studied.plan))[static_cast<size_t>(Placement::kHostSwap)];
     const Bytes peak = studied.shown().host_peak;
     rows.push_back(
-        {"all", "-", "host",
+        {"all", "-", ServerCount(studied.problem.topology) > 1 ? "a server's host" : "host",
          sum > peak ? absl::StrCat(FormatBytes(peak), " at once, of ", FormatBytes(sum), " in sum")
                     : FormatBytes(peak)});
   }

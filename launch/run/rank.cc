@@ -13,10 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/algorithm/container.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "launch/mpi_world.h"
@@ -39,6 +36,7 @@
 #include "launch/run/place_workers.h"
 #include "launch/run/predicted_peaks.h"
 #include "launch/run/run_worker.h"
+#include "launch/run/shared_board.h"
 #include "launch/run/throttle_messages.h"
 #include "planner/status.h"
 
@@ -65,47 +63,6 @@ absl::Status PlaceRanks(const PreparedJob& prepared, MpiWorld& world) {
         absl::StrCat("is ", prepared.job.topology.servers, ": ", workers.status().message()));
   }
   return world.Renumber((*workers)[world.rank()].value);
-}
-
-// Without a parent: one board on each host, made by its first rank and opened by all others there
-// before it may close it.
-absl::StatusOr<std::unique_ptr<Board>> ShareBoard(MpiWorld& world) {
-  absl::StatusOr<std::unique_ptr<Board>> board = std::unique_ptr<Board>();
-  if (world.first_on_host()) board = Board::CreateAnonymous(world.size());
-  const std::string mine = board.ok() && *board != nullptr ? (*board)->path() : "";
-  SIPHON_ASSIGN_OR_RETURN(const std::vector<std::string> paths, world.AllGatherText(mine));
-  if (!world.first_on_host()) {
-    const std::vector<int>& hosts = world.host_of_rank();
-    board = Board::Open(paths[absl::c_find(hosts, hosts[world.rank()]) - hosts.begin()]);
-  }
-  SIPHON_RETURN_IF_ERROR(world.AllGatherText("opened").status());
-  return board;
-}
-
-// By which the boards of several hosts show the same; null where another rank has this host's.
-absl::StatusOr<std::unique_ptr<BoardRelay>> JoinBoards(MpiWorld& world, Board& board) {
-  BoardRelay::Options options{.host = world.host_of_rank()[world.rank()],
-                              .host_of_rank = world.host_of_rank()};
-  // Whom nothing is heard of is missed from the begin.
-  SIPHON_ASSIGN_OR_RETURN(const std::vector<std::string> pids,
-                          world.AllGatherText(absl::StrCat(getpid())));
-  for (int rank = 0; rank < world.size() && world.first_on_host(); ++rank) {
-    int64_t pid = 0;
-    if (options.host_of_rank[rank] == options.host || !absl::SimpleAtoi(pids[rank], &pid)) continue;
-    board.ShowElsewhere(rank, {.pid = pid, .state = Board::State::kRunning});
-  }
-  std::unique_ptr<BoardRelay> relay;
-  std::string meeting;
-  if (world.rank() == 0) {
-    options.token = BoardRelay::NewToken();
-    SIPHON_ASSIGN_OR_RETURN(relay, BoardRelay::Listen(&board, options));
-    meeting = absl::StrCat(options.token, " ", relay->addresses());
-  }
-  SIPHON_ASSIGN_OR_RETURN(const std::vector<std::string> said, world.AllGatherText(meeting));
-  if (!world.first_on_host() || relay != nullptr) return relay;
-  const std::pair<std::string, std::string> found = absl::StrSplit(said[0], ' ');
-  options.token = found.first;
-  return BoardRelay::Connect(&board, options, found.second);
 }
 
 // On the board, from where all ranks end: what all workers know of one of them is for that one to
@@ -318,7 +275,12 @@ int RunRank(int* argc, char*** argv, const PreparedJob& prepared, OutputFormat f
   std::optional<Presence> presence;
   if (Supervised()) {  // then even a hang in MPI_Init is seen
     auto board = OpenSupervisedBoard();
-    if (!board.ok()) GiveUp(AnnouncedRank(), board.status());
+    if (!board.ok()) {
+      // As launch.mpirun_options may have it.
+      GiveUp(AnnouncedRank(), Annotate(board.status(),
+                                       "siphon train watches ranks of its own host; on several "
+                                       "start mpirun yourself"));
+    }
     presence.emplace(*std::move(board), AnnouncedRank(), timeout);
   }
   auto world = MpiWorld::Init(argc, argv);

@@ -31,6 +31,10 @@ absl::Status CheckBaselineProblem(const BaselineProblem& problem) {
   if (DeviceCount(problem.topology) == 0) {
     return absl::InvalidArgumentError("a baseline needs a topology with devices");
   }
+  if (const int servers = ServerCount(problem.topology); servers > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a baseline is modelled on one server, and there are ", servers));
+  }
   if (problem.profile.layers.empty() || problem.microbatches < 1 || problem.capacity <= Bytes(0)) {
     return absl::InvalidArgumentError(
         absl::StrCat("a baseline needs layers, microbatches and a capacity; there are ",

@@ -61,7 +61,8 @@ class BaselineLane {
   Nanos end_;
 };
 
-// Errors: InvalidArgument for no devices, layers, microbatches or capacity, and as CheckTopology.
+// Errors: InvalidArgument for no devices, layers, microbatches or capacity, for several servers,
+// and as CheckTopology.
 absl::Status CheckBaselineProblem(const BaselineProblem& problem);
 
 // Errors: ResourceExhausted if devices, host or drives (the topology's, 0: not known) hold less

@@ -275,6 +275,23 @@ TEST_F(PlanCommand, TakesSpeedMemoryAndLinksFromAPreset) {
   EXPECT_EQ(less["capacity_bytes"][7], int64_t{31} << 30);
 }
 
+TEST_F(PlanCommand, ShowsWhichStagesShareAServer) {
+  const std::string job = Write(kServerJob);
+  const std::vector<std::string> arguments = {job,
+                                              "--strategy",
+                                              "recompute",
+                                              "--set",
+                                              "topology.servers=2",
+                                              "--set",
+                                              "topology.network_rate=25GB/s"};
+  const CommandEnd end = Run(arguments);
+  EXPECT_EQ(end.code, kExitDone) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("on 2 x NVIDIA DGX-1"));
+  EXPECT_THAT(end.out, HasSubstr("worker  server  device  stages"));
+  const json plan = Json(arguments, kExitDone);
+  EXPECT_EQ(plan["mapping"].size(), 8u);
+}
+
 // Both find a map on which the step is as short; only one looks for the first such map.
 TEST_F(PlanCommand, TakesTheScoreOfMaps) {
   const std::string job = Write(kServerJob);

@@ -255,6 +255,24 @@ TEST(LoadJobConfig, KnowsWhatIsPublishedButNotBuilt) {
             "accepted");
 }
 
+TEST(LoadJobConfig, WantsTheRateBetweenSeveralServers) {
+  EXPECT_EQ(Refusal("topology:\n  servers: 2\n  network_rate: 12.5GB/s\n  network_latency: 5us\n"),
+            "accepted");
+  EXPECT_EQ(Refusal("topology:\n  servers: 2\n"),
+            "default: topology.network_rate: is missing; 2 servers are planned for by the rate "
+            "between them, such as 25GB/s");
+  EXPECT_EQ(Refusal("topology:\n  servers: 0\n"),
+            "job.yaml:2:12: topology.servers: is 0; must be at least 1");
+  EXPECT_EQ(Refusal("topology:\n  network_rate: fast\n"),
+            "job.yaml:2:17: topology.network_rate: 'fast' is not a number with a unit, such as "
+            "'25GB/s'");
+  EXPECT_EQ(Refusal("topology:\n  network_rate: [1GB/s]\n"),
+            "job.yaml:2:17: topology.network_rate: is a list; write a rate such as 25GB/s");
+  EXPECT_EQ(Refusal("topology:\n  servers: 2\n  network_rate: 1GB/s\n  throttle: 0.5\n"),
+            "job.yaml:4:13: topology.throttle: holds links of one server, and topology.servers is "
+            "2; none works");
+}
+
 TEST(LoadJobConfig, ThrottlesByAScaleAboveNothing) {
   for (const char* scale : {"none", "1", "0.05", "2.5e-3", "20"}) {
     EXPECT_EQ(Refusal(std::string("topology:\n  throttle: ") + scale + "\n"), "accepted") << scale;

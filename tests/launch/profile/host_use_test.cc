@@ -40,5 +40,21 @@ TEST(HostUse, AddsUpWhatAllWorkersTake) {
   EXPECT_EQ(HostUseOf({}, {}), HostUse());
 }
 
+TEST(HostUse, IsOfEachServerByItself) {
+  std::vector<WorkerParking> parking(3);
+  parking[0].bytes = {{kHost, Bytes(1000)}};
+  parking[1].bytes = {{kHost, Bytes(24)}};
+  parking[2].bytes = {{kHost, Bytes(100)}};
+  const std::vector<Bytes> steps = {Bytes(0), Bytes(300), Bytes(950)};
+  const Topology two = SeveralServers(UniformTopology(2, BytesPerSecond(1), Nanos(0)), 2, {});
+  const DeviceMapping mapping = {{DeviceId(0), DeviceId(3), DeviceId(2)}};
+  const std::vector<HostUse> uses = HostUseOfServers(parking, steps, two, mapping);
+  EXPECT_EQ(uses, (std::vector<HostUse>{{.parked = Bytes(1000)},
+                                        {.parked = Bytes(124), .steps = Bytes(1250)}}));
+  EXPECT_EQ(FullestHost(uses), uses[1]);
+  // Of one machine it is all.
+  EXPECT_EQ(HostUseOfServers(parking, steps, {}, mapping), std::vector{HostUseOf(parking, steps)});
+}
+
 }  // namespace
 }  // namespace siphon

@@ -181,6 +181,35 @@ TEST(ProblemOfJob, WantsADeviceForEachWorker) {
               HasSubstr("topology.name: 1 devices, all linked alike has 1 devices for 2 workers"));
 }
 
+TEST(ProblemOfJob, DealsWorkersOutToServers) {
+  Job job;
+  job.config.pipeline.stages = 4;
+  job.plan = PlanJob(job.config, job.model, 0).value();
+  job.config.topology.servers = 2;
+  job.config.topology.network_rate = BytesPerSecond(3'000'000'000);
+  job.config.memory.host_capacity = Bytes(1 << 30);
+  job.config.memory.nvme_capacity = Bytes(1 << 20);
+  const auto made = job.On({.workers = WorkerMachine::kDevices, .needs_drive = true});
+  ASSERT_TRUE(made.ok()) << made.status();
+  const Topology& topology = made->problem.topology;
+  EXPECT_TRUE(CheckTopology(topology).ok()) << CheckTopology(topology);
+  EXPECT_EQ(topology.name, "workers of 2 machines");
+  EXPECT_EQ(DeviceCount(topology), 4);
+  EXPECT_EQ(ServerOf(topology, DeviceId(1)), 0);
+  EXPECT_EQ(ServerOf(topology, DeviceId(2)), 1);
+  EXPECT_EQ(topology.network.rate, BytesPerSecond(3'000'000'000));
+  // Of each.
+  EXPECT_EQ(topology.host_memory, Bytes(1 << 30));
+  ASSERT_EQ(topology.drives.size(), 2u);
+  EXPECT_EQ(topology.drives[1].capacity, Bytes(1 << 20));
+  EXPECT_EQ(DriveOf(topology, DeviceId(3)), 1);
+
+  job.config.topology.servers = 5;
+  EXPECT_THAT(job.On({}).status().message(),
+              HasSubstr("topology.servers: is 5, and the job has 4 workers; each server has at "
+                        "least one"));
+}
+
 TEST(TopologyOfWorkers, JoinsEachTwoAndSharesOneUplink) {
   const Topology topology =
       TopologyOfWorkers(3, {.latency = Nanos(5), .host_rate = BytesPerSecond(7)}, Bytes(11));

@@ -35,6 +35,16 @@ TEST(JobTopology, IsAPresetOrAFile) {
   EXPECT_EQ(*LoadJobTopology(JobWith("file", "configs/topologies/dgx_a100.yaml")), *preset);
 }
 
+TEST(JobTopology, IsThereAsOftenAsTheJobHasServers) {
+  JobConfig job = JobWith("preset", "dgx_a100");
+  const Topology one = LoadJobTopology(job)->value();
+  job.topology.servers = 3;
+  job.topology.network_rate = BytesPerSecond(25'000'000'000);
+  job.topology.network_latency = Nanos(3'000);
+  EXPECT_EQ(LoadJobTopology(job)->value(),
+            SeveralServers(one, 3, {BytesPerSecond(25'000'000'000), Nanos(3'000)}));
+}
+
 TEST(JobTopology, ThatIsWrongIsRefusedWithBothPlaces) {
   EXPECT_EQ(LoadJobTopology(JobWith("preset", "dgx_a10")).status(),
             absl::InvalidArgumentError("job.yaml:3:9: topology.name: unknown topology 'dgx_a10'; "

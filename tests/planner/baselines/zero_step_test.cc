@@ -125,6 +125,10 @@ TEST(ZeroSteps, RefuseWhatIsNoProblem) {
   problem.topology.switches.clear();
   EXPECT_THAT(ZeroInfinityStep(problem).status().ToString(),
               HasSubstr("device 0 has no way to the host"));
+  problem = SmallBaseline(2, 2);
+  problem.topology = SeveralServers(problem.topology, 2, {});
+  EXPECT_EQ(ZeroOffloadStep(problem).status().message(),
+            "a baseline is modelled on one server, and there are 2");
 }
 
 }  // namespace

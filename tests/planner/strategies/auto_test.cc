@@ -32,6 +32,13 @@ Topology SmallServer(int devices, Dice& dice) {
   return WithHost(topology, 2, {.to_host = host, .from_host = host, .latency = Nanos(10)});
 }
 
+// Two of them, in each of which tensors stay.
+Topology TwoSmallServers(int devices, Dice& dice) {
+  Topology server = SmallServer((devices + 1) / 2, dice);
+  server.host_memory = Bytes(dice.Roll(500, 5000));
+  return SeveralServers(server, 2, {GigabytesPerSecond(dice.Roll(1, 3)), Nanos(20)});
+}
+
 // Two or three workers, three layers a stage, and less memory than they would like.
 PlanningProblem SmallProblem(uint32_t seed) {
   Dice dice(seed);
@@ -50,7 +57,9 @@ PlanningProblem SmallProblem(uint32_t seed) {
                  .optimizer_state = Bytes(dice.Roll(0, 120)),
                  .boundary = Bytes(10),
                  .saved = {{"all", Bytes(dice.Roll(50, 150))}}},
-                layers, schedule, SmallServer(workers + dice.Roll(0, 1), dice));
+                layers, schedule,
+                seed % 4 == 3 ? TwoSmallServers(workers + dice.Roll(0, 1), dice)
+                              : SmallServer(workers + dice.Roll(0, 1), dice));
   problem.granule = Bytes(1);
   const auto kept = PlanWith("keep", problem);
   EXPECT_TRUE(kept.ok()) << kept.status();

@@ -10,6 +10,7 @@
 
 #include "planner/mapping/assign_parking.h"
 #include "planner/strategies/memory_strategy.h"
+#include "planner/strategies/strategies.h"
 #include "tests/planner/strategies/planning_testing.h"
 
 namespace siphon {
@@ -141,6 +142,27 @@ TEST(PeerSwap, SaysThatNoMapReachesLendersFaster) {
 }
 
 // By default the step counts: never longer than on the map from which lenders are reached fastest.
+// Worker 0 needs 5 bytes less of its 40, and parks whole layers of 10 bytes, of two microbatches
+// each. Worker 2, which lends only to its own server, has room for that; worker 1, the neighbour,
+// for the 5 bytes alone.
+TEST(PeerSwap, PutsWorkersTogetherWhereALenderHasRoomForWholeGroups) {
+  Topology server = UniformTopology(2, kByteANano, Nanos(0));
+  for (TopologyLink& link : server.links) link.wires = 1;
+  PlanningProblem problem =
+      ProblemOf({.forward = Nanos(1000),
+                 .input_backward = Nanos(1000),
+                 .weight_backward = Nanos(1000),
+                 .saved = {{"all", Bytes(10)}}},
+                6, LoweredSchedule("gpipe", 3, 2), SeveralServers(server, 2, {kByteANano}));
+  problem.granule = Bytes(1);
+  problem.capacity = {Bytes(35), Bytes(46), Bytes(60)};
+  const auto planned = PlanPeerSwap(problem);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  const std::vector<DeviceId>& devices = planned->mapping.device_of_worker;
+  EXPECT_EQ(ServerOf(problem.topology, devices[0]), ServerOf(problem.topology, devices[2]));
+  EXPECT_NE(ServerOf(problem.topology, devices[0]), ServerOf(problem.topology, devices[1]));
+}
+
 TEST(PeerSwap, TakesTheMapWithTheShortestStep) {
   int faster = 0;
   for (uint32_t seed = 0; seed < 12; ++seed) {
