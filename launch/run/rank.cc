@@ -37,6 +37,7 @@
 #include "launch/run/predicted_peaks.h"
 #include "launch/run/run_worker.h"
 #include "launch/run/shared_board.h"
+#include "launch/run/shared_directory.h"
 #include "launch/run/throttle_messages.h"
 #include "planner/status.h"
 
@@ -85,6 +86,7 @@ class Rank {
       : prepared_(prepared), world_(world), board_(board), faults_(world.rank()), open_(open) {}
 
   absl::StatusOr<RunOutcome> Run(const LivenessCheck& check) {
+    SIPHON_RETURN_IF_ERROR(CheckCheckpointsAreShared(prepared_.job, world_));
     WorkerSeat seat{.me = WorkerId(world_.rank())};
     SIPHON_RETURN_IF_ERROR(OpenDevice(seat));
     SIPHON_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, MakeTransport(seat, check));

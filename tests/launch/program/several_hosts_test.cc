@@ -2,6 +2,7 @@
 // has a host name, processes and shared memory of its own (other_host.sh), so that MPI and ranks
 // can share no more with it than with a machine elsewhere. Messages go over TCP.
 
+#include <sys/stat.h>
 #include <unistd.h>
 #include <csignal>
 
@@ -106,6 +107,23 @@ TEST_F(SeveralHosts, AreToldApartBeforeTensorsAreParkedBetweenThem) {
   EXPECT_EQ(end.exit_code, 2) << end.errors;
   EXPECT_THAT(end.errors, HasSubstr(", which is on another host; by topology.servers and "
                                     "topology.network_rate tensors stay within one\n"));
+  ExpectNothingLeft();
+}
+
+TEST_F(SeveralHosts, WriteCheckpointsToADirectoryOfAll) {
+  const std::string disk = PathOf("disk");
+  ASSERT_EQ(mkdir(disk.c_str(), 0700), 0);
+  const std::vector<std::string> arguments = {"train", job(), "--set",
+                                              absl::StrCat("output.directory=", disk, "/run")};
+  const ProgramEnd end =
+      Mpirun({2, 2}, arguments, {.environment = {absl::StrCat("SIPHON_OTHER_DISK=", disk)}});
+  EXPECT_EQ(end.exit_code, 2) << end.errors;
+  EXPECT_THAT(end.errors, HasSubstr(absl::StrCat(
+                              "output.directory: '", disk,
+                              "/run/checkpoints' is another one on host host1 (worker 2) than "
+                              "worker 0's; checkpoints are written by all hosts, into a "
+                              "directory that they share\n")));
+  EXPECT_EQ(Mpirun({2, 2}, arguments).exit_code, 0);
   ExpectNothingLeft();
 }
 
