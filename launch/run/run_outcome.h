@@ -20,7 +20,7 @@ struct RunOutcome {
   std::optional<double> last_validation_loss;
   std::string last_checkpoint;        // empty: none was written
   std::vector<std::string> warnings;  // to be said again at the end
-  Bytes host_peak;                    // what all workers together had of the host at once, at most
+  Bytes host_peak;                    // what all workers of a host had of it at once, at most
 };
 
 }  // namespace siphon

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "launch/data/batches.h"
 #include "launch/plan_job/learning_rate.h"
@@ -339,7 +340,10 @@ absl::StatusOr<RunOutcome> WorkerRun::Train() {
     }
   }
   SIPHON_RETURN_IF_ERROR(follower_.Close());
-  outcome_.host_peak = follower_.host().peak();
+  // Each host has books of its own.
+  SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> peaks,
+                          coordinator_.Gather(follower_.host().peak()));
+  outcome_.host_peak = *absl::c_max_element(peaks);
   if (recorder_ != nullptr) recorder_->Close(outcome_);
   return outcome_;
 }

@@ -94,6 +94,14 @@ TEST_F(SeveralHosts, ParkTensorsWithinEach) {
   EXPECT_EQ(Mpirun({2, 2}, arguments).exit_code, 0);
   EXPECT_EQ(RunCheckpoint("run", 12), ExpectedCheckpoint(12));
 
+  // With the other host.
+  arguments.insert(arguments.end(),
+                   {"--set", "memory.capacity=[2MiB, 2MiB, 370KiB, 2MiB]", "--format", "json"});
+  const ProgramEnd other = Mpirun({2, 2}, arguments);
+  EXPECT_EQ(other.exit_code, 0) << other.errors;
+  EXPECT_THAT(other.errors, HasSubstr("worker 2 parks up to "));
+  EXPECT_THAT(other.output, ContainsRegex("\"host_peak_bytes\": [1-9]"));
+
   // One host is not like two servers.
   const ProgramEnd wrong = Mpirun({1, 3}, arguments);
   EXPECT_EQ(wrong.exit_code, 2) << wrong.errors;
