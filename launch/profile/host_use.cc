@@ -20,12 +20,16 @@ std::vector<HostUse> HostUseOfServers(const std::vector<WorkerParking>& parking,
                                       const std::vector<Bytes>& host_steps,
                                       const Topology& topology, const DeviceMapping& mapping) {
   const auto workers = std::max(parking.size(), host_steps.size());
+  const auto device_of = [&](size_t worker) {
+    return mapping.device_of_worker.empty() ? DeviceId(static_cast<int>(worker))
+                                            : mapping.device_of_worker[worker];
+  };
   std::vector<HostUse> servers;
   for (int server = 0; server < ServerCount(topology); ++server) {
     std::vector<WorkerParking> theirs(parking.size());
     std::vector<Bytes> steps(host_steps.size());
     for (size_t worker = 0; worker < workers; ++worker) {
-      if (ServerOf(topology, mapping.device_of_worker[worker]) != server) continue;
+      if (ServerOf(topology, device_of(worker)) != server) continue;
       if (worker < parking.size()) theirs[worker] = parking[worker];
       if (worker < host_steps.size()) steps[worker] = host_steps[worker];
     }

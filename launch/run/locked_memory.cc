@@ -32,7 +32,9 @@ Bytes MachineMemory() {
 Bytes LockedAtMost(Bytes machine_memory) { return Bytes(machine_memory.value / 8 * 7); }
 
 absl::Status CheckLockedMemory(const PreparedJob& prepared, Bytes machine_memory) {
-  const HostUse use = HostUseOf(prepared.parking, prepared.host_steps);
+  const HostUse use =
+      FullestHost(HostUseOfServers(prepared.parking, prepared.host_steps,
+                                   prepared.plan_text.topology, prepared.plan_text.mapping));
   const Bytes most = LockedAtMost(machine_memory);
   if (use.total() <= most) return absl::OkStatus();
   constexpr int64_t kMebibyte = 1 << 20;

@@ -86,7 +86,8 @@ MemoryPlan AtTimesOf(const PlanningProblem& problem, MemoryPlan plan) {
   return plan;
 }
 
-// Carried state takes memory of the host, beside what is there before or afterwards. Requires: the
+// Carried state takes memory of the host (of several, as if all of it went through each), beside
+// what is there before or afterwards. Requires: the
 // plan in force is the job's.
 absl::Status CheckHostRoom(const PreparedJob& prepared, const FollowedPlan& in_force,
                            const LiveStep& next) {
@@ -99,8 +100,14 @@ absl::Status CheckHostRoom(const PreparedJob& prepared, const FollowedPlan& in_f
   const Bytes carried = CarriedAtMost(StateAway(in_force.memory, in_force.schedule),
                                       StateAway(next.step.memory, next.step.schedule)) +
                         HostStateBytes(next.problem, inputs, on_host);
-  const Bytes needed = carried + std::max(HostUseOf(prepared.parking, prepared.host_steps).total(),
-                                          HostUseOf(next.parking, next.host_steps).total());
+  const auto taken = [&](const std::vector<WorkerParking>& parking,
+                         const std::vector<Bytes>& host_steps) {
+    return FullestHost(HostUseOfServers(parking, host_steps, prepared.plan_text.topology,
+                                        prepared.plan_text.mapping))
+        .total();
+  };
+  const Bytes needed = carried + std::max(taken(prepared.parking, prepared.host_steps),
+                                          taken(next.parking, next.host_steps));
   if (needed <= room) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "carrying training state to where a better plan has it takes ", FormatBytes(needed),

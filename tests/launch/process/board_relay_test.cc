@@ -114,6 +114,18 @@ TEST(BoardRelay, DeclaresTheFirstRankOfAHostLostWhoseConnectionEnds) {
   }
 }
 
+TEST(BoardRelay, TellsAllOthersWhereTheFirstHostIsLost) {
+  Hosts hosts({0, 0, 1, 2});
+  for (const int host : {1, 2}) {
+    EXPECT_TRUE(Becomes([&] { return hosts.boards[host]->pid(0) != 0; }));
+  }
+  hosts.relays[0].reset();
+  for (const int host : {1, 2}) {
+    EXPECT_TRUE(Becomes([&] { return hosts.boards[host]->first_failure().has_value(); }));
+    EXPECT_EQ(hosts.boards[host]->first_failure()->rank, 0);
+  }
+}
+
 TEST(BoardRelay, EndsInPeaceWithRanksThatHaveFinished) {
   for (const int first : {0, 1}) {
     Hosts hosts({0, 1});

@@ -52,6 +52,9 @@ TEST(HostUse, IsOfEachServerByItself) {
   EXPECT_EQ(uses, (std::vector<HostUse>{{.parked = Bytes(1000)},
                                         {.parked = Bytes(124), .steps = Bytes(1250)}}));
   EXPECT_EQ(FullestHost(uses), uses[1]);
+  // Without a map workers are on devices by their numbers.
+  EXPECT_EQ(HostUseOfServers(parking, steps, two, {})[0],
+            (HostUse{.parked = Bytes(1024), .steps = Bytes(300)}));
   // Of one machine it is all.
   EXPECT_EQ(HostUseOfServers(parking, steps, {}, mapping), std::vector{HostUseOf(parking, steps)});
 }
