@@ -36,6 +36,7 @@
 #include "launch/run/place_workers.h"
 #include "launch/run/predicted_peaks.h"
 #include "launch/run/run_worker.h"
+#include "launch/run/same_job.h"
 #include "launch/run/shared_board.h"
 #include "launch/run/shared_directory.h"
 #include "launch/run/throttle_messages.h"
@@ -287,7 +288,9 @@ int RunRank(int* argc, char*** argv, const PreparedJob& prepared, OutputFormat f
   }
   auto world = MpiWorld::Init(argc, argv);
   if (!world.ok()) GiveUp(AnnouncedRank(), world.status());
-  if (const absl::Status placed = PlaceRanks(prepared, **world); !placed.ok()) {
+  absl::Status placed = CheckSameJob(prepared, **world);
+  if (placed.ok()) placed = PlaceRanks(prepared, **world);
+  if (!placed.ok()) {
     if ((*world)->rank() != 0) std::this_thread::sleep_for(kForRankZero);
     GiveUp((*world)->rank(), placed);
   }

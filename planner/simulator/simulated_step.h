@@ -71,8 +71,8 @@ struct SimulatedStep {
   std::vector<HolderCurve> other_memory;   // the host first
   std::vector<MemoryByKind> peak;          // [worker], at the peak of the total
   std::vector<int> peak_live_activations;  // [worker], (stage, microbatch) pairs
-  Bytes host_peak;  // swapped out, all workers of a server together; the most of any
-  std::vector<HolderPeak> other_peaks;  // those that held anything
+  Bytes host_peak;                         // swapped out, of the server with most of it
+  std::vector<HolderPeak> other_peaks;     // those that held anything
   // 1 - busy time / (workers * step time), fill and drain included.
   double bubble_fraction = 0;
   // Idle between a worker's own first and last action, over workers * step time.

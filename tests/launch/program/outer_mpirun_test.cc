@@ -81,6 +81,18 @@ TEST_F(OuterMpirun, OfTheWrongSizeIsRefusedOnce) {
   ExpectNothingLeft();
 }
 
+TEST_F(OuterMpirun, StartsNothingWhereRanksHaveDifferentJobs) {
+  const ProgramEnd end = Mpirun(2, {"train", job(), ":", "-np", "2", SIPHON_PROGRAM, "train", job(),
+                                    "--set", "train.learning_rate=0.02"});
+  EXPECT_EQ(end.exit_code, 2) << end.errors;
+  EXPECT_THAT(end.errors,
+              HasSubstr("siphon: rank 0: ranks 0 and 2 were started with different jobs; all take "
+                        "the same job file and --set\n"));
+  EXPECT_EQ(LinesOfOurs(end.errors), 1) << end.errors;
+  EXPECT_FALSE(fs::exists(PathOf("run")));
+  ExpectNothingLeft();
+}
+
 TEST_F(OuterMpirun, EndsWithOneReportWhenARankIsKilled) {
   for (const int rank : {0, 2}) {
     const ProgramEnd end = Mpirun(
