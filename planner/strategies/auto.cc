@@ -16,6 +16,7 @@
 #include "planner/strategies/search_effort.h"
 #include "planner/strategies/second_choices.h"
 #include "planner/strategies/start_drafts.h"
+#include "planner/strategies/start_within_host.h"
 #include "planner/strategies/strategies.h"
 #include "planner/strategies/tidy_draft.h"
 #include "planner/strategies/uniform_starts.h"
@@ -189,10 +190,9 @@ bool IsTriedWhole(absl::string_view strategy) {
 }
 
 // All searches, one after the other, each from the best draft until then.
-absl::StatusOr<MappedDraft> SearchAll(DraftSimulator& simulator, const SimulatedDraft& kept) {
+absl::StatusOr<MappedDraft> SearchAll(DraftSimulator& simulator, SimulatedDraft draft,
+                                      const SimulatedDraft& kept) {
   const PlanningProblem& problem = simulator.problem();
-  Tell(problem, "trying one place for all", kept);
-  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, BestDraft(simulator, kept));
   if (IsEnough(problem, draft)) return MappedDraft{.draft = std::move(draft)};
   Tell(problem, "placing stages on devices", draft);
   SIPHON_ASSIGN_OR_RETURN(MappedDraft mapped,
@@ -218,13 +218,38 @@ absl::StatusOr<MappedDraft> SearchAll(DraftSimulator& simulator, const Simulated
   return mapped;
 }
 
+// Once more from hosts as full as they can be, where these may be too small for all that leaves:
+// searches from other starts stop long before.
+absl::StatusOr<MappedDraft> SearchFromFullHosts(DraftSimulator& simulator, MappedDraft found,
+                                                const SimulatedDraft& kept) {
+  const PlanningProblem& problem = simulator.problem();
+  if (!MayFillHosts(problem, kept) || IsGood(found.draft, kept)) return found;
+  if (!ReachesHost(problem, found.draft.draft.mapping)) return found;
+  Tell(problem, "starting once more with full hosts", found.draft);
+  DraftSimulator once_more(problem);
+  SIPHON_ASSIGN_OR_RETURN(LenderMap mapped, MapToLenders(problem, kept));
+  SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft placed, once_more.Run(std::move(mapped.draft)));
+  absl::StatusOr<SimulatedDraft> start = StartWithinHost(once_more, placed);
+  if (absl::IsResourceExhausted(start.status())) return found;
+  if (!start.ok()) return start.status();
+  SIPHON_ASSIGN_OR_RETURN(MappedDraft other, SearchAll(once_more, *std::move(start), kept));
+  if (found.draft.score <= other.draft.score) return found;
+  simulator.LendBy(once_more.lending());
+  return other;
+}
+
 }  // namespace
 
 absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
   DraftSimulator simulator(problem);
   SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft kept, DraftKeep(simulator));
-  SIPHON_ASSIGN_OR_RETURN(MappedDraft found, SearchAll(simulator, kept));
+  Tell(problem, "trying one place for all", kept);
+  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft start, BestDraft(simulator, kept));
+  SIPHON_ASSIGN_OR_RETURN(MappedDraft found, SearchAll(simulator, std::move(start), kept));
+  if (!IsEnough(problem, found.draft)) {
+    SIPHON_ASSIGN_OR_RETURN(found, SearchFromFullHosts(simulator, std::move(found), kept));
+  }
   const bool is_enough = IsEnough(problem, found.draft);
   if (!is_enough) {
     Tell(problem, "choosing second choices", found.draft);
