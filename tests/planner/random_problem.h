@@ -34,9 +34,9 @@ inline Topology RandomTopology(int devices, Dice& dice) {
 inline PlanningProblem OnServers(PlanningProblem problem, Dice& dice) {
   const int workers = WorkerCount(problem.schedule) * problem.schedule.replicas;
   const int servers = dice.Roll(2, 3);
-  problem.topology =
-      SeveralServers(RandomTopology((workers + servers - 1) / servers, dice), servers,
-                     {BytesPerSecond(dice.Roll(0, 20) * 20'000'000LL), Nanos(dice.Roll(0, 9))});
+  const Topology server = RandomTopology((workers + servers - 1) / servers, dice);
+  const BytesPerSecond rate(dice.Roll(0, 20) * 20'000'000LL);
+  problem.topology = SeveralServers(server, servers, {rate, Nanos(dice.Roll(0, 9))});
   return problem;
 }
 

@@ -14,6 +14,7 @@
 #include "planner/units.h"
 #include "tests/launch/commands/plan_fixture.h"
 #include "tests/launch/commands/run_command.h"
+#include "tests/support/sanitized.h"
 
 namespace siphon {
 namespace {
@@ -242,6 +243,7 @@ TEST_F(PlanCommand, SaysHowFarTheDeviceMapIsFromTheBestOne) {
 
 // What no plan beats, no map does.
 TEST_F(PlanCommand, TakesTheBoundOfAllPlansForMaps) {
+  if (kSanitized) GTEST_SKIP() << "skipped, because it takes minutes under a sanitizer";
   const json plan =
       Json({Write(kServerJob), "--set", "memory.capacity=16GB", "--strategy", "auto"}, kExitDone);
   const json& map = plan["map_search"];

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/launch/commands/plan_fixture.h"
+#include "tests/support/sanitized.h"
 
 namespace siphon {
 namespace {
@@ -60,11 +61,13 @@ TEST_F(PlanFixes, NameTheLeastCapacity) {
 
 // Whether a change fits is looked for without the best plan, but that is what is shown of it.
 TEST_F(PlanFixes, ArePlannedAsTheJobWithThem) {
+  if (kSanitized) GTEST_SKIP() << "skipped, because it takes minutes under a sanitizer";
   ExpectPlansWithFixes({Write(kServerJob), "--set", "model.layers=4", "--set", "pipeline.stages=2",
                         "--set", "train.global_batch=8", "--set", "memory.capacity=3800MiB"});
 }
 
 TEST_F(PlanFixes, ArePlannedAsTheJobWithThemForWorkersOfThisMachine) {
+  if (kSanitized) GTEST_SKIP() << "skipped, because it takes minutes under a sanitizer";
   ExpectPlansWithFixes({Write(kSmallJob), "--set", "model.layers=2", "--set",
                         "train.global_batch=8", "--set", "memory.strategy=auto", "--set",
                         "memory.capacity=1800KiB"});

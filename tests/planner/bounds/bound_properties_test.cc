@@ -44,7 +44,8 @@ GroupChoice RandomChoice(const PlanningProblem& problem, const TensorGroup& grou
   const int devices = DeviceCount(problem.topology) / ServerCount(problem.topology);
   const bool activations = group.kind == GroupKind::kActivations;
   if (placement == Placement::kRecompute && !activations) placement = Placement::kHostSwap;
-  if (placement == Placement::kPeerSwap && devices < 2) placement = Placement::kHostSwap;
+  const bool can_lend = devices > 1 && group.bytes > Bytes(0);
+  if (placement == Placement::kPeerSwap && !can_lend) placement = Placement::kHostSwap;
   GroupChoice choice{.placement = placement};
   if (placement == Placement::kPeerSwap) {
     const DeviceId lender(first + (own.value - first + dice.Roll(1, devices - 1)) % devices);
