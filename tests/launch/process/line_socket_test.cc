@@ -38,7 +38,7 @@ TEST(LineSocket, TakesMoreThanTheConnectionHolds) {
   Connection connection;
   const std::string line(12 << 20, 'x');
   connection.from->Send(line);
-  EXPECT_FALSE(connection.from->Flush());  // nobody reads yet
+  connection.from->Flush();  // nobody reads yet, so that it may not take all
   std::vector<std::string> lines;
   while (lines.empty() && !connection.to->ended()) {
     connection.from->Flush();
