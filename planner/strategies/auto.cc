@@ -56,11 +56,11 @@ absl::StatusOr<SimulatedDraft> BestSingle(DraftSimulator& simulator, const Simul
 }
 
 // The best of all drafts, or the one that comes closest to fitting.
-absl::StatusOr<SimulatedDraft> BestDraft(DraftSimulator& simulator, const SimulatedDraft& kept) {
-  const PlanningProblem& problem = simulator.problem();
+// `near_lenders` is the draft of `kept` on the map from which lenders are reached fastest.
+absl::StatusOr<SimulatedDraft> BestDraft(DraftSimulator& simulator, const SimulatedDraft& kept,
+                                         const DraftPlan& near_lenders) {
   if (Fits(kept)) return kept;
-  SIPHON_ASSIGN_OR_RETURN(LenderMap mapped, MapToLenders(problem, kept));
-  SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft placed, simulator.Run(std::move(mapped.draft)));
+  SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft placed, simulator.Run(near_lenders));
   absl::StatusOr<SimulatedDraft> single = BestSingle(simulator, kept);
   return Better(std::move(single), BestStart(simulator, placed));
 }
@@ -221,15 +221,14 @@ absl::StatusOr<MappedDraft> SearchAll(DraftSimulator& simulator, SimulatedDraft 
 // Once more from hosts as full as they can be, where these may be too small for all that leaves:
 // searches from other starts stop long before.
 absl::StatusOr<MappedDraft> SearchFromFullHosts(DraftSimulator& simulator, MappedDraft found,
-                                                const SimulatedDraft& kept) {
+                                                const SimulatedDraft& kept,
+                                                const DraftPlan& near_lenders) {
   const PlanningProblem& problem = simulator.problem();
   if (!MayFillHosts(problem, kept) || IsGood(found.draft, kept)) return found;
   if (!ReachesHost(problem, found.draft.draft.mapping)) return found;
   Tell(problem, "starting once more with full hosts", found.draft);
   DraftSimulator once_more(problem);
-  SIPHON_ASSIGN_OR_RETURN(LenderMap mapped, MapToLenders(problem, kept));
-  SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft placed, once_more.Run(std::move(mapped.draft)));
-  absl::StatusOr<SimulatedDraft> start = StartWithinHost(once_more, placed);
+  absl::StatusOr<SimulatedDraft> start = StartWithinHost(once_more, near_lenders);
   if (absl::IsResourceExhausted(start.status())) return found;
   if (!start.ok()) return start.status();
   SIPHON_ASSIGN_OR_RETURN(MappedDraft other, SearchAll(once_more, *std::move(start), kept));
@@ -245,10 +244,15 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   DraftSimulator simulator(problem);
   SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft kept, DraftKeep(simulator));
   Tell(problem, "trying one place for all", kept);
-  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft start, BestDraft(simulator, kept));
+  LenderMap mapped{.draft = kept.draft};
+  if (!Fits(kept)) {
+    SIPHON_ASSIGN_OR_RETURN(mapped, MapToLenders(problem, kept));
+  }
+  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft start, BestDraft(simulator, kept, mapped.draft));
   SIPHON_ASSIGN_OR_RETURN(MappedDraft found, SearchAll(simulator, std::move(start), kept));
   if (!IsEnough(problem, found.draft)) {
-    SIPHON_ASSIGN_OR_RETURN(found, SearchFromFullHosts(simulator, std::move(found), kept));
+    SIPHON_ASSIGN_OR_RETURN(found,
+                            SearchFromFullHosts(simulator, std::move(found), kept, mapped.draft));
   }
   const bool is_enough = IsEnough(problem, found.draft);
   if (!is_enough) {

@@ -89,12 +89,11 @@ bool MayFillHosts(const PlanningProblem& problem, const SimulatedDraft& kept) {
   return excess > Bytes(host.value / 2) * ServerCount(problem.topology);
 }
 
-absl::StatusOr<SimulatedDraft> StartWithinHost(DraftSimulator& simulator,
-                                               const SimulatedDraft& kept) {
+absl::StatusOr<SimulatedDraft> StartWithinHost(DraftSimulator& simulator, const DraftPlan& kept) {
   PlanningProblem roomy = simulator.problem();
   roomy.topology.host_memory = Bytes(0);
   DraftSimulator anything(roomy);
-  SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft all, anything.Run(kept.draft));
+  SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft all, anything.Run(kept));
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft start, BestStart(anything, all));
   if (!Fits(start)) return absl::ResourceExhaustedError("no start fits, whatever hosts hold");
   absl::StatusOr<SimulatedDraft> best = absl::ResourceExhaustedError("no draft has been filled");
@@ -103,11 +102,14 @@ absl::StatusOr<SimulatedDraft> StartWithinHost(DraftSimulator& simulator,
     for (const bool one_by_one : {false, true}) {
       DraftPlan base = start.draft;
       for (StageDraft& stage : base.stages) {
-        if (state_stays)
+        if (state_stays) {
           std::fill(stage.optimizer_state.begin(), stage.optimizer_state.end(), Placement::kKeep);
-        if (state_stays) stage.update = UpdatePlace::kDevice;
-        if (one_by_one) stage.recompute_run = 1;
-        if (one_by_one) stage.direct = DirectBackward::kDrop;
+          stage.update = UpdatePlace::kDevice;
+        }
+        if (one_by_one) {
+          stage.recompute_run = 1;
+          stage.direct = DirectBackward::kDrop;
+        }
       }
       best = Better(std::move(best), HostFiller(simulator, std::move(base)).Fill());
     }

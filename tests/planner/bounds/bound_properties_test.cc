@@ -186,6 +186,18 @@ std::optional<RandomStep> MakeAsynchronousStep(int seed) {
   return MakeStep(std::move(problem), dice);
 }
 
+// Of all maps, and of its own.
+void ExpectAboveItsBounds(RandomStep made, int seed) {
+  for (const bool mapped : {false, true}) {
+    if (mapped) made.problem.mapping = made.mapping;
+    const LowerBound bound = BoundOf(made.problem);
+    EXPECT_EQ(bound.cannot_fit, std::nullopt) << seed;
+    for (const BoundPart& part : bound.parts) {
+      EXPECT_LE(*part.time, made.step_time) << seed << " " << part.reason;
+    }
+  }
+}
+
 TEST(LowerBoundProperties, NoPlanWithWeightVersionsElsewhereIsFasterThanItsBound) {
   int steps = 0;
   int saving = 0;
@@ -194,14 +206,7 @@ TEST(LowerBoundProperties, NoPlanWithWeightVersionsElsewhereIsFasterThanItsBound
     if (!made.has_value()) continue;
     ++steps;
     saving += made->saved > Bytes(0) ? 1 : 0;
-    for (const bool mapped : {false, true}) {
-      if (mapped) made->problem.mapping = made->mapping;
-      const LowerBound bound = BoundOf(made->problem);
-      EXPECT_EQ(bound.cannot_fit, std::nullopt) << seed;
-      for (const BoundPart& part : bound.parts) {
-        EXPECT_LE(*part.time, made->step_time) << seed << " " << part.reason;
-      }
-    }
+    ExpectAboveItsBounds(*std::move(made), seed);
   }
   EXPECT_GT(steps, kSeeds / 4);
   EXPECT_GT(saving, steps / 2);
@@ -235,14 +240,7 @@ TEST(LowerBoundProperties, NoPlanOnSeveralServersIsFasterThanItsBound) {
     PlanningProblem problem = OnServers(RandomProblem(dice), dice);
     RandomStep made = MakeStep(std::move(problem), dice);
     host_steps += made.problem.host_step > Nanos(0) ? 1 : 0;
-    for (const bool mapped : {false, true}) {
-      if (mapped) made.problem.mapping = made.mapping;
-      const LowerBound bound = BoundOf(made.problem);
-      EXPECT_EQ(bound.cannot_fit, std::nullopt) << seed;
-      for (const BoundPart& part : bound.parts) {
-        EXPECT_LE(*part.time, made.step_time) << seed << " " << part.reason;
-      }
-    }
+    ExpectAboveItsBounds(std::move(made), seed);
   }
   EXPECT_GT(host_steps, kSeeds / 4);
 }

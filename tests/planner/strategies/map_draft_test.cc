@@ -141,7 +141,6 @@ TEST(PeerSwap, SaysThatNoMapReachesLendersFaster) {
   }
 }
 
-// By default the step counts: never longer than on the map from which lenders are reached fastest.
 // Worker 0 needs 5 bytes less of its 40, and parks whole layers of 10 bytes, of two microbatches
 // each. Worker 2, which lends only to its own server, has room for that; worker 1, the neighbour,
 // for the 5 bytes alone.
@@ -163,6 +162,7 @@ TEST(PeerSwap, PutsWorkersTogetherWhereALenderHasRoomForWholeGroups) {
   EXPECT_NE(ServerOf(problem.topology, devices[0]), ServerOf(problem.topology, devices[1]));
 }
 
+// By default the step counts: never longer than on the map from which lenders are reached fastest.
 TEST(PeerSwap, TakesTheMapWithTheShortestStep) {
   int faster = 0;
   for (uint32_t seed = 0; seed < 12; ++seed) {

@@ -14,7 +14,7 @@ namespace siphon {
 namespace {
 
 // Four workers of four layers each, all alike, under gpipe: each has eight microbatches at once,
-// 320 bytes, and may have 100. Copies to the host are as fast as one likes, computing again is not.
+// 320 bytes, and may have 160. Copies to the host are as fast as one likes, computing again is not.
 PlanningProblem FourWorkers(Bytes host) {
   Topology topology = WithHost(UniformTopology(4, kByteANano, Nanos(0)), 1, {});
   topology.host_memory = host;
@@ -53,7 +53,7 @@ TEST(StartWithinHost, ComputesAgainInAllStagesAlikeWhatHostsHaveNoRoomFor) {
   for (const int host : {150, 300, 600, 900}) {
     const PlanningProblem problem = FourWorkers(Bytes(host));
     DraftSimulator simulator(problem);
-    const auto start = StartWithinHost(simulator, DraftKeep(simulator).value());
+    const auto start = StartWithinHost(simulator, KeepingDraft(problem));
     ASSERT_TRUE(start.ok()) << host << start.status();
     EXPECT_TRUE(Fits(*start));
     EXPECT_LE(start->simulated.host_peak, Bytes(host));
@@ -77,7 +77,7 @@ TEST(StartWithinHost, SaysWhereNothingFits) {
   PlanningProblem problem = FourWorkers(Bytes(150));
   SetCapacity(problem, Bytes(5));
   DraftSimulator simulator(problem);
-  EXPECT_EQ(StartWithinHost(simulator, DraftKeep(simulator).value()).status().code(),
+  EXPECT_EQ(StartWithinHost(simulator, KeepingDraft(problem)).status().code(),
             absl::StatusCode::kResourceExhausted);
 }
 
