@@ -1,9 +1,6 @@
 #include "launch/process/board_relay.h"
 
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <random>
 #include <thread>
 #include <utility>
@@ -14,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "launch/process/board_text.h"
 #include "launch/process/line_socket.h"
+#include "launch/process/stop_signal.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -105,17 +103,10 @@ struct BoardRelay::Impl {
     for (Peer& peer : peers) Tell(peer);
   }
 
-  // True when asked to stop before a period was over.
-  bool Waited() {
-    std::unique_lock<std::mutex> lock(mutex);
-    return wake.wait_for(lock, std::chrono::nanoseconds(options.period.value),
-                         [this] { return stopping; });
-  }
-
   void Run() {
     do {
       Pass();
-    } while (!Waited());
+    } while (!stop.StoppedWithin(options.period));
     for (Peer& peer : peers) {
       peer.socket->Flush(kToSendLast);
       Tell(peer);
@@ -128,9 +119,7 @@ struct BoardRelay::Impl {
   std::unique_ptr<LineListener> listener;  // null: host 0 is elsewhere
   std::vector<Peer> peers;                 // the thread's own, once it runs
 
-  std::mutex mutex;
-  std::condition_variable wake;
-  bool stopping = false;  // guarded by mutex
+  StopSignal stop;
   std::thread thread;
 };
 
@@ -139,11 +128,7 @@ BoardRelay::BoardRelay(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
 }
 
 BoardRelay::~BoardRelay() {
-  {
-    const std::lock_guard<std::mutex> lock(impl_->mutex);
-    impl_->stopping = true;
-  }
-  impl_->wake.notify_all();
+  impl_->stop.Stop();
   impl_->thread.join();
 }
 

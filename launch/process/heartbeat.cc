@@ -2,15 +2,13 @@
 
 #include <unistd.h>
 
-#include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "launch/process/loss_watch.h"
+#include "launch/process/stop_signal.h"
 
 namespace siphon {
 
@@ -23,12 +21,6 @@ struct Heartbeat::Impl {
         on_failure(std::move(callback)),
         watch(board, rank, options.timeout, options.period) {}
 
-  // True when asked to stop before `time` was over.
-  bool StoppedWithin(Nanos time) {
-    std::unique_lock<std::mutex> lock(mutex);
-    return wake.wait_for(lock, std::chrono::nanoseconds(time.value), [&] { return stopping; });
-  }
-
   void Run() {
     bool reported = false;
     do {
@@ -39,11 +31,11 @@ struct Heartbeat::Impl {
           failure.has_value()) {
         reported = true;
         enforcer = std::thread([this, code = failure->exit_code] {
-          if (!StoppedWithin(options.grace)) _exit(code);
+          if (!stop.StoppedWithin(options.grace)) _exit(code);
         });
         if (on_failure) on_failure(*failure);
       }
-    } while (!StoppedWithin(options.period));
+    } while (!stop.StoppedWithin(options.period));
   }
 
   Board* const board;
@@ -52,10 +44,8 @@ struct Heartbeat::Impl {
   const std::function<void(const Board::Failure&)> on_failure;
   LossWatch watch;  // the thread's own
 
-  std::mutex mutex;
-  std::condition_variable wake;
-  bool stopping = false;  // guarded by mutex
-  std::thread enforcer;   // started by `thread`, joined after it
+  StopSignal stop;
+  std::thread enforcer;  // started by `thread`, joined after it
   std::thread thread;
 };
 
@@ -66,11 +56,7 @@ Heartbeat::Heartbeat(Board* board, int rank, Options options,
 }
 
 Heartbeat::~Heartbeat() {
-  {
-    const std::lock_guard<std::mutex> lock(impl_->mutex);
-    impl_->stopping = true;
-  }
-  impl_->wake.notify_all();
+  impl_->stop.Stop();
   impl_->thread.join();
   if (impl_->enforcer.joinable()) impl_->enforcer.join();
 }
