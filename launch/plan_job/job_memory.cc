@@ -63,6 +63,10 @@ void AddDataOnDevice(const TrainingPlan& plan, const ModelSpec& model,
 
 }  // namespace
 
+HeldVectors HeldVectorsOf(const PipelineConfig& pipeline) {
+  return pipeline.backend == "cuda" ? HeldVectors::kComputed : HeldVectors::kFloat32;
+}
+
 absl::StatusOr<MemoryInputs> MemoryInputsOf(const PlannedJob& planned) {
   const auto& [job, model, plan, csv, profile] = planned;
   MemoryInputs inputs{.model = &model,
@@ -76,6 +80,7 @@ absl::StatusOr<MemoryInputs> MemoryInputsOf(const PlannedJob& planned) {
     return ConfigError(job, "train.precision", precision.status().message());
   }
   inputs.precision = *precision;
+  inputs.vectors = HeldVectorsOf(job.pipeline);
   if (job.pipeline.backend != "cuda") inputs.matrix_kernels = MatrixKernelsHere();
   const TransportKind kind = TransportKindOf(job.pipeline);
   inputs.communication = MessageMemory(kind, plan, model);

@@ -23,6 +23,9 @@ struct PlannedJob {
   const ModelProfile* profile = nullptr;  // measured at the job's microbatch
 };
 
+// What the workers' norms take beside 16-bit activations.
+HeldVectors HeldVectorsOf(const PipelineConfig& pipeline);
+
 // What a memory model is told about the job; points into `planned`. `communication` has the rings
 // of its transport; where these hold every boundary, what is sent is copied into them. Workers of
 // transport auto are taken to be on one host. Errors: InvalidArgument at train.precision.

@@ -22,7 +22,7 @@ struct LayerState {
 std::vector<LayerState> StateOf(const MemoryInputs& inputs, const StagePartition& partition) {
   std::vector<LayerState> layers(inputs.model->layers.size());
   for (const Parameter& parameter : CanonicalParameters(*inputs.model)) {
-    const HeldBytes held = HeldBytesOf(parameter.shape, inputs.precision, inputs.moments);
+    const HeldBytes held = HeldBytesOf(parameter.shape, inputs);
     int last_stage = -1;
     for (const ParameterUse& use : parameter.uses) {
       const int stage = StageOfLayer(partition, use.layer).value;
@@ -63,7 +63,7 @@ struct HostTensor {
 std::vector<HostTensor> HostTensorsOf(const PlanningProblem& problem, const MemoryInputs& inputs) {
   std::vector<HostTensor> tensors;
   for (const Parameter& parameter : CanonicalParameters(*inputs.model)) {
-    const HeldBytes held = HeldBytesOf(parameter.shape, inputs.precision, inputs.moments);
+    const HeldBytes held = HeldBytesOf(parameter.shape, inputs);
     const Bytes wide = SizeOf({DType::kFloat32, parameter.shape});
     int last_stage = -1;
     for (const ParameterUse& use : parameter.uses) {

@@ -46,7 +46,7 @@ void SetRemakeWorkspace(const MemoryInputs& inputs, int index, LayerProfile& lay
 std::vector<HeldBytes> FirstUses(const MemoryInputs& inputs) {
   std::vector<HeldBytes> layers(inputs.model->layers.size());
   for (const Parameter& parameter : CanonicalParameters(*inputs.model)) {
-    const HeldBytes held = HeldBytesOf(parameter.shape, inputs.precision, inputs.moments);
+    const HeldBytes held = HeldBytesOf(parameter.shape, inputs);
     int last_stage = -1;
     for (const ParameterUse& use : parameter.uses) {
       const int stage = StageOfLayer(*inputs.partition, use.layer).value;

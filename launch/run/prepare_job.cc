@@ -4,6 +4,7 @@
 
 #include "absl/strings/strip.h"
 #include "launch/config/read_schedule_file.h"
+#include "launch/plan_job/job_memory.h"
 #include "launch/plan_job/model_options.h"
 #include "launch/plan_job/plan_job.h"
 #include "launch/profile/plan_with_costs.h"
@@ -77,7 +78,7 @@ absl::StatusOr<PreparedJob> PrepareJob(const JobConfig& job, const ModelFactory&
   SIPHON_RETURN_IF_ERROR(ValidateModel(prepared.model));
   const absl::StatusOr<Precision> precision = ParsePrecision(job.train.precision);
   if (!precision.ok()) return ConfigError(job, "train.precision", precision.status().message());
-  SetPrecision(*precision, prepared.model);
+  SetPrecision(*precision, HeldVectorsOf(job.pipeline), prepared.model);
   auto data = OpenDataset(OptionsOf(job), prepared.model.spec);
   if (!data.ok()) return DataError(job, data.status());
   prepared.data = *std::move(data);

@@ -4,16 +4,15 @@
 
 #include "pipeline/torch/storage_memory.h"
 #include "pipeline/torch/tensor_bytes.h"
-#include "planner/memory/held_bytes.h"
 #include "swap/memory_ledger.h"
 
 namespace siphon {
 HeldParameter MakeHeldParameter(const ModelSpec& model, const Parameter& parameter,
-                                const StageRange& stage, int moments, DType computed,
+                                const StageRange& stage, int moments, DType type,
                                 at::Device device) {
   HeldParameter held;
   held.name = parameter.name;
-  held.spec = {ParameterType(parameter.shape, computed), parameter.shape};
+  held.spec = {type, parameter.shape};
   held.wide = {DType::kFloat32, parameter.shape};
   bool any_here = false;
   for (const ParameterUse& place : parameter.uses) {

@@ -52,9 +52,9 @@ struct HeldParameter {
 };
 
 // With memory of `device` for all of it, unset; without value where no use is in `stage`.
-// `computed`: what the model computes in.
+// `type`: what the value is held in; other than float32, it has a master.
 HeldParameter MakeHeldParameter(const ModelSpec& model, const Parameter& parameter,
-                                const StageRange& stage, int moments, DType computed,
+                                const StageRange& stage, int moments, DType type,
                                 at::Device device = at::kCPU);
 
 // The parameter's tensors that are in the group.

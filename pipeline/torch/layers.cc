@@ -78,9 +78,10 @@ absl::StatusOr<Model> BuildModel(const ModelOptions& options) {
   return model;
 }
 
-void SetPrecision(Precision precision, Model& model) {
+void SetPrecision(Precision precision, HeldVectors vectors, Model& model) {
   model.spec = InPrecision(std::move(model.spec), precision);
   model.computed = ComputedType(precision);
+  model.vectors = vectors;
 }
 
 absl::Status ValidateModel(const Model& model) {

@@ -28,8 +28,8 @@ class LayerContext {
 
   // The parameters in the order of LayerSpec::parameters, in the numbers that activations are in.
   const at::Tensor& Parameter(int index);
-  // The same as they are held: vectors in float32 whatever the precision, as LibTorch's norms take
-  // them beside 16-bit activations.
+  // The same as they are held, which is what LibTorch's norms take beside 16-bit activations:
+  // vectors in float32 on a CPU, in 16 bits on CUDA (HeldVectors).
   const at::Tensor& ParameterAsHeld(int index) const { return (*parameters_)[index]; }
   bool training() const { return training_; }
   // Where inputs and parameters are, and whatever a layer makes besides has to be.
@@ -65,13 +65,15 @@ struct Model {
   ModelSpec spec;
   std::vector<LayerForward> forward;
   DType computed = DType::kFloat32;  // what it computes in; see SetPrecision
+  HeldVectors vectors = HeldVectors::kFloat32;
 };
 
 // The built-in model of these options: its spec with the LibTorch builder of each layer's kind.
 absl::StatusOr<Model> BuildModel(const ModelOptions& options);
 // From now on the model computes in `precision`: what was float32 between its layers is then of
 // that type, and so are the parameters that they take (planner/memory/held_bytes.h).
-void SetPrecision(Precision precision, Model& model);
+// `vectors`: kComputed on CUDA devices.
+void SetPrecision(Precision precision, HeldVectors vectors, Model& model);
 // Checks a model (ValidateModelSpec, and one forward function a layer).
 absl::Status ValidateModel(const Model& model);
 

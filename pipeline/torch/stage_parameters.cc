@@ -9,6 +9,7 @@
 #include "pipeline/torch/storage_memory.h"
 #include "pipeline/torch/tensor_bytes.h"
 #include "planner/memory/group_memory.h"
+#include "planner/memory/held_bytes.h"
 #include "planner/round_up.h"
 #include "planner/status.h"
 #include "swap/memory_ledger.h"
@@ -89,8 +90,9 @@ StageParameters::StageParameters(const Model& model, const StagePartition& parti
   }
   std::vector<std::vector<GroupKind>> here;  // of each of held_
   for (const Parameter& parameter : CanonicalParameters(model.spec)) {
-    HeldParameter held = MakeHeldParameter(model.spec, parameter, range,
-                                           optimizer_->moments(options_), model.computed, device_);
+    HeldParameter held =
+        MakeHeldParameter(model.spec, parameter, range, optimizer_->moments(options_),
+                          ParameterType(parameter.shape, model.computed, model.vectors), device_);
     if (!held.value.defined()) continue;  // no use of it here
     here.push_back(FreeAway(away, held));
     for (size_t use = 0; use < held.uses.size(); ++use) {

@@ -18,7 +18,7 @@ constexpr Bytes kUpdateCount{4};
 // Adds one parameter to every stage that uses it.
 void AddParameter(const MemoryInputs& inputs, const Parameter& parameter,
                   std::vector<StageState>& states) {
-  const HeldBytes held = HeldBytesOf(parameter.shape, inputs.precision, inputs.moments);
+  const HeldBytes held = HeldBytesOf(parameter.shape, inputs);
   std::vector<int> uses(states.size());
   for (const ParameterUse& use : parameter.uses) {
     ++uses[StageOfLayer(*inputs.partition, use.layer).value];
@@ -60,7 +60,7 @@ std::vector<StageState> StatesOf(const MemoryInputs& inputs) {
 // Parameters that each layer of a stage is the first there to use.
 void SetLayerParameters(const MemoryInputs& inputs, std::vector<StagePasses>& passes) {
   for (const Parameter& parameter : CanonicalParameters(*inputs.model)) {
-    const Bytes size = HeldBytesOf(parameter.shape, inputs.precision, inputs.moments).weights;
+    const Bytes size = HeldBytesOf(parameter.shape, inputs).weights;
     int last_stage = -1;
     for (const ParameterUse& use : parameter.uses) {
       const int stage = StageOfLayer(*inputs.partition, use.layer).value;

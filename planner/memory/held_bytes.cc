@@ -14,17 +14,18 @@ DType ComputedType(Precision precision) {
   return DType::kFloat32;
 }
 
-DType ParameterType(const std::vector<int64_t>& shape, DType computed) {
-  return shape.size() < 2 ? DType::kFloat32 : computed;
+DType ParameterType(const std::vector<int64_t>& shape, DType computed, HeldVectors vectors) {
+  const bool is_vector = shape.size() < 2;
+  return is_vector && vectors == HeldVectors::kFloat32 ? DType::kFloat32 : computed;
 }
 
-HeldBytes HeldBytesOf(const std::vector<int64_t>& shape, Precision precision, int moments) {
-  const DType type = ParameterType(shape, ComputedType(precision));
+HeldBytes HeldBytesOf(const std::vector<int64_t>& shape, const MemoryInputs& inputs) {
+  const DType type = ParameterType(shape, ComputedType(inputs.precision), inputs.vectors);
   const Bytes wide = SizeOf({DType::kFloat32, shape});
   const int64_t masters = type == DType::kFloat32 ? 0 : 1;
   return {.weights = SizeOf({type, shape}),
           .gradients = wide,
-          .optimizer = wide * (masters + int64_t{moments})};
+          .optimizer = wide * (masters + int64_t{inputs.moments})};
 }
 
 HeldBytes operator+(const HeldBytes& a, const HeldBytes& b) {

@@ -16,9 +16,8 @@ namespace siphon {
 // What activations, and parameters of two or more dimensions, are computed with.
 DType ComputedType(Precision precision);
 
-// In what a layer computes with a parameter. Vectors (biases, and weights of norms) stay float32
-// whatever the rest is: norms want them so, and they are a thousandth of all.
-DType ParameterType(const std::vector<int64_t>& shape, DType computed);
+// What a parameter of this shape is held in, by workers that compute in `computed`.
+DType ParameterType(const std::vector<int64_t>& shape, DType computed, HeldVectors vectors);
 
 // Bytes of one parameter. Gradients, which are summed over microbatches, and moments are float32
 // always. One that is computed with in 16 bits has a float32 master beside its moments, which the
@@ -29,7 +28,8 @@ struct HeldBytes {
   Bytes optimizer;  // master and moments
   friend bool operator==(const HeldBytes&, const HeldBytes&) = default;
 };
-HeldBytes HeldBytesOf(const std::vector<int64_t>& shape, Precision precision, int moments);
+// Of `inputs`: precision, vectors, moments.
+HeldBytes HeldBytesOf(const std::vector<int64_t>& shape, const MemoryInputs& inputs);
 HeldBytes operator+(const HeldBytes& a, const HeldBytes& b);
 
 // The model with what its layers hand on in the numbers of the job. The data stays as it is.

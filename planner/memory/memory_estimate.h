@@ -22,6 +22,12 @@ absl::StatusOr<Precision> ParsePrecision(absl::string_view name);
 // Of what is saved and sent; 4 or 2.
 int64_t ComputedBytes(Precision precision);
 
+// What vectors (biases, and weights of norms) are held in beside 16-bit matrices.
+enum class HeldVectors {
+  kFloat32,   // as LibTorch's norms want them on a CPU; they are a thousandth of all
+  kComputed,  // on CUDA, whose norms take weights of their input's type alone
+};
+
 // Which kernels a processor has for products of 16-bit matrices, and what they take for themselves
 // (matrix_scratch.h).
 enum class MatrixKernels {
@@ -42,6 +48,7 @@ struct MemoryInputs {
   const Schedule* schedule = nullptr;  // of training; with or without communication
   int64_t microbatch = 1;              // samples
   Precision precision = Precision::kFloat32;
+  HeldVectors vectors = HeldVectors::kFloat32;
   MatrixKernels matrix_kernels = MatrixKernels::kPairs;
   int moments = 2;                   // that the optimizer keeps of each parameter
   std::vector<Bytes> communication;  // of each worker; empty: none

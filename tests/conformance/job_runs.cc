@@ -74,6 +74,7 @@ absl::Status Train(const JobConfig& job, const ModelSpec& spec, const Dataset& d
                                     .threads = static_cast<int>(job.pipeline.threads_per_worker),
                                     .device = device,
                                     .computed = ComputedType(*ParsePrecision(train.precision)),
+                                    .rounds_vectors = job.pipeline.backend == "cuda",
                                     .loss_scale = train.precision == "fp16" ? 65536.0 : 0.0,
                                     .accumulation = accumulation});
   for (int64_t step = 0; step < train.steps; ++step) {

@@ -235,7 +235,7 @@ absl::StatusOr<PipelineResult> RunPipeline(const ModelOptions& options, const Tr
                                                    " learning rates for ", steps.size(), " steps"));
   }
   SIPHON_ASSIGN_OR_RETURN(Model model, BuildModel(options));
-  SetPrecision(settings.precision, model);
+  SetPrecision(settings.precision, HeldVectors::kFloat32, model);
   const Job job{model,
                 plan,
                 steps,

@@ -52,8 +52,14 @@ at::Tensor Activation(const std::string& name, const at::Tensor& x) {
 
 at::Tensor Normalise(Leaves& parameter, const std::string& prefix, const at::Tensor& x,
                      double epsilon) {
-  const at::Tensor weight = parameter(prefix + ".weight");
-  const at::Tensor bias = parameter(prefix + ".bias");
+  at::Tensor weight = parameter(prefix + ".weight");
+  at::Tensor bias = parameter(prefix + ".bias");
+  // CUDA's norm takes vectors of 16 bits and widens them itself; a CPU's, given such, would round
+  // its mean and its deviation as well.
+  if (x.device().is_cpu()) {
+    weight = weight.to(at::kFloat);
+    bias = bias.to(at::kFloat);
+  }
   return at::layer_norm(x, {x.size(-1)}, weight, bias, epsilon);
 }
 
@@ -174,7 +180,7 @@ at::Tensor Leaves::operator()(const std::string& name) {
   if (found == parameters_.end()) throw std::invalid_argument("no parameter " + name);
   const at::Tensor& exact = found->second;
   at::Tensor leaf = exact.detach();
-  if (exact.dim() >= 2) leaf = leaf.to(computed_);
+  if (exact.dim() >= 2 || rounds_vectors_) leaf = leaf.to(computed_);
   leaf.requires_grad_();
   uses.emplace_back(name, leaf);
   return leaf;

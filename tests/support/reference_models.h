@@ -13,14 +13,15 @@
 
 namespace siphon::reference {
 
-// Hands out parameters as autograd leaves: matrices rounded to `computed`, vectors as they are.
+// Hands out parameters as autograd leaves: matrices rounded to `computed`, vectors as they are, or
+// rounded, too.
 // Each use gets a leaf of its own, so that a tied parameter has one gradient for each of its uses;
 // `uses` remembers them in the order of the forward pass, which is layer order.
 class Leaves {
  public:
   explicit Leaves(const std::map<std::string, at::Tensor>& parameters,
-                  at::ScalarType computed = at::kFloat)
-      : parameters_(parameters), computed_(computed) {}
+                  at::ScalarType computed = at::kFloat, bool rounds_vectors = false)
+      : parameters_(parameters), computed_(computed), rounds_vectors_(rounds_vectors) {}
   at::Tensor operator()(const std::string& name);
 
   std::vector<std::pair<std::string, at::Tensor>> uses;
@@ -28,6 +29,7 @@ class Leaves {
  private:
   const std::map<std::string, at::Tensor>& parameters_;
   const at::ScalarType computed_;
+  const bool rounds_vectors_;
 };
 
 // Where in the training run a forward pass stands: all that its dropout masks depend on.

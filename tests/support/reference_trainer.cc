@@ -100,7 +100,7 @@ std::vector<std::pair<std::string, at::Tensor>> Trainer::State::AccumulateUses(
   std::vector<std::string> use_names;
   std::vector<torch::autograd::variable_list> gradients;  // [microbatch][use]
   for (int microbatch = 0; microbatch < microbatches; ++microbatch) {
-    Leaves leaves(parameters, ComputedIn(settings));
+    Leaves leaves(parameters, ComputedIn(settings), settings.rounds_vectors);
     const at::Tensor loss = Loss(leaves, inputs, microbatch, model.options.dropout);
     result.microbatch_losses.push_back(loss.item<float>());
     result.loss += static_cast<double>(result.microbatch_losses.back());
@@ -219,7 +219,8 @@ std::vector<float> Trainer::Evaluate(const StepInputs& inputs) {
   std::vector<float> losses;
   for (int microbatch = 0; microbatch < static_cast<int>(inputs.microbatches.size());
        ++microbatch) {
-    Leaves leaves(state_->parameters, ComputedIn(state_->settings));
+    Leaves leaves(state_->parameters, ComputedIn(state_->settings),
+                  state_->settings.rounds_vectors);
     losses.push_back(state_->Loss(leaves, inputs, microbatch, 0.0).item<float>());
   }
   return losses;

@@ -27,9 +27,10 @@ struct Settings {
   double clip_norm = 0;  // 0: no clipping
   int threads = 1;
   ComputeDevice device;  // the data, and values that training starts with, come from the CPU
-  // What matrices, activations and their gradients are in; sums, vectors, moments and what is
-  // updated are float32 always. kFloat32, kBFloat16 or kFloat16.
+  // What matrices, activations and their gradients are in; sums, moments and what is updated are
+  // float32 always. kFloat32, kBFloat16 or kFloat16.
   DType computed = DType::kFloat32;
+  bool rounds_vectors = false;  // as matrices, instead of float32: workers on CUDA devices do
   // Gradients are taken of the loss times this, and divided by it at the end of the step. Where the
   // norm of all of them is no number, nothing is updated, and the scale is half as large from then
   // on. 0: no scale, and every step is made.

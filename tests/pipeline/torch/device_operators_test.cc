@@ -160,7 +160,7 @@ TEST(DeviceOperators, OfAllThatIsBuiltInHaveBeenLookedAt) {
         options.dropout = is_plain ? 0.0 : 0.1;
         options.tie_embeddings = is_plain;
         Model model = *BuildModel(options);
-        SetPrecision(precision, model);
+        SetPrecision(precision, HeldVectors::kFloat32, model);
         for (const std::string& optimizer : KnownOptimizers()) {
           SCOPED_TRACE(kind + " " + optimizer);
           Train(model, optimizer,

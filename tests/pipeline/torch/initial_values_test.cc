@@ -42,22 +42,23 @@ Bits StateOf(const Model& model, StateTensor::Kind kind, int threads) {
 }
 
 // Each by itself, on this thread.
-Bits Drawn(const ModelSpec& spec, DType computed) {
+Bits Drawn(const ModelSpec& spec, DType computed, HeldVectors vectors = HeldVectors::kFloat32) {
   Bits bits;
   for (const Parameter& parameter : CanonicalParameters(spec)) {
     const ParameterUse first = parameter.uses[0];
     const at::Tensor wide =
         InitialParameter(spec.layers[first.layer].parameters[first.index], kSeed);
-    bits[parameter.name] = BitsOf(wide.to(ToScalarType(ParameterType(parameter.shape, computed))));
+    const DType type = ParameterType(parameter.shape, computed, vectors);
+    bits[parameter.name] = BitsOf(wide.to(ToScalarType(type)));
   }
   return bits;
 }
 
 class InitialValues : public ::testing::TestWithParam<int> {
  protected:
-  static Model Gpt(Precision precision) {
+  static Model Gpt(Precision precision, HeldVectors vectors = HeldVectors::kFloat32) {
     Model model = BuildModel(TinyGpt()).value();
-    SetPrecision(precision, model);
+    SetPrecision(precision, vectors, model);
     return model;
   }
 };
@@ -69,13 +70,16 @@ TEST_P(InitialValues, AreDrawnByTheirKeysAlone) {
 }
 
 TEST_P(InitialValues, Of16BitsAreRoundedFromTheMasters) {
-  const Model model = Gpt(Precision::kBFloat16);
-  EXPECT_EQ(StateOf(model, StateTensor::Kind::kParameter, GetParam()),
-            Drawn(model.spec, DType::kBFloat16));
-  const Bits masters = StateOf(model, StateTensor::Kind::kMaster, GetParam());
-  const Bits wide = Drawn(model.spec, DType::kFloat32);
-  EXPECT_FALSE(masters.empty());
-  for (const auto& [name, bits] : masters) EXPECT_EQ(bits, wide.at(name)) << name;
+  for (const HeldVectors vectors : {HeldVectors::kFloat32, HeldVectors::kComputed}) {
+    const Model model = Gpt(Precision::kBFloat16, vectors);
+    const Bits values = StateOf(model, StateTensor::Kind::kParameter, GetParam());
+    EXPECT_EQ(values, Drawn(model.spec, DType::kBFloat16, vectors));
+    const Bits masters = StateOf(model, StateTensor::Kind::kMaster, GetParam());
+    const Bits wide = Drawn(model.spec, DType::kFloat32);
+    EXPECT_FALSE(masters.empty());
+    EXPECT_EQ(masters.size() == values.size(), vectors == HeldVectors::kComputed);
+    for (const auto& [name, bits] : masters) EXPECT_EQ(bits, wide.at(name)) << name;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, InitialValues, ::testing::Values(1, 2, 5, 100));

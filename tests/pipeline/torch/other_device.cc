@@ -4,9 +4,12 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/library.h>
 
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <map>
+#include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -190,6 +193,61 @@ void RunOnCpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   }
 }
 
+// A norm as CUDA has it: its vectors are of its input's type, and are widened by itself; the CPU's
+// kernel would take float32 ones beside an input of 16 bits, too, which CUDA's refuses.
+class NormVectors {
+ public:
+  NormVectors(const at::Tensor& input, const std::optional<at::Tensor>& weight,
+              const std::optional<at::Tensor>& bias, Call& call)
+      : type_(input.scalar_type()), weight_(Wide(weight, call)), bias_(Wide(bias, call)) {}
+  const std::optional<at::Tensor>& weight() const { return weight_; }
+  const std::optional<at::Tensor>& bias() const { return bias_; }
+  at::Tensor Narrow(const at::Tensor& gradient) const {
+    return gradient.defined() ? gradient.to(type_) : gradient;
+  }
+
+ private:
+  std::optional<at::Tensor> Wide(const std::optional<at::Tensor>& vector, Call& call) const {
+    if (!vector.has_value() || !vector->defined()) return vector;
+    TORCH_CHECK(vector->scalar_type() == type_, "expected scalar type ", type_, " but found ",
+                vector->scalar_type());
+    return call.ToCpu(*vector).to(at::kFloat);
+  }
+
+  c10::ScalarType type_;
+  std::optional<at::Tensor> weight_;
+  std::optional<at::Tensor> bias_;
+};
+
+using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
+
+Three Norm(const at::Tensor& input, c10::SymIntArrayRef shape,
+           const std::optional<at::Tensor>& weight, const std::optional<at::Tensor>& bias,
+           double epsilon) {
+  const at::AutoDispatchBelowADInplaceOrView below_autograd;
+  ++calls;
+  Call call;
+  const NormVectors vectors(input, weight, bias, call);
+  const auto [out, mean, deviation] = at::native_layer_norm_symint(
+      call.ToCpu(input), shape, vectors.weight(), vectors.bias(), epsilon);
+  return {call.ToOurs(out), call.ToOurs(mean), call.ToOurs(deviation)};
+}
+
+Three NormBackward(const at::Tensor& gradient, const at::Tensor& input, c10::SymIntArrayRef shape,
+                   const at::Tensor& mean, const at::Tensor& deviation,
+                   const std::optional<at::Tensor>& weight, const std::optional<at::Tensor>& bias,
+                   std::array<bool, 3> wanted) {
+  const at::AutoDispatchBelowADInplaceOrView below_autograd;
+  ++calls;
+  Call call;
+  const NormVectors vectors(input, weight, bias, call);
+  const auto [of_input, of_weight, of_bias] = at::native_layer_norm_backward_symint(
+      call.ToCpu(gradient), call.ToCpu(input), shape, call.ToCpu(mean), call.ToCpu(deviation),
+      vectors.weight(), vectors.bias(), wanted);
+  return {call.ToOurs(of_input), call.ToOurs(vectors.Narrow(of_weight)),
+          call.ToOurs(vectors.Narrow(of_bias))};
+}
+
 at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to, bool) {
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   ++calls;
@@ -231,6 +289,6 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, library) {
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("_copy_from", TORCH_FN(siphon::testing::CopyFrom));
   // Devices have a kernel of their own for it; without one LibTorch puts it together of others.
-  library.impl("native_layer_norm",
-               torch::CppFunction::makeFromBoxedFunction<&siphon::testing::RunOnCpu>());
+  library.impl("native_layer_norm", TORCH_FN(siphon::testing::Norm));
+  library.impl("native_layer_norm_backward", TORCH_FN(siphon::testing::NormBackward));
 }

@@ -7,26 +7,37 @@
 namespace siphon {
 namespace {
 
+MemoryInputs InputsIn(Precision precision, int moments,
+                      HeldVectors vectors = HeldVectors::kFloat32) {
+  return {.precision = precision, .vectors = vectors, .moments = moments};
+}
+
 TEST(HeldBytes, AreSixteenAnElementInFloat32) {
-  EXPECT_EQ(HeldBytesOf({3, 5}, Precision::kFloat32, 2),
-            (HeldBytes{.weights = Bytes(60), .gradients = Bytes(60), .optimizer = Bytes(120)}));
-  EXPECT_EQ(HeldBytesOf({7}, Precision::kFloat32, 1),
-            (HeldBytes{.weights = Bytes(28), .gradients = Bytes(28), .optimizer = Bytes(28)}));
+  for (const HeldVectors vectors : {HeldVectors::kFloat32, HeldVectors::kComputed}) {
+    EXPECT_EQ(HeldBytesOf({3, 5}, InputsIn(Precision::kFloat32, 2, vectors)),
+              (HeldBytes{.weights = Bytes(60), .gradients = Bytes(60), .optimizer = Bytes(120)}));
+    EXPECT_EQ(HeldBytesOf({7}, InputsIn(Precision::kFloat32, 1, vectors)),
+              (HeldBytes{.weights = Bytes(28), .gradients = Bytes(28), .optimizer = Bytes(28)}));
+  }
 }
 
 // 2 for the matrix, 4 for the sum of its gradients, 4 for its master and 4 a moment.
 TEST(HeldBytes, OfAMatrixOf16BitsHaveAMaster) {
   for (const Precision precision : {Precision::kBFloat16, Precision::kFloat16}) {
-    EXPECT_EQ(HeldBytesOf({3, 5}, precision, 2),
+    EXPECT_EQ(HeldBytesOf({3, 5}, InputsIn(precision, 2)),
               (HeldBytes{.weights = Bytes(30), .gradients = Bytes(60), .optimizer = Bytes(180)}));
-    EXPECT_EQ(HeldBytesOf({2, 3, 1, 1}, precision, 0),
+    EXPECT_EQ(HeldBytesOf({2, 3, 1, 1}, InputsIn(precision, 0)),
               (HeldBytes{.weights = Bytes(12), .gradients = Bytes(24), .optimizer = Bytes(24)}));
   }
 }
 
-TEST(HeldBytes, OfVectorsAreThoseOfFloat32) {
-  EXPECT_EQ(HeldBytesOf({7}, Precision::kBFloat16, 2), HeldBytesOf({7}, Precision::kFloat32, 2));
-  EXPECT_EQ(HeldBytesOf({}, Precision::kFloat16, 2), HeldBytesOf({}, Precision::kFloat32, 2));
+TEST(HeldBytes, OfVectorsAreThoseOfFloat32OrAMatrixs) {
+  EXPECT_EQ(HeldBytesOf({7}, InputsIn(Precision::kBFloat16, 2)),
+            HeldBytesOf({7}, InputsIn(Precision::kFloat32, 2)));
+  EXPECT_EQ(HeldBytesOf({}, InputsIn(Precision::kFloat16, 2)),
+            HeldBytesOf({}, InputsIn(Precision::kFloat32, 2)));
+  EXPECT_EQ(HeldBytesOf({7}, InputsIn(Precision::kBFloat16, 2, HeldVectors::kComputed)),
+            HeldBytesOf({7, 1}, InputsIn(Precision::kBFloat16, 2)));
 }
 
 TEST(InPrecision, NarrowsWhatLayersHandOnAndNothingElse) {
