@@ -14,6 +14,7 @@
 #include "pipeline/schedules/build_schedule.h"
 #include "planner/memory/held_bytes.h"
 #include "planner/status.h"
+#include "planner/strategies/memory_strategy.h"
 
 namespace siphon {
 namespace {
@@ -31,6 +32,9 @@ ConfigLimits StudyLimits() {
 #define SIPHON_OPTIMIZER(name, traits) limits.known.optimizers.push_back(name);
 #include "pipeline/torch/optimizers.def"
 #undef SIPHON_OPTIMIZER
+  for (const MemoryStrategy& strategy : MemoryStrategies()) {
+    limits.known.memory_strategies.emplace_back(strategy.name);
+  }
   return limits;
 }
 

@@ -86,6 +86,20 @@ JobKey PartitionKey() {
   return row;
 }
 
+// A path, or none: an override takes back the file that a job file names.
+JobKey PlanKey() {
+  JobKey row = MakeKey(
+      "memory", "plan", [](auto& job) -> auto& { return job.memory.plan; }, AnyValue(),
+      "a plan file to follow instead (siphon plan --output, or a run's plan.txt): what moves where "
+      "and when; it must be of this job, and is not planned again; none: the job is planned");
+  row.read = [read = row.read](const ConfigNode& node, const KnownNames& known, JobConfig& job) {
+    SIPHON_RETURN_IF_ERROR(read(node, known, job));
+    if (job.memory.plan == "none") job.memory.plan.clear();
+    return absl::OkStatus();
+  };
+  return row;
+}
+
 #define KEY(section, key, rule, meaning) \
   MakeKey(                               \
       #section, #key, [](auto& job) -> auto& { return job.section.key; }, rule, meaning)
@@ -106,7 +120,8 @@ std::vector<JobKey> ModelKeys() {
       KEY(model, tie_embeddings, AnyValue(),
           "output layer and input embedding share their weights"),
       KEY(model, flash_attention, AnyValue(),
-          "attention without the matrix of scores where it can be"),
+          "attention without the matrix of scores where it can be: without dropout, and on CUDA "
+          "with heads of a multiple of 8 numbers, 256 at most, in fp32 of a multiple of 32 tokens"),
       KEY(model, activation, (OneOf{{"gelu_new", "gelu", "relu"}}),
           "default: gelu_new for gpt, gelu for bert, relu for mlp"),
       KEY(model, library, AnyValue(), "model.kind plugin: the shared object"),
@@ -199,15 +214,10 @@ std::vector<JobKey> MachineKeys() {
       KEY(launch, heartbeat_timeout, Range<Nanos>{Nanos(1)},
           "a worker silent for so long counts as lost"),
       KEY(launch, mpirun_options, AnyValue(), "more options for mpirun"),
-      KEY(memory, strategy,
-          (OneOf{{"keep", "recompute", "host_swap", "d2d_swap", "vdnn", "capacity_based", "mpress",
-                  "optimizer_offload", "weight_offload", "l2l", "nvme_swap", "auto"},
-                 {"harmony"}}),
+      KEY(memory, strategy, (Registered{&KnownNames::memory_strategies, {"harmony"}}),
           "what happens to tensors between their uses where memory.capacity is too small for all; "
           "auto chooses tensor by tensor"),
-      KEY(memory, plan, AnyValue(),
-          "a plan file to follow instead (siphon plan --output, or a run's plan.txt): what moves "
-          "where and when; it must be of this job, and is not planned again"),
+      PlanKey(),
       KEY(memory, capacity, AnyValue(),
           "tensors and buffers a worker may hold: one size for all, or one each; default: no "
           "limit"),
@@ -239,8 +249,9 @@ std::vector<JobKey> MachineKeys() {
       KEY(topology, throttle, NoneOrScale(),
           "hold messages and moved tensors to the rates of the topology's links times this scale"),
       KEY(topology, map_score, (OneOf{{"step_time", "swap_time"}}),
-          "what maps of workers to devices are scored by: the simulated step, or the longest swap "
-          "to another device"),
+          "what maps of workers to devices are scored by, in strategies that look for one (auto, "
+          "d2d_swap; mpress has its own): the simulated step, or the longest swap to another "
+          "device"),
       KEY(topology, servers, AtLeast(int64_t{1}),
           "how many of that server there are, or of machines with CPU workers; workers are started "
           "on all of them by mpirun, tensors move within each"),

@@ -21,6 +21,7 @@ struct KnownNames {
   std::vector<std::string> model_kinds;
   std::vector<std::string> data_kinds;
   std::vector<std::string> optimizers;
+  std::vector<std::string> memory_strategies;
   JobPurpose purpose = JobPurpose::kRun;
   // Why no job runs on CUDA devices here, in one line, or nothing where it does; asked only for a
   // job that wants to. Null: it is not asked.

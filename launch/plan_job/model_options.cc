@@ -10,10 +10,25 @@ namespace {
 // has.
 constexpr int64_t kDefaultVocabulary = 256;
 
+// What LibTorch's fused kernels on CUDA take as it is: flash in 16 bits, memory-efficient in
+// float32. Of heads of other widths they save padded copies, or there is none; and what the latter
+// saves of each token has room for a multiple of 32 tokens (ATen/native/transformers/cuda). A plan
+// would know neither.
+bool CudaFusesAttention(const JobConfig& job) {
+  constexpr int64_t kWidths = 8;
+  constexpr int64_t kWidest = 256;
+  constexpr int64_t kTokens = 32;
+  if (job.model.heads <= 0) return true;
+  const int64_t width = job.model.hidden / job.model.heads;
+  if (width % kWidths != 0 || width > kWidest) return false;
+  return job.train.precision != "fp32" || job.data.sequence_length % kTokens == 0;
+}
+
 }  // namespace
 
 absl::StatusOr<ModelOptions> ModelOptionsOf(const JobConfig& job, int64_t data_ids) {
   const ModelConfig& model = job.model;
+  const bool fuses = job.pipeline.backend != "cuda" || CudaFusesAttention(job);
   ModelOptions options{.kind = model.kind,
                        .layers = model.layers,
                        .hidden = model.hidden,
@@ -22,7 +37,7 @@ absl::StatusOr<ModelOptions> ModelOptionsOf(const JobConfig& job, int64_t data_i
                        .sequence_length = job.data.sequence_length,
                        .dropout = model.dropout,
                        .tie_embeddings = model.tie_embeddings,
-                       .flash_attention = model.flash_attention,
+                       .flash_attention = model.flash_attention && fuses,
                        .activation = model.activation};
   const int64_t special_ids = model.kind == "bert" ? 1 : 0;  // the mask
   const int64_t needed = data_ids == 0 ? 0 : data_ids + special_ids;

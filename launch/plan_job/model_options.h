@@ -11,8 +11,9 @@ namespace siphon {
 
 // Options of the model as the job has them. `data_ids` is the number of different ids that the data
 // needs by itself (256 for bytes; 0: it takes whatever the model has): a vocabulary of 0 is
-// replaced by them, and bert's mask id comes on top. Errors: InvalidArgument at model.vocabulary
-// when it is too small.
+// replaced by them, and bert's mask id comes on top. Attention is written out where CUDA devices
+// have no fused kernel for its shape. Errors: InvalidArgument at model.vocabulary when it is too
+// small.
 absl::StatusOr<ModelOptions> ModelOptionsOf(const JobConfig& job, int64_t data_ids);
 
 // Which of the job's keys to blame for what BuildModelSpec refuses: its message begins with the

@@ -8,6 +8,7 @@
 #include "pipeline/schedules/build_schedule.h"
 #include "pipeline/torch/torch_stage.h"
 #include "planner/model_spec.h"
+#include "planner/strategies/memory_strategy.h"
 
 namespace siphon {
 
@@ -23,6 +24,9 @@ ConfigLimits MachineLimits(ModelSource source) {
   }
   limits.known.data_kinds = KnownDataKinds();
   limits.known.optimizers = KnownOptimizers();
+  for (const MemoryStrategy& strategy : MemoryStrategies()) {
+    limits.known.memory_strategies.emplace_back(strategy.name);
+  }
   limits.known.why_no_cuda = WhyNoCuda;
   limits.machine_memory = Bytes(sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
   return limits;

@@ -16,6 +16,8 @@ inline ConfigLimits SmallMachine() {
   limits.known.model_kinds = {"gpt", "bert", "mlp", "plugin"};
   limits.known.data_kinds = {"text", "tokens", "synthetic"};
   limits.known.optimizers = {"adamw", "adam", "sgd"};
+  limits.known.memory_strategies = {"keep",     "recompute", "host_swap",
+                                    "d2d_swap", "nvme_swap", "auto"};
   limits.machine_memory = Bytes(int64_t{8} << 30);
   return limits;
 }

@@ -232,6 +232,16 @@ TEST(LoadJobConfig, RefusesMissingAndWrongUnits) {
             "job.yaml:2:13: memory.capacity: item 2: is a list; write a size such as 512MiB");
 }
 
+TEST(LoadJobConfig, TakesBackThePlanFileOfAJob) {
+  const std::string job = "memory: {plan: plan.txt}\n";
+  const auto plan_with = [&](const std::vector<std::string>& overrides) {
+    return ParseJobConfig(job, "job.yaml", overrides)->memory.plan;
+  };
+  EXPECT_EQ(plan_with({}), "plan.txt");
+  EXPECT_EQ(plan_with({"memory.plan=none"}), "");
+  EXPECT_EQ(plan_with({"memory.plan=none", "memory.plan=./none"}), "./none");
+}
+
 TEST(LoadJobConfig, KnowsWhatIsPublishedButNotBuilt) {
   EXPECT_EQ(
       Refusal("train:\n  precision: bf61\n"),
@@ -243,8 +253,7 @@ TEST(LoadJobConfig, KnowsWhatIsPublishedButNotBuilt) {
             "job.yaml:2:13: pipeline.replicas: '2' is known, but not built yet; today: 1");
   EXPECT_EQ(Refusal("memory:\n  strategy: harmony\n"),
             "job.yaml:2:13: memory.strategy: 'harmony' is known, but not built yet; today: keep, "
-            "recompute, host_swap, d2d_swap, vdnn, capacity_based, mpress, "
-            "optimizer_offload, weight_offload, l2l, nvme_swap, auto");
+            "recompute, host_swap, d2d_swap, nvme_swap, auto");
   EXPECT_EQ(Refusal("model:\n  kind: vgg16\n"),
             "job.yaml:2:9: model.kind: 'vgg16' is known, but not built yet; today: gpt, bert, mlp, "
             "plugin");
