@@ -153,6 +153,11 @@ absl::StatusOr<DriveRoom> MakeDrive(const PreparedJob& prepared, const WorkerPar
   return room;
 }
 
+SwapCheck CheckOf(const JobConfig& job) {
+  if (job.memory.check == "off") return SwapCheck::kOff;
+  return job.memory.check == "full" ? SwapCheck::kFull : SwapCheck::kCheap;
+}
+
 // Of a CUDA worker: streams on its device, in the order of what it computes.
 absl::StatusOr<std::unique_ptr<DeviceBackend>> MakeDeviceBackend(const PreparedJob& prepared,
                                                                  const WorkerDevice& device,
@@ -170,12 +175,8 @@ absl::StatusOr<std::unique_ptr<DeviceBackend>> MakeDeviceBackend(const PreparedJ
   options.drive = std::move(own.options.drive);
   options.before_chunk = std::move(own.options.before_chunk);
   options.work_stream = device.torch->work_stream();
+  options.checksums = CheckOf(prepared.job) == SwapCheck::kFull;
   return device.cuda->MakeBackend(options);
-}
-
-SwapCheck CheckOf(const JobConfig& job) {
-  if (job.memory.check == "off") return SwapCheck::kOff;
-  return job.memory.check == "full" ? SwapCheck::kFull : SwapCheck::kCheap;
 }
 
 }  // namespace

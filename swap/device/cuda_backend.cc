@@ -40,6 +40,9 @@ absl::StatusOr<std::unique_ptr<CudaBackend>> CudaBackend::Make(const CudaBackend
     backend->drive_ = std::make_unique<CpuBackend>(CpuBackendOptions{
         .links = {CopyLinkRate()}, .drive = DriveLink{CopyLinkId(0), options.drive->move}});
   }
+  if (options.checksums) {
+    SIPHON_ASSIGN_OR_RETURN(backend->checksums_, CudaTensorChecksums::Make(options.device));
+  }
   backend->thread_ = std::thread([raw = backend.get()] { raw->Run(); });
   return backend;
 }

@@ -101,7 +101,7 @@ class CudaBackend final : public DeviceBackend {
   std::deque<Waiting> waiting_;  // in the order of StartCopy
 
   // The worker's.
-  std::unique_ptr<CudaTensorChecksums> checksums_;  // null: nobody has asked yet
+  std::unique_ptr<CudaTensorChecksums> checksums_;  // null: nobody has asked for any
 
   std::mutex mutex_;
   std::condition_variable wake_;

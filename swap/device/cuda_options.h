@@ -49,6 +49,9 @@ struct CudaBackendOptions {
   // the stream was given before StartCopy. None: at once.
   std::optional<void*> work_stream;
   std::optional<DriveLink> drive;
+  // Checksums will be asked for: Make takes what they need of the device. The first one takes it
+  // otherwise, and taking it may wait for the whole device.
+  bool checksums = false;
   // For tests: called by the backend's thread before it gives a chunk to a stream; an error fails
   // the copy, and the rest of it is left out.
   std::function<absl::Status(const CopyChunk&)> before_chunk;

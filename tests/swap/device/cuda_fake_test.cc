@@ -295,6 +295,23 @@ TEST_F(CudaOnTheFake, BringsChecksumsOfManyTensorsBackTogether) {
   EXPECT_EQ(FakeCuda::Get("pageable"), 0);
 }
 
+// Taking memory within a step may wait for all that the device does.
+TEST_F(CudaOnTheFake, TakesWhatChecksumsNeedAsItIsMade) {
+  CudaBackendOptions options = OptionsForLenders(0, 0, PeerEngines::kOneForAll);
+  const int64_t before = FakeCuda::Get("allocations");
+  options.checksums = true;
+  const auto backend = TheCudaModule().MakeBackend(options);
+  ASSERT_TRUE(backend.ok()) << backend.status();
+  const int64_t made = FakeCuda::Get("allocations");
+  EXPECT_GT(made, before);
+  const std::vector<std::byte> bytes(9, std::byte(3));
+  const std::vector<absl::Span<const std::byte>> tensors = {bytes};
+  const auto checksums = (*backend)->Checksums(tensors);
+  ASSERT_TRUE(checksums.ok()) << checksums.status();
+  EXPECT_EQ(checksums->front(), MemoryChecksum(bytes));
+  EXPECT_EQ(FakeCuda::Get("allocations"), made);
+}
+
 TEST_F(CudaOnTheFake, LendsWholeBlocksAndRefusesWhatADeviceHasNot) {
   FakeCuda::Set("memory", 10 << 20);
   auto arena = TheCudaModule().MakeArena(1, Bytes(3 << 20));
