@@ -27,6 +27,9 @@ struct NcclTransportOptions {
   // Patience with a peer that does not come, while the liveness check finds nothing wrong.
   Nanos connect_patience{int64_t{120} * 1'000'000'000};
   Nanos message_patience{int64_t{600} * 1'000'000'000};
+  // How long the liveness check may take to say which worker is gone, where NCCL has found first
+  // that a connection is.
+  Nanos loss_patience{1'000'000'000};
   // How often a wait looks. A boundary of a few MiB takes as long.
   Nanos poll{20'000};
   std::string library = "libnccl.so.2";

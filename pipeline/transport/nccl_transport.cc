@@ -89,7 +89,7 @@ class NcclTransport final : public Transport {
     }
     SIPHON_ASSIGN_OR_RETURN(const Bytes before, FreeMemory());
     SIPHON_ASSIGN_OR_RETURN(std::vector<NcclConnection> connections,
-                            ConnectNccl(options_, api, *host_, events_, check_, ids_));
+                            Explained(ConnectNccl(options_, api, *host_, events_, check_, ids_)));
     SIPHON_ASSIGN_OR_RETURN(const Bytes after, FreeMemory());
     std::set<WorkerId> peers;
     for (NcclConnection& connection : connections) {
@@ -242,10 +242,28 @@ class NcclTransport final : public Transport {
     }
     if (moved.empty()) return absl::OkStatus();
     NcclPatience patience(kLaunchPatience, options_.poll, no_check_);
-    auto event = line.communicator->Launch(moved, options_.work_stream, events_, patience);
+    auto event =
+        Explained(line.communicator->Launch(moved, options_.work_stream, events_, patience));
     if (!event.ok()) return Annotate(event.status(), Describe(transfer));
     transfer.event = *event;
     return absl::OkStatus();
+  }
+
+  // What NCCL meets when a peer is gone is the end of a socket. Which worker that was, and how it
+  // ended, know those who watch them, a little later.
+  absl::Status CauseOf(const absl::Status& met) {
+    if (met.ok()) return met;
+    NcclPatience wait(options_.loss_patience, options_.poll, check_);
+    while (true) {
+      const absl::Status turn = wait.Turn();
+      if (absl::IsDeadlineExceeded(turn)) return met;
+      if (!turn.ok()) return turn;
+    }
+  }
+  template <typename T>
+  absl::StatusOr<T> Explained(absl::StatusOr<T> met) {
+    if (met.ok()) return met;
+    return CauseOf(met.status());
   }
 
   // Looks at everything that is under way.
@@ -256,7 +274,7 @@ class NcclTransport final : public Transport {
     for (auto& [channel, line] : lines_) {
       if (!status.ok()) break;
       if (line.queue.empty()) continue;
-      status = line.communicator->Check();
+      status = CauseOf(line.communicator->Check());
       while (status.ok() && !line.queue.empty()) {
         Transfer& oldest = *line.queue.front();
         const absl::StatusOr<bool> arrived = HasMoved(oldest);

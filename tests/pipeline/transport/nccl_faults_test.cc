@@ -45,6 +45,7 @@ class NcclFaults : public testing::Test {
     return MakeNcclThreads(MakeInProcessJob(2, nullptr), check, change);
   }
   static void Impatient(NcclTransportOptions& options) { options.message_patience = kShort; }
+  static void SoonSure(NcclTransportOptions& options) { options.loss_patience = kShort; }
 };
 
 TEST_F(NcclFaults, APartnerThatNeverComesEndsAReceiveWithAReport) {
@@ -116,7 +117,7 @@ TEST_F(NcclFaults, AMessageBehindTwoOfAnotherChannelHangsInOneQueueOfTheDevice) 
 }
 
 TEST_F(NcclFaults, AnErrorThatNcclMeetsItselfEndsEverything) {
-  NcclThreads job = Two(nullptr, nullptr);
+  NcclThreads job = Two(nullptr, SoonSure);
   ASSERT_TRUE(job.ok());
   const TransferId receive =
       job.transport(1).StartReceive(kForward, {job.memory[1]->Take(64)}).value();
@@ -130,8 +131,23 @@ TEST_F(NcclFaults, AnErrorThatNcclMeetsItselfEndsEverything) {
   EXPECT_EQ(FakeNccl::Get("aborts"), 4);
 }
 
+// NCCL sees the end of a socket before anybody has missed the worker behind it.
+TEST_F(NcclFaults, AWorkerThatIsMissedALittleLaterIsTheCause) {
+  const absl::Status reason = absl::UnavailableError("worker 0 was lost");
+  std::atomic<int> looks = -1;  // counted from the error on
+  NcclThreads job =
+      Two([&] { return looks >= 0 && ++looks > 3 ? reason : absl::OkStatus(); }, nullptr);
+  ASSERT_TRUE(job.ok());
+  const TransferId receive =
+      job.transport(1).StartReceive(kForward, {job.memory[1]->Take(64)}).value();
+  looks = 0;
+  FakeNccl::Set("fail_after", 1);
+  EXPECT_EQ(job.transport(1).Wait(receive), reason);
+  EXPECT_GT(looks, 3);
+}
+
 TEST_F(NcclFaults, AMessageThatNcclDoesNotTakeIsNamed) {
-  NcclThreads job = Two(nullptr, nullptr);
+  NcclThreads job = Two(nullptr, SoonSure);
   ASSERT_TRUE(job.ok());
   FakeNccl::Set("fail_code", kNcclInternalError);
   FakeNccl::Set("fail_group", FakeNccl::Get("groups") + 1);
