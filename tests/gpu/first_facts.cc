@@ -1,6 +1,6 @@
 // What a new kind of GPU machine has to answer first, as one table: copy engines, rates of copies
-// by one call and by the CUDA backend, how long a small copy waits behind a large one, what locking
-// host memory, events and a context cost.
+// by one call and by the CUDA backend, how long a small copy waits behind a large one, what small
+// tensors among large ones cost, what locking host memory, events and a context cost.
 //
 //   first_facts MODULE [MIB]     MODULE: siphon_cuda.so; MIB: size of the large copies (1024)
 //
@@ -9,12 +9,18 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/types/span.h"
 #include "planner/status.h"
 #include "planner/units.h"
 #include "swap/device/load_cuda_module.h"
@@ -81,6 +87,108 @@ void EventCosts(FactTable& table) {
   Need(cudaStreamDestroy(stream), "cudaStreamDestroy");
 }
 
+// What swapping a block of a transformer moves at once: activations, and means, deviations and sums
+// of attention between them (swap/device/GOTCHAS.md, "Small tensors").
+constexpr size_t kLargeTensor = 8 << 20;
+constexpr size_t kSmallTensor = 256 << 10;
+constexpr size_t kLargeTensors = 7;
+constexpr size_t kSmallTensors = 5;
+constexpr size_t kGroupBytes = kLargeTensors * kLargeTensor + kSmallTensors * kSmallTensor;
+constexpr size_t kAlignment = 256;  // of tensors, as LibTorch's allocator gives them their memory
+
+// As many tensors of one size, and as much together but for the alignment.
+std::vector<size_t> EvenGroup() {
+  constexpr size_t kTensors = kLargeTensors + kSmallTensors;
+  return std::vector<size_t>(kTensors, kGroupBytes / kTensors / kAlignment * kAlignment);
+}
+
+// Each small one behind a large one.
+std::vector<size_t> MixedGroup() {
+  std::vector<size_t> sizes;
+  for (size_t tensor = 0; tensor < kLargeTensors; ++tensor) {
+    sizes.push_back(kLargeTensor);
+    if (tensor < kSmallTensors) sizes.push_back(kSmallTensor);
+  }
+  return sizes;
+}
+
+// Groups of tensors one after the other, by the backend: what one that gathered small tensors first
+// could gain is what they lose here.
+class GroupsOfTensors {
+ public:
+  GroupsOfTensors(const CudaModule& module, size_t groups) : groups_(groups) {
+    const Bytes size(int64_t{kGroupBytes});
+    pool_ = Need(module.MakePinnedPool({.bytes = size * 2 + Bytes(1 << 20), .cap = size * 4}));
+    for (std::byte*& host : host_) host = Need(pool_->Take(size)).data();
+    void* device = nullptr;
+    Need(cudaMalloc(&device, kGroupBytes), "cudaMalloc");
+    device_ = static_cast<std::byte*>(device);
+    backend_ = Need(module.MakeBackend(OptionsForLenders(0, 0, PeerEngines::kOneForAll)));
+    for (size_t word = 0; word < kGroupBytes / 8; ++word) {
+      const uint64_t value = word * 0x9E3779B97F4A7C15u;
+      std::memcpy(host_[0] + word * 8, &value, sizeof(value));
+    }
+  }
+  ~GroupsOfTensors() {
+    backend_ = nullptr;
+    Need(cudaFree(device_), "cudaFree");
+  }
+  GroupsOfTensors(const GroupsOfTensors&) = delete;
+  GroupsOfTensors& operator=(const GroupsOfTensors&) = delete;
+
+  void PrintRates(FactTable& table) {
+    const std::vector<size_t> even = EvenGroup();
+    const std::vector<size_t> mixed = MixedGroup();
+    const struct {
+      const char* name;
+      CopyLane lane;
+      std::byte* to;
+      const std::byte* from;
+    } ways[] = {{"groups to the device, ", CopyLane::kIn, device_, host_[0]},
+                {"groups to the host, ", CopyLane::kOut, host_[1], device_}};
+    for (const auto& [name, lane, to, from] : ways) {
+      const double without = Rate(lane, to, from, even);
+      const double with = Rate(lane, to, from, mixed);
+      const std::string way = name;
+      table.Print(way + "12 tensors of 4.8 MiB each", without / 1e9, "GB/s");
+      table.Print(way + "7 tensors of 8 MiB, 5 of 256 KiB", with / 1e9, "GB/s");
+      table.Print(way + "5 small of 12, of the rate without", 100 * with / without, "%");
+    }
+    const bool same = std::memcmp(host_[0], host_[1], kGroupBytes) == 0;
+    table.Print("what groups brought back", same ? "is as it left" : "IS WRONG");
+    SIPHON_CHECK(same, "copies keep every byte");
+  }
+
+ private:
+  // Bytes a second.
+  double Rate(CopyLane lane, std::byte* to, const std::byte* from,
+              const std::vector<size_t>& sizes) {
+    std::vector<CopyPart> parts;
+    size_t begin = 0;
+    for (const size_t size : sizes) {
+      parts.push_back({absl::Span<const std::byte>(from + begin, size),
+                       absl::Span<std::byte>(to + begin, size), CopyLinkId(0)});
+      begin += size;
+    }
+    const auto copy = [&] {
+      const FactClock::time_point start = FactClock::now();
+      CopyEvent last;
+      for (size_t group = 0; group < groups_; ++group) last = backend_->StartCopy(lane, parts);
+      const absl::Status copied = backend_->Wait(last);  // a link takes one after the other
+      SIPHON_CHECK(copied.ok(), copied.message());
+      return SecondsSince(start);
+    };
+    copy();  // the first one makes whatever there is to make
+    return static_cast<double>(begin * groups_) / MedianOf(copy);
+  }
+
+  const size_t groups_;
+  std::unique_ptr<PinnedPool> pool_;
+  std::byte* host_[2] = {};
+  std::byte* device_ = nullptr;
+  std::unique_ptr<DeviceBackend> backend_;
+};
+
 int Run(const std::string& path, size_t bytes) {
   const absl::StatusOr<const CudaModule*> module = LoadCudaModule(path);
   if (!module.ok() || !(*module)->Devices().ok()) {
@@ -95,6 +203,7 @@ int Run(const std::string& path, size_t bytes) {
   LargeCopies copies(**module, bytes, table);
   copies.PrintRates();
   copies.PrintSmallBesideLarge();
+  GroupsOfTensors(**module, std::max<size_t>(1, bytes / kGroupBytes)).PrintRates(table);
   for (const std::string& goal : table.missed()) {
     std::fprintf(stderr, "goal missed: %s\n", goal.c_str());
   }

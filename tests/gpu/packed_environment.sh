@@ -1,8 +1,9 @@
 # Sourced by run.sh: finds on this machine what was not packed, and says in `environment` what our programs need.
 #
 #   find_python       python, torch_problem, torch: asked before anything of ours is in its way; what it says is shown
-#   find_environment  environment and start, for `env "${environment[@]}" "${start[@]}" PROGRAM`, and nccl, the library's path; needs
-#                     `here`, a folder as pack.sh makes it, and `work`
+#   find_environment  environment and start, for `env "${environment[@]}" "${start[@]}" PROGRAM`, and nccl, the library's path; why
+#                     our programs do not start here (start_problem), or only with their own glibc and without LibTorch
+#                     (glibc_problem); needs `here`, a folder as pack.sh makes it, and `work`
 #   write_launcher    in `work` programs of ours that bring their environment with them, for whoever must not have it
 
 # Of what LibTorch our programs were built with.
@@ -39,20 +40,31 @@ find_environment() {
   environment=(SIPHON_GPU=1 SIPHON_CUDA_MODULE="$here/siphon_cuda.so" SIPHON_TORCH_CUDA_MODULE="$here/siphon_torch_cuda.so"
     SIPHON_PROGRAM="$here/siphon" SIPHON_POOLING_PLUGIN="$here/pooling_plugin.so" LD_LIBRARY_PATH="$libraries"
     OPAL_PREFIX="$here/mpi/usr" PMIX_INSTALL_PREFIX="$here/mpi/usr" PATH="$here/mpi/usr/bin:$PATH")
-  # Where the machine's glibc is older than ours, ours starts the programs. (Without arguments the program ends with 2.)
-  start=()
-  local helpers=$here
-  env "${environment[@]}" "$here/first_facts" >/dev/null 2>&1
-  if [ $? != 2 ]; then
+  # Where the machine's glibc is older than ours, ours starts the programs.
+  local helpers=$here said
+  start=() start_problem='' glibc_problem=''
+  said=$(why_not_started)
+  if [[ $said == *GLIBC_* ]]; then
+    glibc_problem="this machine's glibc is older than ours: $said"
     start=("$here/glibc/ld-linux-x86-64.so.2" --library-path "$here/glibc:$libraries")
     helpers=$work
     for helper in cuda_lender cuda_ring_worker nccl_rank; do
       printf '#!/bin/sh\nexec %s "$@"\n' "${start[*]} $here/$helper" >"$work/$helper"
       chmod +x "$work/$helper"
     done
+    said=$(why_not_started)
   fi
+  start_problem=$said
   environment+=(SIPHON_CUDA_LENDER="$helpers/cuda_lender" SIPHON_CUDA_RING_WORKER="$helpers/cuda_ring_worker"
     SIPHON_NCCL_RANK="$helpers/nccl_rank")
+}
+
+# What first_facts says that does not get as far as asking for its arguments, which ends with 2; nothing where it does.
+why_not_started() {
+  local said code
+  said=$(env "${environment[@]}" "${start[@]}" "$here/first_facts" 2>&1 </dev/null)
+  code=$?
+  if [ $code != 2 ]; then echo "first_facts ended with $code: ${said:-it said nothing}" | paste -sd ' ' | cut -c 1-600; fi
 }
 
 write_launcher() { # program...

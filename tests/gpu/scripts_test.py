@@ -39,15 +39,19 @@ class RunOnStubs(unittest.TestCase):
     def test_everything_is_run_and_summed_up_in_few_files(self):
         done, summary = self.run_sh()
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        for step in ["host_memory", "first_facts", "probe", "full_device", "copies", "swap_cuda_test", "nccl_processes_test", "torch_cuda_test",
-                     "worker_conformance_test_0", "worker_conformance_test_3", "figures"]:
-            self.assertIn(f"| {step} | passed |", summary)
-        self.assertIn("shard 3 of 4", summary)
-        self.assertIn("NVIDIA H100 80GB HBM3 (81559 MiB), driver 580.1", summary)
+        steps = ["smoke", "host_memory", "first_facts", "probe", "full_device", "copies", "swap_cuda_test", "nccl_processes_test",
+                 "torch_cuda_test", "torch_cuda_test_expandable", "worker_conformance_first_0", "worker_conformance_rest_2",
+                 "nccl_processes_test_of_3", "figures"]
+        places = [summary.find(f"| {step} | passed |") for step in steps]
+        self.assertNotIn(-1, places, summary)
+        self.assertEqual(places, sorted(places))
+        self.assertIn("shard 2 of 3", summary)
+        for file in ("summary.md", "first_facts.md", "copies.md", "figures.md"):
+            self.assertIn("NVIDIA H100 80GB HBM3 (81559 MiB), driver 580.1", (self.out / file).read_text().splitlines()[0])
         files = sorted(file.name for file in self.out.rglob("*"))
         self.assertEqual(files, ["copies.md", "figures.json", "figures.md", "first_facts.md", "logs.tar.gz", "summary.md"])
         with tarfile.open(self.out / "logs.tar.gz") as logs:
-            self.assertIn("logs/worker_conformance_test_2.log", logs.getnames())
+            self.assertIn("logs/worker_conformance_rest_2.log", logs.getnames())
         libraries = (self.packed / "libraries").read_text()
         self.assertIn("nccl/lib", libraries)
         self.assertIn(f"{self.packed}/lib", libraries)
@@ -72,24 +76,35 @@ class RunOnStubs(unittest.TestCase):
         self.assertIn("36 layers", largest["why"])
         self.assertFalse(largest["met"])
 
+    def test_the_first_tiny_job_that_fails_is_shown_and_ends_all(self):
+        done, summary = self.run_sh(STUB_SMOKE="host_swap")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("smoke: two_workers: passed", done.stdout)
+        self.assertIn("worker 1: a stub fails", done.stdout)
+        self.assertRegex(summary, r"\| smoke \| FAILED: exit code 1 \| \d+ \| smoke: host_swap: FAILED: exit code 1 after \d s \|")
+        self.assertNotIn("d2d_swap", done.stdout)
+        self.assertNotIn("first_facts |", summary)
+
     def test_a_case_that_fails_is_named_and_the_others_go_on(self):
         done, summary = self.run_sh("conformance", STUB_FAILS="1")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("| worker_conformance_test_2 | FAILED: exit code 1 |", summary)
+        self.assertIn("| worker_conformance_first_2 | FAILED: exit code 1 |", summary)
         self.assertIn("FAILED Some.Case", summary)
-        self.assertIn("| worker_conformance_test_3 | passed |", summary)
+        self.assertIn("| worker_conformance_rest_0 | passed |", summary)
 
     def test_what_hangs_is_ended_at_the_deadline(self):
         begin = time.monotonic()
         done, summary = self.run_sh("conformance", STUB_SLEEP="90", SIPHON_GPU_SECONDS="9")
         self.assertLess(time.monotonic() - begin, 40)
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(summary, r"worker_conformance_test_1 \| FAILED: not done after \d s")
-        self.assertIn("| worker_conformance_test_0 | passed |", summary)
+        # Of five cases the second shard of three has two.
+        self.assertRegex(summary, r"worker_conformance_first_1 \| FAILED: not done after \d s .*; did not end: Some.Other; not begun: More/Cases.Fifth/b \|")
+        self.assertIn("| worker_conformance_first_0 | passed |", summary)
+        self.assertRegex(summary, r"worker_conformance_rest_2 \| LEFT OUT .* did not end: none; not begun: Some.Third \|")
 
     def test_a_python_without_torch_is_said_and_not_asked_twice(self):
         done, summary = self.run_sh("conformance", STUB_NO_TORCH="1")
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.returncode, 1, "what is skipped on a device is a failure")
         self.assertIn("cannot import torch: ModuleNotFoundError: No module named 'torch'", done.stdout)
         self.assertIn("| worker_conformance_test | skipped | 0 | because", summary)
         self.assertIn("| swap_cuda_test | passed |", summary)
@@ -98,6 +113,23 @@ class RunOnStubs(unittest.TestCase):
         done, _ = self.run_sh(STUB_FACTS="77")
         self.assertEqual(done.returncode, 0)
         self.assertIn("gpu: skipped, because this machine has no GPU", done.stdout)
+
+    def test_programs_that_do_not_start_say_why_and_nothing_of_a_glibc(self):
+        done, _ = self.run_sh(STUB_START="libhwloc.so.15: cannot open shared object file")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("do not start here: first_facts ended with 127: libhwloc.so.15: cannot open", done.stdout)
+        self.assertNotIn("glibc", done.stdout)
+
+    def test_an_older_glibc_is_said_with_its_text(self):
+        loader = self.packed / "glibc/ld-linux-x86-64.so.2"
+        loader.parent.mkdir()
+        loader.write_text("#!/bin/sh\nshift 2\nexec env -u STUB_START \"$@\"\n")
+        loader.chmod(0o755)
+        done, summary = self.run_sh("conformance", STUB_START="version `GLIBC_2.38' not found")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("| swap_cuda_test | passed |", summary)
+        self.assertIn("| torch_cuda_test | skipped | 0 | because this machine's glibc is older than ours: first_facts ended with 127: "
+                      "version `GLIBC_2.38' not found |", summary)
 
     def test_a_missed_goal_of_the_device_is_a_failure(self):
         done, summary = self.run_sh("facts", STUB_FACTS="3")
@@ -117,7 +149,7 @@ class RunOnStubs(unittest.TestCase):
         shutil.rmtree(self.packed)
         done, summary = self.run_sh("conformance")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("| worker_conformance_test_3 | passed |", summary)
+        self.assertIn("| worker_conformance_rest_2 | passed |", summary)
 
     def test_an_unknown_word_shows_how_it_is_used(self):
         done, _ = self.run_sh("everything")

@@ -3,14 +3,22 @@ import pathlib
 import sys
 
 FIRST_FACTS = """#!/bin/sh
+[ -n "${STUB_START:-}" ] && echo "$STUB_START" >&2 && exit 127
 [ $# = 0 ] && exit 2
 echo "| fact | value |"
 exit ${STUB_FACTS:-0}
 """
 SUITE = """#!/bin/sh
+if [ "${1:-}" = --gtest_list_tests ]; then
+  printf 'Running main() of a stub\\nSome.\\n  Case\\n  Other  # GetParam() = 2\\n  Third\\nMore/Cases.\\n  Fourth/a\\n  Fifth/b\\n'
+  exit 0
+fi
+if [ "${GTEST_SHARD_INDEX:-}" = 1 ] && [ "${STUB_SLEEP:-0}" != 0 ]; then
+  printf '[==========] Running 2 tests\\n[ RUN      ] Some.Other\\n'
+  sleep $STUB_SLEEP
+fi
 echo "[==========] 3 tests from 1 test suite ran."
 echo "[  PASSED  ] 3 tests. shard ${GTEST_SHARD_INDEX:-none} of ${GTEST_TOTAL_SHARDS:-none}"
-if [ "${GTEST_SHARD_INDEX:-}" = 1 ]; then sleep ${STUB_SLEEP:-0}; fi
 if [ "${GTEST_SHARD_INDEX:-}" = 2 ] && [ -n "${STUB_FAILS:-}" ]; then echo "[  FAILED  ] Some.Case"; exit 1; fi
 echo "$LD_LIBRARY_PATH" >"${0%/*}/libraries"
 exit 0
@@ -52,12 +60,16 @@ steps, directory = int(re.search(r"steps: (\\d+)", job)[1]), pathlib.Path(re.sea
 capacity = re.search(r"capacity: (\\d+)KiB", job)
 deepest = 41 if os.environ.get("STUB_SHALLOW") else 100
 total, activations = 100 << 30, 40 << 30
+swap = re.search(r"strategy: (\\w+)", job)[1].replace("keep", "host_swap")
 missing = max(0, total - int(capacity[1]) * 1024) if capacity else 0
 if command == "memory":
     print(json.dumps({{"workers": [{{"activations": activations}}], "max_bytes": total}}))
 elif command == "plan":
-    print(json.dumps({{"fits": layers <= deepest, "choices": {{"host_swap": missing}}, "kept_step_seconds": 1.0, "step_seconds": 1.02}}))
+    print(json.dumps({{"fits": layers <= deepest, "choices": {{swap: missing}}, "kept_step_seconds": 1.0, "step_seconds": 1.02}}))
     sys.exit(0 if layers <= deepest else 3)
+elif "smoke" in rest[0] and os.environ.get("STUB_SMOKE", "none") in rest[0]:
+    print("worker 1: a stub fails")
+    sys.exit(1)
 elif hidden == 16384:
     print("the job does not fit")
     sys.exit(3)
@@ -69,7 +81,7 @@ elif deepest == 41 and layers in (40, 38):
     sys.exit(1)
 else:
     directory.mkdir(parents=True, exist_ok=True)
-    line = {{"loss": 9.0, "step_seconds": 30.0, "tflops": 400.0, "swapped_out_bytes": {{"host": [missing]}}, "peak_bytes": [1]}}
+    line = {{"loss": 9.0, "step_seconds": 30.0, "tflops": 400.0, "swapped_out_bytes": {{"d2d": [0, missing] if swap == "d2d_swap" else [0], "host": [0 if swap == "d2d_swap" else missing]}}, "peak_bytes": [1]}}
     (directory / "metrics.jsonl").write_text((json.dumps(line) + "\\n") * steps)
 """
 

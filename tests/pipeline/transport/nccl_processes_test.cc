@@ -70,9 +70,11 @@ class NcclProcesses : public testing::Test {
       for (std::string line = processes[rank]->Line(); !line.empty();) {
         said += line + "\n";
         last = line;
+        // At once: a time limit may end this program, and whoever reads sees how far it came.
+        if (FakeCuda::IsGpuWanted()) std::printf("rank %zu: %s\n", rank, line.c_str());
+        std::fflush(stdout);
         line = processes[rank]->Line();
       }
-      if (FakeCuda::IsGpuWanted()) std::printf("%s", said.c_str());
       EXPECT_EQ(processes[rank]->End(), 0) << "rank " << rank << ":\n" << said;
       EXPECT_EQ(last, passed.empty() ? last : passed);  // as many as rank 0
       passed = last;
@@ -102,7 +104,17 @@ TEST_F(NcclProcesses, EndTheirWaitsWhenOneIsKilled) {
   EXPECT_EQ(processes[1]->Line(), "waiting");
   processes[0]->Kill();
   processes[1]->Say("lost");
-  EXPECT_EQ(processes[1]->Line(), "worker 0 was lost");
+  const std::string said = processes[1]->Line();
+  if (FakeCuda::IsGpuWanted()) {
+    // Ranks that share a device are hosts of their own to NCCL and talk over sockets. NCCL may see
+    // the end of one before anybody has the news of the worker, and reports it of the channel:
+    // ncclRemoteError, or ncclInternalError where it was still connecting.
+    EXPECT_THAT(said, testing::AnyOf("worker 0 was lost",
+                                     testing::AllOf(testing::HasSubstr("worker 0 -> worker 1"),
+                                                    testing::HasSubstr("NCCL: "))));
+  } else {
+    EXPECT_EQ(said, "worker 0 was lost");
+  }
   EXPECT_EQ(processes[1]->Line(), "gone");
   EXPECT_EQ(processes[1]->End(), 0);
 }
