@@ -57,9 +57,10 @@ void LendToTheRestOf(const LiveStep& live, const std::vector<Bytes>& peaks, Memo
     const auto found = slots.find({stage, group});
     return found == slots.end() ? int64_t{0} : static_cast<int64_t>(found->second.size());
   };
-  LendToTheRest(
-      worker_of_stage, times,
-      SpareLending(live.problem.topology, live.step.mapping, live.problem.capacity, peaks), plan);
+  LendToTheRest(worker_of_stage, times,
+                SpareLending(live.problem.topology, live.step.mapping, live.problem.capacity, peaks,
+                             live.problem.granule),
+                plan);
 }
 
 // Takes computing again away from workers whose memory is not enough for it, until it is for all

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "planner/round_up.h"
 #include "planner/strategies/spare_lending.h"
 
 namespace siphon {
@@ -26,8 +27,10 @@ SecondStripes StripesOf(const PlanText& plan, const std::vector<WorkerParking>& 
                                     : plan.mapping;
   const std::vector<WorkerId>& worker_of_stage = plan.training.worker_of_stage;
   const PlanPrediction& predicted = plan.predicted;
+  // What workers lend is one piece of memory each, whose ends are counted beside it.
   SpareLending spare(plan.topology, mapping, capacity,
-                     predicted.peak_at_most.empty() ? predicted.peak : predicted.peak_at_most);
+                     predicted.peak_at_most.empty() ? predicted.peak : predicted.peak_at_most,
+                     kCacheLine);
   SecondStripes stripes;
   for (size_t stage = 0; stage < plan.memory.stages.size(); ++stage) {
     const std::vector<PlannedGroup>& groups = plan.memory.stages[stage].groups;

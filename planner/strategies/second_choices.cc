@@ -169,7 +169,8 @@ absl::Status LendToTheRestOf(const PlanningProblem& problem, SimulatedDraft& sim
     return int64_t{CopiesAway(tensors.kind, live[stage.value])};
   };
   LendToTheRest(schedule.worker_of_stage, times,
-                SpareLending(problem.topology, simulated.draft.mapping, problem.capacity, *peaks),
+                SpareLending(problem.topology, simulated.draft.mapping, problem.capacity, *peaks,
+                             problem.granule),
                 simulated.memory);
   return absl::OkStatus();
 }

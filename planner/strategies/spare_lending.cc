@@ -30,8 +30,12 @@ bool WantsLenders(const StagePlan& stage, const PlannedGroup& planned) {
 }  // namespace
 
 SpareLending::SpareLending(const Topology& topology, DeviceMapping mapping,
-                           const std::vector<Bytes>& capacity, const std::vector<Bytes>& peak)
-    : topology_(topology), mapping_(std::move(mapping)), spare_(peak.size()) {
+                           const std::vector<Bytes>& capacity, const std::vector<Bytes>& peak,
+                           Bytes granule)
+    : topology_(topology),
+      mapping_(std::move(mapping)),
+      rounding_(granule > kCacheLine ? granule : Bytes(0)),
+      spare_(peak.size()) {
   for (size_t worker = 0; worker < spare_.size(); ++worker) {
     const Bytes limit = capacity.empty() ? Bytes(0) : capacity[worker];
     spare_[worker] = limit == Bytes(0) ? kAnything : std::max(limit - peak[worker], Bytes(0));
@@ -47,9 +51,10 @@ std::optional<std::vector<Stripe>> SpareLending::Place(WorkerId owner, Bytes byt
     const DeviceId to = mapping_.device_of_worker[worker];
     const bool linked = to != from && FindLink(topology_, from, to).has_value() &&
                         FindLink(topology_, to, from).has_value();
+    const Bytes rest = sets_aside_.contains({owner, worker}) ? Bytes(0) : rounding_;
     // Each stripe may be rounded up, twice.
     const int64_t left =
-        std::min(spare_[worker].value / times, bytes.value + 2 * kCacheLine.value) -
+        std::min((spare_[worker] - rest).value / times, bytes.value + 2 * kCacheLine.value) -
         2 * kCacheLine.value;
     if (!linked || left <= 0) continue;
     weights.push_back({to, left});
@@ -60,6 +65,7 @@ std::optional<std::vector<Stripe>> SpareLending::Place(WorkerId owner, Bytes byt
   for (const Stripe& stripe : stripes) {
     for (size_t worker = 0; worker < spare_.size(); ++worker) {
       if (mapping_.device_of_worker[worker] != stripe.lender) continue;
+      if (sets_aside_.insert({owner, worker}).second) spare_[worker] -= rounding_;
       spare_[worker] -= RoundUp(stripe.bytes, kCacheLine) * times;
       SIPHON_CHECK(spare_[worker] >= Bytes(0), "lenders lend what they have");
     }

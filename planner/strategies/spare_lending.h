@@ -1,8 +1,11 @@
 #ifndef SIPHON_PLANNER_STRATEGIES_SPARE_LENDING_H_
 #define SIPHON_PLANNER_STRATEGIES_SPARE_LENDING_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -19,9 +22,10 @@ namespace siphon {
 class SpareLending {
  public:
   // `capacity`: [worker]; 0, or empty: no limit. `peak`: [worker], what it comes to hold at most,
-  // by second choices of its own as well (computing_again.h).
+  // by second choices of its own as well (computing_again.h). `granule`: of the memory that a
+  // lender sets aside for an owner, however many stripes lie in it.
   SpareLending(const Topology& topology, DeviceMapping mapping, const std::vector<Bytes>& capacity,
-               const std::vector<Bytes>& peak);
+               const std::vector<Bytes>& peak, Bytes granule);
 
   // Takes room for a group that is away so many times at once, with all lenders that have links to
   // and from its owner, by what they have left. None where that is not enough.
@@ -30,7 +34,10 @@ class SpareLending {
  private:
   const Topology& topology_;
   const DeviceMapping mapping_;
-  std::vector<Bytes> spare_;  // [worker]
+  // What the last granule of an owner's memory may take beside its stripes.
+  const Bytes rounding_;
+  std::vector<Bytes> spare_;                          // [worker]
+  std::set<std::pair<WorkerId, size_t>> sets_aside_;  // owner, worker that lends to it
 };
 
 // Whether any group of the plan has no second choice and can go to lenders by the program

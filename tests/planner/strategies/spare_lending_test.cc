@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "planner/round_up.h"
 #include "planner/simulator/simulate.h"
 #include "planner/strategies/memory_strategy.h"
 #include "planner/strategies/take_second_choices.h"
@@ -24,11 +25,11 @@ class SpareLendingTest : public testing::Test {
     }
     topology_.devices.resize(3);
   }
-  SpareLending Spare(const std::vector<Bytes>& left) const {
+  SpareLending Spare(const std::vector<Bytes>& left, Bytes granule = kCacheLine) const {
     const std::vector<Bytes> peak(3, Bytes(5000));
     std::vector<Bytes> capacity;
     for (const Bytes bytes : left) capacity.push_back(bytes + Bytes(5000));
-    return {topology_, IdentityMapping(3), capacity, peak};
+    return {topology_, IdentityMapping(3), capacity, peak, granule};
   }
   Topology topology_;
 };
@@ -47,6 +48,15 @@ TEST_F(SpareLendingTest, GivesWhatLinkedLendersHaveLeft) {
   const auto both = spare.Place(WorkerId(1), Bytes(12'800), 1);
   ASSERT_TRUE(both.has_value());
   EXPECT_EQ(*both, (std::vector<Stripe>{{DeviceId(0), Bytes(6400)}, {DeviceId(2), Bytes(6400)}}));
+}
+
+// Once for each owner: its stripes lie one behind the other.
+TEST_F(SpareLendingTest, LeavesRoomForTheLastGranuleOfWhatIsSetAside) {
+  SpareLending spare = Spare({Bytes(0), Bytes(10'000 + 2 * 128), Bytes(0)}, Bytes(4096));
+  EXPECT_EQ(spare.Place(WorkerId(0), Bytes(7'000), 1), std::nullopt);
+  EXPECT_TRUE(spare.Place(WorkerId(0), Bytes(4'000), 1).has_value());
+  EXPECT_TRUE(spare.Place(WorkerId(0), Bytes(1'900), 1).has_value());
+  EXPECT_EQ(spare.Place(WorkerId(2), Bytes(100), 1), std::nullopt);
 }
 
 // The second worker has room for all that the first one has with the host, and no drive is there.
@@ -68,7 +78,7 @@ TEST(SecondChoices, OfWeightsGoToLendersWithRoom) {
   const auto planned = FindMemoryStrategy("host_swap")->plan(problem).value();
   std::vector<Bytes> peaks;
   for (const MemoryByKind& peak : planned.simulated.peak) peaks.push_back(Total(peak));
-  SpareLending spare(problem.topology, planned.mapping, problem.capacity, peaks);
+  SpareLending spare(problem.topology, planned.mapping, problem.capacity, peaks, problem.granule);
   SecondStripes stripes;
   const std::vector<PlannedGroup>& groups = planned.memory.stages[0].groups;
   for (size_t group = 0; group < groups.size(); ++group) {
