@@ -39,15 +39,21 @@ Rates UplinkOf(const Topology& topology, DeviceId device) {
           uplink.from_host_both.value, uplink.latency.value};
 }
 
-// The drives of a NUMA node, whatever their order.
-std::vector<Rates> DrivesOf(const Topology& topology, int numa) {
-  std::vector<Rates> drives;
-  for (const NvmeDrive& drive : topology.drives) {
-    if (drive.numa != numa) continue;
-    drives.push_back(
-        {drive.capacity.value, drive.read.value, drive.write.value, drive.latency.value});
+// Of the drive that the device uses, and whether it is of the device's own NUMA node.
+Rates DriveFactsOf(const Topology& topology, DeviceId device) {
+  if (topology.drives.empty()) return {};
+  const NvmeDrive& drive = topology.drives[DriveOf(topology, device)];
+  return {drive.capacity.value, drive.read.value, drive.write.value, drive.latency.value,
+          drive.numa == topology.devices[device.value].numa ? 1 : 0};
+}
+
+// [device]: the drive that it uses, which its number among its neighbours chooses; 0 without any.
+std::vector<int> UsedDrives(const Topology& topology) {
+  std::vector<int> drives(topology.devices.size());
+  if (topology.drives.empty()) return drives;
+  for (int device = 0; device < DeviceCount(topology); ++device) {
+    drives[device] = DriveOf(topology, DeviceId(device));
   }
-  std::sort(drives.begin(), drives.end());
   return drives;
 }
 
@@ -110,8 +116,9 @@ TopologySymmetry::TopologySymmetry(const Topology& topology, SymmetryScope scope
 
 void TopologySymmetry::Describe(const Topology& topology, SymmetryScope scope) {
   const bool host = scope == SymmetryScope::kWithHost;
-  Numbering<std::tuple<Rates, Rates, std::vector<Rates>>> kinds;
-  Numbering<std::tuple<Rates, PcieDistance, bool, bool>> ways;
+  Numbering<std::tuple<Rates, Rates, Rates>> kinds;
+  Numbering<std::tuple<Rates, PcieDistance, bool, bool, bool>> ways;
+  const std::vector<int> drives = UsedDrives(topology);
   std::map<std::pair<DeviceId, DeviceId>, Rates> links;
   for (const TopologyLink& link : topology.links) {
     links[{link.from, link.to}] = {link.rate.value, link.latency.value, link.wires};
@@ -121,15 +128,16 @@ void TopologySymmetry::Describe(const Topology& topology, SymmetryScope scope) {
     const TopologyDevice& device = topology.devices[from];
     kind_.push_back(kinds({{device.memory.value, device.egress.value, device.ingress.value},
                            host ? UplinkOf(topology, DeviceId(from)) : Rates{},
-                           host ? DrivesOf(topology, device.numa) : std::vector<Rates>{}}));
+                           host ? DriveFactsOf(topology, DeviceId(from)) : Rates{}}));
     for (int to = 0; to < devices_; ++to) {
       const auto link = links.find({DeviceId(from), DeviceId(to)});
       // A switch may reach over NUMA nodes, so both count.
-      way_[from][to] = ways({link == links.end() ? Rates{} : link->second,
-                             host ? PcieDistanceBetween(topology, DeviceId(from), DeviceId(to))
-                                  : PcieDistance::kOtherNuma,
-                             host && device.numa == topology.devices[to].numa,
-                             device.server == topology.devices[to].server});
+      way_[from][to] =
+          ways({link == links.end() ? Rates{} : link->second,
+                host ? PcieDistanceBetween(topology, DeviceId(from), DeviceId(to))
+                     : PcieDistance::kOtherNuma,
+                host && device.numa == topology.devices[to].numa,
+                host && drives[from] == drives[to], device.server == topology.devices[to].server});
     }
   }
 }

@@ -13,13 +13,14 @@
 namespace siphon {
 
 // What a renumbering of devices must keep: the devices and the links between them, or also where
-// they meet the host (switches, NUMA nodes, drives). A plan that copies nothing to the host may use
-// the first.
+// they meet the host (switches, NUMA nodes, the drive that each uses). A plan that copies nothing
+// to the host may use the first.
 enum class SymmetryScope { kDevicesAndLinks, kWithHost };
 
 // The renumberings of a topology's devices that change nothing: every rate, latency, count of wires
-// and size, and the groups of switches and NUMA nodes stay as they are. Maps of stages to devices
-// that differ by one of them cost the same, so a search looks at one of each such family.
+// and size, the groups of switches and NUMA nodes, and which devices share a drive (DriveOf) stay
+// as they are. Maps of stages to devices that differ by one of them cost the same, so a search
+// looks at one of each such family.
 //
 // The group is found as a chain of stabilisers (C. C. Sims, "Computational methods in the study of
 // permutation groups", 1970), each orbit by backtracking. On topologies that no server has,
@@ -28,6 +29,7 @@ enum class SymmetryScope { kDevicesAndLinks, kWithHost };
 // then too small and DistinctMaps() too large.
 class TopologySymmetry {
  public:
+  // Requires: what CheckTopology checks.
   explicit TopologySymmetry(const Topology& topology,
                             SymmetryScope scope = SymmetryScope::kWithHost);
 

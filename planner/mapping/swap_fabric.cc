@@ -14,16 +14,6 @@ namespace {
 constexpr int64_t kNanosPerSecond = 1'000'000'000;
 constexpr int64_t kLongest = int64_t{1} << 62;
 
-// What a device's uplink leaves it when all devices behind it copy at once; 0: not known, or no
-// uplink.
-int64_t HostRateLeft(const Topology& topology, DeviceId device) {
-  const std::optional<int> index = SwitchOf(topology, device);
-  if (!index.has_value()) return 0;
-  const PcieSwitch& uplink = topology.switches[*index];
-  const int64_t rate = std::min(RateLimit(uplink.to_host), RateLimit(uplink.from_host));
-  return rate == SwapFabric::kUnlimited ? 0 : rate / static_cast<int64_t>(uplink.devices.size());
-}
-
 using Links = std::map<std::pair<DeviceId, DeviceId>, TopologyLink>;
 
 Links LinksByPair(const Topology& topology) {
@@ -37,9 +27,7 @@ int64_t PairRate(const Links& links, DeviceId owner, DeviceId lender, int64_t ho
   const auto out = links.find({owner, lender});
   const auto back = links.find({lender, owner});
   if (out == links.end() || back == links.end()) return 0;
-  const int64_t rate = std::min(RateLimit(out->second.rate), RateLimit(back->second.rate));
-  const bool wired = out->second.wires > 0 && back->second.wires > 0;
-  return wired || rate > host_rate_left ? rate : 0;
+  return LendingRate(out->second, back->second, host_rate_left);
 }
 
 }  // namespace
@@ -50,6 +38,20 @@ int64_t RateLimit(BytesPerSecond rate) {
 
 int64_t SumOfRates(int64_t a, int64_t b) {
   return a > SwapFabric::kUnlimited - b ? SwapFabric::kUnlimited : a + b;
+}
+
+int64_t HostRateLeft(const Topology& topology, DeviceId device) {
+  const std::optional<int> index = SwitchOf(topology, device);
+  if (!index.has_value()) return 0;
+  const PcieSwitch& uplink = topology.switches[*index];
+  const int64_t rate = std::min(RateLimit(uplink.to_host), RateLimit(uplink.from_host));
+  return rate == SwapFabric::kUnlimited ? 0 : rate / static_cast<int64_t>(uplink.devices.size());
+}
+
+int64_t LendingRate(const TopologyLink& out, const TopologyLink& back, int64_t host_rate_left) {
+  const int64_t rate = std::min(RateLimit(out.rate), RateLimit(back.rate));
+  const bool wired = out.wires > 0 && back.wires > 0;
+  return wired || rate > host_rate_left ? rate : 0;
 }
 
 SwapFabric MakeSwapFabric(const Topology& topology) {

@@ -33,6 +33,13 @@ int64_t RateLimit(BytesPerSecond rate);
 // kUnlimited where one of them is, or where they are more together.
 int64_t SumOfRates(int64_t a, int64_t b);
 
+// What a device's uplink leaves it when all devices behind it copy at once, in its slower
+// direction, bytes a second; 0: not known, or no uplink.
+int64_t HostRateLeft(const Topology& topology, DeviceId device);
+// Bytes a second of the pair with these links from the owner and back, as in SwapFabric::rate;
+// `host_rate_left` is the owner's. 0: it does not lend.
+int64_t LendingRate(const TopologyLink& out, const TopologyLink& back, int64_t host_rate_left);
+
 SwapFabric MakeSwapFabric(const Topology& topology);
 
 // The fabric as a topology without a host: maps that differ by one of its symmetries park equally

@@ -8,6 +8,7 @@
 
 #include "absl/numeric/int128.h"
 #include "planner/layer_cost.h"
+#include "planner/mapping/swap_fabric.h"
 #include "planner/weight_stashes.h"
 
 namespace siphon {
@@ -19,12 +20,6 @@ Nanos CopyTime(Bytes bytes, const SwapPath& path) {
   const absl::int128 scaled = absl::int128(bytes.value) * kNanosPerSecond;
   return path.latency +
          Nanos(static_cast<int64_t>((scaled + path.rate.value - 1) / path.rate.value));
-}
-
-bool IsFaster(BytesPerSecond a, BytesPerSecond b) {
-  constexpr BytesPerSecond kUnlimited{0};
-  if (a == kUnlimited) return b != kUnlimited;
-  return b != kUnlimited && a > b;
 }
 
 // When F has left a (stage, microbatch), and when B has come to it.
@@ -166,14 +161,11 @@ Nanos UplinkTime(const PlanningProblem& problem, DeviceId device, Bytes bytes) {
 std::vector<PeerPath> PeerPathsOf(const PlanningProblem& problem, DeviceId device) {
   std::vector<PeerPath> peers;
   const Topology& topology = problem.topology;
-  const std::optional<HostPaths> host = HostPathsOf(problem, device);
+  const int64_t host_rate_left = HostRateLeft(topology, device);
   for (int other = 0; other < DeviceCount(topology); ++other) {
     const std::optional<TopologyLink> out = FindLink(topology, device, DeviceId(other));
     const std::optional<TopologyLink> in = FindLink(topology, DeviceId(other), device);
-    if (!out || !in) continue;
-    const bool is_fast = out->wires > 0 || !host ||
-                         (IsFaster(out->rate, host->out.rate) && IsFaster(in->rate, host->in.rate));
-    if (!is_fast) continue;
+    if (!out || !in || LendingRate(*out, *in, host_rate_left) == 0) continue;
     peers.push_back({DeviceId(other), {out->rate, out->latency}, {in->rate, in->latency}});
   }
   return peers;

@@ -37,7 +37,9 @@ struct PeerPath {
   SwapPath out;
   SwapPath in;
 };
-// Ascending. NVLink neighbours; over PCIe only a lender that is reached faster than the host.
+// Ascending. Those that lend in a SwapFabric: NVLink neighbours; over PCIe only a lender that is
+// reached faster than the host while all devices behind the owner's uplink copy at once. MPress has
+// no links but NVLink.
 std::vector<PeerPath> PeerPathsOf(const PlanningProblem& problem, DeviceId device);
 
 // [stage][group]: the shortest time in `step`, over all microbatches, from the moment when F is

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
@@ -66,6 +68,34 @@ TEST(TopologyPresets, SayWhereTheyComeFromAndAreSound) {
       EXPECT_TRUE(link.wires == 0 || link.rate <= topology.nominal_wire_rate * link.wires);
     }
   }
+}
+
+// Links that are not NVLink pass a device's one PCIe port, which has as many lanes as its uplink.
+TEST(TopologyPresets, HaveNoMorePcieLinksThanAPortCarries) {
+  int with_pcie_links = 0;
+  for (const TopologyPreset& preset : TopologyPresets()) {
+    SCOPED_TRACE(preset.name);
+    const Topology topology = Preset(preset.name);
+    std::vector<BytesPerSecond> out(topology.devices.size());
+    std::vector<BytesPerSecond> in(topology.devices.size());
+    for (const TopologyLink& link : topology.links) {
+      if (link.wires > 0) continue;
+      out[link.from.value] += link.rate;
+      in[link.to.value] += link.rate;
+    }
+    for (int device = 0; device < DeviceCount(topology); ++device) {
+      const PcieSwitch& uplink =
+          topology.switches[SwitchOf(topology, DeviceId(device)).value_or(0)];
+      const BytesPerSecond port = std::max(uplink.to_host, uplink.from_host);
+      const auto carries = [&](BytesPerSecond links, BytesPerSecond cap) {
+        return (cap.value > 0 ? std::min(links, cap) : links) <= port;
+      };
+      EXPECT_TRUE(carries(out[device], topology.devices[device].egress)) << device;
+      EXPECT_TRUE(carries(in[device], topology.devices[device].ingress)) << device;
+      with_pcie_links += out[device].value > 0 ? 1 : 0;
+    }
+  }
+  EXPECT_GE(with_pcie_links, 4);  // of gtx1080ti_x4
 }
 
 TEST(TopologyPresets, NameDevicesWhoseSpeedIsKnown) {

@@ -94,6 +94,22 @@ TEST(SearchMaps, AsksOnceWhereAllDevicesAreAlike) {
   EXPECT_EQ(found->parts, 16);
 }
 
+// All links are alike, but the devices of the node take its drives in turn, and worker 0 swaps to
+// its: only on device 1 that is the fast one.
+TEST(SearchMaps, MeetsTheDevicesOfEachDrive) {
+  Topology topology = UniformTopology(3, BytesPerSecond(1000), Nanos(0));
+  topology.drives = {{.write = BytesPerSecond(1)}, {.write = BytesPerSecond(4)}};
+  const auto cost = [&](const DeviceMapping& mapping) -> absl::StatusOr<MapCost> {
+    const int drive = DriveOf(topology, mapping.device_of_worker[0]);
+    return Time(100 / topology.drives[drive].write.value);
+  };
+  const auto found = SearchMaps(topology, {.workers = 3}, cost, NoBound);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->cost, Time(25));
+  EXPECT_EQ(Numbers(found->mapping), (std::vector<int>{1, 0, 2}));
+  EXPECT_TRUE(found->proven);
+}
+
 // No bound rules anything out, so every leaf is asked; after the first, exchanges of two are tried.
 TEST(SearchMaps, MeetsOneMapOfEachFamily) {
   const auto cost = [](const DeviceMapping&) -> absl::StatusOr<MapCost> { return Time(5); };

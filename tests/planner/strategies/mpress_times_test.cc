@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "planner/mapping/swap_fabric.h"
 #include "planner/simulator/simulate.h"
 #include "planner/strategies/make_groups.h"
 #include "tests/planner/strategies/mpress_testing.h"
@@ -52,11 +53,12 @@ TEST(UplinkTime, IsThatOfTheSlowerDirectionWhileBothRun) {
   EXPECT_EQ(UplinkTime(problem, DeviceId(1), Bytes(12)), Nanos(2'000'000'003));
 }
 
-// Device 0 has NVLink to 1, PCIe to 2 (faster than the host) and to 3 (slower), and 1 to 4 only.
-TEST(PeerPaths, AreNvlinkNeighboursAndFastPcie) {
+// Device 0 has NVLink to 1, PCIe to 2 (faster than the 12 that the uplink leaves each of five) and
+// to 3 (slower), and 1 to 4 only.
+TEST(PeerPaths, AreNvlinkNeighboursAndPcieFasterThanItsShareOfTheUplink) {
   PlanningProblem problem = EqualLayers(2, 1, 2);
   problem.topology = WithHost(UniformTopology(5, BytesPerSecond(1), Nanos(0)), 5,
-                              {.to_host = BytesPerSecond(12), .from_host = BytesPerSecond(12)});
+                              {.to_host = BytesPerSecond(70), .from_host = BytesPerSecond(60)});
   std::vector<TopologyLink>& links = problem.topology.links;
   links.clear();
   const auto link = [&](int a, int b, int64_t rate, int wires) {
@@ -72,7 +74,20 @@ TEST(PeerPaths, AreNvlinkNeighboursAndFastPcie) {
   EXPECT_EQ(peers[0].lender, DeviceId(1));
   EXPECT_EQ(peers[1].lender, DeviceId(2));
   EXPECT_EQ(peers[1].out.rate, BytesPerSecond(13));
-  EXPECT_EQ(HostPathsOf(problem, DeviceId(3))->in.rate, BytesPerSecond(12));
+  EXPECT_EQ(HostPathsOf(problem, DeviceId(3))->in.rate, BytesPerSecond(60));
+  // The same pairs as for all other strategies.
+  const SwapFabric fabric = MakeSwapFabric(problem.topology);
+  for (int owner = 0; owner < 5; ++owner) {
+    std::vector<int> lenders;
+    for (int lender = 0; lender < 5; ++lender) {
+      if (fabric.rate[owner][lender] > 0) lenders.push_back(lender);
+    }
+    std::vector<int> reached;
+    for (const PeerPath& path : PeerPathsOf(problem, DeviceId(owner))) {
+      reached.push_back(path.lender.value);
+    }
+    EXPECT_EQ(reached, lenders) << "owner " << owner;
+  }
 }
 
 }  // namespace
