@@ -36,18 +36,20 @@ HarmonyPlan Searched(const PlanningProblem& problem) {
   return plan.ok() ? *std::move(plan) : HarmonyPlan{};
 }
 
-// Harmony-PP as its Figure 4 has it, but with so many layers a device: each a pack, all
-// microbatches through a pack before the next.
-Bytes WeightBytes(int chunks, int microbatches, int group) {
+constexpr int kDevices = 2;
+
+// Harmony-PP as its Figure 4 has it, or Harmony-DP, but with so many layers a device: each a pack,
+// all microbatches through a pack before the next. Of all devices.
+Bytes WeightBytes(const std::string& name, int chunks, int microbatches, int group) {
   const Schedule schedule =
-      InsertCommunication(BuildSchedule("harmony_pp", {.workers = 2,
-                                                       .chunks = chunks,
-                                                       .microbatches = microbatches,
-                                                       .options = {.microbatch_group = group}})
+      InsertCommunication(BuildSchedule(name, {.workers = kDevices,
+                                               .chunks = chunks,
+                                               .microbatches = microbatches,
+                                               .options = {.microbatch_group = group}})
                               .value())
           .value();
   MemoryPlan plan;
-  for (int stage = 0; stage < 2 * chunks; ++stage) {
+  for (int stage = 0; stage < kDevices * chunks; ++stage) {
     plan.stages.push_back(
         {.groups = {
              {{.kind = GroupKind::kParameters, .layers = {stage, stage + 1}, .bytes = Bytes(100)},
@@ -58,17 +60,21 @@ Bytes WeightBytes(int chunks, int microbatches, int group) {
   const auto lowered = LowerMemoryPlan(schedule, plan, options);
   EXPECT_TRUE(lowered.ok()) << lowered.status();
   EXPECT_EQ(ValidateSchedule(*lowered, SchedulePurpose::kTraining, plan), absl::OkStatus());
-  return BytesMoved(*lowered, plan, GroupKind::kParameters);
+  return BytesMoved(*lowered, plan, GroupKind::kParameters) * lowered->replicas;
 }
 
 // In once forward and once backward, out once when they have been updated: 3 |W|, whatever the
 // number of microbatches, of which each worker's last pack, which stays in between, saves one.
 TEST(Harmony, MovesThriceItsWeightsLessWhatStays) {
   for (const int chunks : {2, 3, 5, 8}) {
-    const int weights = 2 * chunks * 100;
+    const int weights = kDevices * chunks * 100;
     for (const int microbatches : {2, 4, 7}) {
-      EXPECT_EQ(WeightBytes(chunks, microbatches, 0), Bytes(3 * weights - 2 * 100))
-          << chunks << " layers a device, " << microbatches << " microbatches";
+      SCOPED_TRACE(testing::Message() << chunks << " layers a device, " << microbatches);
+      EXPECT_EQ(WeightBytes("harmony_pp", chunks, microbatches, 0),
+                Bytes(3 * weights - kDevices * 100));
+      // Every device has all weights, and moves them: 3 N |W|.
+      EXPECT_EQ(WeightBytes("harmony_dp", chunks, microbatches, 0),
+                Bytes(kDevices * (3 * weights - 100)));
     }
   }
 }
@@ -76,9 +82,9 @@ TEST(Harmony, MovesThriceItsWeightsLessWhatStays) {
 // Without input-batch grouping, in for each microbatch: (2 m + 1) |W| less what stays: the last
 // pack's while one microbatch follows the other there.
 TEST(Harmony, MovesMoreWhereMicrobatchesGoOneByOne) {
-  const Bytes grouped = WeightBytes(8, 4, 0);
-  const Bytes by_two = WeightBytes(8, 4, 2);
-  const Bytes one_by_one = WeightBytes(8, 4, 1);
+  const Bytes grouped = WeightBytes("harmony_pp", 8, 4, 0);
+  const Bytes by_two = WeightBytes("harmony_pp", 8, 4, 2);
+  const Bytes one_by_one = WeightBytes("harmony_pp", 8, 4, 1);
   EXPECT_GT(by_two, grouped);
   EXPECT_GT(one_by_one, by_two);
   EXPECT_LE(one_by_one, Bytes((2 * 4 + 1) * 16 * 100));
