@@ -7,9 +7,11 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "launch/commands/least_size.h"
+#include "launch/commands/try_fix.h"
 #include "launch/plan_job/job_memory.h"
 
 namespace siphon {
@@ -41,6 +43,8 @@ std::string SizeText(Bytes bytes) {
 
 using Settings = std::vector<std::string>;
 
+constexpr absl::string_view kCapacityKey = "memory.capacity";
+
 // Changes of one sort.
 class FixSearch {
  public:
@@ -55,7 +59,7 @@ class FixSearch {
 
   using Sort = void (FixSearch::*)();
   static constexpr std::array<Sort, kFixSorts> Sorts() {
-    return {&FixSearch::TryAuto,       &FixSearch::TrySchedule,  &FixSearch::TryShapes,
+    return {&FixSearch::TryAnew,       &FixSearch::TrySchedule,  &FixSearch::TryShapes,
             &FixSearch::TryHost,       &FixSearch::TryAttention, &FixSearch::TryWithoutDropout,
             &FixSearch::TryMomentless, &FixSearch::TryCapacity};
   }
@@ -73,48 +77,55 @@ class FixSearch {
     return job_.train.global_batch / microbatch * stages;
   }
 
-  // The job with these settings, if any plan of it fits.
-  std::optional<PlanFix> Try(const Settings& settings, const std::string& meaning,
-                             PlanningGoal goal = PlanningGoal::kAnyThatFits) const {
-    say_(absl::StrCat("trying ", SettingsText(settings)));
-    PlanRequest request = WithSettings(request_, settings);
-    request.goal = goal;
-    request.bounds = false;
-    const auto studied = StudyPlan(request);
-    if (!studied.ok() || !studied->step.has_value()) return std::nullopt;
-    PlanFix fix{settings, meaning, studied->step->step_time};
-    fix.host_peak = studied->step->host_peak;
-    for (size_t worker = 0; worker < studied->step->peak.size(); ++worker) {
-      fix.largest_peak = std::max(fix.largest_peak, PeakOf(*studied->step, worker));
-    }
-    return fix;
+  TriedFix Try(const Settings& change, const std::string& meaning,
+               PlanningGoal goal = PlanningGoal::kAnyThatFits) const {
+    say_(absl::StrCat("trying ", SettingsText(SettingsOfTry(misfit_, change))));
+    return TryFix(request_, misfit_, {change, meaning, goal});
   }
 
   // As it is with the best plan.
   bool Take(const std::optional<PlanFix>& found) {
     if (!found.has_value()) return false;
-    std::optional<PlanFix> fix = Try(found->settings, found->meaning, PlanningGoal::kShortestStep);
+    std::optional<PlanFix> fix =
+        Try(found->settings, found->meaning, PlanningGoal::kShortestStep).fix;
     if (!fix.has_value()) return false;
     done_ = enough_(*fix);
+    if (fix->devices > Bytes(0)) *fix = OnLargerDevices(*std::move(fix));
     fixes_.push_back(*std::move(fix));
     return true;
   }
 
-  void Note(const Settings& settings, const std::string& meaning) { Take(Try(settings, meaning)); }
+  // No setting gives a device more memory than it has.
+  PlanFix OnLargerDevices(PlanFix fix) const {
+    std::erase_if(fix.settings, [](const std::string& setting) {
+      return absl::StartsWith(setting, kCapacityKey);
+    });
+    fix.meaning = absl::StrCat("more than the ", FormatBytes(misfit_.device_memory), " of these");
+    return fix;
+  }
 
-  // The first of `changes` that fits, where each fits if one before it does: by bisection, and the
-  // one that is noted was planned.
-  bool NoteFirst(const std::vector<Settings>& changes, const std::string& meaning) {
-    if (done_ || changes.empty()) return false;
-    std::optional<PlanFix> best = Try(changes.back(), meaning);
+  bool Note(const Settings& settings, const std::string& meaning) {
+    return Take(Try(settings, meaning).fix);
+  }
+
+  // The first of `changes` that fits, where each fits if one before it does, and schedules may
+  // refuse any of them: by bisection of the others, and the one that is noted was planned.
+  bool NoteFirst(std::vector<Settings> changes, const std::string& meaning) {
+    if (done_) return false;
+    TriedFix last;
+    while (!changes.empty() && !(last = Try(changes.back(), meaning)).is_job) changes.pop_back();
+    std::optional<PlanFix> best = std::move(last.fix);
     if (!best.has_value()) return false;
     size_t low = 0;
     size_t high = changes.size() - 1;
     while (low < high) {
       const size_t middle = low + (high - low) / 2;
-      std::optional<PlanFix> tried = Try(changes[middle], meaning);
-      if (tried.has_value()) {
-        best = std::move(tried);
+      TriedFix tried = Try(changes[middle], meaning);
+      if (!tried.is_job) {
+        changes.erase(changes.begin() + static_cast<ptrdiff_t>(middle));
+        --high;
+      } else if (tried.fix.has_value()) {
+        best = std::move(tried.fix);
         high = middle;
       } else {
         low = middle + 1;
@@ -164,8 +175,14 @@ class FixSearch {
   }
   bool Attends() const { return job_.model.kind == "gpt" || job_.model.kind == "bert"; }
 
-  void TryAuto() {
-    if (misfit_.strategy == "auto") return;
+  // In place of the plan file, if it is that which does not fit; else, or if that does not either,
+  // all strategies together.
+  void TryAnew() {
+    const bool follows = !job_.memory.plan.empty() && request_.strategy.empty();
+    if (follows && Note({}, "planned anew, not as the plan file says")) {
+      return;
+    }
+    if (StrategyOfRequest(request_, job_) == "auto") return;
     Note({"memory.strategy=auto"},
          absl::StrCat("all ways to save memory together",
                       request_.strategy.empty() ? "" : ", in place of --strategy"));
@@ -213,7 +230,7 @@ class FixSearch {
     const int64_t high = std::max((enough.value + unit - 1) / unit, low + 1);
     std::optional<SizeTried<PlanFix>> least =
         LeastSize<PlanFix>(low, high, [&](int64_t size) -> std::optional<SizeTried<PlanFix>> {
-          std::optional<PlanFix> fix = Try(settings_of(Bytes(size * unit)), meaning);
+          std::optional<PlanFix> fix = Try(settings_of(Bytes(size * unit)), meaning).fix;
           if (!fix.has_value()) return std::nullopt;
           const int64_t needed = (used(*fix).value + unit - 1) / unit;
           return SizeTried<PlanFix>{*std::move(fix), needed};
@@ -242,12 +259,12 @@ class FixSearch {
   // Each worker that lacks memory has `size`, or what it had; the others what they had.
   Settings Capacities(Bytes size) const {
     const std::vector<Bytes>& given = job_.memory.capacity;
-    if (given.size() < 2) return {absl::StrCat("memory.capacity=", SizeText(size))};
+    if (given.size() < 2) return {absl::StrCat(kCapacityKey, "=", SizeText(size))};
     std::vector<std::string> sizes;
     for (size_t worker = 0; worker < given.size(); ++worker) {
       sizes.push_back(SizeText(Lacks(worker) ? std::max(given[worker], size) : given[worker]));
     }
-    return {absl::StrCat("memory.capacity=[", absl::StrJoin(sizes, ","), "]")};
+    return {absl::StrCat(kCapacityKey, "=[", absl::StrJoin(sizes, ","), "]")};
   }
 
   // From what the worker has that has least to what keeping everything takes, which every strategy

@@ -10,8 +10,8 @@
 
 namespace siphon {
 
-// Sorts of changes, in the order in which they are shown: strategy auto, schedule, microbatches and
-// stages, the host's memory, attention, dropout, optimizer, capacity.
+// Sorts of changes, in the order in which they are shown: planned anew or strategy auto, schedule,
+// microbatches and stages, the host's memory, attention, dropout, optimizer, capacity.
 inline constexpr int kFixSorts = 8;
 
 // What the host's memory is changed by.

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -35,7 +36,7 @@ ModelOptions PublishedSizes() {
 }
 
 struct OutOfCoreArguments {
-  int figure = 0;
+  std::optional<int> figure;  // absent: one model is compared
   std::string output;
   ModelOptions model = PublishedSizes();
   std::string device = "A100";
@@ -53,8 +54,8 @@ int RefuseSize(const absl::Status& status) {
   return absl::IsResourceExhausted(status) ? kExitDoesNotFit : code;
 }
 
-int PrintFigure(const OutOfCoreArguments& arguments) {
-  const auto figure = PublishedFigure(arguments.figure);
+int PrintFigure(int number, const OutOfCoreArguments& arguments) {
+  const auto figure = PublishedFigure(number);
   if (!figure.ok()) return ReportError(figure.status());
   if (!arguments.output.empty()) {
     const absl::Status written = WriteTextFile(arguments.output, FigureSvg(*figure));
@@ -124,7 +125,7 @@ absl::StatusOr<Compared> Compare(const OutOfCoreArguments& arguments) {
 }
 
 int RunOutOfCore(const OutOfCoreArguments& arguments) {
-  if (arguments.figure != 0) return PrintFigure(arguments);
+  if (arguments.figure.has_value()) return PrintFigure(*arguments.figure, arguments);
   if (!arguments.output.empty()) {
     return ReportError(
         absl::InvalidArgumentError("--output: only a figure is drawn; add --figure"));

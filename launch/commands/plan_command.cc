@@ -39,6 +39,24 @@ struct PlanArguments {
   OutputFormat format = OutputFormat::kText;
 };
 
+// All that would be refused after minutes of planning.
+absl::Status CheckArguments(const PlanArguments& arguments) {
+  const std::pair<absl::string_view, const std::string*> outputs[] = {
+      {"--output", &arguments.output}, {"--report", &arguments.page}};
+  for (const auto& [flag, path] : outputs) {
+    if (path->empty()) continue;
+    SIPHON_RETURN_IF_ERROR(Annotate(CheckCanWrite(*path), flag));
+  }
+  if (arguments.what_ifs.empty()) return absl::OkStatus();
+  SIPHON_RETURN_IF_ERROR(CheckRequest(arguments.request));
+  for (const std::string& what_if : arguments.what_ifs) {
+    SIPHON_RETURN_IF_ERROR(
+        Annotate(CheckRequest(WithSettings(arguments.request, SettingsOfWhatIf(what_if))),
+                 absl::StrCat("--what-if ", what_if)));
+  }
+  return absl::OkStatus();
+}
+
 using Say = std::function<void(absl::string_view)>;
 
 absl::StatusOr<WhatIf> StudyWhatIf(const PlanRequest& asked, const std::string& setting,
@@ -88,12 +106,16 @@ absl::StatusOr<PlanReport> Study(PlanArguments arguments) {
   return report;
 }
 
+// Each, whatever becomes of the other. Errors: of the first that failed.
 absl::Status WriteFiles(const PlanArguments& arguments, const PlanReport& report) {
+  absl::Status status;
   if (report.plan.step.has_value() && !arguments.output.empty()) {
-    SIPHON_RETURN_IF_ERROR(WriteTextFile(arguments.output, ToString(report.plan.plan)));
+    status.Update(WriteTextFile(arguments.output, ToString(report.plan.plan)));
   }
-  if (arguments.page.empty()) return absl::OkStatus();
-  return WriteTextFile(arguments.page, TimelineHtml(PlanPage(report)));
+  if (!arguments.page.empty()) {
+    status.Update(WriteTextFile(arguments.page, TimelineHtml(PlanPage(report))));
+  }
+  return status;
 }
 
 int ShowPublished(const PlanArguments& arguments) {
@@ -113,16 +135,17 @@ int Plan(const PlanArguments& arguments) {
     return ReportError(
         absl::InvalidArgumentError("plan needs a job file: siphon plan --config JOB.yaml"));
   }
+  if (const absl::Status checked = CheckArguments(arguments); !checked.ok()) {
+    return ReportError(checked);
+  }
   const auto report = Study(arguments);
   if (!report.ok()) return ReportError(report.status());
-  const bool fits = report->plan.step.has_value();
-  if (const absl::Status written = WriteFiles(arguments, *report); !written.ok()) {
-    return ReportError(written);
-  }
+  const absl::Status written = WriteFiles(arguments, *report);
   const std::string text =
       arguments.format == OutputFormat::kJson ? PlanReportJson(*report) : PlanReportText(*report);
   std::fputs(text.c_str(), stdout);
-  return fits ? kExitDone : kExitDoesNotFit;
+  if (!written.ok()) return ReportError(written);
+  return report->plan.step.has_value() ? kExitDone : kExitDoesNotFit;
 }
 
 std::string StrategiesText() {
@@ -183,7 +206,8 @@ RunCommand AddPlanCommand(CLI::App& app) {
   command->add_flag_callback(
       "--explain", [arguments] { arguments->detail = PlanDetail::kGroups; },
       "Show for each tensor group how long nobody needs it, what each way would cost, and why it "
-      "goes where it goes");
+      "goes where it goes; copies as if alone on their links, and hidden or exposed as they fit "
+      "into the shortest time without a use in a step with everything kept");
   command
       ->add_option("--published", arguments->published,
                    "Our plans beside the tables and figures of MPress; needs no job")

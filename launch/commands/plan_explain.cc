@@ -5,81 +5,14 @@
 #include <map>
 #include <utility>
 
-#include "absl/numeric/int128.h"
-#include "absl/strings/str_cat.h"
+#include "launch/commands/plan_copy_costs.h"
+#include "launch/commands/plan_reasons.h"
 #include "planner/placement_bytes.h"
 #include "planner/steps_on_host.h"
 #include "planner/weight_stashes.h"
 
 namespace siphon {
 namespace {
-
-Nanos CopyTime(Bytes bytes, BytesPerSecond rate, Nanos latency) {
-  if (bytes == Bytes(0)) return Nanos(0);
-  if (rate == BytesPerSecond(0)) return latency;
-  constexpr int64_t kNanosPerSecond = 1'000'000'000;
-  const absl::int128 scaled = absl::int128(bytes.value) * kNanosPerSecond;
-  return Nanos(static_cast<int64_t>((scaled + rate.value - 1) / rate.value)) + latency;
-}
-
-// Copies of one group alone.
-class CopyCosts {
- public:
-  CopyCosts(const PlanningProblem& problem, DeviceId device)
-      : problem_(problem), topology_(problem.topology), device_(device) {}
-
-  std::optional<Nanos> Host(Bytes bytes) const {
-    if (DeviceCount(topology_) == 0) {
-      const TransportCosts& transport = problem_.transport;
-      return CopyTime(bytes, transport.host_rate, transport.latency) * 2;
-    }
-    const std::optional<int> index = SwitchOf(topology_, device_);
-    if (!index.has_value()) return std::nullopt;
-    const PcieSwitch& uplink = topology_.switches[*index];
-    return CopyTime(bytes, uplink.to_host, uplink.latency) +
-           CopyTime(bytes, uplink.from_host, uplink.latency);
-  }
-
-  std::optional<Nanos> Nvme(Bytes bytes) const {
-    if (topology_.drives.empty()) return std::nullopt;
-    const NvmeDrive& drive = topology_.drives[DriveOf(topology_, device_)];
-    return CopyTime(bytes, drive.write, drive.latency) + CopyTime(bytes, drive.read, drive.latency);
-  }
-
-  // The stripes at once.
-  Nanos Stripes(const std::vector<Stripe>& stripes) const {
-    Nanos out;
-    Nanos back;
-    for (const Stripe& stripe : stripes) {
-      const TopologyLink there = LinkBetween(device_, stripe.lender);
-      const TopologyLink here = LinkBetween(stripe.lender, device_);
-      out = std::max(out, CopyTime(stripe.bytes, there.rate, there.latency));
-      back = std::max(back, CopyTime(stripe.bytes, here.rate, here.latency));
-    }
-    return out + back;
-  }
-
-  // Over all its links at once, in proportion to their rates.
-  std::optional<Nanos> Peers(Bytes bytes) const {
-    BytesPerSecond rate;
-    for (const TopologyLink& link : topology_.links) {
-      if (link.from == device_) rate += link.rate;
-    }
-    if (rate == BytesPerSecond(0)) return std::nullopt;
-    const BytesPerSecond egress = topology_.devices[device_.value].egress;
-    if (egress > BytesPerSecond(0)) rate = std::min(rate, egress);
-    return CopyTime(bytes, rate, Nanos(0)) * 2;
-  }
-
- private:
-  TopologyLink LinkBetween(DeviceId from, DeviceId to) const {
-    return FindLink(topology_, from, to).value_or(TopologyLink());
-  }
-
-  const PlanningProblem& problem_;
-  const Topology& topology_;
-  const DeviceId device_;
-};
 
 struct Gap {
   Nanos begin;
@@ -134,125 +67,6 @@ Nanos StepBegin(const WorkerTimeline& worker, StageId stage, Nanos step_time) {
   return step_time;
 }
 
-std::optional<Nanos> CostOf(const ExplainedGroup& group) {
-  switch (group.planned.choice.placement) {
-    case Placement::kKeep:
-      return Nanos(0);
-    case Placement::kRecompute:
-      return group.each.recompute;
-    case Placement::kPeerSwap:
-      return group.each.peers;
-    case Placement::kHostSwap:
-      return group.each.host;
-    case Placement::kNvmeSwap:
-      return group.each.nvme;
-  }
-  return std::nullopt;
-}
-
-std::string WhyKept(const ExplainedGroup& group, const StudiedPlan& studied, WorkerId worker) {
-  const GroupKind kind = group.planned.group.kind;
-  if (kind == GroupKind::kParameters || kind == GroupKind::kGradients) {
-    return "every microbatch needs them";
-  }
-  const auto index = static_cast<size_t>(worker.value);
-  const Bytes capacity = CapacityOf(studied, index);
-  if (capacity == Bytes(0)) return "nothing limits the worker's memory";
-  return absl::StrCat("the worker has room for them: with all that it keeps it holds ",
-                      FormatBytes(PeakOf(*studied.step, index)), " of ", FormatBytes(capacity));
-}
-
-// What each way that was not taken would cost, or why there is none.
-std::string OtherWays(const ExplainedGroup& group) {
-  const Placement chosen = group.planned.choice.placement;
-  std::string text;
-  const auto offer = [&](Placement way, const std::optional<Nanos>& cost,
-                         absl::string_view not_so) {
-    if (way == chosen || (!cost.has_value() && not_so.empty())) return;
-    absl::StrAppend(&text, text.empty() ? "; else " : ", ", PlacementName(way), " ",
-                    not_so.empty() ? FormatNanos(*cost) : std::string(not_so));
-  };
-  offer(Placement::kRecompute, group.each.recompute, "");
-  offer(Placement::kPeerSwap, group.each.peers, group.each.no_peers);
-  offer(Placement::kHostSwap, group.each.host, "");
-  offer(Placement::kNvmeSwap, group.each.nvme, "");
-  return text;
-}
-
-std::string WhyAway(const ExplainedGroup& group) {
-  const std::string copies = FormatNanos(CostOf(group).value_or(Nanos(0)));
-  switch (group.planned.group.kind) {
-    case GroupKind::kParameters:
-    case GroupKind::kGradients:
-      return absl::StrCat("there only while a pass is at these layers; copies take ", copies,
-                          " each time");
-    case GroupKind::kOptimizerState:
-      return absl::StrCat("needed by the optimizer step only; copies take ", copies,
-                          ", with those of all groups of its worker behind each other");
-    default:
-      break;
-  }
-  const bool hidden = CostOf(group).value_or(Nanos(0)) <= group.shortest_gap;
-  return absl::StrCat("copies take ", copies, hidden ? ", less than the " : ", more than the ",
-                      FormatNanos(group.shortest_gap), " without a use");
-}
-
-std::string WhyOf(const ExplainedGroup& group, const StudiedPlan& studied, WorkerId worker) {
-  switch (group.planned.choice.placement) {
-    case Placement::kKeep:
-      return WhyKept(group, studied, worker);
-    case Placement::kRecompute:
-      return absl::StrCat("computing them again takes ",
-                          FormatNanos(CostOf(group).value_or(Nanos(0))), " of a microbatch",
-                          OtherWays(group));
-    default:
-      return WhyAway(group) + OtherWays(group);
-  }
-}
-
-// What each device has left at its fullest; none: there is no limit.
-std::vector<std::optional<Bytes>> FreeBytes(const StudiedPlan& studied) {
-  const Topology& topology = studied.problem.topology;
-  std::vector<std::optional<Bytes>> free;
-  for (const TopologyDevice& device : topology.devices) {
-    free.push_back(device.memory == Bytes(0) ? std::nullopt : std::optional<Bytes>(device.memory));
-  }
-  for (const HolderPeak& holder : studied.step->other_peaks) {
-    for (size_t device = 0; device < free.size(); ++device) {
-      if (holder.name != absl::StrCat("device ", device) || !free[device].has_value()) continue;
-      *free[device] -= holder.bytes;
-    }
-  }
-  const std::vector<DeviceId>& devices = studied.plan.mapping.device_of_worker;
-  for (size_t worker = 0; worker < studied.step->peak.size(); ++worker) {
-    const size_t device = devices.empty() ? worker : static_cast<size_t>(devices[worker].value);
-    if (device >= free.size()) continue;
-    const Bytes capacity = CapacityOf(studied, worker);
-    free[device] = capacity == Bytes(0)
-                       ? std::nullopt
-                       : std::optional<Bytes>(capacity - PeakOf(*studied.step, worker));
-  }
-  return free;
-}
-
-// Why the bytes cannot be with devices that this one has links to; empty: they can.
-std::string NoRoomWithPeers(const StudiedPlan& studied, DeviceId device, Bytes bytes) {
-  const std::vector<std::optional<Bytes>> free = FreeBytes(studied);
-  Bytes room;
-  bool linked = false;
-  for (const TopologyLink& link : studied.problem.topology.links) {
-    if (link.from != device) continue;
-    linked = true;
-    const std::optional<Bytes>& there = free[link.to.value];
-    if (!there.has_value()) return "";
-    room += std::max(Bytes(0), *there);
-  }
-  if (!linked) return "has no link";
-  if (room >= bytes) return "";
-  return absl::StrCat("has no room (", FormatBytes(room), " free, all of them away are ",
-                      FormatBytes(bytes), ")");
-}
-
 class StageExplainer {
  public:
   StageExplainer(const StudiedPlan& studied, StageId stage)
@@ -276,6 +90,12 @@ class StageExplainer {
     return devices.empty() ? DeviceId(worker.value) : devices[worker.value];
   }
 
+  static std::optional<Nanos> Shortest(const std::vector<Gap>& gaps) {
+    std::optional<Nanos> shortest;
+    for (const Gap& gap : gaps) shortest = std::min(shortest.value_or(gap.time()), gap.time());
+    return shortest;
+  }
+
   static void SetGaps(const std::vector<Gap>& gaps, ExplainedGroup& group) {
     if (gaps.empty()) return;
     const auto [least, most] = std::minmax_element(
@@ -290,15 +110,18 @@ class StageExplainer {
     ExplainedGroup group{.planned = planned};
     const TensorGroup& tensors = planned.group;
     const WorkerTimeline& timeline = studied_.step->workers[worker_.value];
+    const WorkerTimeline& kept = studied_.kept.workers[worker_.value];
     group.live = CopiesOf(tensors.kind, live);
     if (tensors.kind == GroupKind::kActivations) {
       group.times = studied_.plan.training.microbatches;
       group.each.recompute = tensors.recompute;
       SetGaps(GapsOf(timeline, stage_, group.times), group);
+      group.kept_gap = Shortest(GapsOf(kept, stage_, group.times));
     } else if (tensors.kind == GroupKind::kWeightVersions) {
       const std::vector<Gap> gaps = VersionGapsOf(timeline, studied_.plan.training, stage_);
       group.times = static_cast<int>(gaps.size());
       SetGaps(gaps, group);
+      group.kept_gap = Shortest(VersionGapsOf(kept, studied_.plan.training, stage_));
     } else if (tensors.kind == GroupKind::kOptimizerState) {
       group.shortest_gap = StepBegin(timeline, stage_, studied_.step->step_time);
       group.longest_gap = group.shortest_gap;
@@ -313,9 +136,7 @@ class StageExplainer {
     group.each.nvme = costs_.Nvme(tensors.bytes);
     const std::vector<StagePlan>& stages = studied_.plan.memory.stages;
     group.steps_on_host = StepsOnHost(stages[stage_.value], planned);
-    group.why = group.steps_on_host
-                    ? "the host steps these layers: only gradients and parameters are copied"
-                    : WhyOf(group, studied_, worker_);
+    group.why = ReasonOf(group, studied_, worker_);
     return group;
   }
 
@@ -327,6 +148,11 @@ class StageExplainer {
 };
 
 }  // namespace
+
+std::optional<Nanos> ExposedOf(const ExplainedGroup& group, std::optional<Nanos> copies) {
+  if (!group.kept_gap.has_value() || !copies.has_value()) return std::nullopt;
+  return std::max(Nanos(0), *copies - *group.kept_gap);
+}
 
 std::vector<ExplainedStage> ExplainPlan(const StudiedPlan& studied) {
   std::vector<ExplainedStage> stages;

@@ -33,6 +33,9 @@ struct ExplainedGroup {
   // optimizer step; weight versions: between the UPDATE that replaces them and their next use.
   Nanos shortest_gap;
   Nanos longest_gap;
+  // The shortest with everything kept: so long it is without a use if no copy delays that. Of what
+  // passes only; none: it takes no time.
+  std::optional<Nanos> kept_gap;
   // Of activations: when nobody needs those of the first microbatch.
   Nanos unused_from;
   Nanos unused_until;
@@ -40,6 +43,11 @@ struct ExplainedGroup {
   bool steps_on_host = false;  // optimizer state: its layers do
   std::string why;
 };
+
+// For how long a worker stands still for copies of a group that take so long, each time, which is
+// what they take beyond `kept_gap`. The step need not be longer by as much. None: there is no such
+// gap, as of what is there only while a pass is at its layers.
+std::optional<Nanos> ExposedOf(const ExplainedGroup& group, std::optional<Nanos> copies);
 
 struct ExplainedStage {
   StageId stage;

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -12,7 +13,18 @@
 namespace siphon {
 namespace {
 
-bool IsOfHost(const PlanFix& fix) { return absl::StartsWith(fix.settings[0], kHostCapacityKey); }
+bool IsOfHost(const PlanFix& fix) {
+  return absl::c_any_of(fix.settings, [](const std::string& setting) {
+    return absl::StartsWith(setting, kHostCapacityKey);
+  });
+}
+
+std::string ChangeText(const PlanFix& fix) {
+  if (fix.devices == Bytes(0)) return SettingsText(fix.settings);
+  const std::string devices = absl::StrCat("devices of ", FormatBytes(fix.devices));
+  return fix.settings.empty() ? absl::StrCat("needs ", devices)
+                              : absl::StrCat(SettingsText(fix.settings), " on ", devices);
+}
 
 }  // namespace
 
@@ -52,7 +64,7 @@ std::string HostReason(const StudiedPlan& misfit, const std::vector<PlanFix>& fi
 
 std::string FixText(const PlanFix& fix) {
   return absl::StrCat(
-      SettingsText(fix.settings), "  (", fix.meaning, "; ", FormatNanos(fix.step_time), " a step, ",
+      ChangeText(fix), "  (", fix.meaning, "; ", FormatNanos(fix.step_time), " a step, ",
       FormatBytes(fix.largest_peak), " on the fullest worker",
       IsOfHost(fix) ? absl::StrCat(", ", FormatBytes(fix.host_peak), " on the host") : "", ")");
 }

@@ -18,15 +18,20 @@ struct PlanFix {
   Nanos step_time;
   Bytes largest_peak = Bytes(0);  // of a worker
   Bytes host_peak = Bytes(0);
+  // 0: the settings are all. Else also devices with so much, more than those of the job's topology
+  // have: no setting is that.
+  Bytes devices = Bytes(0);
 };
 
 // Tries changes of the request, whose plan does not fit, each by planning it; the smallest first,
-// one of each sort: strategy auto, schedule 1f1b, smaller microbatches, more stages, smaller
-// microbatches on more stages where neither does alone, more memory of a host that has a limit,
-// fused attention, no dropout, an optimizer without moments, more capacity of the workers that lack
-// it. Sizes are the least ones to within 1 %, or to a mebibyte: those with which any plan is found
-// that fits; of what is returned the plan is the best one. Several sorts at once (RunTogether):
-// `say` hears of each change before it is tried, from any thread.
+// one of each sort: planned anew where it is a plan file (memory.plan) that does not fit, or else
+// by strategy auto, schedule 1f1b, smaller microbatches, more stages, smaller microbatches on more
+// stages where neither does alone, more memory of a host that has a limit, fused attention, no
+// dropout, an optimizer without moments, more capacity of the workers that lack it, or larger
+// devices where the topology's have no more. What is changed follows no plan file. Sizes are the
+// least ones to within 1 %, or to a mebibyte: those with which any plan is found that fits; of what
+// is returned the plan is the best one. Several sorts at once (RunTogether): `say` hears of each
+// change before it is tried, from any thread.
 std::vector<PlanFix> FindFixes(PlanRequest request, const StudiedPlan& misfit,
                                const std::function<void(absl::string_view)>& say);
 
@@ -39,7 +44,7 @@ std::optional<PlanFix> FindFix(const PlanRequest& request, const StudiedPlan& mi
 std::string HostReason(const StudiedPlan& misfit, const std::vector<PlanFix>& fixes);
 
 // "--set train.microbatch=2  (smaller microbatches; 93.6 ms a step, 5.78 MiB on the fullest
-// worker)".
+// worker)", or "needs devices of 40.2 GiB  (more than the 32.0 GiB of these; ...)".
 std::string FixText(const PlanFix& fix);
 
 // "--set train.microbatch=2 --set pipeline.stages=4".

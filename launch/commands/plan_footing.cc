@@ -1,5 +1,6 @@
 #include "launch/commands/plan_footing.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -29,6 +30,29 @@ absl::Status CheckLinks(const JobConfig& job, absl::string_view strategy,
                                   "(siphon topology lists them) or a file"));
 }
 
+// 0: one of them does not say.
+Bytes MemoryOfLargest(const Topology& topology) {
+  Bytes largest;
+  for (const TopologyDevice& device : topology.devices) {
+    if (device.memory == Bytes(0)) return Bytes(0);
+    largest = std::max(largest, device.memory);
+  }
+  return largest;
+}
+
+absl::Status CheckCapacities(const JobConfig& job, const PlanFooting& footing) {
+  const bool elsewhere = job.pipeline.backend == "cpu" || job.topology.throttle != "none";
+  const Bytes asked = LargestCapacity(job);
+  if (elsewhere || footing.device_memory == Bytes(0) || asked <= footing.device_memory) {
+    return absl::OkStatus();
+  }
+  return ConfigError(
+      job, "memory.capacity",
+      absl::StrCat(FormatBytes(asked), " is more than the ", FormatBytes(footing.device_memory),
+                   " of a device of ", footing.topology->name,
+                   "; write at most that, or a topology.name with larger devices"));
+}
+
 // The one that is easier to beat.
 LowerBound Lower(LowerBound a, LowerBound b) {
   if (a.cannot_fit.has_value() != b.cannot_fit.has_value()) {
@@ -39,6 +63,12 @@ LowerBound Lower(LowerBound a, LowerBound b) {
 
 }  // namespace
 
+Bytes LargestCapacity(const JobConfig& job) {
+  Bytes largest;
+  for (const Bytes capacity : job.memory.capacity) largest = std::max(largest, capacity);
+  return largest;
+}
+
 WorkersOfJob PlanFooting::WorkersOf(const StudiedJob& job) const {
   SIPHON_CHECK(for_workers, "workers train the job as it is planned");
   return {.planned = {job.job, job.model, job.plan, job.schedule_csv},
@@ -47,7 +77,7 @@ WorkersOfJob PlanFooting::WorkersOf(const StudiedJob& job) const {
 }
 
 absl::StatusOr<PlanFooting> LoadFooting(const StudiedJob& job, const std::string& profile,
-                                        const std::string& device) {
+                                        const std::string& device, StatedMemory memory) {
   PlanFooting footing{.topology = job.topology};
   const bool other_links = job.topology.has_value() && job.job.topology.throttle == "none";
   footing.for_workers = job.job.pipeline.backend == "cpu" && device.empty() && !other_links;
@@ -57,6 +87,10 @@ absl::StatusOr<PlanFooting> LoadFooting(const StudiedJob& job, const std::string
     if (footing.topology.has_value()) footing.topology->drives.clear();
   }
   const bool of_topology = footing.topology.has_value() && !footing.for_workers;
+  if (of_topology) footing.device_memory = MemoryOfLargest(*footing.topology);
+  if (memory == StatedMemory::kHolds && device.empty()) {
+    SIPHON_RETURN_IF_ERROR(CheckCapacities(job.job, footing));
+  }
   SIPHON_ASSIGN_OR_RETURN(
       footing.costs,
       LoadPlanCosts(job.job, of_topology ? &*footing.topology : nullptr, profile, device));

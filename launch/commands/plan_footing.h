@@ -24,14 +24,27 @@ struct PlanFooting {
   // Whether `siphon train` plans the job with these costs: for workers on CPUs, whose links are
   // their machine's, or held to the topology's rates.
   bool for_workers = false;
+  // What the largest of the topology's devices has, where the workers are planned to be these, and
+  // it says so of each; else 0. No worker there has more.
+  Bytes device_memory = Bytes(0);
 
   // Points into this and `job`. Requires: for_workers.
   WorkersOfJob WorkersOf(const StudiedJob& job) const;
 };
 
-// `profile` and `device` as for LoadPlanCosts. Errors: as LoadPlanCosts and LoadThrottledTopology.
+// Whether no worker may have more (memory.capacity) than devices of the topology are said to have.
+enum class StatedMemory { kHolds, kIsExceeded };
+
+// `profile` and `device` as for LoadPlanCosts. Errors: as LoadPlanCosts and LoadThrottledTopology;
+// InvalidArgument at memory.capacity where it is more than PlanFooting::device_memory. Not where
+// workers may be elsewhere than they are looked at: on CPUs, on `device`, or on devices whose links
+// are throttled to the topology's.
 absl::StatusOr<PlanFooting> LoadFooting(const StudiedJob& job, const std::string& profile,
-                                        const std::string& device);
+                                        const std::string& device,
+                                        StatedMemory memory = StatedMemory::kHolds);
+
+// The most that memory.capacity allows a worker; 0 where it is not given.
+Bytes LargestCapacity(const JobConfig& job);
 
 // The job with everything kept so far. Where it has no topology, workers are devices as far as
 // something hangs on it: a strategy that lends, a host that can be full, or a drive. Errors: as

@@ -75,8 +75,11 @@ Json BoundJson(const LowerBound& bound) {
 
 Json LimitJson(const StudiedPlan& studied) {
   const StepDiagnosis diagnosis = DiagnosePlan(studied);
+  const std::optional<LaneTimeline>& lane = diagnosis.binding;
   return {{"name", StepLimitName(diagnosis.limit)},
           {"worker", diagnosis.worker},
+          {"lane", lane.has_value() ? Json(lane->name) : Json()},
+          {"shared", diagnosis.shared.empty() ? Json() : Json(diagnosis.shared)},
           {"text", DiagnosisText(diagnosis, *studied.step)},
           {"memory_saving_seconds", Seconds(diagnosis.saving_memory)}};
 }
@@ -98,7 +101,8 @@ Json FixJson(const PlanFix& fix) {
   return {{"set", fix.settings},
           {"meaning", fix.meaning},
           {"step_seconds", Seconds(fix.step_time)},
-          {"max_peak_bytes", fix.largest_peak.value}};
+          {"max_peak_bytes", fix.largest_peak.value},
+          {"device_bytes", fix.devices > Bytes(0) ? Json(fix.devices.value) : Json()}};
 }
 
 Json GroupJson(const ExplainedGroup& group) {
@@ -112,6 +116,7 @@ Json GroupJson(const ExplainedGroup& group) {
                {"live", group.live},
                {"shortest_gap_seconds", Seconds(group.shortest_gap)},
                {"longest_gap_seconds", Seconds(group.longest_gap)},
+               {"kept_gap_seconds", SecondsJson(group.kept_gap)},
                {"first_unused_seconds", {Seconds(group.unused_from), Seconds(group.unused_until)}},
                {"choice", PlacementName(choice.placement)},
                {"second_choice", PlacementName(choice.second_choice)},
@@ -122,6 +127,11 @@ Json GroupJson(const ExplainedGroup& group) {
                  {"d2d_swap", SecondsJson(group.each.peers)},
                  {"host_swap", SecondsJson(group.each.host)},
                  {"nvme_swap", SecondsJson(group.each.nvme)}}},
+               {"exposed_seconds_by_way",
+                {{"recompute", SecondsJson(group.each.recompute)},
+                 {"d2d_swap", SecondsJson(ExposedOf(group, group.each.peers))},
+                 {"host_swap", SecondsJson(ExposedOf(group, group.each.host))},
+                 {"nvme_swap", SecondsJson(ExposedOf(group, group.each.nvme))}}},
                {"no_d2d_swap", group.each.no_peers},
                {"because", group.why}};
   for (const Stripe& stripe : choice.stripes) {
@@ -155,6 +165,10 @@ Json PlanJson(const StudiedPlan& studied) {
   json["choices"] = ChoicesJson(studied);
   json["stripes"] = StripesJson(studied);
   json["host_peak_bytes"] = studied.shown().host_peak.value;
+  json["other_peaks"] = Json::array();
+  for (const HolderPeak& holder : studied.shown().other_peaks) {
+    json["other_peaks"].push_back({{"name", holder.name}, {"bytes", holder.bytes.value}});
+  }
   json["lower_bound_seconds"] = Seconds(studied.bound.step_time);
   json["gap"] = NumberJson(GapOf(studied));
   json["bound"] = BoundJson(studied.bound);
@@ -162,6 +176,8 @@ Json PlanJson(const StudiedPlan& studied) {
   json["map_search"] = MapJson(studied.map);
   json["kept_step_seconds"] = Seconds(studied.kept.step_time);
   json["costs"] = studied.plan.costs;
+  const std::string remark = RemarkOn(studied);
+  json["remark"] = remark.empty() ? Json() : Json(remark);
   json["planning_seconds"] = Seconds(studied.planning_time);
   if (!fits) json["reason"] = studied.misfit;
   return json;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <set>
+#include <string>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
@@ -19,6 +21,9 @@ constexpr int kFeltPercent = 1;
 constexpr int kBusyPercent = 90;
 // A lender with less than one part in so many left has no more to lend that would help.
 constexpr int64_t kFullPart = 50;
+// A lane whose copies others slow for so much of the time in which it keeps its worker waiting is
+// limited by what they share.
+constexpr int kSlowedPercent = 10;
 
 Nanos WaitOf(const TimeShares& shares, WaitCause cause) {
   return shares.waits[static_cast<size_t>(cause)];
@@ -113,21 +118,45 @@ bool IsLaneOf(const LaneTimeline& lane, StepLimit limit, int worker, DeviceId de
          absl::StartsWith(lane.name, absl::StrCat("worker ", worker, ", copies"));
 }
 
+// Of the worker's waits.
+Nanos OverlapWithWaits(const WorkerTimeline& worker, Nanos begin, Nanos end) {
+  Nanos overlap;
+  for (const Interval& wait : worker) {
+    if (wait.kind == IntervalKind::kWait) overlap += Overlap(wait, begin, end);
+  }
+  return overlap;
+}
+
+// The one by which the lane's copies are slowed longest while the worker waits.
+void FindShared(const WorkerTimeline& worker, StepDiagnosis& diagnosis) {
+  std::map<std::string, Nanos> slowed_by;
+  for (const SlowedTime& slowed : diagnosis.binding->slowed) {
+    slowed_by[slowed.by] += OverlapWithWaits(worker, slowed.begin, slowed.end);
+  }
+  const auto most =
+      std::max_element(slowed_by.begin(), slowed_by.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == slowed_by.end() || most->second * 100 < diagnosis.in_use * kSlowedPercent) return;
+  diagnosis.shared = most->first;
+  diagnosis.slowed = most->second;
+}
+
 void FindBinding(const SimulatedStep& step, DeviceId device, StepDiagnosis& diagnosis) {
   const bool waits =
       diagnosis.limit == StepLimit::kSwaps || diagnosis.limit == StepLimit::kTransfers;
   if (!waits) return;
+  const WorkerTimeline& worker = step.workers[diagnosis.worker];
   for (const LaneTimeline& lane : step.lanes) {
     if (!IsLaneOf(lane, diagnosis.limit, diagnosis.worker, device)) continue;
     Nanos in_use;
-    for (const Interval& wait : step.workers[diagnosis.worker]) {
-      if (wait.kind != IntervalKind::kWait) continue;
-      for (const Interval& copy : lane.intervals) in_use += Overlap(copy, wait.begin, wait.end);
+    for (const Interval& copy : lane.intervals) {
+      in_use += OverlapWithWaits(worker, copy.begin, copy.end);
     }
     if (in_use <= diagnosis.in_use) continue;
     diagnosis.in_use = in_use;
     diagnosis.binding = lane;
   }
+  if (diagnosis.binding.has_value()) FindShared(worker, diagnosis);
 }
 
 int WorkerOf(StepLimit limit, const std::vector<TimeShares>& workers) {
@@ -225,6 +254,10 @@ std::string DiagnosisText(const StepDiagnosis& diagnosis, const SimulatedStep& s
   if (diagnosis.binding.has_value()) {
     absl::StrAppend(&text, "; while it waits for anything, ", diagnosis.binding->name,
                     " is in use ", Percent(diagnosis.in_use, WaitingTime(step, diagnosis.worker)));
+    if (!diagnosis.shared.empty()) {
+      absl::StrAppend(&text, ", and for ", Percent(diagnosis.slowed, diagnosis.in_use),
+                      " of that slowed by other copies over ", diagnosis.shared);
+    }
   } else if (diagnosis.busiest.has_value()) {
     absl::StrAppend(&text, "; the busiest link, ", diagnosis.busiest->name, ", is in use ",
                     Percent(diagnosis.busiest->busy, step.step_time));

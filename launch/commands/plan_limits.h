@@ -42,6 +42,10 @@ struct StepDiagnosis {
   // for how long of it.
   std::optional<LaneTimeline> binding;
   Nanos in_use;
+  // What that lane's copies share with others where these slow them, by its name, and for how long
+  // of `in_use`; empty: they are hardly slowed, so the lane's own path is what counts.
+  std::string shared;
+  Nanos slowed;
   // Of the worker, where it saves memory otherwise too: all of them, if none has more to lend.
   std::vector<DeviceId> full_lenders;
 };

@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "launch/commands/plan_explain.h"
 #include "launch/commands/plan_limits.h"
 #include "launch/commands/plan_tables.h"
@@ -32,19 +34,26 @@ std::vector<std::optional<int>> WorkerOfDevice(const StudiedPlan& studied) {
   return worker_of;
 }
 
+// At most, of the device or drive of that name.
+Bytes HeldBy(const StudiedPlan& studied, absl::string_view name) {
+  for (const HolderPeak& holder : studied.shown().other_peaks) {
+    if (holder.name == name) return holder.bytes;
+  }
+  return Bytes(0);
+}
+
+void AddHeld(Bytes held, Bytes capacity, LinkGraphNode& node) {
+  node.lines.push_back(held == Bytes(0) ? "holds nothing"
+                                        : absl::StrCat("holds ", FormatBytes(held)));
+  if (capacity == Bytes(0)) return;
+  node.lines.push_back(absl::StrCat("of ", FormatBytes(capacity)));
+  node.filled = static_cast<double>(held.value) / static_cast<double>(capacity.value);
+}
+
 // What it holds for others, of its memory.
 LinkGraphNode IdleNode(const StudiedPlan& studied, size_t device, LinkGraphNode node) {
-  const Bytes memory = studied.problem.topology.devices[device].memory;
-  Bytes held;
-  for (const HolderPeak& holder : studied.shown().other_peaks) {
-    if (holder.name == node.name) held = holder.bytes;
-  }
-  node.lines = {"no worker",
-                held == Bytes(0) ? "holds nothing" : absl::StrCat("holds ", FormatBytes(held))};
-  if (memory > Bytes(0)) {
-    node.lines.push_back(absl::StrCat("of ", FormatBytes(memory)));
-    node.filled = static_cast<double>(held.value) / static_cast<double>(memory.value);
-  }
+  node.lines = {"no worker"};
+  AddHeld(HeldBy(studied, node.name), studied.problem.topology.devices[device].memory, node);
   node.title = absl::StrCat(node.name, ": lends only, ", absl::StrJoin(node.lines, ", "));
   return node;
 }
@@ -92,25 +101,56 @@ void AddDeviceLinks(const StudiedPlan& studied, LinkGraph& graph) {
   }
 }
 
+// [device]: what its worker has away with the host or a drive, as `placement` says.
+std::vector<Bytes> SentBytes(const StudiedPlan& studied, Placement placement) {
+  const std::vector<PlacementBytes> stages = BytesByPlacement(studied.plan);
+  std::vector<Bytes> sent;
+  for (const std::optional<int>& worker : WorkerOfDevice(studied)) {
+    Bytes& bytes = sent.emplace_back();
+    if (!worker.has_value()) continue;
+    const int of = *worker % WorkerCount(studied.plan.training);
+    for (const StageId stage : StagesOf(studied.plan.training, WorkerId(of))) {
+      bytes += stages[stage.value][static_cast<size_t>(placement)];
+    }
+  }
+  return sent;
+}
+
+void AddSentBytes(size_t device, int to, Bytes bytes, absl::string_view where, LinkGraph& graph) {
+  graph.links.push_back(
+      {.from = static_cast<int>(device),
+       .to = to,
+       .label = FormatBytes(bytes),
+       .title = absl::StrCat("device ", device, " to ", where, ": ", FormatBytes(bytes))});
+}
+
 void AddHost(const StudiedPlan& studied, LinkGraph& graph) {
   graph.hub = "host";
   const Bytes peak = studied.shown().host_peak;
   if (peak > Bytes(0)) absl::StrAppend(&graph.hub, ", ", FormatBytes(peak));
-  const std::vector<PlacementBytes> stages = BytesByPlacement(studied.plan);
-  const std::vector<std::optional<int>> worker_of = WorkerOfDevice(studied);
-  for (size_t device = 0; device < worker_of.size(); ++device) {
-    if (!worker_of[device].has_value()) continue;
-    const int of = *worker_of[device] % WorkerCount(studied.plan.training);
-    Bytes sent;
-    for (const StageId stage : StagesOf(studied.plan.training, WorkerId(of))) {
-      sent += stages[stage.value][static_cast<size_t>(Placement::kHostSwap)];
+  const std::vector<Bytes> sent = SentBytes(studied, Placement::kHostSwap);
+  for (size_t device = 0; device < sent.size(); ++device) {
+    if (sent[device] > Bytes(0)) AddSentBytes(device, kGraphHub, sent[device], "the host", graph);
+  }
+}
+
+// Those that hold anything, each a node beside those of the devices.
+void AddDrives(const StudiedPlan& studied, LinkGraph& graph) {
+  const Topology& topology = studied.problem.topology;
+  const std::vector<Bytes> sent = SentBytes(studied, Placement::kNvmeSwap);
+  for (int drive = 0; drive < static_cast<int>(topology.drives.size()); ++drive) {
+    LinkGraphNode node{.name = absl::StrCat("drive ", drive)};
+    const Bytes held = HeldBy(studied, node.name);
+    if (held == Bytes(0)) continue;
+    AddHeld(held, topology.drives[drive].capacity, node);
+    node.title = absl::StrCat(node.name, ": ", absl::StrJoin(node.lines, " "), " at once");
+    const int to = static_cast<int>(graph.nodes.size());
+    for (size_t device = 0; device < sent.size(); ++device) {
+      if (sent[device] == Bytes(0)) continue;
+      if (DriveOf(topology, DeviceId(static_cast<int>(device))) != drive) continue;
+      AddSentBytes(device, to, sent[device], node.name, graph);
     }
-    if (sent == Bytes(0)) continue;
-    graph.links.push_back(
-        {.from = static_cast<int>(device),
-         .to = kGraphHub,
-         .label = FormatBytes(sent),
-         .title = absl::StrCat("device ", device, " to the host: ", FormatBytes(sent))});
+    graph.nodes.push_back(std::move(node));
   }
 }
 
@@ -168,6 +208,7 @@ LinkGraph LinkGraphOf(const StudiedPlan& studied) {
   }
   AddDeviceLinks(studied, graph);
   AddHost(studied, graph);
+  AddDrives(studied, graph);
   return graph;
 }
 

@@ -12,7 +12,7 @@ namespace siphon {
 // choice for each tensor group.
 TimelinePage PlanPage(const PlanReport& report);
 
-// The drawing of the links alone.
+// The drawing of the links alone: devices, then drives that hold anything.
 LinkGraph LinkGraphOf(const StudiedPlan& studied);
 
 }  // namespace siphon

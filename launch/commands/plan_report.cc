@@ -29,6 +29,9 @@ std::string Headline(const StudiedPlan& studied) {
       plan.training.microbatches, plan.microbatch);
   const std::string& server = studied.problem.topology.name;
   absl::StrAppend(&text, "costs ", plan.costs, server.empty() ? "" : ", on ", server, "\n");
+  if (const std::string remark = RemarkOn(studied); !remark.empty()) {
+    absl::StrAppend(&text, remark, "\n");
+  }
   return text;
 }
 
@@ -164,6 +167,13 @@ std::vector<std::string> SettingsOfWhatIf(absl::string_view what_if) {
     }
   }
   return settings;
+}
+
+std::string RemarkOn(const StudiedPlan& plan) {
+  const Bytes asked = LargestCapacity(plan.job);
+  if (plan.device_memory == Bytes(0) || asked <= plan.device_memory) return "";
+  return absl::StrCat("planned as if devices had memory.capacity, ", FormatBytes(asked),
+                      ": the largest there has ", FormatBytes(plan.device_memory));
 }
 
 std::string PlanReportText(const PlanReport& report) {

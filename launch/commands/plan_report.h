@@ -36,14 +36,19 @@ struct PlanReport {
   std::vector<ComparedPlan> comparison;  // where it was asked for
 };
 
+// What is odd about what was asked for, in one line: a capacity that no device of the server has,
+// of a job that need not run there. Else empty.
+std::string RemarkOn(const StudiedPlan& plan);
+
 // For people: whether it fits, the step's time and what limits it, the bound, a table of workers,
 // who lends what to whom, the fixes, the plans side by side.
 std::string PlanReportText(const PlanReport& report);
 
 // One object with the contract's fields (of a plan that does not fit, peaks are those of keeping
-// everything, and what a step takes is null); besides strategy, costs, limit, map_search (null
-// where no device map was searched), reason (of a misfit), fixes[], what_if[], compare[] and
-// explain[] by stage.
+// everything, and what a step takes is null); besides strategy, costs, limit, host_peak_bytes,
+// other_peaks[] (of drives, and of devices without a worker), map_search (null where no device map
+// was searched), reason (of a misfit), remark (RemarkOn, or null), fixes[] (with device_bytes where
+// devices must have so much, else null), what_if[], compare[] and explain[] by stage.
 std::string PlanReportJson(const PlanReport& report);
 
 // Bytes that a worker's device has parked with another one, what passes as often as it is away at

@@ -42,17 +42,11 @@ class Stopwatch {
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-std::string StrategyName(const PlanRequest& request, const JobConfig& job) {
-  if (!request.strategy.empty()) return request.strategy;
-  const bool named = job.origins.contains(std::string(kStrategyKey));
-  return named ? job.memory.strategy : std::string(kDefaultStrategy);
-}
-
 absl::StatusOr<MemoryStrategy> StrategyOf(const PlanRequest& request, const JobConfig& job) {
-  auto strategy = FindMemoryStrategy(StrategyName(request, job));
+  auto strategy = FindMemoryStrategy(StrategyOfRequest(request, job));
   if (strategy.ok()) return strategy;
   std::string message = absl::StrCat(strategy.status().message(), ", ", kHarmonyStrategy);
-  if (const std::string name = StrategyName(request, job); IsBaseline(name)) {
+  if (const std::string name = StrategyOfRequest(request, job); IsBaseline(name)) {
     absl::StrAppend(&message, "; ", name, " is one of the systems that siphon plan --compare and ",
                     "--published figure8 show beside them (", BaselineNames(), ")");
   }
@@ -116,7 +110,8 @@ struct FootedJob {
 absl::StatusOr<FootedJob> LoadJob(const PlanRequest& request) {
   FootedJob footed;
   SIPHON_ASSIGN_OR_RETURN(footed.job, StudyJob(request.job));
-  SIPHON_ASSIGN_OR_RETURN(footed.footing, LoadFooting(footed.job, request.profile, request.device));
+  SIPHON_ASSIGN_OR_RETURN(
+      footed.footing, LoadFooting(footed.job, request.profile, request.device, request.devices));
   return footed;
 }
 
@@ -125,6 +120,7 @@ absl::StatusOr<StudiedPlan> ProblemToPlan(const FootedJob& footed, absl::string_
                                           absl::string_view like) {
   SIPHON_ASSIGN_OR_RETURN(JobProblem made, ProblemOn(footed.footing, footed.job, like));
   StudiedPlan studied = StudiedOf(footed.job, strategy, std::move(made));
+  studied.device_memory = footed.footing.device_memory;
   SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(studied.problem));
   return studied;
 }
@@ -211,11 +207,20 @@ absl::StatusOr<StudiedPlan> StudyHarmony(const PlanRequest& request, const Foote
   return studied;
 }
 
+bool FollowsFile(const PlanRequest& request, const JobConfig& job) {
+  return request.strategy.empty() && !job.memory.plan.empty();
+}
+
+// What memory.plan names.
+absl::StatusOr<PlanInFile> LoadPlanOf(const StudiedJob& job) {
+  SIPHON_ASSIGN_OR_RETURN(PlanInFile file, LoadPlanInFile(job.job));
+  SIPHON_RETURN_IF_ERROR(CheckPlanOfJob(file, {job.job, job.model, job.plan, job.schedule_csv}));
+  return file;
+}
+
 // What memory.plan says of the job.
 absl::StatusOr<StudiedPlan> StudyPlanFile(const PlanRequest& request, const FootedJob& footed) {
-  const StudiedJob& job = footed.job;
-  SIPHON_ASSIGN_OR_RETURN(const PlanInFile file, LoadPlanInFile(job.job));
-  SIPHON_RETURN_IF_ERROR(CheckPlanOfJob(file, {job.job, job.model, job.plan, job.schedule_csv}));
+  SIPHON_ASSIGN_OR_RETURN(const PlanInFile file, LoadPlanOf(footed.job));
   if (!file.plan.memory.stages.empty() && IsForWorkers(request, footed, file.plan.strategy)) {
     return StudyWorkers(request, footed, file.plan.strategy, &file);
   }
@@ -233,10 +238,8 @@ absl::StatusOr<StudiedPlan> StudyPlanFile(const PlanRequest& request, const Foot
 
 absl::StatusOr<StudiedPlan> StudyStrategy(const PlanRequest& request, const FootedJob& footed) {
   const StudiedJob& job = footed.job;
-  if (request.strategy.empty() && !job.job.memory.plan.empty()) {
-    return StudyPlanFile(request, footed);
-  }
-  if (StrategyName(request, job.job) == kHarmonyStrategy) return StudyHarmony(request, footed);
+  if (FollowsFile(request, job.job)) return StudyPlanFile(request, footed);
+  if (StrategyOfRequest(request, job.job) == kHarmonyStrategy) return StudyHarmony(request, footed);
   SIPHON_ASSIGN_OR_RETURN(const MemoryStrategy strategy, StrategyOf(request, job.job));
   if (IsForWorkers(request, footed, strategy.name) &&
       absl::IsResourceExhausted(CheckFits({job.job, job.model, job.plan, job.schedule_csv}))) {
@@ -253,6 +256,23 @@ absl::StatusOr<StudiedPlan> StudyStrategy(const PlanRequest& request, const Foot
 }
 
 }  // namespace
+
+std::string StrategyOfRequest(const PlanRequest& request, const JobConfig& job) {
+  if (!request.strategy.empty()) return request.strategy;
+  const bool named = job.origins.contains(std::string(kStrategyKey));
+  return named ? job.memory.strategy : std::string(kDefaultStrategy);
+}
+
+absl::Status CheckRequest(const PlanRequest& request) {
+  SIPHON_ASSIGN_OR_RETURN(const FootedJob footed, LoadJob(request));
+  const StudiedJob& job = footed.job;
+  if (FollowsFile(request, job.job)) return LoadPlanOf(job).status();
+  const std::string strategy = StrategyOfRequest(request, job.job);
+  if (strategy != kHarmonyStrategy) {
+    SIPHON_RETURN_IF_ERROR(StrategyOf(request, job.job).status());
+  }
+  return ProblemToPlan(footed, strategy, strategy).status();
+}
 
 absl::StatusOr<StudiedPlan> StudyPlan(const PlanRequest& request) {
   const Stopwatch watch;

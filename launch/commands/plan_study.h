@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "launch/commands/command.h"
+#include "launch/commands/plan_footing.h"
 #include "launch/config/job_config.h"
 #include "planner/bounds/lower_bound.h"
 #include "planner/plan_text.h"
@@ -26,6 +27,7 @@ struct PlanRequest {
   PlanningNews news;     // of the search; none: nobody waits
   PlanningGoal goal = PlanningGoal::kShortestStep;
   bool bounds = true;  // StudiedPlan::bound is looked for
+  StatedMemory devices = StatedMemory::kHolds;
 };
 
 // A job with the memory plan that a strategy made for it.
@@ -37,6 +39,7 @@ struct StudiedPlan {
   int64_t parameters = 0;
   int64_t tokens = 0;  // of a step
   PlanningProblem problem;
+  Bytes device_memory = Bytes(0);  // as PlanFooting has it
   PlanText plan;       // as it would be written; where nothing fits, with everything kept
   SimulatedStep kept;  // with everything kept, whether it fits or not
   std::optional<SimulatedStep> step;  // as planned; none: nothing fits
@@ -58,6 +61,13 @@ inline constexpr absl::string_view kHarmonyHelp =
 // strategy, the plan is that one. That nothing fits is no error. Errors: InvalidArgument and
 // NotFound with the place in the job file, or with the known strategies.
 absl::StatusOr<StudiedPlan> StudyPlan(const PlanRequest& request);
+
+// Everything that StudyPlan refuses and that is known without planning: of a job that fits or not,
+// in a moment. Errors: as StudyPlan.
+absl::Status CheckRequest(const PlanRequest& request);
+
+// The strategy that the job is planned by where it names no plan file.
+std::string StrategyOfRequest(const PlanRequest& request, const JobConfig& job);
 
 // `request` with more overrides, "section.key=value" each.
 PlanRequest WithSettings(PlanRequest request, const std::vector<std::string>& settings);

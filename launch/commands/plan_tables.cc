@@ -38,6 +38,45 @@ std::string StagesText(const StudiedPlan& studied, size_t worker) {
       [](std::string* text, StageId stage) { absl::StrAppend(text, stage.value); });
 }
 
+// What is somewhere while another thing is not is there at different times.
+std::string AtOnce(Bytes peak, Bytes sum) {
+  return sum > peak ? absl::StrCat(FormatBytes(peak), " at once, of ", FormatBytes(sum), " in sum")
+                    : FormatBytes(peak);
+}
+
+Bytes PeakOfDrive(const SimulatedStep& step, int drive) {
+  for (const HolderPeak& holder : step.other_peaks) {
+    if (holder.name == absl::StrCat("drive ", drive)) return holder.bytes;
+  }
+  return Bytes(0);
+}
+
+// Each drive that holds anything, with the workers that swap to it.
+std::vector<std::vector<std::string>> DriveRows(const StudiedPlan& studied) {
+  const Topology& topology = studied.problem.topology;
+  const std::vector<PlacementBytes> stages = BytesByPlacement(studied.plan);
+  std::vector<std::vector<std::string>> rows;
+  for (int drive = 0; drive < static_cast<int>(topology.drives.size()); ++drive) {
+    const Bytes peak = PeakOfDrive(studied.shown(), drive);
+    if (peak == Bytes(0)) continue;
+    Bytes sum;
+    std::vector<size_t> workers;
+    std::vector<int> devices;
+    for (size_t worker = 0; worker < studied.shown().peak.size(); ++worker) {
+      const int device = DeviceOf(studied.plan, worker);
+      const Bytes bytes =
+          PlacedBy(studied, stages, worker)[static_cast<size_t>(Placement::kNvmeSwap)];
+      if (bytes == Bytes(0) || DriveOf(topology, DeviceId(device)) != drive) continue;
+      sum += bytes;
+      workers.push_back(worker);
+      devices.push_back(device);
+    }
+    rows.push_back({absl::StrJoin(workers, " "), absl::StrJoin(devices, " "),
+                    absl::StrCat("drive ", drive), AtOnce(peak, sum)});
+  }
+  return rows;
+}
+
 // Of a plan that does not fit, what there is all the same.
 std::vector<std::string> PlanColumn(const StudiedPlan& studied) {
   constexpr absl::string_view kNone = "-";
@@ -110,15 +149,13 @@ PageTable ParkingTable(const StudiedPlan& studied) {
                     absl::StrCat(parked.lender.value), FormatBytes(parked.bytes)});
   }
   if (studied.shown().host_peak > Bytes(0)) {
-    // What one worker has there while another one has not is there at different times.
     const Bytes sum =
         Sum(BytesByPlacement(studied.plan))[static_cast<size_t>(Placement::kHostSwap)];
-    const Bytes peak = studied.shown().host_peak;
-    rows.push_back(
-        {"all", "-", ServerCount(studied.problem.topology) > 1 ? "a server's host" : "host",
-         sum > peak ? absl::StrCat(FormatBytes(peak), " at once, of ", FormatBytes(sum), " in sum")
-                    : FormatBytes(peak)});
+    rows.push_back({"all", "-",
+                    ServerCount(studied.problem.topology) > 1 ? "a server's host" : "host",
+                    AtOnce(studied.shown().host_peak, sum)});
   }
+  for (std::vector<std::string>& row : DriveRows(studied)) rows.push_back(std::move(row));
   return {.title = "parked elsewhere",
           .header = {"worker", "its device", "parked with", "bytes"},
           .rows = std::move(rows)};

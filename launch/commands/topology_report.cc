@@ -135,10 +135,11 @@ std::string HostText(const Topology& topology) {
   for (size_t index = 0; index < topology.drives.size(); ++index) {
     const NvmeDrive& drive = topology.drives[index];
     rows.push_back({absl::StrCat(index), FormatBytes(drive.capacity), Gigabytes(drive.read),
-                    Gigabytes(drive.write), absl::StrCat(drive.numa)});
+                    Gigabytes(drive.write), FormatNanos(drive.latency), absl::StrCat(drive.numa)});
   }
-  absl::StrAppend(&text, "\nDrives\n",
-                  TextTable({"drive", "capacity", "read GB/s", "write GB/s", "NUMA"}, rows));
+  absl::StrAppend(
+      &text, "\nDrives\n",
+      TextTable({"drive", "capacity", "read GB/s", "write GB/s", "latency", "NUMA"}, rows));
   return text;
 }
 
@@ -256,6 +257,7 @@ std::string TopologyJson(const std::string& source, const DiscoveredTopology& di
     drives.push_back({{"capacity_bytes", drive.capacity.value},
                       {"read_bytes_per_second", drive.read.value},
                       {"write_bytes_per_second", drive.write.value},
+                      {"latency_ns", drive.latency.value},
                       {"numa", drive.numa}});
   }
   const TopologySymmetry whole(topology);

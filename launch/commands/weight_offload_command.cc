@@ -21,7 +21,7 @@ namespace {
 constexpr double kTableRate = 12;  // GB/s, Table 1
 
 struct WeightOffloadArguments {
-  int figure = 0;
+  std::optional<int> figure;  // absent: Table 1
   std::string svg;
   // Absent: every row of the table; the figure's row has these of GPT-2 of depth 74 and batch 64.
   std::optional<std::string> network;
@@ -102,7 +102,7 @@ int PrintFigure(const WeightOffloadArguments& arguments) {
 }
 
 int RunWeightOffload(const WeightOffloadArguments& arguments) {
-  if (arguments.figure != 0) return PrintFigure(arguments);
+  if (arguments.figure.has_value()) return PrintFigure(arguments);
   if (!arguments.svg.empty()) {
     return ReportError(absl::InvalidArgumentError("--svg: only a figure is drawn; add --figure 4"));
   }

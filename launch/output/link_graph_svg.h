@@ -6,7 +6,7 @@
 
 namespace siphon {
 
-// A device, with what stands under its name.
+// A device or a drive, with what stands under its name.
 struct LinkGraphNode {
   std::string name;                // "GPU 3"
   std::vector<std::string> lines;  // "stage 2", "30.1 of 32.0 GiB"; a few

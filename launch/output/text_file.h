@@ -9,9 +9,16 @@
 
 namespace siphon {
 
-// Replaces `path` by a file with `text`; a reader sees the old one or the new one, whole.
-// Errors: ResourceExhausted if the disk is full; InvalidArgument if the path cannot be written.
+// Replaces the file at `path`, or what a link there leads to, by one with `text`; a reader sees the
+// old one or the new one, whole. Devices, pipes and what standard output or error is (/dev/stdout)
+// are written to as they are. Errors: ResourceExhausted if the disk is full; InvalidArgument if the
+// path cannot be written.
 absl::Status WriteTextFile(const std::string& path, absl::string_view text);
+
+// Whether the path can be written, as far as that is known without writing: so that nobody
+// calculates for minutes what cannot be kept then. Errors: InvalidArgument as WriteTextFile; where
+// the folder is the reason, it is named.
+absl::Status CheckCanWrite(const std::string& path);
 
 // Writes all of `text` to an open file. Errors as above; `path` is for the message.
 absl::Status WriteAll(int file, absl::string_view text, const std::string& path);

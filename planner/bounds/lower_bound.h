@@ -33,7 +33,8 @@ struct LowerBound {
 // minima of two problems are ordered so, and their computed values, good to about 12 digits, come
 // in another order only when one digit boundary lies between two that agree in all of those. The
 // boundaries are shifted so that none lies at a short binary number, where minima of round figures
-// are.
+// are. Nor need they be ordered where a program ends by its limit of work, or where its rows leave
+// nothing, as with too little memory for any plan: then it says nothing.
 //
 // Errors: FailedPrecondition for a schedule whose actions wait for each other in a circle.
 // Requires: the problem passes CheckPlanningProblem.

@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 constexpr int64_t kNanosPerSecond = 1'000'000'000;
+constexpr CapacityId kOwnPath(-1);  // as a limit: nothing that others use
 
 }  // namespace
 
@@ -94,6 +95,7 @@ FairShare::State FairShare::Save() const {
                             .version = flow_of_[flow.copy.value].version,
                             .fastest = flow.fastest,
                             .rate = flow.rate,
+                            .limit = flow.limit,
                             .since = flow.since,
                             .left = flow.left});
   }
@@ -110,7 +112,8 @@ void FairShare::Restore(const State& state) {
                       .fastest = copy.fastest,
                       .rate = copy.rate,
                       .since = copy.since,
-                      .left = copy.left});
+                      .left = copy.left,
+                      .limit = copy.limit});
     flow_of_[copy.copy.value] = {index, copy.version};
     for (const CapacityId id : PathOf(copy.copy)) Join(index, id);
   }
@@ -135,6 +138,7 @@ void FairShare::End(TaskId copy, Nanos now) {
     uses_[id.value].busy += now - wire.busy_since;
     DirectionChanged(id);
   }
+  if (flows_[index].limit != kOwnPath) limits_.push_back({copy, kOwnPath, now});
   reference.flow = -1;
   ++reference.version;
   flows_[index].copy = TaskId(-1);
@@ -168,7 +172,7 @@ void FairShare::CollectComponent() {
 // Progressive filling: all copies become faster alike, until their own fastest rate or a full
 // capacity stops some of them.
 void FairShare::Fill() {
-  component_rates_.assign(component_.size(), 0);
+  component_speeds_.assign(component_.size(), {});
   size_t unsettled = component_.size();
   while (unsettled > 0) {
     int64_t level = kNoLimit;  // what the fullest capacity leaves to each of its copies
@@ -176,11 +180,12 @@ void FairShare::Fill() {
       const Wire& wire = wires_[id.value];
       if (wire.unsettled > 0) level = std::min(level, wire.left / wire.unsettled);
     }
-    const auto stops_here = [&](const Flow& flow, bool& own_limit) {
-      own_limit = flow.fastest <= level;
-      if (own_limit) return true;
+    const auto stops_here = [&](const Flow& flow, CapacityId& limit) {
+      limit = kOwnPath;
+      if (flow.fastest <= level) return true;
       for (const CapacityId id : PathOf(flow.copy)) {
         const Wire& wire = wires_[id.value];
+        limit = id;
         if (wire.seen && wire.unsettled > 0 && wire.left / wire.unsettled == level) return true;
       }
       return false;
@@ -189,30 +194,37 @@ void FairShare::Fill() {
     stopping_.clear();
     bool any_own_limit = false;
     for (size_t place = 0; place < component_.size(); ++place) {
-      bool own_limit = false;
-      if (component_rates_[place] > 0 || !stops_here(flows_[component_[place]], own_limit))
+      CapacityId limit = kOwnPath;
+      if (component_speeds_[place].rate > 0 || !stops_here(flows_[component_[place]], limit))
         continue;
-      any_own_limit |= own_limit;
-      stopping_.emplace_back(place, own_limit ? flows_[component_[place]].fastest : 0);
+      any_own_limit |= limit == kOwnPath;
+      stopping_.push_back({place, limit});
     }
-    for (const auto& [place, own] : stopping_) {
-      if (any_own_limit && own == 0) continue;  // what the slower ones leave may be more
+    for (const auto& [place, limit] : stopping_) {
+      if (any_own_limit && limit != kOwnPath) continue;  // what the slower ones leave may be more
+      const Flow& flow = flows_[component_[place]];
       // A capacity of fewer bytes a second than it has copies still moves all of them.
-      component_rates_[place] = own > 0 ? own : std::max<int64_t>(level, 1);
+      const int64_t rate = limit == kOwnPath ? flow.fastest : std::max<int64_t>(level, 1);
+      component_speeds_[place] = {rate, limit};
       --unsettled;
-      for (const CapacityId id : PathOf(flows_[component_[place]].copy)) {
+      for (const CapacityId id : PathOf(flow.copy)) {
         Wire& wire = wires_[id.value];
         if (!wire.seen) continue;
-        wire.left = std::max<int64_t>(wire.left - component_rates_[place], 0);
+        wire.left = std::max<int64_t>(wire.left - rate, 0);
         --wire.unsettled;
       }
     }
   }
 }
 
-void FairShare::Settle(int index, int64_t rate, Nanos now) {
+void FairShare::Settle(int index, const Speed& speed, Nanos now) {
+  const int64_t rate = speed.rate;
   Flow& flow = flows_[index];
   flow.seen = false;
+  if (speed.limit != flow.limit) {
+    flow.limit = speed.limit;
+    limits_.push_back({flow.copy, flow.limit, now});
+  }
   if (rate == flow.rate) return;
   const absl::uint128 moved = absl::uint128(flow.rate) * absl::uint128((now - flow.since).value);
   flow.left -= std::min(flow.left, moved);
@@ -232,9 +244,12 @@ const std::vector<FairShare::Forecast>& FairShare::Settle(Nanos now) {
   if (dirty_.empty()) return forecasts_;
   CollectComponent();
   Fill();
+  const auto changed = static_cast<std::ptrdiff_t>(limits_.size());
   for (size_t place = 0; place < component_.size(); ++place) {
-    Settle(component_[place], component_rates_[place], now);
+    Settle(component_[place], component_speeds_[place], now);
   }
+  std::sort(limits_.begin() + changed, limits_.end(),
+            [](const LimitChange& a, const LimitChange& b) { return a.copy < b.copy; });
   for (const CapacityId id : component_wires_) wires_[id.value].seen = false;
   component_.clear();
   component_wires_.clear();

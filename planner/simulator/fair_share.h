@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "absl/numeric/int128.h"
@@ -17,6 +16,15 @@ struct CapacityUse {
   Bytes bytes;
   Nanos busy;  // time with at least one copy under way
   friend bool operator==(const CapacityUse&, const CapacityUse&) = default;
+};
+
+// From `since` on, `by`, which it shares, keeps a copy from being faster; -1: nothing but the
+// slowest capacity of its own path, or it has ended. Copies begin with -1.
+struct LimitChange {
+  TaskId copy;
+  CapacityId by;
+  Nanos since;
+  friend bool operator==(const LimitChange&, const LimitChange&) = default;
 };
 
 // The copies under way, each at its max-min fair rate: no copy can be made faster without slowing
@@ -38,6 +46,7 @@ class FairShare {
       uint32_t version = 0;
       int64_t fastest = 0;
       int64_t rate = 0;
+      CapacityId limit{-1};
       Nanos since;
       absl::uint128 left;
     };
@@ -71,6 +80,8 @@ class FairShare {
     return flow_of_[copy.value].version == version;
   }
   const std::vector<CapacityUse>& uses() const { return uses_; }
+  // In the order of time, those since Restore; of one Settle by copy.
+  const std::vector<LimitChange>& limits() const { return limits_; }
 
  private:
   struct Flow {
@@ -79,7 +90,8 @@ class FairShare {
     int64_t rate = 0;     // 0: not known yet
     Nanos since;          // `left` is of this time
     absl::uint128 left;   // bytes times 1e9, as is rate times nanoseconds
-    bool seen = false;    // in Settle
+    CapacityId limit{-1};
+    bool seen = false;  // in Settle
   };
   struct Reference {
     int flow = -1;
@@ -95,6 +107,17 @@ class FairShare {
     int64_t unsettled = 0;
   };
 
+  // In Settle: of a copy.
+  struct Speed {
+    int64_t rate = 0;  // 0: not known yet
+    CapacityId limit{-1};
+  };
+  // In Fill: a copy that becomes no faster; at its own `fastest`, or by `limit`.
+  struct Stop {
+    size_t place = 0;
+    CapacityId limit{-1};
+  };
+
   const std::vector<CapacityId>& PathOf(TaskId copy) const;
   int64_t RateNow(CapacityId capacity) const;
   // Can limit its copies: they could use more together than it has.
@@ -103,7 +126,7 @@ class FairShare {
   void DirectionChanged(CapacityId capacity);
   void CollectComponent();
   void Fill();
-  void Settle(int flow, int64_t rate, Nanos now);
+  void Settle(int flow, const Speed& speed, Nanos now);
   void Join(int flow, CapacityId capacity);
 
   const TaskGraph& graph_;
@@ -115,9 +138,10 @@ class FairShare {
   std::vector<int> dirty_;          // flows from which the next Settle starts
   std::vector<int> component_;
   std::vector<CapacityId> component_wires_;
-  std::vector<int64_t> component_rates_;
-  std::vector<std::pair<size_t, int64_t>> stopping_;  // in Fill: (place, own limit or 0)
+  std::vector<Speed> component_speeds_;
+  std::vector<Stop> stopping_;
   std::vector<Forecast> forecasts_;
+  std::vector<LimitChange> limits_;
 };
 
 }  // namespace siphon

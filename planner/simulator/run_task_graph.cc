@@ -44,6 +44,7 @@ class Runner {
     marks_.clear();
     repeated_ = 0;
     run_.events.clear();
+    run_.limits.clear();
     run_.stuck.clear();
     run_.begin.assign(graph.tasks().size(), Nanos(-1));
     run_.end.assign(graph.tasks().size(), Nanos(-1));
@@ -69,7 +70,7 @@ class Runner {
     if (end == marks.begin()) return Run();
     for (auto mark = marks.begin(); mark != end; ++mark) marks_.push_back(Here(*mark, beginning));
     const RunMark& mark = marks_.back();
-    Repeat(beginning, mark.events);
+    Repeat(beginning, mark.events, mark.limits);
     CountWaits();
     due_ = mark.due;
     std::make_heap(due_.begin(), due_.end(), std::greater<>());
@@ -106,8 +107,8 @@ class Runner {
     return mark;
   }
 
-  // The first so many events of the base.
-  void Repeat(const RunBeginning& beginning, size_t events) {
+  // The first so many events of the base, and what they made of limits.
+  void Repeat(const RunBeginning& beginning, size_t events, size_t limits) {
     repeated_ = events;
     const TaskRun& base = beginning.base->run;
     for (size_t index = 0; index < events; ++index) {
@@ -119,6 +120,11 @@ class Runner {
       } else {
         run_.end[here] = base.end[task.value];
       }
+    }
+    for (size_t index = 0; index < limits; ++index) {
+      LimitChange change = base.limits[index];
+      change.copy = TaskId(beginning.task_of[change.copy.value]);
+      run_.limits.push_back(change);
     }
   }
 
@@ -151,6 +157,7 @@ class Runner {
     while (Advance(now)) {
     }
     run_.uses = shares_.uses();
+    run_.limits.insert(run_.limits.end(), shares_.limits().begin(), shares_.limits().end());
     // Not `now`: what was due last may be a forecast that a sooner end has replaced.
     const std::vector<TaskEvent>& events = run_.events;
     run_.end_time = events.empty() ? Nanos(0) : run_.end[events.back().task.value];
@@ -213,11 +220,13 @@ class Runner {
     if (events_between_marks_ == 0) return;
     const size_t last = marks_.empty() ? 0 : marks_.back().events;
     if (run_.events.size() < last + events_between_marks_) return;
-    RunMark& mark = marks_.emplace_back(RunMark{.events = run_.events.size(),
-                                                .now = now,
-                                                .due = due_,
-                                                .copies = shares_.Save(),
-                                                .cores = cores_.Save()});
+    RunMark& mark =
+        marks_.emplace_back(RunMark{.events = run_.events.size(),
+                                    .limits = run_.limits.size() + shares_.limits().size(),
+                                    .now = now,
+                                    .due = due_,
+                                    .copies = shares_.Save(),
+                                    .cores = cores_.Save()});
     for (const Queue& queue : queues_) {
       if (queue.running == kNone) continue;
       const auto next = queue.waiting.begin() + static_cast<std::ptrdiff_t>(queue.next);

@@ -27,7 +27,9 @@ struct TaskRun {
   std::vector<Nanos> end;         // [task]; -1 likewise
   std::vector<TaskEvent> events;  // in the order of time; at one moment, ends before begins
   std::vector<CapacityUse> uses;  // [capacity]
-  Nanos end_time;                 // of the last task
+  // In the order of time: what slows copies that share with others.
+  std::vector<LimitChange> limits;
+  Nanos end_time;  // of the last task
   // Tasks that never began because they wait for each other, in the order in which they were added.
   std::vector<TaskId> stuck;
   friend bool operator==(const TaskRun&, const TaskRun&) = default;
@@ -49,6 +51,7 @@ struct RunMark {
   };
 
   size_t events = 0;  // that have happened
+  size_t limits = 0;  // so many of TaskRun::limits are before
   Nanos now;
   std::vector<Due> due;
   FairShare::State copies;

@@ -24,6 +24,14 @@ enum class WaitCause {
 inline constexpr size_t kWaitCauses = static_cast<size_t>(WaitCause::kStepEnd) + 1;
 absl::string_view WaitCauseName(WaitCause cause);
 
+// When a lane's copy had less than its path would give it alone, as it shares `by` with others.
+struct SlowedTime {
+  std::string by;  // the name of a LaneTimeline: "to host of switch 2"
+  Nanos begin;
+  Nanos end;
+  friend bool operator==(const SlowedTime&, const SlowedTime&) = default;
+};
+
 // What is not a worker's compute lane: a message channel or copy engine, which takes one copy at a
 // time, or a link, uplink or cap, which copies share.
 struct LaneTimeline {
@@ -31,6 +39,8 @@ struct LaneTimeline {
   WorkerTimeline intervals;  // the copies, named by the action that started them; none where shared
   Bytes bytes;               // moved in the step
   Nanos busy;                // time with at least one copy under way
+  // Of the copies, in the order of time; none where shared.
+  std::vector<SlowedTime> slowed;
   friend bool operator==(const LaneTimeline&, const LaneTimeline&) = default;
 };
 

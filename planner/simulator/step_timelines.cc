@@ -2,6 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/simulator/slowed_copies.h"
 
 namespace siphon {
 namespace {
@@ -38,6 +43,7 @@ class TimelineBuilder {
           break;
       }
     }
+    if (has_lanes_) AddSlowedTimes();
     if (has_lanes_) AddCapacities();
     MeasureIdleTime();
     return std::move(result_);
@@ -107,6 +113,21 @@ class TimelineBuilder {
                               .kind = IntervalKind::kBusy,
                               .begin = run_.begin[task],
                               .end = run_.end[task]});
+  }
+
+  void AddSlowedTimes() {
+    const TaskGraph& graph = step_.graph;
+    for (const SlowedCopy& copy : FindSlowedCopies(run_)) {
+      const std::optional<LaneId>& lane = graph.tasks()[copy.copy.value].lane;
+      if (!lane.has_value()) continue;
+      std::vector<SlowedTime>& slowed = result_.lanes[lane->value].slowed;
+      const std::string& by = graph.capacities()[copy.by.value].name;
+      if (!slowed.empty() && slowed.back().end == copy.begin && slowed.back().by == by) {
+        slowed.back().end = copy.end;
+      } else {
+        slowed.push_back({.by = by, .begin = copy.begin, .end = copy.end});
+      }
+    }
   }
 
   void AddCapacities() {

@@ -180,12 +180,14 @@ void Tell(const PlanningProblem& problem, absl::string_view doing, const Simulat
   if (problem.news) problem.news(doing, Fits(best) ? best.score.step : Nanos(0));
 }
 
-// Strategies whose plans are none of the drafts that all this began with: they make no drafts, or,
-// as d2d_swap, search a map for their own.
-bool IsTriedWhole(absl::string_view strategy) {
-  constexpr absl::string_view kBeganWith[] = {
-      "keep", "recompute",      "host_swap",      "nvme_swap", "optimizer_offload",
-      "vdnn", "capacity_based", "weight_offload", "l2l",       "auto"};
+// Strategies whose plans are none of the drafts that all this began with: they make no drafts, they
+// search a map of their own (d2d_swap), or they look for state at home between steps as well (host
+// and NVMe swap), which of large problems the searches do for all of them.
+bool IsTriedWhole(const PlanningProblem& problem, absl::string_view strategy) {
+  if (strategy == "host_swap" || strategy == "nvme_swap") return !IsLarge(problem);
+  constexpr absl::string_view kBeganWith[] = {"keep", "recompute",        "vdnn",
+                                              "l2l",  "capacity_based",   "weight_offload",
+                                              "auto", "optimizer_offload"};
   return std::find(std::begin(kBeganWith), std::end(kBeganWith), strategy) == std::end(kBeganWith);
 }
 
@@ -265,7 +267,7 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
     SIPHON_ASSIGN_OR_RETURN(best->map, ProofOfMap(problem, kept, *best, found.found));
   }
   for (const MemoryStrategy& strategy : MemoryStrategies()) {
-    if (!IsTriedWhole(strategy.name)) continue;
+    if (!IsTriedWhole(problem, strategy.name)) continue;
     absl::StatusOr<PlannedStep> other = strategy.plan(problem);
     if (!other.ok()) continue;
     const bool better = !best.ok() || other->simulated.step_time < best->simulated.step_time;

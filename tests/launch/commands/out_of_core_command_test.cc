@@ -112,6 +112,7 @@ More throughput than that buys nothing; below it, throughput sets the time.
 TEST_F(OutOfCoreCommand, NamesTheFlagOrTheMemoryThatIsWrong) {
   EXPECT_EQ(Run({"--device", "B200"}).code, kExitBadInput);
   EXPECT_EQ(Run({"--figure", "6"}).code, kExitBadInput);
+  EXPECT_EQ(Run({"--figure", "0"}).code, kExitBadInput);
   EXPECT_THAT(Run({"--link", "12GB"}).err, HasSubstr("--link: '12GB' has the unknown unit"));
   EXPECT_THAT(Run({"--link", "0GB/s"}).err, HasSubstr("--link: '0GB/s' must be more than 0"));
   EXPECT_THAT(Run({"--output", "x.svg"}).err, HasSubstr("add --figure"));

@@ -20,8 +20,10 @@ namespace siphon {
 namespace {
 
 using nlohmann::json;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 TEST_F(PlanCommand, KeepsEverythingWhereNothingLimitsMemory) {
   const json plan = Json({Write(kSmallJob)}, kExitDone);
@@ -127,6 +129,34 @@ TEST_F(PlanCommand, SaysWhatOfTheHostIsAtOnceAndWhatInSum) {
             absl::StrCat("1.00 KiB at once, of ", FormatBytes(sum), " in sum"));
   studied->step->host_peak = sum;
   EXPECT_EQ(ParkingTable(*studied).rows.back()[3], FormatBytes(sum));
+}
+
+TEST_F(PlanCommand, SaysWhatDrivesHold) {
+  const std::string job = Write(kSmallJob);
+  auto studied =
+      StudyPlan({.job = {.job = job, .overrides = {Capacity(job, 80)}}, .strategy = "nvme_swap"});
+  ASSERT_TRUE(studied.ok()) << studied.status();
+  ASSERT_TRUE(studied->step.has_value());
+  ASSERT_EQ(studied->step->other_peaks.size(), 1u);
+  const HolderPeak held = studied->step->other_peaks[0];
+  ASSERT_EQ(held.name, "drive 0");
+  const PageTable table = ParkingTable(*studied);
+  ASSERT_EQ(table.rows.size(), 1u);
+  EXPECT_EQ(table.rows[0][2], "drive 0");
+  EXPECT_THAT(table.rows[0][3], StartsWith(FormatBytes(held.bytes)));
+  // Two drives in turn, and worker 1 has the second.
+  studied->problem.topology.drives.resize(2);
+  for (StagePlan& stage : studied->plan.memory.stages) {
+    for (auto& [group, choice] : stage.groups) choice = {};
+  }
+  studied->plan.memory.stages[1].groups[0].choice.placement = Placement::kNvmeSwap;
+  const Bytes sum = Sum(BytesByPlacement(studied->plan))[static_cast<size_t>(Placement::kNvmeSwap)];
+  studied->step->other_peaks = {{"device 2", Bytes(9)}, {"drive 1", sum}};
+  EXPECT_THAT(ParkingTable(*studied).rows,
+              ElementsAre(ElementsAre("1", "1", "drive 1", FormatBytes(sum))));
+  studied->step->other_peaks[1].bytes = Bytes(1);
+  EXPECT_EQ(ParkingTable(*studied).rows[0][3],
+            absl::StrCat("1 B at once, of ", FormatBytes(sum), " in sum"));
 }
 
 TEST_F(PlanCommand, LimitsTheHost) {

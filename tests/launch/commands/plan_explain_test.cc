@@ -3,14 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "launch/commands/plan_copy_costs.h"
 #include "tests/launch/commands/run_command.h"
 
 namespace siphon {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -49,7 +52,7 @@ TEST_F(ExplainTablesOf, StatesSayWhereTheirLayersStep) {
   EXPECT_THAT(there[6], StartsWith("the host steps these layers"));
   EXPECT_EQ(here[4], "host_swap, steps on device");
   EXPECT_EQ(here[5], "none: no room elsewhere");
-  EXPECT_THAT(here[6], StartsWith("needed by the optimizer step only; copies take "));
+  EXPECT_THAT(here[6], StartsWith("needed by the optimizer step only; copies alone take "));
   EXPECT_TRUE(ExplainPlan(*studied)[0].groups[0].steps_on_host);
   EXPECT_FALSE(ExplainPlan(*studied)[0].groups[1].steps_on_host);
 }
@@ -77,7 +80,97 @@ TEST_F(ExplainTablesOf, LayersThatAreAlikeShareARow) {
   EXPECT_EQ(tables[0].rows[1][0], "activations of layer 2");
   // When they are away for the first time, and what the others would cost.
   EXPECT_THAT(tables[0].rows[0][3], HasSubstr(" - "));
-  EXPECT_THAT(tables[0].rows[0][6], HasSubstr("; else recompute 1.00 us, d2d_swap "));
+  EXPECT_THAT(tables[0].rows[0][6], HasSubstr("; else recompute 1.00 us exposed, d2d_swap "));
+}
+
+// Worker 0 has nothing to do with microbatch 0 from 10 to 15 ms if everything is kept; a megabyte
+// takes 1 ms to the host, and 1 ms back.
+void SetFiveMilliseconds(StudiedPlan& studied) {
+  constexpr int64_t kMillisecond = 1'000'000;
+  const auto run = [&](ActionKind kind, int64_t begin, int64_t end) {
+    return Interval{.action = {.kind = kind},
+                    .begin = Nanos(begin * kMillisecond),
+                    .end = Nanos(end * kMillisecond)};
+  };
+  studied.kept.workers[0] = {run(ActionKind::kForward, 0, 10), run(ActionKind::kBackward, 15, 35)};
+  // As planned, waiting for copies makes it longer.
+  studied.step->workers[0] = {run(ActionKind::kForward, 0, 10),
+                              run(ActionKind::kBackward, 90, 110)};
+  const PcieSwitch uplink{.to_host = BytesPerSecond(1'000'000'000),
+                          .from_host = BytesPerSecond(1'000'000'000)};
+  studied.problem.topology = WithHost(Topology{.devices = {{}, {}}}, 2, uplink);
+}
+
+PlannedGroup ActivationsOf(int layer, int64_t megabytes, Placement placement) {
+  return {.group = {.kind = GroupKind::kActivations,
+                    .layers = {layer, layer + 1},
+                    .bytes = Bytes(megabytes * 1'000'000),
+                    .recompute = Nanos(1'000'000)},
+          .choice = {.placement = placement}};
+}
+
+TEST_F(ExplainTablesOf, EachWayIsHiddenOrSaysByHowMuchItIsExposed) {
+  const PlanRequest request{.job = {.job = WriteFile("job.yaml", kJob)}, .strategy = "auto"};
+  auto studied = StudyPlan(request);
+  ASSERT_TRUE(studied.ok()) << studied.status();
+  SetFiveMilliseconds(*studied);
+  studied->plan.memory.stages[0].groups = {ActivationsOf(0, 2, Placement::kRecompute),
+                                           ActivationsOf(1, 4, Placement::kRecompute),
+                                           ActivationsOf(2, 2, Placement::kHostSwap)};
+  studied->problem.capacity = {Bytes(5 << 20) + PeakOf(*studied->step, 0), Bytes(0)};
+  const std::vector<ExplainedGroup> groups = ExplainPlan(*studied)[0].groups;
+  ASSERT_EQ(groups.size(), 3u);
+  ASSERT_EQ(groups[0].live, 2);
+  EXPECT_EQ(groups[0].why,
+            "computing them again takes 1.00 ms of a microbatch; else d2d_swap has no link, "
+            "host_swap 4.00 ms hidden, keep up to 3.81 MiB (5.00 MiB free)");
+  EXPECT_EQ(groups[1].why,
+            "computing them again takes 1.00 ms of a microbatch; else d2d_swap has no link, "
+            "host_swap 8.00 ms exposed by 3.00 ms, keep up to 7.63 MiB (5.00 MiB free)");
+  EXPECT_EQ(
+      groups[2].why,
+      "copies alone take 4.00 ms, hidden: with everything kept they are 5.00 ms without a use; "
+      "else recompute 1.00 ms exposed, d2d_swap has no link, keep up to 3.81 MiB (5.00 MiB "
+      "free)");
+  EXPECT_EQ(ExposedOf(groups[1], groups[1].each.host), Nanos(3'000'000));
+  EXPECT_EQ(ExposedOf(groups[1], groups[1].each.nvme), std::nullopt);
+}
+
+// What is kept, and what steps on the host, could go other ways too.
+TEST_F(ExplainTablesOf, EveryRowNamesTheOtherWays) {
+  const PlanRequest request{.job = {.job = WriteFile("job.yaml", kJob)}, .strategy = "auto"};
+  auto studied = StudyPlan(request);
+  ASSERT_TRUE(studied.ok()) << studied.status();
+  SetFiveMilliseconds(*studied);
+  StagePlan& stage = studied->plan.memory.stages[0];
+  stage.update = UpdatePlace::kHost;
+  stage.groups = {
+      ActivationsOf(0, 4, Placement::kKeep),
+      {.group = {.kind = GroupKind::kOptimizerState, .layers = {0, 1}, .bytes = Bytes(2'000'000)},
+       .choice = {.placement = Placement::kHostSwap}}};
+  const std::vector<ExplainedGroup> groups = ExplainPlan(*studied)[0].groups;
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_THAT(groups[0].why, StartsWith("the worker has room for them: "));
+  EXPECT_THAT(groups[0].why, EndsWith("; else recompute 1.00 ms exposed, d2d_swap has no link, "
+                                      "host_swap 8.00 ms exposed by 3.00 ms"));
+  EXPECT_THAT(groups[1].why,
+              StartsWith("the host steps these layers: only gradients and parameters are copied; "
+                         "else d2d_swap has no link, host_swap, steps on device 4.00 ms, keep up "
+                         "to 1.91 MiB ("));
+}
+
+// What goes to a drive passes the uplink, the slower of both.
+TEST(CopyCosts, ToADriveAreThoseOfTheSlowestOnTheWay) {
+  PlanningProblem problem;
+  const PcieSwitch uplink{.to_host = BytesPerSecond(1'000'000'000),
+                          .from_host = BytesPerSecond(1'000'000'000),
+                          .latency = Nanos(3)};
+  problem.topology = WithHost(Topology{.devices = {{}}}, 1, uplink);
+  EXPECT_EQ(CopyCosts(problem, DeviceId(0)).Nvme(Bytes(100)), std::nullopt);
+  problem.topology.drives = {{.read = BytesPerSecond(2'000'000'000),
+                              .write = BytesPerSecond(500'000'000),
+                              .latency = Nanos(10)}};
+  EXPECT_EQ(CopyCosts(problem, DeviceId(0)).Nvme(Bytes(100)), Nanos(200 + 13 + 100 + 13));
 }
 
 // Where no linked device has room, that is said, and no time.

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -15,7 +16,9 @@ namespace siphon {
 namespace {
 
 using nlohmann::json;
+using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 class PlanFixes : public PlanCommand {
  protected:
@@ -98,6 +101,90 @@ TEST_F(PlanFixes, NameTheHostThatBinds) {
   more.insert(more.end(), {"--set", SettingOf(plan, "memory.host_capacity")});
   EXPECT_EQ(Run(more).code, kExitDone);
   EXPECT_THAT(Run(flags).out, HasSubstr(" on the host)"));
+}
+
+// dualpipev takes no fewer microbatches than stages, and there are 8: it refuses 10 to 16 stages.
+TEST_F(PlanFixes, PassOverStagesThatTheScheduleRefuses) {
+  std::vector<std::string> flags = {Write(kSmallJob),
+                                    "--strategy",
+                                    "keep",
+                                    "--set",
+                                    "model.layers=14",
+                                    "--set",
+                                    "pipeline.schedule=dualpipev",
+                                    "--set",
+                                    "pipeline.stages=4"};
+  const auto peaks = Json(flags, kExitDone)["peak_bytes"].get<std::vector<int64_t>>();
+  const int64_t most = *std::max_element(peaks.begin(), peaks.end());
+  flags.insert(flags.end(), {"--set", absl::StrCat("memory.capacity=", most / 100 * 85, "B")});
+  const json plan = Json(flags, kExitDoesNotFit);
+  EXPECT_EQ(SettingOf(plan, "pipeline.stages"), "pipeline.stages=6");
+}
+
+// A job that no setting but its capacity helps, as it is planned here.
+TEST_F(PlanFixes, AreLargerDevicesWhereThoseOfTheServerDoNotHaveIt) {
+  const std::string job = Write(kSmallJob);
+  const auto flags_on = [&](const std::string& memory) {
+    const std::string server =
+        WriteFile("server.yaml",
+                  absl::StrCat("name: two cards\ndevice: V100\ndevices: 2\ndevice_memory: ", memory,
+                               "\nswitches:\n",
+                               "  - {devices: [0, 1], to_host: 12GB/s, from_host: 12GB/s}\n"));
+    std::vector<std::string> flags = {job, "--strategy", "keep"};
+    for (const std::string& setting :
+         {std::string("pipeline.backend=cuda"), std::string("topology.source=file"),
+          "topology.name=" + server, std::string("model.hidden=512"),
+          std::string("train.optimizer=sgd"), std::string("train.microbatch=1"),
+          std::string("pipeline.schedule=1f1b"), std::string("memory.capacity=300MiB")}) {
+      flags.insert(flags.end(), {"--set", setting});
+    }
+    return flags;
+  };
+  const std::vector<std::string> small = flags_on("300MiB");
+  const json larger = Json(small, kExitDoesNotFit)["fixes"].back();
+  EXPECT_EQ(larger["set"], json::array());
+  EXPECT_GE(larger["device_bytes"], larger["max_peak_bytes"]);
+  EXPECT_THAT(Run(small).out,
+              ContainsRegex("needs devices of 4[0-9]+ MiB  [(]more than the 300 MiB of these; .* a "
+                            "step, 4[0-9]+ MiB on the fullest worker[)]\n"));
+  // What there is of it takes a setting.
+  const json more = Json(flags_on("600MiB"), kExitDoesNotFit)["fixes"].back();
+  EXPECT_EQ(more["device_bytes"], json());
+  ASSERT_EQ(more["set"].size(), 1u);
+  EXPECT_THAT(more["set"][0].get<std::string>(), StartsWith("memory.capacity=4"));
+}
+
+class FixesOfAPlanFile : public PlanFixes {
+ protected:
+  // The small job with a plan of a larger capacity than it has.
+  std::vector<std::string> Tight() {
+    const std::string job = Write(kSmallJob);
+    const std::string file = directory_ + "/plan.txt";
+    EXPECT_EQ(Run({job, "--set", Capacity(job, 80), "--output", file}).code, kExitDone);
+    return {job, "--set", Capacity(job, 60), "--set", "memory.plan=" + file};
+  }
+};
+
+TEST_F(FixesOfAPlanFile, ArePlannedAnew) {
+  const std::vector<std::string> tight = Tight();
+  const json plan = Json(tight, kExitDoesNotFit);
+  EXPECT_EQ(plan["smallest_fix"]["set"], json::array({"memory.plan=none"}));
+  EXPECT_GE(plan["fixes"].size(), 4u) << plan["fixes"];
+  for (const json& fix : plan["fixes"]) EXPECT_EQ(fix["set"].back(), "memory.plan=none");
+  EXPECT_THAT(Run(tight).out, HasSubstr("smallest change that fits: --set memory.plan=none  "
+                                        "(planned anew, not as the plan file says; "));
+  if (kSanitized) GTEST_SKIP() << "rest skipped, because it takes minutes under a sanitizer";
+  ExpectPlansWithFixes(tight);
+}
+
+TEST_F(FixesOfAPlanFile, AreOfAllStrategiesWhereTheJobsOwnDoesNotFitEither) {
+  std::vector<std::string> tight = Tight();
+  tight.insert(tight.end(), {"--set", "memory.strategy=keep"});
+  const json plan = Json(tight, kExitDoesNotFit);
+  EXPECT_EQ(plan["smallest_fix"]["set"], json::array({"memory.strategy=auto", "memory.plan=none"}));
+  // --strategy has planned it anew already.
+  tight.insert(tight.end(), {"--strategy", "keep"});
+  EXPECT_EQ(Json(tight, kExitDoesNotFit)["smallest_fix"]["set"], plan["smallest_fix"]["set"]);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -67,6 +68,41 @@ INSTANTIATE_TEST_SUITE_P(Jobs, PlansOnOneFooting, testing::Values(kSmallJob, kTh
                          [](const auto& info) {
                            return std::string(info.index == 0 ? "OneMachine" : "HeldToATopology");
                          });
+
+// No device of the server has it: none of what is planned would be there.
+TEST_F(PlanCommand, RefusesACapacityThatNoDeviceOfTheServerHas) {
+  const std::string job = Write(kServerJob);
+  const std::string error =
+      "--set memory.capacity: 298 GiB is more than the 32.0 GiB of a device of NVIDIA DGX-1 "
+      "(V100-SXM2), hybrid cube mesh; write at most that, or a topology.name with larger devices\n";
+  const CommandEnd set = Run({job, "--set", "memory.capacity=320GB"});
+  EXPECT_EQ(set.code, kExitBadInput);
+  EXPECT_EQ(set.err, "siphon: " + error);
+  const CommandEnd what_if =
+      Run({job, "--strategy", "recompute", "--what-if", "memory.capacity=320GB"});
+  EXPECT_EQ(what_if.code, kExitBadInput);
+  EXPECT_EQ(what_if.err, "siphon: --what-if memory.capacity=320GB: " + error);
+  const json all =
+      Json({job, "--strategy", "recompute", "--set", "memory.capacity=32GiB"}, kExitDone);
+  EXPECT_EQ(all["remark"], json());
+}
+
+// Workers that may be elsewhere: on CPUs, or on other devices.
+TEST_F(PlanCommand, TakesACapacityThatWorkersMayHaveElsewhere) {
+  const std::string more = "memory.capacity=64GiB";
+  const json workers = Json({Write(kThrottledJob), "--set", more}, kExitDone);
+  EXPECT_EQ(workers["capacity_bytes"][0], int64_t{64} << 30);
+  EXPECT_EQ(workers["remark"], json());
+  const std::string remark =
+      "planned as if devices had memory.capacity, 64.0 GiB: the largest there has 32.0 GiB";
+  const std::vector<std::string> on_server = {
+      Write(kThrottledJob), "--set", "topology.throttle=none", "--set", more, "--strategy", "keep"};
+  EXPECT_EQ(Json(on_server, kExitDone)["remark"], remark);
+  EXPECT_THAT(Run(on_server).out, testing::HasSubstr("\n" + remark + "\nfits: "));
+  EXPECT_EQ(Json({Write(kServerJob), "--device", "H100", "--set", more, "--strategy", "keep"},
+                 kExitDone)["remark"],
+            remark);
+}
 
 // Of a job that runs on CPUs, and is looked at as if it ran on the server.
 TEST_F(PlanCommand, TakesTheServersDevicesWhereNothingHoldsWorkersToItsLinks) {

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/planner/simulator/simulate_testing.h"
+
 namespace siphon {
 namespace {
 
@@ -118,6 +120,51 @@ TEST(Diagnose, NamesTheLaneThatBinds) {
             "swaps: worker 0 waits 20 ns for tensors on their way; while it waits for anything, "
             "device 5, "
             "copies from host is in use 80.0 %");
+}
+
+// Two workers that each swap 1200 bytes out and in again, 12 bytes a nanosecond to the host and
+// back, with so many devices behind a switch.
+SimulationInput TwoSwappers(int devices_per_switch) {
+  StageCost cost = TenNanos();
+  cost.stash = Bytes(1200);
+  SimulationInput input =
+      EqualStages(ParsedSchedule("0F0 0SWAP_OUT0 0SWAP_OUT_END0 0SWAP_IN0 0SWAP_IN_END0 0B0\n"
+                                 "1F0 1SWAP_OUT0 1SWAP_OUT_END0 1SWAP_IN0 1SWAP_IN_END0 1B0\n"),
+                  cost);
+  const PcieSwitch uplink{.to_host = BytesPerSecond(12 * kGigabyte),
+                          .from_host = BytesPerSecond(12 * kGigabyte)};
+  input.topology = WithHost(UniformTopology(2, {}, {}), devices_per_switch, uplink);
+  return input;
+}
+
+SimulatedStep TwoKeepers() {
+  return Simulated(EqualStages(ParsedSchedule("0F0 0B0\n1F0 1B0\n"), TenNanos()));
+}
+
+// Worker 0 waits for its copy out from 10 to 200, to the host alone only until worker 1's begins at
+// 20; for that back from 200 to 390, and for worker 1 until 420.
+TEST(Diagnose, NamesTheUplinkThatTwoWorkersShare) {
+  const SimulatedStep step = Simulated(TwoSwappers(2));
+  const StepDiagnosis diagnosis = Diagnose(step, TwoKeepers());
+  EXPECT_EQ(diagnosis.limit, StepLimit::kSwaps);
+  ASSERT_TRUE(diagnosis.binding.has_value());
+  EXPECT_EQ(diagnosis.binding->name, "device 0, copies to host");
+  EXPECT_EQ(diagnosis.in_use, Nanos(190));
+  EXPECT_EQ(diagnosis.shared, "to host of switch 0");
+  EXPECT_EQ(diagnosis.slowed, Nanos(180));
+  EXPECT_EQ(DiagnosisText(diagnosis, step),
+            "swaps: worker 0 waits 380 ns for tensors on their way; while it waits for anything, "
+            "device 0, copies to host is in use 46.3 %, and for 94.7 % of that slowed by other "
+            "copies over to host of switch 0");
+}
+
+TEST(Diagnose, NamesNoUplinkThatEachHasForItself) {
+  const SimulatedStep step = Simulated(TwoSwappers(1));
+  const StepDiagnosis diagnosis = Diagnose(step, TwoKeepers());
+  ASSERT_TRUE(diagnosis.binding.has_value());
+  EXPECT_EQ(diagnosis.binding->name, "device 0, copies to host");
+  EXPECT_EQ(diagnosis.shared, "");
+  EXPECT_THAT(DiagnosisText(diagnosis, step), testing::EndsWith(" %"));
 }
 
 // Worker 0 lends from worker 1, which is full, and computes again besides.

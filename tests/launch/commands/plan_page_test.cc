@@ -6,12 +6,15 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "planner/placement_bytes.h"
 #include "tests/launch/commands/plan_fixture.h"
 
 namespace siphon {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
+using testing::Field;
 using testing::HasSubstr;
 
 TEST_F(PlanCommand, ShowsTheSmallestChangesOnThePageOfAMisfit) {
@@ -37,6 +40,43 @@ TEST_F(PlanCommand, ShowsWhatIdleLendersHold) {
   EXPECT_DOUBLE_EQ(graph.nodes[2].filled, 0.25);
   studied->step->other_peaks.clear();
   EXPECT_EQ(LinkGraphOf(*studied).nodes[2].lines[1], "holds nothing");
+}
+
+// What is on a drive is drawn with it, and said for programs.
+TEST_F(PlanCommand, ShowsWhatDrivesHoldOnThePage) {
+  const std::string job = Write(kSmallJob);
+  auto studied =
+      StudyPlan({.job = {.job = job, .overrides = {Capacity(job, 80)}}, .strategy = "nvme_swap"});
+  ASSERT_TRUE(studied.ok()) << studied.status();
+  ASSERT_EQ(studied->step->other_peaks.size(), 1u);
+  const Bytes held = studied->step->other_peaks[0].bytes;
+  studied->problem.topology.drives[0].capacity = held * 4;
+  const LinkGraph graph = LinkGraphOf(*studied);
+  const LinkGraphNode& drive = graph.nodes.back();
+  EXPECT_EQ(drive.name, "drive 0");
+  EXPECT_THAT(drive.lines, ElementsAre(absl::StrCat("holds ", FormatBytes(held)),
+                                       absl::StrCat("of ", FormatBytes(held * 4))));
+  EXPECT_DOUBLE_EQ(drive.filled, 0.25);
+  Bytes sent;
+  int links = 0;
+  for (const PlacementBytes& stage : BytesByPlacement(studied->plan)) {
+    const Bytes bytes = stage[static_cast<size_t>(Placement::kNvmeSwap)];
+    sent += bytes;
+    if (bytes == Bytes(0)) continue;
+    EXPECT_THAT(graph.links, Contains(Field(&GraphLink::label, FormatBytes(bytes))));
+    ++links;
+  }
+  EXPECT_GT(sent, Bytes(0));
+  const int node = static_cast<int>(graph.nodes.size()) - 1;
+  EXPECT_THAT(graph.links, Contains(Field(&GraphLink::to, node)).Times(links));
+  EXPECT_EQ(graph.hub, "host");
+  const nlohmann::json plan =
+      Json({job, "--set", Capacity(job, 80), "--strategy", "nvme_swap"}, kExitDone);
+  ASSERT_EQ(plan["other_peaks"].size(), 1u);
+  EXPECT_EQ(plan["other_peaks"][0]["name"], "drive 0");
+  EXPECT_EQ(plan["other_peaks"][0]["bytes"], held.value);
+  studied->step->other_peaks.clear();
+  EXPECT_EQ(LinkGraphOf(*studied).nodes.size(), graph.nodes.size() - 1);
 }
 
 }  // namespace

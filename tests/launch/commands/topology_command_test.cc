@@ -48,7 +48,7 @@ TEST_F(TopologyCommand, ShowsAllOfASmallServer) {
       "  - {devices: [0, 1], to_host: 12GB/s, from_host: 11GB/s, to_host_both: 9GB/s, latency: "
       "9us}\n"
       "host_memory: 64GiB\n"
-      "drives: [{capacity: 2TiB, read: 3GB/s, write: 1.5GB/s}]\n");
+      "drives: [{capacity: 2TiB, read: 3GB/s, write: 1.5GB/s, latency: 80us}]\n");
   ASSERT_EQ(Run({"--file", file}), kExitDone) << error_;
   EXPECT_EQ(
       out_,
@@ -79,8 +79,8 @@ TEST_F(TopologyCommand, ShowsAllOfASmallServer) {
       "0            12         11             9        as alone  9.00 us  GPU0 GPU1\n"
       "\n"
       "Drives\n"
-      "drive  capacity  read GB/s  write GB/s  NUMA\n"
-      "0      2.00 TiB          3         1.5     0\n"
+      "drive  capacity  read GB/s  write GB/s  latency  NUMA\n"
+      "0      2.00 TiB          3         1.5  80.0 us     0\n"
       "\n"
       "Symmetry: renumberings of devices that change nothing, and stage maps that differ\n"
       "                  renumberings  distinct maps\n"
@@ -102,6 +102,27 @@ TEST_F(TopologyCommand, TellsProgramsTheSame) {
   EXPECT_EQ(json["devices"][0]["copy_lanes"], 4);
   EXPECT_EQ(json["devices"][7]["numa"], 1);
   EXPECT_EQ(json["devices"][0]["egress_bytes_per_second"], 146'000'000'000);
+  ASSERT_EQ(Run({"--preset", "dgx1_v100_nvme", "--format", "json"}), kExitDone) << error_;
+  const auto drive = nlohmann::json::parse(out_)["drives"][1];
+  EXPECT_EQ(drive["write_bytes_per_second"], 1'500'000'000);
+  EXPECT_EQ(drive["latency_ns"], 100'000);
+  EXPECT_EQ(drive["numa"], 1);
+}
+
+// Four devices of one node, whose two drives they take in turn.
+TEST_F(TopologyCommand, TellsMapsApartByTheDrivesThatDevicesUse) {
+  const std::string file = File(
+      "name: four cards\n"
+      "device: H100\n"
+      "devices: 4\n"
+      "copy_engines: one_for_all_peers\n"
+      "fabric_wires: 18\n"
+      "wire_rate: 20.8GB/s\n"
+      "drives: [{capacity: 2TB, read: 3GB/s, write: 2GB/s}, {capacity: 2TB, read: 3GB/s, write: "
+      "1GB/s}]\n");
+  ASSERT_EQ(Run({"--file", file}), kExitDone) << error_;
+  EXPECT_THAT(out_, HasSubstr("with host copies             4              6\n"
+                              "without                     24              1\n"));
 }
 
 TEST_F(TopologyCommand, ListsThePresetsWithoutArguments) {
@@ -230,7 +251,7 @@ TEST_F(TopologyCommand, MakesServersThatJobsArePlannedFor) {
     std::string capacity;  // where it has no memory
   };
   for (const Told& told : {Told{list + kTwoCards, "V100-32", ""},
-                           Told{kTwoCardsXml, "V100", "memory.capacity=32GiB"}}) {
+                           Told{kTwoCardsXml, "V100", "memory.capacity=16GiB"}}) {
     const std::string file = WriteFile("told", told.text);
     ASSERT_EQ(Run({"--file", file, "--device", told.device, "--output", output}), kExitDone)
         << error_;

@@ -79,6 +79,9 @@ TEST_F(WeightOffloadCommand, NamesTheFlagThatIsWrong) {
   EXPECT_EQ(figure.code, kExitBadInput);
   EXPECT_EQ(figure.err,
             "siphon: --figure: only figure 4 of the weight offloading paper is calculated\n");
+  const CommandEnd zero = RunRegisteredCommand("weight_offload", {"--figure", "0"});
+  EXPECT_EQ(zero.code, kExitBadInput);
+  EXPECT_EQ(zero.err, figure.err);
   const CommandEnd row =
       RunRegisteredCommand("weight_offload", {"--figure", "4", "--network", "Bert"});
   EXPECT_EQ(row.code, kExitBadInput);

@@ -1,0 +1,58 @@
+#include "launch/commands/try_fix.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace siphon {
+namespace {
+
+constexpr absl::string_view kPlanKey = "memory.plan";
+constexpr absl::string_view kNoPlan = "memory.plan=none";
+constexpr absl::string_view kCapacityKey = "memory.capacity";
+
+bool HasKey(const std::vector<std::string>& settings, absl::string_view key) {
+  return absl::c_any_of(settings, [&](const std::string& setting) {
+    return absl::StartsWith(setting, absl::StrCat(key, "="));
+  });
+}
+
+// 0: those of the topology will do, or no more is known of them.
+Bytes DevicesNeeded(const StudiedPlan& misfit, const JobConfig& job) {
+  const Bytes has = misfit.device_memory;
+  const Bytes asked = LargestCapacity(job);
+  return has > Bytes(0) && asked > has ? asked : Bytes(0);
+}
+
+}  // namespace
+
+std::vector<std::string> SettingsOfTry(const StudiedPlan& misfit,
+                                       std::vector<std::string> settings) {
+  const bool names_file = !misfit.job.memory.plan.empty() && !HasKey(settings, kPlanKey);
+  if (names_file) settings.emplace_back(kNoPlan);
+  return settings;
+}
+
+TriedFix TryFix(const PlanRequest& request, const StudiedPlan& misfit, const FixToTry& change) {
+  PlanFix fix{.settings = SettingsOfTry(misfit, change.settings), .meaning = change.meaning};
+  PlanRequest changed = WithSettings(request, fix.settings);
+  changed.goal = change.goal;
+  changed.bounds = false;
+  changed.devices = StatedMemory::kIsExceeded;
+  const absl::StatusOr<StudiedPlan> studied = StudyPlan(changed);
+  if (!studied.ok()) return {};
+  if (!studied->step.has_value()) return {.is_job = true};
+  fix.step_time = studied->step->step_time;
+  fix.host_peak = studied->step->host_peak;
+  for (size_t worker = 0; worker < studied->step->peak.size(); ++worker) {
+    fix.largest_peak = std::max(fix.largest_peak, PeakOf(*studied->step, worker));
+  }
+  if (HasKey(fix.settings, kCapacityKey)) fix.devices = DevicesNeeded(misfit, studied->job);
+  return {.is_job = true, .fix = std::move(fix)};
+}
+
+}  // namespace siphon

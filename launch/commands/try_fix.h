@@ -1,0 +1,37 @@
+#ifndef SIPHON_LAUNCH_COMMANDS_TRY_FIX_H_
+#define SIPHON_LAUNCH_COMMANDS_TRY_FIX_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/commands/plan_fixes.h"
+#include "launch/commands/plan_study.h"
+
+namespace siphon {
+
+// A change of a job whose plan does not fit.
+struct FixToTry {
+  std::vector<std::string> settings;  // "section.key=value"
+  std::string meaning;                // for people
+  PlanningGoal goal = PlanningGoal::kAnyThatFits;
+};
+
+// What came of it.
+struct TriedFix {
+  bool is_job = false;         // else it is refused, whatever room there is
+  std::optional<PlanFix> fix;  // if any plan of it fits
+};
+
+// Plans the job of `request`, of which `misfit` was planned, with the change. A plan file is of the
+// job as it is, so that none is followed: with no settings the job itself is planned anew. A
+// capacity may be more than devices of the topology have; that is PlanFix::devices then.
+TriedFix TryFix(const PlanRequest& request, const StudiedPlan& misfit, const FixToTry& change);
+
+// All that is set for it.
+std::vector<std::string> SettingsOfTry(const StudiedPlan& misfit,
+                                       std::vector<std::string> settings);
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_COMMANDS_TRY_FIX_H_
