@@ -2,12 +2,17 @@
 
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
 
 namespace siphon {
+namespace {
+
+// Between two lines where no line replaces another.
+constexpr int kSecondsBetween = 5;
+
+}  // namespace
 
 std::string ProgressLine(absl::string_view doing, absl::string_view detail, Nanos step,
                          int seconds) {
@@ -19,50 +24,48 @@ std::string ProgressLine(absl::string_view doing, absl::string_view detail, Nano
   return line;
 }
 
-PlanningProgress::PlanningProgress() : terminal_(isatty(STDERR_FILENO) != 0) {
-  if (terminal_) ticker_ = std::thread([this] { Tick(); });
-}
+PlanningProgress::PlanningProgress(std::chrono::milliseconds second)
+    : terminal_(isatty(STDERR_FILENO) != 0), second_(second), ticker_([this] { Tick(); }) {}
 
 PlanningProgress::~PlanningProgress() {
-  if (!terminal_) return;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     ends_ = true;
   }
   ended_.notify_one();
   ticker_.join();
-  std::fputs("\r\033[K", stderr);
+  if (terminal_) std::fputs("\r\033[K", stderr);
 }
 
 void PlanningProgress::Say(absl::string_view doing) {
-  if (!terminal_) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   doing_ = std::string(doing);
   detail_.clear();
   step_ = Nanos(0);
-  Print();
+  if (terminal_) Print();
 }
 
 PlanningNews PlanningProgress::News() {
   return [this](absl::string_view doing, Nanos step) {
-    if (!terminal_) return;
     const std::lock_guard<std::mutex> lock(mutex_);
     detail_ = std::string(doing);
     step_ = step;
-    Print();
+    if (terminal_) Print();
   };
 }
 
 void PlanningProgress::Tick() {
   std::unique_lock<std::mutex> lock(mutex_);
-  while (!ended_.wait_for(lock, std::chrono::seconds(1), [this] { return ends_; })) {
+  while (!ended_.wait_for(lock, second_, [this] { return ends_; })) {
     ++seconds_;
-    if (!doing_.empty()) Print();
+    const bool is_due = terminal_ || seconds_ % kSecondsBetween == 0;
+    if (is_due && !doing_.empty()) Print();
   }
 }
 
 void PlanningProgress::Print() const {
-  std::fprintf(stderr, "\r\033[K%s", ProgressLine(doing_, detail_, step_, seconds_).c_str());
+  const std::string line = ProgressLine(doing_, detail_, step_, seconds_);
+  std::fprintf(stderr, terminal_ ? "\r\033[K%s" : "%s\n", line.c_str());
   std::fflush(stderr);
 }
 

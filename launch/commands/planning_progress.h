@@ -1,6 +1,7 @@
 #ifndef SIPHON_LAUNCH_COMMANDS_PLANNING_PROGRESS_H_
 #define SIPHON_LAUNCH_COMMANDS_PLANNING_PROGRESS_H_
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <string>
@@ -17,11 +18,12 @@ namespace siphon {
 std::string ProgressLine(absl::string_view doing, absl::string_view detail, Nanos step,
                          int seconds);
 
-// What is being planned and for how long, on standard error where that is a terminal, each line in
-// place of the one before.
+// What is being planned and for how long, on standard error: on a terminal each line in place of
+// the one before, elsewhere a line every few seconds.
 class PlanningProgress {
  public:
-  PlanningProgress();
+  // `second`: what counts as one; tests have less time.
+  explicit PlanningProgress(std::chrono::milliseconds second = std::chrono::seconds(1));
   ~PlanningProgress();
   PlanningProgress(const PlanningProgress&) = delete;
   PlanningProgress& operator=(const PlanningProgress&) = delete;
@@ -35,13 +37,14 @@ class PlanningProgress {
   void Print() const;  // under mutex_
 
   const bool terminal_;
+  const std::chrono::milliseconds second_;
   std::mutex mutex_;
   std::condition_variable ended_;
   bool ends_ = false;
   std::string doing_, detail_;
   Nanos step_;
   int seconds_ = 0;
-  std::thread ticker_;  // on a terminal only
+  std::thread ticker_;
 };
 
 }  // namespace siphon

@@ -5,6 +5,7 @@
 #include <pty.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <string>
 
@@ -60,13 +61,36 @@ TEST(PlanningProgress, IsOneLineOfATerminal) {
   close(terminal);
 }
 
-TEST(PlanningProgress, SaysNothingWhereStandardErrorIsNoTerminal) {
+// What is soon done says nothing there.
+TEST(PlanningProgress, SaysNothingAtOnceWhereStandardErrorIsNoTerminal) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   SayTo(ends[1]);
   char byte = 0;
   EXPECT_EQ(read(ends[0], &byte, 1), 0);
   close(ends[0]);
+}
+
+TEST(PlanningProgress, IsALineEveryFewSecondsWhereStandardErrorIsNoTerminal) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const int before = dup(STDERR_FILENO);
+  ASSERT_GE(dup2(ends[1], STDERR_FILENO), 0);
+  close(ends[1]);
+  std::string said;
+  {
+    PlanningProgress progress(std::chrono::milliseconds(1));
+    progress.Say("planning");
+    progress.News()("searching further", Nanos(5'000'000));
+    said = ReadUpTo(ends[0], "\n") + ReadUpTo(ends[0], "\n");
+  }
+  std::fflush(stderr);
+  dup2(before, STDERR_FILENO);
+  close(before);
+  close(ends[0]);
+  EXPECT_THAT(said, testing::MatchesRegex("planning.* [0-9]*[05] s\n"
+                                          "planning: searching further, 5.00 ms a step so far ... "
+                                          "[0-9]*[05] s\n"));
 }
 
 }  // namespace
