@@ -158,8 +158,8 @@ INSTANTIATE_TEST_SUITE_P(
                  "cannot read schedule '%/none.csv': No such file or directory"},
         Override{"StrategyNotBuilt", "memory.strategy=harmony",
                  "'harmony' is known, but not built yet; today: keep, recompute, host_swap, "
-                 "d2d_swap, vdnn, capacity_based, mpress, optimizer_offload, weight_offload, l2l, "
-                 "nvme_swap, auto"},
+                 "d2d_swap, nvme_swap, optimizer_offload, vdnn, capacity_based, weight_offload, "
+                 "l2l, mpress, auto"},
         Override{"ThrottleOfNoLinks", "topology.throttle=0.5",
                  "needs links to hold to their rates; write topology.name"},
         Override{"UnknownPrecision", "train.precision=fp61",
