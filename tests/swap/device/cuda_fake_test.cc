@@ -70,6 +70,7 @@ TEST_F(CudaOnTheFake, GivesAStreamFewChunksAtATime) {
   const absl::Span<std::byte> to = rig->Take(Where::kHost, 100'000);
   rig->Write(from, RigPattern(100'000, 1));
   FakeCuda::Reset();
+  FakeCuda::Set("delay_ns", 2'000'000);  // a chunk must not be through before the next one comes
   const std::unique_ptr<DeviceBackend> backend = rig->MakeBackend({.links = 1, .chunk = 1000});
   ASSERT_TRUE(backend
                   ->Wait(backend->StartCopy(
