@@ -43,8 +43,6 @@ std::string SizeText(Bytes bytes) {
 
 using Settings = std::vector<std::string>;
 
-constexpr absl::string_view kCapacityKey = "memory.capacity";
-
 // Changes of one sort.
 class FixSearch {
  public:
@@ -178,10 +176,8 @@ class FixSearch {
   // In place of the plan file, if it is that which does not fit; else, or if that does not either,
   // all strategies together.
   void TryAnew() {
-    const bool follows = !job_.memory.plan.empty() && request_.strategy.empty();
-    if (follows && Note({}, "planned anew, not as the plan file says")) {
-      return;
-    }
+    const bool follows = FollowsFile(request_, job_);
+    if (follows && Note({}, "planned anew, not as the plan file says")) return;
     if (StrategyOfRequest(request_, job_) == "auto") return;
     Note({"memory.strategy=auto"},
          absl::StrCat("all ways to save memory together",

@@ -34,14 +34,6 @@ std::vector<std::optional<int>> WorkerOfDevice(const StudiedPlan& studied) {
   return worker_of;
 }
 
-// At most, of the device or drive of that name.
-Bytes HeldBy(const StudiedPlan& studied, absl::string_view name) {
-  for (const HolderPeak& holder : studied.shown().other_peaks) {
-    if (holder.name == name) return holder.bytes;
-  }
-  return Bytes(0);
-}
-
 void AddHeld(Bytes held, Bytes capacity, LinkGraphNode& node) {
   node.lines.push_back(held == Bytes(0) ? "holds nothing"
                                         : absl::StrCat("holds ", FormatBytes(held)));

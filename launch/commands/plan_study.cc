@@ -207,10 +207,6 @@ absl::StatusOr<StudiedPlan> StudyHarmony(const PlanRequest& request, const Foote
   return studied;
 }
 
-bool FollowsFile(const PlanRequest& request, const JobConfig& job) {
-  return request.strategy.empty() && !job.memory.plan.empty();
-}
-
 // What memory.plan names.
 absl::StatusOr<PlanInFile> LoadPlanOf(const StudiedJob& job) {
   SIPHON_ASSIGN_OR_RETURN(PlanInFile file, LoadPlanInFile(job.job));
@@ -257,6 +253,10 @@ absl::StatusOr<StudiedPlan> StudyStrategy(const PlanRequest& request, const Foot
 
 }  // namespace
 
+bool FollowsFile(const PlanRequest& request, const JobConfig& job) {
+  return request.strategy.empty() && !job.memory.plan.empty();
+}
+
 std::string StrategyOfRequest(const PlanRequest& request, const JobConfig& job) {
   if (!request.strategy.empty()) return request.strategy;
   const bool named = job.origins.contains(std::string(kStrategyKey));
@@ -292,6 +292,13 @@ PlanRequest WithSettings(PlanRequest request, const std::vector<std::string>& se
 }
 
 Bytes PeakOf(const SimulatedStep& step, size_t worker) { return Total(step.peak[worker]); }
+
+Bytes HeldBy(const StudiedPlan& studied, absl::string_view name) {
+  for (const HolderPeak& holder : studied.shown().other_peaks) {
+    if (holder.name == name) return holder.bytes;
+  }
+  return Bytes(0);
+}
 
 Bytes CapacityOf(const StudiedPlan& studied, size_t worker) {
   const std::vector<Bytes>& capacity = studied.problem.capacity;

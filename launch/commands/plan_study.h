@@ -66,7 +66,9 @@ absl::StatusOr<StudiedPlan> StudyPlan(const PlanRequest& request);
 // in a moment. Errors: as StudyPlan.
 absl::Status CheckRequest(const PlanRequest& request);
 
-// The strategy that the job is planned by where it names no plan file.
+// Whether the plan is the one that the job names (memory.plan), not a strategy's.
+bool FollowsFile(const PlanRequest& request, const JobConfig& job);
+// The strategy that the job is planned by where it follows no plan file.
 std::string StrategyOfRequest(const PlanRequest& request, const JobConfig& job);
 
 // `request` with more overrides, "section.key=value" each.
@@ -74,6 +76,8 @@ PlanRequest WithSettings(PlanRequest request, const std::vector<std::string>& se
 
 // [worker], replicas one after the other.
 Bytes PeakOf(const SimulatedStep& step, size_t worker);
+// What the drive, or device without a worker, of that name (HolderPeak) holds at most.
+Bytes HeldBy(const StudiedPlan& studied, absl::string_view name);
 // 0: no limit.
 Bytes CapacityOf(const StudiedPlan& studied, size_t worker);
 

@@ -44,20 +44,14 @@ std::string AtOnce(Bytes peak, Bytes sum) {
                     : FormatBytes(peak);
 }
 
-Bytes PeakOfDrive(const SimulatedStep& step, int drive) {
-  for (const HolderPeak& holder : step.other_peaks) {
-    if (holder.name == absl::StrCat("drive ", drive)) return holder.bytes;
-  }
-  return Bytes(0);
-}
-
 // Each drive that holds anything, with the workers that swap to it.
 std::vector<std::vector<std::string>> DriveRows(const StudiedPlan& studied) {
   const Topology& topology = studied.problem.topology;
   const std::vector<PlacementBytes> stages = BytesByPlacement(studied.plan);
   std::vector<std::vector<std::string>> rows;
   for (int drive = 0; drive < static_cast<int>(topology.drives.size()); ++drive) {
-    const Bytes peak = PeakOfDrive(studied.shown(), drive);
+    const std::string name = absl::StrCat("drive ", drive);
+    const Bytes peak = HeldBy(studied, name);
     if (peak == Bytes(0)) continue;
     Bytes sum;
     std::vector<size_t> workers;
@@ -71,8 +65,8 @@ std::vector<std::vector<std::string>> DriveRows(const StudiedPlan& studied) {
       workers.push_back(worker);
       devices.push_back(device);
     }
-    rows.push_back({absl::StrJoin(workers, " "), absl::StrJoin(devices, " "),
-                    absl::StrCat("drive ", drive), AtOnce(peak, sum)});
+    rows.push_back(
+        {absl::StrJoin(workers, " "), absl::StrJoin(devices, " "), name, AtOnce(peak, sum)});
   }
   return rows;
 }

@@ -13,7 +13,6 @@ namespace {
 
 constexpr absl::string_view kPlanKey = "memory.plan";
 constexpr absl::string_view kNoPlan = "memory.plan=none";
-constexpr absl::string_view kCapacityKey = "memory.capacity";
 
 bool HasKey(const std::vector<std::string>& settings, absl::string_view key) {
   return absl::c_any_of(settings, [&](const std::string& setting) {

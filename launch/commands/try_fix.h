@@ -5,10 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "launch/commands/plan_fixes.h"
 #include "launch/commands/plan_study.h"
 
 namespace siphon {
+
+inline constexpr absl::string_view kCapacityKey = "memory.capacity";
 
 // A change of a job whose plan does not fit.
 struct FixToTry {
