@@ -5,7 +5,8 @@
 #                          undefined-behaviour sanitizers with a bounded run of the fuzzers, and what starts threads under the
 #                          thread sanitizer
 #   tests/run.sh --quick   the release build only
-#   tests/run.sh --all     full products where the tests run a covering selection by default
+#   tests/run.sh --all     full products where the tests run a covering selection by default; and a debug build, in which each
+#                          source is compiled alone
 #
 # Prints what was skipped and why. The last line is "N passed, N failed, N skipped", GoogleTest cases of all builds together;
 # exit code 1 if one failed, 2 if packages are missing.
@@ -14,10 +15,11 @@ set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root" || exit 1
 presets=(release asan-ubsan tsan)
+only_built=()
 for argument in "$@"; do
   case $argument in
     --quick) presets=(release) ;;
-    --all) export SIPHON_TEST_ALL=1 ;;
+    --all) export SIPHON_TEST_ALL=1; only_built=(debug) ;;
     -h | --help) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
     *) echo "tests: unknown argument '$argument'; known: --quick, --all, --help" >&2; exit 2 ;;
   esac
@@ -50,11 +52,12 @@ runner() {
   if [ "$1" = tsan ] && setarch -R true 2>/dev/null; then setarch -R "${@:2}"; else "${@:2}"; fi
 }
 
+build_or_say() { build_preset "$1" || { echo "tests: $1 does not build" | tee "$results/$1.broken"; return 1; }; }
+
+summed=("${presets[@]}")
+for preset in "${only_built[@]}"; do build_or_say "$preset" || summed+=("$preset"); done
 for preset in "${presets[@]}"; do
-  if ! build_preset "$preset"; then
-    echo "tests: $preset does not build" | tee "$results/$preset.broken"
-    continue
-  fi
+  build_or_say "$preset" || continue
   begin=$SECONDS
   echo "tests: running $preset ..."
   # What became of each case, of the last run.
@@ -70,4 +73,4 @@ for preset in "${presets[@]}"; do
   echo "tests: running $preset: $((SECONDS - begin)) s"
 done
 
-/usr/bin/python3 tests/summarize_results.py "$results" "${presets[@]}"
+/usr/bin/python3 tests/summarize_results.py "$results" "${summed[@]}"

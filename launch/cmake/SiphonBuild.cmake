@@ -62,11 +62,12 @@ endfunction()
 # The target whose precompiled headers libraries share, unless their folder sets another.
 set(SIPHON_COMMON_HEADERS siphon_common_headers)
 
-# siphon_library(NAME SOURCES a.cc ... LINKS targets ... [LOCAL] [OWN_HEADERS]): one static library for one folder or named
+# siphon_library(NAME SOURCES a.cc ... LINKS targets ... [LOCAL] [OWN_HEADERS] [COLD]): one static library for one folder or named
 # sub-folder. Includes are rooted at the project ("planner/action.h"), and at include/siphon once installed. LOCAL: is not
-# installed. OWN_HEADERS: precompiles other headers than planner/common_headers.h, or none.
+# installed. OWN_HEADERS: precompiles other headers than planner/common_headers.h, or none. COLD: running it takes no time,
+# compiling it does, with -O1 a third less.
 function(siphon_library name)
-  cmake_parse_arguments(ARG "LOCAL;OWN_HEADERS" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "LOCAL;OWN_HEADERS;COLD" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   if(SIPHON_THREADS_ONLY)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
@@ -79,6 +80,9 @@ function(siphon_library name)
   target_link_libraries(${name} PUBLIC ${ARG_LINKS} PRIVATE ${ARG_PRIVATE_LINKS})
   target_compile_features(${name} PUBLIC cxx_std_20)
   siphon_settings(${name})
+  if(ARG_COLD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
   if(NOT ARG_OWN_HEADERS)
     siphon_precompiled(${name} REUSE_FROM ${SIPHON_COMMON_HEADERS})
   endif()

@@ -231,7 +231,9 @@ absl::StatusOr<MappedDraft> SearchFromFullHosts(DraftSimulator& simulator, Mappe
   Tell(problem, "starting once more with full hosts", found.draft);
   DraftSimulator once_more(problem);
   absl::StatusOr<SimulatedDraft> start = StartWithinHost(once_more, near_lenders);
-  if (absl::IsResourceExhausted(start.status())) return found;
+  if (absl::IsFailedPrecondition(start.status()) || absl::IsResourceExhausted(start.status())) {
+    return found;
+  }
   if (!start.ok()) return start.status();
   SIPHON_ASSIGN_OR_RETURN(MappedDraft other, SearchAll(once_more, *std::move(start), kept));
   if (found.draft.score <= other.draft.score) return found;

@@ -96,6 +96,11 @@ absl::StatusOr<SimulatedDraft> StartWithinHost(DraftSimulator& simulator, const 
   SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft all, anything.Run(kept));
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft start, BestStart(anything, all));
   if (!Fits(start)) return absl::ResourceExhaustedError("no start fits, whatever hosts hold");
+  absl::StatusOr<SimulatedDraft> as_it_is = simulator.Run(start.draft);
+  if (as_it_is.ok() && Fits(*as_it_is)) {
+    return absl::FailedPreconditionError("hosts have room for the best start");
+  }
+  if (!as_it_is.ok() && !absl::IsResourceExhausted(as_it_is.status())) return as_it_is.status();
   absl::StatusOr<SimulatedDraft> best = absl::ResourceExhaustedError("no draft has been filled");
   for (const bool state_stays : {false, true}) {
     if (best.ok()) break;

@@ -17,8 +17,9 @@ bool MayFillHosts(const PlanningProblem& problem, const SimulatedDraft& kept);
 // that. Of the layers that leave for the host the last ones are computed again, as few as are
 // enough.
 //
-// `kept` keeps everything; its map stays. Errors: ResourceExhausted
-// where no such draft fits; as DraftSimulator::Run. 25 to 50 simulations beside those of BestStart.
+// `kept` keeps everything; its map stays. Errors: FailedPrecondition where hosts have room for that
+// start as it is, so that a search begins there anyway; ResourceExhausted where no such draft fits;
+// as DraftSimulator::Run. 25 to 50 simulations beside those of BestStart.
 absl::StatusOr<SimulatedDraft> StartWithinHost(DraftSimulator& simulator, const DraftPlan& kept);
 
 }  // namespace siphon

@@ -11,7 +11,7 @@
 namespace siphon {
 namespace {
 
-using ::testing::ElementsAre;
+using testing::ElementsAre;
 
 // 1,000 ns to compute everything again; saved tensors by their bytes and parts made.
 LayerProfile Layer(const std::vector<std::pair<int, int>>& saved) {

@@ -11,8 +11,8 @@ namespace {
 
 using Kind = DeviceActivity::Kind;
 using Engine = DeviceActivity::Engine;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using testing::ElementsAre;
+using testing::HasSubstr;
 
 constexpr int kWorkStream = 7;
 constexpr int kCopyStream = 20;

@@ -17,7 +17,7 @@
 namespace siphon {
 namespace {
 
-using ::testing::ElementsAre;
+using testing::ElementsAre;
 
 #if CUPTI_API_VERSION >= 130000
 using CopyRecord = CUpti_ActivityMemcpy6;

@@ -14,8 +14,8 @@ namespace siphon {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using testing::ElementsAre;
+using testing::HasSubstr;
 
 TEST(Checkpoint, FourWorkersLeaveTheseFiles) {
   const TemporaryDirectory directory(testing::TempDir());  // on disk, with fsync

@@ -13,7 +13,7 @@ namespace siphon {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::StartsWith;
+using testing::StartsWith;
 
 constexpr char kModel[] = "model-00002-of-00002.safetensors";
 constexpr char kOptimizer[] = "optimizer-00001-of-00002.safetensors";

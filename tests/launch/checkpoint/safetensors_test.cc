@@ -9,7 +9,7 @@
 namespace siphon {
 namespace {
 
-using ::testing::ElementsAre;
+using testing::ElementsAre;
 
 absl::Span<const std::byte> BytesOf(absl::string_view text) {
   return absl::MakeConstSpan(reinterpret_cast<const std::byte*>(text.data()), text.size());

@@ -15,9 +15,9 @@
 namespace siphon {
 namespace {
 
-using ::testing::AnyOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using testing::AnyOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
 
 enum class Fault { kOnce, kEverythingAfter };
 

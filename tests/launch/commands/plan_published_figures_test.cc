@@ -17,7 +17,7 @@ namespace siphon {
 namespace {
 
 using Json = nlohmann::json;
-using ::testing::UnorderedElementsAre;
+using testing::UnorderedElementsAre;
 
 Json Published(const std::string& section) {
   const CommandEnd end = RunRegisteredCommand("plan", {"--published", section, "--format", "json"});

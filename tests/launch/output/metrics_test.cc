@@ -18,7 +18,7 @@ namespace siphon {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 // Two workers and a step of half a second in which they compute 0.25 and 0.125 s.
 StepMetrics SomeStep(int64_t number) {
@@ -45,7 +45,7 @@ StepMetrics SomeStep(int64_t number) {
   return step;
 }
 
-class Metrics : public ::testing::Test {
+class Metrics : public testing::Test {
  protected:
   Metrics() {
     std::string pattern = (fs::temp_directory_path() / "siphon-metrics-test-XXXXXX").string();

@@ -8,7 +8,7 @@
 namespace siphon {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 constexpr Nanos Seconds(int64_t seconds) { return Nanos(seconds * 1'000'000'000); }
 
@@ -21,7 +21,7 @@ StepMetrics OneSecondStep(int64_t number) {
   return step;
 }
 
-class Progress : public ::testing::Test {
+class Progress : public testing::Test {
  protected:
   ProgressPrinter Printer(ProgressPrinter::Options options) {
     return ProgressPrinter(options, Seconds(100), [this](absl::string_view text) {
@@ -73,7 +73,7 @@ TEST_F(Progress, DrawsNoMoreOftenThanItsPeriod) {
     printer.Step(OneSecondStep(step), Seconds(100) + Nanos(step * 10'000'000));
   }
   EXPECT_THAT(shown_, HasSubstr("step 1/1000"));
-  EXPECT_THAT(shown_, ::testing::Not(HasSubstr("step 2/1000")));
+  EXPECT_THAT(shown_, testing::Not(HasSubstr("step 2/1000")));
   EXPECT_THAT(shown_, HasSubstr("step 11/1000"));
 }
 
@@ -83,8 +83,8 @@ TEST_F(Progress, AValidationIsAlwaysShown) {
   StepMetrics step = OneSecondStep(2);
   step.validation_loss = 1.875;
   printer.Step(step, Seconds(102));
-  EXPECT_THAT(shown_, ::testing::EndsWith("step 2/10  loss 2.0000  1000 tokens/s  8 s left\n"
-                                          "step 2: validation loss 1.8750\n"));
+  EXPECT_THAT(shown_, testing::EndsWith("step 2/10  loss 2.0000  1000 tokens/s  8 s left\n"
+                                        "step 2: validation loss 1.8750\n"));
 }
 
 TEST_F(Progress, AResumedRunCountsTimeFromItsOwnBegin) {

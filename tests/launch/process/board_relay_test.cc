@@ -16,7 +16,7 @@
 namespace siphon {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 constexpr Nanos kPeriod(1'000'000);
 constexpr Nanos kLong(10'000'000'000);

@@ -18,22 +18,22 @@ namespace siphon {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::Contains;
-using ::testing::HasSubstr;
+using testing::Contains;
+using testing::HasSubstr;
 
 // Runs `work` in another process; its exit status.
 int InAnotherProcess(const std::function<void()>& work) {
   const pid_t child = fork();
   if (child == 0) {
     work();
-    _exit(::testing::Test::HasFailure() ? 1 : 0);
+    _exit(testing::Test::HasFailure() ? 1 : 0);
   }
   int status = 0;
   waitpid(child, &status, 0);
   return status;
 }
 
-class BoardTest : public ::testing::Test {
+class BoardTest : public testing::Test {
  protected:
   BoardTest() {
     std::string pattern = (fs::temp_directory_path() / "siphon-board-test-XXXXXX").string();

@@ -12,7 +12,7 @@
 namespace siphon {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 std::unique_ptr<Board> BoardOf(int ranks) { return *Board::CreateAnonymous(ranks); }
 

@@ -29,11 +29,11 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::MatchesRegex;
-using ::testing::Not;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::MatchesRegex;
+using testing::Not;
 
 constexpr seconds kLimit(10);  // from a fault to the end of the job
 
@@ -56,7 +56,7 @@ std::string ReadToEnd(int file) {
   return text;
 }
 
-class Faults : public ::testing::Test {
+class Faults : public testing::Test {
  protected:
   Faults() {
     std::string pattern = (fs::temp_directory_path() / "siphon-fault-test-XXXXXX").string();
@@ -168,7 +168,7 @@ constexpr Where kPlaces[] = {
      "  the job ended after step 10; the last complete checkpoint is ckpt/step-5\n"},
 };
 
-class FaultsOfRanks : public Faults, public ::testing::WithParamInterface<std::tuple<int, Where>> {
+class FaultsOfRanks : public Faults, public testing::WithParamInterface<std::tuple<int, Where>> {
  protected:
   Ending RunWith(const char* kind) {
     const auto& [rank, where] = GetParam();
@@ -215,17 +215,16 @@ TEST_P(SomeFaultsOfRanks, ARankThatFailsEndsTheJobWithItsCause) {
   ExpectNothingLeft(ending);
 }
 
-std::string NameOf(const ::testing::TestParamInfo<std::tuple<int, Where>>& info) {
+std::string NameOf(const testing::TestParamInfo<std::tuple<int, Where>>& info) {
   return absl::StrCat("Rank", std::get<0>(info.param), "In", std::get<1>(info.param).name);
 }
 
 INSTANTIATE_TEST_SUITE_P(EverywhereInAStep, FaultsOfRanks,
-                         ::testing::Combine(::testing::Values(0, 1, 2),
-                                            ::testing::ValuesIn(kPlaces)),
+                         testing::Combine(testing::Values(0, 1, 2), testing::ValuesIn(kPlaces)),
                          NameOf);
 INSTANTIATE_TEST_SUITE_P(EachRankAndPlaceOnce, SomeFaultsOfRanks,
-                         ::testing::Values(std::tuple(1, kPlaces[0]), std::tuple(2, kPlaces[1]),
-                                           std::tuple(0, kPlaces[2]), std::tuple(0, kPlaces[3])),
+                         testing::Values(std::tuple(1, kPlaces[0]), std::tuple(2, kPlaces[1]),
+                                         std::tuple(0, kPlaces[2]), std::tuple(0, kPlaces[3])),
                          NameOf);
 
 struct OtherEnd {
@@ -235,7 +234,7 @@ struct OtherEnd {
   const char* first_line;  // a regular expression
 };
 
-class OtherFaults : public Faults, public ::testing::WithParamInterface<OtherEnd> {};
+class OtherFaults : public Faults, public testing::WithParamInterface<OtherEnd> {};
 
 TEST_P(OtherFaults, EndTheJobWithTheirExitCode) {
   const Ending ending = Run(Parent(3, 20, {GetParam().fault}));
@@ -247,7 +246,7 @@ TEST_P(OtherFaults, EndTheJobWithTheirExitCode) {
 
 INSTANTIATE_TEST_SUITE_P(
     Kinds, OtherFaults,
-    ::testing::Values(
+    testing::Values(
         OtherEnd{"Segfault", "1:3:0F0:segv", 5,
                  "worker 1 was lost \\(rank 1, pid [0-9]+, killed by signal 11"},
         OtherEnd{"ExitCode", "1:3:0F0:exit7", 5,
@@ -322,7 +321,7 @@ struct StopCase {
   const char* kind;
 };
 
-class Stops : public Faults, public ::testing::WithParamInterface<std::tuple<StopCase, Where>> {};
+class Stops : public Faults, public testing::WithParamInterface<std::tuple<StopCase, Where>> {};
 
 TEST_P(Stops, FinishTheStepAndWriteACheckpoint) {
   const auto& [stop, where] = GetParam();
@@ -338,12 +337,12 @@ TEST_P(Stops, FinishTheStepAndWriteACheckpoint) {
 
 INSTANTIATE_TEST_SUITE_P(
     EverywhereInAStep, Stops,
-    ::testing::Combine(::testing::Values(StopCase{"Interrupt", "int_parent"},
-                                         StopCase{"InterruptOfTheGroup", "int_group"},
-                                         StopCase{"User1", "usr1_parent"},
-                                         StopCase{"User1OfMpirun", "usr1_mpirun"},
-                                         StopCase{"Terminate", "term_parent"}),
-                       ::testing::ValuesIn(kPlaces)),
+    testing::Combine(testing::Values(StopCase{"Interrupt", "int_parent"},
+                                     StopCase{"InterruptOfTheGroup", "int_group"},
+                                     StopCase{"User1", "usr1_parent"},
+                                     StopCase{"User1OfMpirun", "usr1_mpirun"},
+                                     StopCase{"Terminate", "term_parent"}),
+                     testing::ValuesIn(kPlaces)),
     [](const auto& info) {
       return absl::StrCat(std::get<0>(info.param).name, "In", std::get<1>(info.param).name);
     });

@@ -16,11 +16,11 @@ namespace siphon {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
-using ::testing::MatchesRegex;
-using ::testing::StartsWith;
+using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::StartsWith;
 
-class JobDirectoryTest : public ::testing::Test {
+class JobDirectoryTest : public testing::Test {
  protected:
   JobDirectoryTest() {
     std::string pattern = (fs::temp_directory_path() / "siphon-root-test-XXXXXX").string();

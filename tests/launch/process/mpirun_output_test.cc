@@ -27,7 +27,7 @@ const std::string kExited =
     "Exit code:    7\n" +
     kBorder + "\n";
 
-class Output : public ::testing::Test {
+class Output : public testing::Test {
  protected:
   std::string passed_;
   MpirunOutput output_{

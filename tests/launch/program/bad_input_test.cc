@@ -19,7 +19,7 @@ namespace siphon {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::MatchesRegex;
+using testing::MatchesRegex;
 
 std::string KnownSchedules() {
   std::vector<std::string> names;
@@ -68,7 +68,7 @@ struct Edit {
 // GoogleTest would print addresses, which CTest takes for a part of the test's name.
 void PrintTo(const Edit& edit, std::ostream* out) { *out << edit.name; }
 
-class EditedJobs : public BadInput, public ::testing::WithParamInterface<Edit> {};
+class EditedJobs : public BadInput, public testing::WithParamInterface<Edit> {};
 
 TEST_P(EditedJobs, AreRefusedAtTheirPlace) {
   const std::string path = Edited(GetParam().from, GetParam().to);
@@ -77,7 +77,7 @@ TEST_P(EditedJobs, AreRefusedAtTheirPlace) {
 
 INSTANTIATE_TEST_SUITE_P(
     OfTheFile, EditedJobs,
-    ::testing::Values(
+    testing::Values(
         Edit{"UnknownSection",
              "pipeline:", "pipelin:", ":18:1: unknown section 'pipelin'; did you mean 'pipeline'?"},
         Edit{"UnknownKey", "  layers: 4", "  layer: 4",
@@ -118,7 +118,7 @@ struct Override {
 
 void PrintTo(const Override& override_, std::ostream* out) { *out << override_.name; }
 
-class Overrides : public BadInput, public ::testing::WithParamInterface<Override> {};
+class Overrides : public BadInput, public testing::WithParamInterface<Override> {};
 
 TEST_P(Overrides, AreRefusedByTheirKey) {
   WriteFile("file", "");
@@ -143,7 +143,7 @@ TEST_P(Overrides, AreRefusedByTheirKey) {
 
 INSTANTIATE_TEST_SUITE_P(
     OnTheCommandLine, Overrides,
-    ::testing::Values(
+    testing::Values(
         Override{"Garbage", "garbage", "write --set section.key=value"},
         Override{"NoValue", "train.steps=", "is empty; write a whole number"},
         Override{"UnknownSchedule", "pipeline.schedule=zigzag",
@@ -211,7 +211,7 @@ struct Usage {
 
 void PrintTo(const Usage& usage, std::ostream* out) { *out << usage.name; }
 
-class WrongUsage : public BadInput, public ::testing::WithParamInterface<Usage> {};
+class WrongUsage : public BadInput, public testing::WithParamInterface<Usage> {};
 
 TEST_P(WrongUsage, IsRefusedWithTheNearestRightOne) {
   ExpectRefusal(GetParam().arguments, GetParam().message);
@@ -219,7 +219,7 @@ TEST_P(WrongUsage, IsRefusedWithTheNearestRightOne) {
 
 INSTANTIATE_TEST_SUITE_P(
     OfTheProgram, WrongUsage,
-    ::testing::Values(
+    testing::Values(
         Usage{"NoArguments",
               {},
               "no command given; siphon train JOB.yaml trains, siphon --help shows all"},
@@ -286,17 +286,17 @@ TEST_F(BadInput, CapacityTooSmallIsHeldByTheAllocatorWhereNobodyHasLookedBefore)
       Siphon({"train", job(), "--set", "memory.capacity=1.42MB", "--set", "memory.strategy=keep"},
              {.environment = {"SIPHON_INJECT_FAULT=0:0:memory.capacity:overlook"}});
   EXPECT_EQ(end.exit_code, 3) << end.errors;
-  EXPECT_THAT(end.errors, ::testing::ContainsRegex("siphon: worker [0-3] failed .* during "));
+  EXPECT_THAT(end.errors, testing::ContainsRegex("siphon: worker [0-3] failed .* during "));
   EXPECT_THAT(end.errors,
-              ::testing::ContainsRegex("memory is full: asked for [0-9]+ bytes, [0-9]+ bytes free "
-                                       "of a capacity of 1420000 "));
+              testing::ContainsRegex("memory is full: asked for [0-9]+ bytes, [0-9]+ bytes free "
+                                     "of a capacity of 1420000 "));
   ExpectNothingLeft();
 }
 
 TEST_F(BadInput, CapacityTooSmallForAllTensorsAtOnceIsEnoughByDefault) {
   const ProgramEnd end = Siphon({"train", job(), "--set", "memory.capacity=1.42MB"});
   EXPECT_EQ(end.exit_code, 0) << end.errors;
-  EXPECT_THAT(end.errors, ::testing::HasSubstr("to fit into memory.capacity, "));
+  EXPECT_THAT(end.errors, testing::HasSubstr("to fit into memory.capacity, "));
   ExpectNothingLeft();
 }
 
@@ -305,8 +305,8 @@ TEST_F(BadInput, CapacityTooSmallForAnythingNamesAChangeWithWhichTheJobRuns) {
   const ProgramEnd end = Siphon(command);
   EXPECT_EQ(end.exit_code, 3);
   EXPECT_THAT(end.errors,
-              ::testing::ContainsRegex("\n  to keep everything: --set memory.capacity=[0-9]+KiB "));
-  EXPECT_THAT(end.errors, ::testing::HasSubstr("\n  memory.strategy auto is not enough: "));
+              testing::ContainsRegex("\n  to keep everything: --set memory.capacity=[0-9]+KiB "));
+  EXPECT_THAT(end.errors, testing::HasSubstr("\n  memory.strategy auto is not enough: "));
   ExpectNothingLeft();
   const std::regex change("\n  smallest change that fits: --set (memory.capacity=[0-9]+KiB)  \\(");
   std::smatch found;

@@ -13,7 +13,7 @@ namespace siphon {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::MatchesRegex;
+using testing::MatchesRegex;
 
 // A finished run whose checkpoint is then damaged.
 class DamagedCheckpoint : public TinyJobTest {
@@ -72,7 +72,7 @@ TEST_F(DamagedCheckpoint, OfAnotherModelIsRefusedWithTheTensor) {
   const ProgramEnd end =
       Siphon({"train", job(), "--set", "checkpoint.resume=auto", "--set", "model.hidden=32"});
   EXPECT_EQ(end.exit_code, 2);
-  EXPECT_THAT(end.errors, ::testing::ContainsRegex("tensor '[^']+'"));
+  EXPECT_THAT(end.errors, testing::ContainsRegex("tensor '[^']+'"));
   EXPECT_EQ(Read(PathOf("run/metrics.jsonl")), metrics);
 }
 

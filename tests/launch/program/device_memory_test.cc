@@ -17,8 +17,8 @@
 namespace siphon {
 namespace {
 
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
+using testing::ContainsRegex;
+using testing::HasSubstr;
 
 namespace fs = std::filesystem;
 

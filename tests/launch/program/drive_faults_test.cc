@@ -23,8 +23,8 @@ namespace siphon {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
+using testing::ContainsRegex;
+using testing::HasSubstr;
 
 constexpr double kLimitSeconds = 10;  // from a fault to the end of the job
 // Of worker 0 in the sixth step, while what the microbatch saved is on the drive.

@@ -27,10 +27,10 @@ namespace siphon {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::MatchesRegex;
-using ::testing::Not;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::Not;
 
 constexpr double kLimitSeconds = 10;  // from a fault to the end of the job
 
@@ -88,7 +88,7 @@ std::string ActionAt(const Place& place, int rank) {
 }
 
 class FaultsOfRanks : public Faults,
-                      public ::testing::WithParamInterface<std::tuple<std::string, int, Place>> {
+                      public testing::WithParamInterface<std::tuple<std::string, int, Place>> {
  protected:
   // The report in whole, as the end of the error output; `how` is a regular expression.
   std::string Report(const std::string& verb, const std::string& how,
@@ -163,7 +163,7 @@ std::vector<std::tuple<std::string, int, Place>> FaultsToTry() {
   return chosen;
 }
 
-INSTANTIATE_TEST_SUITE_P(EachKindAndPlace, FaultsOfRanks, ::testing::ValuesIn(FaultsToTry()),
+INSTANTIATE_TEST_SUITE_P(EachKindAndPlace, FaultsOfRanks, testing::ValuesIn(FaultsToTry()),
                          [](const auto& info) {
                            return absl::StrCat(std::get<0>(info.param), "Rank",
                                                std::get<1>(info.param), "In",
@@ -233,7 +233,7 @@ struct Stop {
 
 void PrintTo(const Stop& stop, std::ostream* out) { *out << stop.name; }
 
-class Stops : public Faults, public ::testing::WithParamInterface<std::tuple<Stop, Place>> {};
+class Stops : public Faults, public testing::WithParamInterface<std::tuple<Stop, Place>> {};
 
 TEST_P(Stops, WriteACheckpointFromWhichTheRunContinuesBitwise) {
   const auto& [stop, place] = GetParam();
@@ -271,11 +271,9 @@ std::vector<std::tuple<Stop, Place>> StopsToTry() {
   return chosen;
 }
 
-INSTANTIATE_TEST_SUITE_P(InEachPhase, Stops, ::testing::ValuesIn(StopsToTry()),
-                         [](const auto& info) {
-                           return absl::StrCat(std::get<0>(info.param).name, "In",
-                                               std::get<1>(info.param).name);
-                         });
+INSTANTIATE_TEST_SUITE_P(InEachPhase, Stops, testing::ValuesIn(StopsToTry()), [](const auto& info) {
+  return absl::StrCat(std::get<0>(info.param).name, "In", std::get<1>(info.param).name);
+});
 
 TEST_F(Faults, ASecondInterruptStopsAtOnce) {
   RunOptions options = Injected(1, "5:1B1", "stop");

@@ -15,8 +15,8 @@ namespace siphon {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
+using testing::ContainsRegex;
+using testing::HasSubstr;
 
 class OuterMpirun : public MpirunJobTest {
  protected:

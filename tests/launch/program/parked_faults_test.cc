@@ -25,7 +25,7 @@
 namespace siphon {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 namespace fs = std::filesystem;
 
@@ -88,7 +88,7 @@ class ParkedFaults : public TinyJobTest {
   bool on_devices_ = false;
 };
 
-class FaultsWhileParked : public ParkedFaults, public ::testing::WithParamInterface<ParkedFault> {
+class FaultsWhileParked : public ParkedFaults, public testing::WithParamInterface<ParkedFault> {
  protected:
   void SetUp() override {
 #ifdef SIPHON_DEVICE_PROGRAM
@@ -119,19 +119,19 @@ TEST_P(FaultsWhileParked, EndTheJobWithAReportAndItGoesOnFromTheLastCheckpoint) 
 
 INSTANTIATE_TEST_SUITE_P(
     OfLendersAndOwners, FaultsWhileParked,
-    ::testing::Values(ParkedFault{"LenderKilled", "kill", 3, "3B0", 5},
-                      ParkedFault{"LenderStopped", "stop", 2, "2F1", 5},
-                      ParkedFault{"OwnerKilledWhileItTakesBack", "kill", 0, "0SWAP_IN0.0", 5},
-                      ParkedFault{"OwnerFailsWhileItSends", "fail", 0, "0SWAP_OUT_END2.0", 1}),
+    testing::Values(ParkedFault{"LenderKilled", "kill", 3, "3B0", 5},
+                    ParkedFault{"LenderStopped", "stop", 2, "2F1", 5},
+                    ParkedFault{"OwnerKilledWhileItTakesBack", "kill", 0, "0SWAP_IN0.0", 5},
+                    ParkedFault{"OwnerFailsWhileItSends", "fail", 0, "0SWAP_OUT_END2.0", 1}),
     [](const auto& info) { return info.param.name; });
 
 #ifdef SIPHON_DEVICE_PROGRAM
 INSTANTIATE_TEST_SUITE_P(
     OnDevices, FaultsWhileParked,
-    ::testing::Values(ParkedFault{"LenderKilled", "kill", 3, "3B0", 5, Workers::kOnDevices},
-                      ParkedFault{"LenderStopped", "stop", 2, "2F1", 5, Workers::kOnDevices},
-                      ParkedFault{"OwnerKilledWhileItTakesBack", "kill", 0, "0SWAP_IN.3", 5,
-                                  Workers::kOnDevices}),
+    testing::Values(ParkedFault{"LenderKilled", "kill", 3, "3B0", 5, Workers::kOnDevices},
+                    ParkedFault{"LenderStopped", "stop", 2, "2F1", 5, Workers::kOnDevices},
+                    ParkedFault{"OwnerKilledWhileItTakesBack", "kill", 0, "0SWAP_IN.3", 5,
+                                Workers::kOnDevices}),
     [](const auto& info) { return info.param.name; });
 
 // A device breaks: every call there fails from then on. Only in one worker's process, as a driver
@@ -160,7 +160,7 @@ TEST_F(ParkedFaults, ABrokenDeviceIsNamedWithWhatToDoAndAllEnd) {
                                 absl::StrCat("SIPHON_FAKE_CUDA_FAIL_RECORD=", events / 2),
                                 absl::StrCat("SIPHON_FAKE_CUDA_FAIL_CODE=", breakage.code)}});
     EXPECT_EQ(end.exit_code, 1) << end.errors;
-    EXPECT_THAT(end.errors, ::testing::ContainsRegex(absl::StrCat(
+    EXPECT_THAT(end.errors, testing::ContainsRegex(absl::StrCat(
                                 "siphon: worker ", breakage.rank, " failed \\(rank ", breakage.rank,
                                 ", pid [0-9]+\\) during [^\n]+\n  cause: INTERNAL: [^\n]*"
                                 "device 0 does no more for this process, since ",
@@ -179,14 +179,14 @@ TEST_F(ParkedFaults, ABrokenDeviceIsNamedWithWhatToDoAndAllEnd) {
 
 // A copy of worker 0 that fails, early and late in the run. (tests/pipeline/synthetic lets each
 // copy of a smaller run fail.)
-class CopyFaults : public ParkedFaults, public ::testing::WithParamInterface<int> {};
+class CopyFaults : public ParkedFaults, public testing::WithParamInterface<int> {};
 
 TEST_P(CopyFaults, EndTheJobWithAReportAndItGoesOnFromTheLastCheckpoint) {
   const ProgramEnd end = Siphon(
       Parking("checkpoint.resume=none"),
       {.environment = {absl::StrCat("SIPHON_INJECT_FAULT=0:0:chunk ", GetParam(), ":fail")}});
   EXPECT_EQ(end.exit_code, 1) << end.errors;
-  EXPECT_THAT(end.errors, ::testing::ContainsRegex(absl::StrCat(
+  EXPECT_THAT(end.errors, testing::ContainsRegex(absl::StrCat(
                               "siphon: worker 0 (.|\n)*copy (out|in), link [0-9], chunk [0-9]+ "
                               "\\([0-9]+ bytes\\): injected fault at chunk ",
                               GetParam(), "\n")));
@@ -199,7 +199,7 @@ TEST_P(CopyFaults, EndTheJobWithAReportAndItGoesOnFromTheLastCheckpoint) {
   ExpectNothingLeft();
 }
 
-INSTANTIATE_TEST_SUITE_P(Chunks, CopyFaults, ::testing::Values(0, 7, 50));
+INSTANTIATE_TEST_SUITE_P(Chunks, CopyFaults, testing::Values(0, 7, 50));
 
 struct LeftParking {
   const char* name;
@@ -209,7 +209,7 @@ struct LeftParking {
 };
 void PrintTo(const LeftParking& left, std::ostream* out) { *out << left.name; }
 
-class ParkingThatIsLeft : public ParkedFaults, public ::testing::WithParamInterface<LeftParking> {
+class ParkingThatIsLeft : public ParkedFaults, public testing::WithParamInterface<LeftParking> {
  protected:
   std::vector<std::string> Leaving(const std::string& more) const {
     std::vector<std::string> arguments = Parking(more, GetParam().strategy, "1405KiB");
@@ -233,7 +233,7 @@ TEST_P(ParkingThatIsLeft, TrainsOnWithItsSecondChoice) {
              {.environment = {absl::StrCat("SIPHON_INJECT_FAULT=", left.fault)}});
   EXPECT_EQ(end.exit_code, 0) << end.errors;
   EXPECT_THAT(end.errors, HasSubstr("worker 0 parks up to "));
-  EXPECT_THAT(end.errors, ::testing::ContainsRegex(absl::StrCat("warning: worker 0: ", left.says)));
+  EXPECT_THAT(end.errors, testing::ContainsRegex(absl::StrCat("warning: worker 0: ", left.says)));
   ExpectNothingLeft();
   for (const int step : {4, 8, 12}) {
     EXPECT_EQ(RunCheckpoint("run", step), ExpectedCheckpoint(step)) << "step " << step;
@@ -243,14 +243,14 @@ TEST_P(ParkingThatIsLeft, TrainsOnWithItsSecondChoice) {
   again.insert(again.end(), {"--set", "output.directory=" + PathOf("again")});
   const ProgramEnd next = Siphon(again);
   EXPECT_EQ(next.exit_code, 0) << next.errors;
-  EXPECT_THAT(next.errors, ::testing::Not(HasSubstr("warning")));
+  EXPECT_THAT(next.errors, testing::Not(HasSubstr("warning")));
   EXPECT_EQ(RunCheckpoint("again", 12), ExpectedCheckpoint(12));
 }
 
 // With the host: a strategy that parks activations alone, which can be computed again.
 INSTANTIATE_TEST_SUITE_P(
     OfLendersAndTheHost, ParkingThatIsLeft,
-    ::testing::Values(
+    testing::Values(
         LeftParking{"LeaseRefused", "d2d_swap", "3:0:lending memory:refuse",
                     "worker 3 does not lend its memory: .* from step 1 on"},
         LeftParking{"LeaseTakenBack", "d2d_swap", "3:5:lending memory:refuse",
@@ -314,8 +314,7 @@ TEST_F(ParkedFaults, MemoryThatIsRefusedWithoutASecondChoiceEndsTheJobWithARepor
       Siphon(Parking("checkpoint.resume=none", "host_swap", kNothingToSpare),
              {.environment = {"SIPHON_INJECT_FAULT=0:0:taking host memory:refuse"}});
   EXPECT_EQ(end.exit_code, 3) << end.errors;
-  EXPECT_THAT(end.errors,
-              ::testing::ContainsRegex("siphon: worker 0 .* during taking host memory"));
+  EXPECT_THAT(end.errors, testing::ContainsRegex("siphon: worker 0 .* during taking host memory"));
   EXPECT_THAT(end.errors, HasSubstr("are with host_swap, and the plan has no second choice"));
   EXPECT_LT(end.seconds, kLimitSeconds);
   ExpectNothingLeft();
@@ -329,8 +328,8 @@ TEST_F(ParkedFaults, AnExhaustedHostPoolIsLeftForSecondChoices) {
       Siphon(arguments, {.environment = {"SIPHON_INJECT_FAULT=0:0:the host:full"}});
   EXPECT_EQ(end.exit_code, 0) << end.errors;
   EXPECT_THAT(end.errors,
-              ::testing::ContainsRegex("warning: worker 0: the host does not give the memory that "
-                                       "is planned: .* computed again from step 1 on"));
+              testing::ContainsRegex("warning: worker 0: the host does not give the memory that "
+                                     "is planned: .* computed again from step 1 on"));
   EXPECT_EQ(RunCheckpoint("run", 12), ExpectedCheckpoint(12));
   ExpectNothingLeft();
 }
@@ -343,8 +342,8 @@ TEST_F(ParkedFaults, AnExhaustedHostPoolIsLeftForLenders) {
   EXPECT_THAT(end.errors,
               HasSubstr("warning: worker 0: host memory exhausted: parked tensors need "));
   EXPECT_THAT(end.errors,
-              ::testing::ContainsRegex("warning: worker 0: the host does not give the memory that "
-                                       "is planned: .* go to other workers from step 1 on"));
+              testing::ContainsRegex("warning: worker 0: the host does not give the memory that "
+                                     "is planned: .* go to other workers from step 1 on"));
   EXPECT_EQ(RunCheckpoint("run", 12), ExpectedCheckpoint(12));
   ExpectNothingLeft();
 }
@@ -356,10 +355,10 @@ TEST_F(ParkedFaults, AnExhaustedHostPoolWithoutASecondChoiceEndsTheJobWithARepor
     const ProgramEnd end = Siphon(Parking("memory.host_capacity=64MiB", strategy, capacity),
                                   {.environment = {"SIPHON_INJECT_FAULT=0:0:the host:full"}});
     EXPECT_EQ(end.exit_code, 3) << end.errors;
-    EXPECT_THAT(end.errors, ::testing::ContainsRegex("siphon: worker 0 .* during taking host "
-                                                     "memory\n  cause: .*host memory exhausted: "
-                                                     "[a-z ]+ need [0-9.]+ [KM]iB, and of 64.0 MiB "
-                                                     "all workers together have taken "));
+    EXPECT_THAT(end.errors, testing::ContainsRegex("siphon: worker 0 .* during taking host "
+                                                   "memory\n  cause: .*host memory exhausted: "
+                                                   "[a-z ]+ need [0-9.]+ [KM]iB, and of 64.0 MiB "
+                                                   "all workers together have taken "));
     EXPECT_LT(end.seconds, kLimitSeconds);
     ExpectNothingLeft();
   }

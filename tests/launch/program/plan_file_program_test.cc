@@ -13,8 +13,8 @@
 namespace siphon {
 namespace {
 
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
+using testing::ContainsRegex;
+using testing::HasSubstr;
 
 class PlanFileOfARun : public TinyJobTest {
  protected:

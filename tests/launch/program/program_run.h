@@ -27,7 +27,7 @@ struct ProgramEnd {
 
 // Runs the real program with a folder of its own, as a user's shell does, and looks at what is
 // left. Every process of a run is known by an entry in its environment.
-class ProgramTest : public ::testing::Test {
+class ProgramTest : public testing::Test {
  public:
   struct Program {
     std::string path;

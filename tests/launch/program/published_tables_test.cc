@@ -9,7 +9,7 @@
 namespace siphon {
 namespace {
 
-using ::testing::StartsWith;
+using testing::StartsWith;
 
 class PublishedTables : public ProgramTest {};
 

@@ -20,8 +20,8 @@
 namespace siphon {
 namespace {
 
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
+using testing::ContainsRegex;
+using testing::HasSubstr;
 
 class SeveralHosts : public MpirunJobTest {
  protected:

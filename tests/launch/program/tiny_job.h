@@ -31,7 +31,7 @@ class TinyJobTest : public ProgramTest {
 
 // The text ends in what `pattern` describes, from the start of a line on.
 inline auto EndsWithRegex(const std::string& pattern) {
-  return ::testing::ContainsRegex("(^|\n)" + pattern + "$");
+  return testing::ContainsRegex("(^|\n)" + pattern + "$");
 }
 
 }  // namespace siphon

@@ -9,8 +9,8 @@
 namespace siphon {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
 
 std::string ErrorOf(const std::vector<std::string>& arguments) {
   const auto parsed = ParseCommandLine(arguments);

@@ -19,8 +19,8 @@
 namespace siphon {
 namespace {
 
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
+using testing::ContainsRegex;
+using testing::HasSubstr;
 
 // The plan fits, so it is no refusal of the job but a failure of its run: of the one exit code
 // another one than of the other.

@@ -15,7 +15,7 @@
 namespace siphon {
 namespace {
 
-class DevicePrecision : public DeviceWorkers, public ::testing::WithParamInterface<std::string> {
+class DevicePrecision : public DeviceWorkers, public testing::WithParamInterface<std::string> {
  protected:
   // As a checkpoint has it.
   static Bits BitsOf(const JobResult& result) {
@@ -65,11 +65,11 @@ TEST_P(DevicePrecision, HasTheReferencesBits) {
     const auto prepared = PrepareJob(Tight(plain, strategy, percent), {});
     ASSERT_TRUE(prepared.ok()) << prepared.status();
     EXPECT_NE(prepared->kept_whole.has_value(), keeps) << "it would fit anyway";
-    EXPECT_THAT(Differing(Train(*prepared).bits, expected), ::testing::IsEmpty());
+    EXPECT_THAT(Differing(Train(*prepared).bits, expected), testing::IsEmpty());
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Narrow, DevicePrecision, ::testing::Values("bf16", "fp16"),
+INSTANTIATE_TEST_SUITE_P(Narrow, DevicePrecision, testing::Values("bf16", "fp16"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -25,7 +25,7 @@
 namespace siphon {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 constexpr int64_t kDeviceMemory = int64_t{2} << 30;
 constexpr int64_t kLeft = 4 << 20;  // of it: less than a slab for each

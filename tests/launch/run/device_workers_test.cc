@@ -32,9 +32,9 @@
 namespace siphon {
 namespace {
 
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
 
 constexpr Bytes kMessages(3 << 20);  // what NCCL is said to take
 

@@ -10,7 +10,7 @@
 namespace siphon {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 std::vector<int> Placed(const std::vector<int>& servers, const std::vector<int>& hosts) {
   const auto workers = PlaceWorkers(servers, hosts);

@@ -257,7 +257,7 @@ TEST_F(SecondChoices, GoToLendersWhereTheHostRefusesOrIsSlow) {
   job.memory.capacity.assign(4, Bytes(12'000'000));
   job.memory.capacity[0] = Bytes(3'700'000);  // of 4.5 million that it needs
   job.memory.strategy = "weight_offload";
-  for (const char* throttle : {"none", "0.001"}) {
+  for (const char* throttle : {"none", "0.01"}) {
     SCOPED_TRACE(throttle);
     const bool slow = std::string(throttle) != "none";
     job.topology.name = slow ? "dgx1_v100" : "";

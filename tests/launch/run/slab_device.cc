@@ -138,9 +138,9 @@ absl::StatusOr<OpenedDevice> OpenSlabs(const std::string& cuda_module) {
   SIPHON_ASSIGN_OR_RETURN(opened.worker.cuda, LoadCudaModule(cuda_module));
   SIPHON_ASSIGN_OR_RETURN(opened.nccl, LoadNcclModule(cuda_module));
   Slabs::The().Open(*opened.worker.cuda);
-  testing::UseOtherMemory({[](size_t size) { return Slabs::The().Take(size); },
-                           [](void* address) { Slabs::The().Give(address); },
-                           [](void* address) { return Slabs::The().Reach(address); }});
+  UseOtherMemory({[](size_t size) { return Slabs::The().Take(size); },
+                  [](void* address) { Slabs::The().Give(address); },
+                  [](void* address) { return Slabs::The().Reach(address); }});
   opened.torch = std::make_unique<SlabDevice>();
   opened.worker.torch = opened.torch.get();
   opened.worker.index_of = [](DeviceId) { return 0; };

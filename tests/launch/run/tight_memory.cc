@@ -104,8 +104,9 @@ void ExpectWithinCapacities(const std::string& schedule,
     const Bytes kept = LargestKept(one, *shape);
     ++turn;
     for (size_t number = 0; number < strategies.size(); ++number) {
-      // Of several strategies every other one, for each shape and each schedule others.
-      if (strategies.size() > 1 && (turn + number) % 2 != 0 && !TakesAllCases()) continue;
+      // Of two strategies one, of more every fourth, for each shape and each schedule others.
+      const size_t taken = strategies.size() > 2 ? 4 : strategies.size();
+      if ((turn + number) % taken != 0 && !TakesAllCases()) continue;
       const TightStrategy& strategy = strategies[number];
       // The next one where this one is too little, or enough to keep everything.
       for (size_t tried = 0; tried < std::size(kPercents); ++tried) {

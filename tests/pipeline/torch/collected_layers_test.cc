@@ -17,9 +17,6 @@
 namespace siphon {
 namespace {
 
-using testing::TinyGpt;
-using testing::TokenBatch;
-
 constexpr int64_t kSamples = 2;
 
 // Keeps to itself; a test looks at what the stage has saved.
@@ -69,7 +66,7 @@ Bytes ExpectedBytes(const ModelSpec& model, int layer) {
   return expected;
 }
 
-class CollectedBytes : public ::testing::TestWithParam<std::string> {
+class CollectedBytes : public testing::TestWithParam<std::string> {
  protected:
   static void SetUpTestSuite() { InstallCountingAllocator(); }
 
@@ -81,7 +78,7 @@ class CollectedBytes : public ::testing::TestWithParam<std::string> {
     const TokenBatch batch(model.spec, 2, kSamples, 5);
     const StepInputs inputs = batch.Inputs(0, StepMode::kTrain);
     for (const Bytes bytes : {first, first - Bytes(1)}) {
-      const auto stage = MakeTorchStage(model, testing::CutEvenly(layers, 1), StageId(0), 3, {});
+      const auto stage = MakeTorchStage(model, CutEvenly(layers, 1), StageId(0), 3, {});
       ASSERT_TRUE(stage.ok()) << stage.status();
       ASSERT_TRUE((*stage)->BeginStep(inputs).ok());
       const MicrobatchId microbatch(0);
@@ -120,7 +117,7 @@ TEST_P(CollectedBytes, AreThoseThatTheModelNames) {
     const int layers = static_cast<int>(model->spec.layers.size());
     const auto ledger = std::make_shared<MemoryLedger>(Bytes(0));
     const LedgerScope scope(ledger);
-    const auto stage = MakeTorchStage(*model, testing::CutEvenly(layers, 1), StageId(0), 3, {});
+    const auto stage = MakeTorchStage(*model, CutEvenly(layers, 1), StageId(0), 3, {});
     ASSERT_TRUE(stage.ok()) << stage.status();
     const TokenBatch batch(model->spec, 2, kSamples, 5);
     const StepInputs inputs = batch.Inputs(0, StepMode::kTrain);
@@ -185,7 +182,7 @@ TEST_P(CollectedBytes, OfTheFirstTensorsAreThoseThatTheModelNames) {
   EXPECT_GT(choices, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, CollectedBytes, ::testing::Values("gpt", "bert", "mlp"),
+INSTANTIATE_TEST_SUITE_P(Models, CollectedBytes, testing::Values("gpt", "bert", "mlp"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

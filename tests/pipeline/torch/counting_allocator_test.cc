@@ -15,15 +15,11 @@
 namespace siphon {
 namespace {
 
-using testing::CutEvenly;
-using testing::TinyGpt;
-using testing::TokenBatch;
-
 constexpr int64_t kMebibyte = int64_t{1} << 20;
 
 at::Tensor Floats(int64_t bytes) { return at::empty({bytes / 4}, at::kFloat); }
 
-class CountingAllocatorTest : public ::testing::Test {
+class CountingAllocatorTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     InstallCountingAllocator();
@@ -79,7 +75,7 @@ TEST_F(CountingAllocatorTest, SaysWhenTheMachineItselfIsFull) {
   const auto refused = CallTorch("memory", [] { return Floats(int64_t{1} << 60); });
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(refused.status().message(),
-              ::testing::HasSubstr("the machine's memory is full: asked for 1152921504606846976"));
+              testing::HasSubstr("the machine's memory is full: asked for 1152921504606846976"));
   EXPECT_EQ(ledger->used(), Bytes(0));
 }
 
@@ -279,7 +275,7 @@ TEST_F(StageMemory, AFullWorkerSaysWhereAndHowMuch) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(
       std::string(refused.message()),
-      ::testing::MatchesRegex(
+      testing::MatchesRegex(
           "layer transformer.embeddings, microbatch 0: forward: memory is full: asked for "
           "1024 bytes, [0-9]+ bytes free of a capacity of [0-9]+ .held: parameters [0-9]+.*"));
   EXPECT_LE(ledger->peak(), ledger->capacity());
@@ -287,7 +283,7 @@ TEST_F(StageMemory, AFullWorkerSaysWhereAndHowMuch) {
   const auto tiny = std::make_shared<MemoryLedger>(Bytes(5000));
   const LedgerScope tiny_scope(tiny);
   EXPECT_THAT(MakeStage(0).status().message(),
-              ::testing::HasSubstr("memory for the parameters of stage 0: memory is full"));
+              testing::HasSubstr("memory for the parameters of stage 0: memory is full"));
   EXPECT_EQ(tiny->used(), Bytes(0));
 }
 

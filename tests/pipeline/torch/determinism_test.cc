@@ -13,7 +13,7 @@ namespace siphon {
 namespace {
 
 // The setting is the process's.
-class DeterminismSetting : public ::testing::Test {
+class DeterminismSetting : public testing::Test {
  protected:
   void TearDown() override { SetDeterminism(Determinism::kNotRequired); }
 };
@@ -25,7 +25,7 @@ at::Tensor PutFirst(const at::Tensor& x) {
 
 // A gpt whose second layer does something before its own.
 Model GptThat(at::Tensor (*does)(const at::Tensor&)) {
-  Model model = *BuildModel(testing::TinyGpt());
+  Model model = *BuildModel(TinyGpt());
   const LayerForward block = model.forward[1];
   model.forward[1] = [block, does](LayerContext& context, const std::vector<at::Tensor>& inputs) {
     return block(context, {does(inputs[0])});
@@ -34,9 +34,9 @@ Model GptThat(at::Tensor (*does)(const at::Tensor&)) {
 }
 
 absl::Status ForwardOf(const Model& model) {
-  const testing::TokenBatch batch(model.spec, 1, 2, 3);
+  const TokenBatch batch(model.spec, 1, 2, 3);
   const int layers = static_cast<int>(model.spec.layers.size());
-  auto stage = MakeTorchStage(model, testing::CutEvenly(layers, 1), StageId(0), 7, {});
+  auto stage = MakeTorchStage(model, CutEvenly(layers, 1), StageId(0), 7, {});
   if (!stage.ok()) return stage.status();
   const absl::Status begun = (*stage)->BeginStep(batch.Inputs(0, StepMode::kTrain));
   return begun.ok() ? (*stage)->Forward(MicrobatchId(0)) : begun;
@@ -59,11 +59,11 @@ TEST_F(DeterminismSetting, LetsItRunWhereThatIsNotRequired) {
 }
 
 TEST_F(DeterminismSetting, ChangesNoBitOfWhatTheBuiltInLayersCompute) {
-  ModelOptions options = testing::TinyGpt();
+  ModelOptions options = TinyGpt();
   const auto train = [&] {
     const Model model = *BuildModel(options);
-    testing::HandRunPipeline pipeline(model, 2, 7, {});
-    const testing::TokenBatch batch(model.spec, 2, 2, 3);
+    HandRunPipeline pipeline(model, 2, 7, {});
+    const TokenBatch batch(model.spec, 2, 2, 3);
     pipeline.Train(batch.Inputs(0, StepMode::kTrain), {.update = 1, .learning_rate = 0.1});
     return pipeline.OwnedState();
   };

@@ -26,9 +26,6 @@
 namespace siphon {
 namespace {
 
-using testing::HandRunPipeline;
-using testing::TokenBatch;
-
 enum class Because {
   kNothingIsComputed,    // memory, shapes, copies
   kElementsAreAlone,     // none depends on the order of others
@@ -154,7 +151,7 @@ TEST(DeviceOperators, OfAllThatIsBuiltInHaveBeenLookedAt) {
     for (const Precision precision :
          {Precision::kFloat32, Precision::kBFloat16, Precision::kFloat16}) {
       for (const bool is_plain : {true, false}) {
-        ModelOptions options = testing::TinyGpt();
+        ModelOptions options = TinyGpt();
         options.kind = kind;
         options.flash_attention = is_plain;
         options.dropout = is_plain ? 0.0 : 0.1;

@@ -16,7 +16,7 @@
 #include "planner/memory/held_bytes.h"
 #include "tests/pipeline/torch/stage_harness.h"
 
-namespace siphon::testing {
+namespace siphon {
 namespace {
 
 constexpr uint64_t kSeed = 5;
@@ -54,7 +54,7 @@ Bits Drawn(const ModelSpec& spec, DType computed, HeldVectors vectors = HeldVect
   return bits;
 }
 
-class InitialValues : public ::testing::TestWithParam<int> {
+class InitialValues : public testing::TestWithParam<int> {
  protected:
   static Model Gpt(Precision precision, HeldVectors vectors = HeldVectors::kFloat32) {
     Model model = BuildModel(TinyGpt()).value();
@@ -82,7 +82,7 @@ TEST_P(InitialValues, Of16BitsAreRoundedFromTheMasters) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Threads, InitialValues, ::testing::Values(1, 2, 5, 100));
+INSTANTIATE_TEST_SUITE_P(Threads, InitialValues, testing::Values(1, 2, 5, 100));
 
 // On whichever thread it comes to light.
 TEST(InitialValuesFailure, ReachesWhoAsked) {
@@ -102,4 +102,4 @@ TEST(InitialValuesFailure, ReachesWhoAsked) {
 }
 
 }  // namespace
-}  // namespace siphon::testing
+}  // namespace siphon

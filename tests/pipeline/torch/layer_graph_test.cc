@@ -125,7 +125,7 @@ void ExpectSame(const Tensors& expected, const Tensors& actual, const char* what
   }
 }
 
-class LayerHalves : public ::testing::TestWithParam<LayerCase> {};
+class LayerHalves : public testing::TestWithParam<LayerCase> {};
 
 TEST_P(LayerHalves, GiveTheBitsOfTheWholeBackward) {
   Prepared whole = Forward(GetParam());
@@ -137,7 +137,7 @@ TEST_P(LayerHalves, GiveTheBitsOfTheWholeBackward) {
   ExpectSame(expected.parameters, std::move(half.weights).Compute(), "parameter");
 }
 
-INSTANTIATE_TEST_SUITE_P(Layers, LayerHalves, ::testing::ValuesIn(LayerCases()),
+INSTANTIATE_TEST_SUITE_P(Layers, LayerHalves, testing::ValuesIn(LayerCases()),
                          [](const auto& info) { return info.param.name; });
 
 // The nodes of x + b, then a linear layer with a bias, by name and in the order of the search.

@@ -13,8 +13,6 @@
 namespace siphon {
 namespace {
 
-using testing::TinyGpt;
-
 LayerContext Evaluating(const std::vector<at::Tensor>& parameters) {
   return LayerContext(&parameters, {}, /*training=*/false);
 }
@@ -125,7 +123,7 @@ TEST(LayerContext, DropsNothingInEvaluation) {
 
 // The gradient of every layer kind of the built-in models, against central differences: the step of
 // one loss along a random direction in all parameters and inputs at once.
-class LayerGradients : public ::testing::TestWithParam<std::string> {};
+class LayerGradients : public testing::TestWithParam<std::string> {};
 
 TEST_P(LayerGradients, AreThoseOfFiniteDifferences) {
   ModelOptions options = TinyGpt();
@@ -174,7 +172,7 @@ TEST_P(LayerGradients, AreThoseOfFiniteDifferences) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, LayerGradients, ::testing::ValuesIn(KnownModelKinds()),
+INSTANTIATE_TEST_SUITE_P(Kinds, LayerGradients, testing::ValuesIn(KnownModelKinds()),
                          [](const auto& info) { return info.param; });
 
 TEST(LayerGraph, GivesZerosForWhatTheOutputDoesNotDependOn) {

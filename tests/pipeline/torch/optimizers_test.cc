@@ -58,7 +58,7 @@ OptimizerOptions Options(const std::string& name, double momentum) {
   return options;
 }
 
-class Optimizers : public ::testing::TestWithParam<Case> {};
+class Optimizers : public testing::TestWithParam<Case> {};
 
 TEST_P(Optimizers, FollowTheWrittenOutFormula) {
   const Case& test = GetParam();
@@ -95,11 +95,11 @@ TEST_P(Optimizers, FollowTheWrittenOutFormula) {
 
 INSTANTIATE_TEST_SUITE_P(
     Formulas, Optimizers,
-    ::testing::Values(Case{"AdamW", Options("adamw", 0), 0.1, AdamFormula(true)},
-                      Case{"AdamWWithoutDecay", Options("adamw", 0), 0.0, AdamFormula(true)},
-                      Case{"Adam", Options("adam", 0), 0.1, AdamFormula(false)},
-                      Case{"Sgd", Options("sgd", 0), 0.1, SgdFormula},
-                      Case{"SgdWithMomentum", Options("sgd", 0.9), 0.1, SgdFormula}),
+    testing::Values(Case{"AdamW", Options("adamw", 0), 0.1, AdamFormula(true)},
+                    Case{"AdamWWithoutDecay", Options("adamw", 0), 0.0, AdamFormula(true)},
+                    Case{"Adam", Options("adam", 0), 0.1, AdamFormula(false)},
+                    Case{"Sgd", Options("sgd", 0), 0.1, SgdFormula},
+                    Case{"SgdWithMomentum", Options("sgd", 0.9), 0.1, SgdFormula}),
     [](const auto& info) { return info.param.name; });
 
 TEST(Optimizers, KeepNoMomentsThatTheyDoNotUse) {

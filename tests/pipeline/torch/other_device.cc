@@ -15,7 +15,7 @@
 
 #include "pipeline/torch/aten.h"
 
-namespace siphon::testing {
+namespace siphon {
 namespace {
 
 constexpr c10::DeviceType kType = c10::DeviceType::PrivateUse1;
@@ -281,14 +281,14 @@ int64_t OtherDeviceCalls() { return calls; }
 int64_t OtherDeviceWaits() { return waits; }
 int64_t OtherDeviceReads() { return reads; }
 
-}  // namespace siphon::testing
+}  // namespace siphon
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, library) {
-  library.fallback(torch::CppFunction::makeFromBoxedFunction<&siphon::testing::RunOnCpu>());
+  library.fallback(torch::CppFunction::makeFromBoxedFunction<&siphon::RunOnCpu>());
 }
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  library.impl("_copy_from", TORCH_FN(siphon::testing::CopyFrom));
+  library.impl("_copy_from", TORCH_FN(siphon::CopyFrom));
   // Devices have a kernel of their own for it; without one LibTorch puts it together of others.
-  library.impl("native_layer_norm", TORCH_FN(siphon::testing::Norm));
-  library.impl("native_layer_norm_backward", TORCH_FN(siphon::testing::NormBackward));
+  library.impl("native_layer_norm", TORCH_FN(siphon::Norm));
+  library.impl("native_layer_norm_backward", TORCH_FN(siphon::NormBackward));
 }

@@ -6,7 +6,7 @@
 
 #include "pipeline/torch/compute_device.h"
 
-namespace siphon::testing {
+namespace siphon {
 
 // A device beside the CPU for LibTorch (its PrivateUse1), made of the CPU's memory and kernels:
 // what it computes has the CPU's bits, and what mixes its tensors with the CPU's is refused, as on
@@ -32,6 +32,6 @@ int64_t OtherDeviceWaits();
 // is through with all that it was given before it answers.
 int64_t OtherDeviceReads();
 
-}  // namespace siphon::testing
+}  // namespace siphon
 
 #endif  // SIPHON_TESTS_PIPELINE_TORCH_OTHER_DEVICE_H_

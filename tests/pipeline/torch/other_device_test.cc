@@ -20,9 +20,6 @@
 namespace siphon {
 namespace {
 
-using testing::HandRunPipeline;
-using testing::TokenBatch;
-
 struct DeviceCase {
   std::string name;
   ModelOptions options;
@@ -62,7 +59,7 @@ Trained TrainOn(const ComputeDevice& device, const DeviceCase& what, Leaving lea
 
 // Attention is written out: which fused kernel LibTorch takes is each device's own affair.
 std::vector<DeviceCase> DeviceCases() {
-  ModelOptions gpt = testing::TinyGpt();
+  ModelOptions gpt = TinyGpt();
   gpt.flash_attention = false;
   ModelOptions bert = gpt;
   bert.kind = "bert";
@@ -74,29 +71,29 @@ std::vector<DeviceCase> DeviceCases() {
           {"Mlp", mlp}};
 }
 
-class OtherDevice : public ::testing::TestWithParam<DeviceCase> {};
+class OtherDevice : public testing::TestWithParam<DeviceCase> {};
 
 // The CPU's bits; in 16 bits its norms round otherwise (held_bytes.h), so that a device is compared
 // with itself.
 ComputeDevice ComparedWith(const DeviceCase& what) {
-  return what.precision == Precision::kFloat32 ? ComputeDevice{} : testing::kOtherDevice;
+  return what.precision == Precision::kFloat32 ? ComputeDevice{} : kOtherDevice;
 }
 
 TEST_P(OtherDevice, ComputesTheBitsOfItsKernels) {
   const Trained plain = TrainOn(ComparedWith(GetParam()), GetParam(), Leaving::kNothing);
-  const int64_t calls = testing::OtherDeviceCalls();
+  const int64_t calls = OtherDeviceCalls();
   for (const Leaving leaving : {Leaving::kNothing, Leaving::kDropped, Leaving::kParked}) {
-    const Trained device = TrainOn(testing::kOtherDevice, GetParam(), leaving);
+    const Trained device = TrainOn(kOtherDevice, GetParam(), leaving);
     EXPECT_TRUE(device.steps == plain.steps) << "losses or norms differ";
     EXPECT_TRUE(device.state == plain.state) << "the state differs";
   }
-  EXPECT_GT(testing::OtherDeviceCalls(), calls + 1000) << "hardly anything ran there";
+  EXPECT_GT(OtherDeviceCalls(), calls + 1000) << "hardly anything ran there";
 }
 
 TEST_P(OtherDevice, GoesBackwardInTwoHalves) {
   const auto backward = HandRunPipeline::Backward::kHalves;
   const Trained plain = TrainOn(ComparedWith(GetParam()), GetParam(), Leaving::kNothing, backward);
-  const Trained device = TrainOn(testing::kOtherDevice, GetParam(), Leaving::kNothing, backward);
+  const Trained device = TrainOn(kOtherDevice, GetParam(), Leaving::kNothing, backward);
   EXPECT_TRUE(device.steps == plain.steps) << "losses or norms differ";
   EXPECT_TRUE(device.state == plain.state) << "the state differs";
 }
@@ -104,12 +101,12 @@ TEST_P(OtherDevice, GoesBackwardInTwoHalves) {
 // The data, of which a device has copies, stays there: plans do not have it among what layers save.
 TEST_P(OtherDevice, ParksWhatTheCpuParks) {
   const Trained plain = TrainOn(ComparedWith(GetParam()), GetParam(), Leaving::kParked);
-  const Trained device = TrainOn(testing::kOtherDevice, GetParam(), Leaving::kParked);
+  const Trained device = TrainOn(kOtherDevice, GetParam(), Leaving::kParked);
   EXPECT_EQ(device.parked_bytes, plain.parked_bytes);
   EXPECT_EQ(device.parked_bytes.size(), 2u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, OtherDevice, ::testing::ValuesIn(DeviceCases()),
+INSTANTIATE_TEST_SUITE_P(Models, OtherDevice, testing::ValuesIn(DeviceCases()),
                          [](const auto& info) { return info.param.name; });
 
 // The bytes of all parameters after a step, on the device or on the host.
@@ -120,8 +117,8 @@ std::map<std::string, std::string> ParametersAfterAStep(StepAt at) {
   const int layers = static_cast<int>(model.spec.layers.size());
   std::vector<StateGroup> away;
   if (at == StepAt::kHost) away.push_back({GroupKind::kOptimizerState, {0, layers}});
-  const auto made = MakeTorchStage(model, testing::CutEvenly(layers, 1), StageId(0), 17, {}, away,
-                                   testing::kOtherDevice);
+  const auto made =
+      MakeTorchStage(model, CutEvenly(layers, 1), StageId(0), 17, {}, away, kOtherDevice);
   StageCompute& stage = **made;
   std::vector<at::Tensor> memory;  // of the host
   const auto take = [&memory](size_t bytes) {
@@ -173,7 +170,7 @@ TEST(OtherDeviceSteps, CanBeTakenOnTheHost) {
 
 // Masks are keyed there, too, by generators of the device's own.
 TEST(OtherDeviceMasks, DependOnTheirKeyAlone) {
-  const at::Device device = ToDevice(testing::kOtherDevice);
+  const at::Device device = ToDevice(kOtherDevice);
   const auto mask = [&](int draw) {
     return KeyedDropoutMask(7, 1, 2, 3, draw, {64}, 0.5, at::kFloat, device).cpu();
   };
@@ -181,8 +178,8 @@ TEST(OtherDeviceMasks, DependOnTheirKeyAlone) {
   EXPECT_FALSE(at::equal(mask(0), mask(1)));
   DeviceCase dropping = DeviceCases()[0];
   dropping.options.dropout = 0.1;
-  const Trained once = TrainOn(testing::kOtherDevice, dropping, Leaving::kNothing);
-  const Trained again = TrainOn(testing::kOtherDevice, dropping, Leaving::kDropped);
+  const Trained once = TrainOn(kOtherDevice, dropping, Leaving::kNothing);
+  const Trained again = TrainOn(kOtherDevice, dropping, Leaving::kDropped);
   EXPECT_TRUE(once.steps == again.steps);
   EXPECT_TRUE(once.state == again.state);
 }
@@ -191,13 +188,13 @@ TEST(OtherDeviceMasks, DependOnTheirKeyAlone) {
 TEST(OtherDeviceActions, EndWhenTheDeviceIsThrough) {
   const Model model = *BuildModel(DeviceCases()[3].options);
   const int layers = static_cast<int>(model.spec.layers.size());
-  const auto made = MakeTorchStage(model, testing::CutEvenly(layers, 1), StageId(0), 17, {}, {},
-                                   testing::kOtherDevice);
+  const auto made =
+      MakeTorchStage(model, CutEvenly(layers, 1), StageId(0), 17, {}, {}, kOtherDevice);
   StageCompute& stage = **made;
   const TokenBatch batch(model.spec, 1, 2, 3);
-  int64_t waits = testing::OtherDeviceWaits();
+  int64_t waits = OtherDeviceWaits();
   const auto waited = [&waits] {
-    return testing::OtherDeviceWaits() > std::exchange(waits, testing::OtherDeviceWaits());
+    return OtherDeviceWaits() > std::exchange(waits, OtherDeviceWaits());
   };
   EXPECT_EQ(stage.BeginStep(batch.Inputs(0, StepMode::kTrain)), absl::OkStatus());
   waited();
@@ -215,31 +212,31 @@ TEST(OtherDeviceActions, EndWhenTheDeviceIsThrough) {
 TEST(OtherDeviceNorms, AreReadOnceHoweverManyThereAre) {
   const Model model = *BuildModel(DeviceCases()[0].options);
   const int layers = static_cast<int>(model.spec.layers.size());
-  const auto made = MakeTorchStage(model, testing::CutEvenly(layers, 1), StageId(0), 17, {}, {},
-                                   testing::kOtherDevice);
+  const auto made =
+      MakeTorchStage(model, CutEvenly(layers, 1), StageId(0), 17, {}, {}, kOtherDevice);
   StageCompute& stage = **made;
   const TokenBatch batch(model.spec, 1, 2, 3);
   ASSERT_EQ(stage.BeginStep(batch.Inputs(0, StepMode::kTrain)), absl::OkStatus());
   ASSERT_EQ(stage.Forward(MicrobatchId(0)), absl::OkStatus());
-  const int64_t before = testing::OtherDeviceReads();
+  const int64_t before = OtherDeviceReads();
   ASSERT_EQ(stage.Backward(MicrobatchId(0)), absl::OkStatus());
-  EXPECT_EQ(testing::OtherDeviceReads() - before, 0);
+  EXPECT_EQ(OtherDeviceReads() - before, 0);
   const auto norms = stage.GradientNorms();
   ASSERT_TRUE(norms.ok()) << norms.status();
   EXPECT_GT(norms->size(), 20u);
-  EXPECT_EQ(testing::OtherDeviceReads() - before, 1);
+  EXPECT_EQ(OtherDeviceReads() - before, 1);
 }
 
 // Checkpoints read and write it so.
 TEST(OtherDeviceState, IsCopiedToTheHostAndBack) {
   const Model model = *BuildModel(DeviceCases()[3].options);
   const int layers = static_cast<int>(model.spec.layers.size());
-  const auto made = MakeTorchStage(model, testing::CutEvenly(layers, 1), StageId(0), 17, {}, {},
-                                   testing::kOtherDevice);
+  const auto made =
+      MakeTorchStage(model, CutEvenly(layers, 1), StageId(0), 17, {}, {}, kOtherDevice);
   StageCompute& stage = **made;
   const StateTensor tensor = stage.State()[0];
   EXPECT_FALSE(tensor.on_host);
-  const int64_t calls = testing::OtherDeviceCalls();
+  const int64_t calls = OtherDeviceCalls();
   std::vector<std::byte> host(tensor.bytes.size());
   EXPECT_EQ(stage.CopyToHost(tensor.bytes, absl::MakeSpan(host)), absl::OkStatus());
   EXPECT_TRUE(std::ranges::equal(host, tensor.bytes));
@@ -252,7 +249,7 @@ TEST(OtherDeviceState, IsCopiedToTheHostAndBack) {
             absl::OkStatus());
   EXPECT_TRUE(
       std::ranges::all_of(tensor.bytes, [](std::byte byte) { return byte == std::byte{}; }));
-  EXPECT_GE(testing::OtherDeviceCalls(), calls + 3) << "not by the device";
+  EXPECT_GE(OtherDeviceCalls(), calls + 3) << "not by the device";
 }
 
 // As CUDA's do, where the CPU's take them.
@@ -262,7 +259,7 @@ TEST(OtherDeviceNormKernels, RefuseVectorsOfAnotherType) {
     const at::Tensor weight = at::ones({8}, there.dtype(vectors));
     return at::layer_norm(x, {8}, weight, weight, 1e-5);
   };
-  const at::TensorOptions there(ToDevice(testing::kOtherDevice));
+  const at::TensorOptions there(ToDevice(kOtherDevice));
   EXPECT_ANY_THROW(norm(there, at::kFloat));
   EXPECT_EQ(norm(there, at::kBFloat16).scalar_type(), at::kBFloat16);
   EXPECT_EQ(norm(at::TensorOptions(at::kCPU), at::kFloat).scalar_type(), at::kBFloat16);
@@ -270,7 +267,7 @@ TEST(OtherDeviceNormKernels, RefuseVectorsOfAnotherType) {
 
 // That tensors of two devices do not mix is what makes the tests above tell anything.
 TEST(OtherDeviceTensors, DoNotMixWithTheCpus) {
-  const at::Tensor there = at::ones({4}, at::TensorOptions(ToDevice(testing::kOtherDevice)));
+  const at::Tensor there = at::ones({4}, at::TensorOptions(ToDevice(kOtherDevice)));
   EXPECT_EQ(there.device().type(), at::kPrivateUse1);
   EXPECT_TRUE(at::equal((there + there).cpu(), at::full({4}, 2.0)));
   const auto on_both = [&] { return at::matmul(at::ones({4, 4}), there.view({4, 1})); };

@@ -13,7 +13,7 @@ namespace siphon {
 // LibTorch's side of a worker on that device; it remembers what it was limited to.
 class OtherTorchDevice : public TorchDevice {
  public:
-  ComputeDevice device() const override { return testing::kOtherDevice; }
+  ComputeDevice device() const override { return kOtherDevice; }
   std::optional<void*> work_stream() const override { return std::nullopt; }
   absl::Status Limit(Bytes most) override {
     limit_ = most;

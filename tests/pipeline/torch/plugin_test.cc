@@ -9,7 +9,7 @@
 namespace siphon {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 std::string ErrorOf(const std::string& library, const ModelOptions& options = {}) {
   const auto model = LoadPluginModel(library, options);
@@ -48,7 +48,7 @@ TEST(Plugin, NamesAMissingFile) {
 }
 
 TEST(Plugin, NamesAFileThatIsNoLibrary) {
-  const std::string path = ::testing::TempDir() + "/siphon_no_library.so";
+  const std::string path = testing::TempDir() + "/siphon_no_library.so";
   std::ofstream(path) << "not a library";
   EXPECT_THAT(ErrorOf(path), HasSubstr("plugin " + path + ": it cannot be loaded: "));
   std::remove(path.c_str());

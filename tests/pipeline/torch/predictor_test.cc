@@ -11,10 +11,6 @@
 namespace siphon {
 namespace {
 
-using testing::HandRunPipeline;
-using testing::TinyGpt;
-using testing::TokenBatch;
-
 Model MustBuild(const std::string& kind) {
   ModelOptions options = TinyGpt();
   options.kind = kind;
@@ -71,7 +67,7 @@ TEST(Predictor, NeedsAModelOfTheNextToken) {
   const auto refused = Predictor::Make(MustBuild("bert"));
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.status().message()),
-              ::testing::HasSubstr("cannot continue a text"));
+              testing::HasSubstr("cannot continue a text"));
 }
 
 }  // namespace

@@ -19,11 +19,8 @@
 namespace siphon {
 namespace {
 
-using testing::CutEvenly;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using testing::TinyGpt;
-using testing::TokenBatch;
+using testing::ElementsAre;
+using testing::HasSubstr;
 using Extent = RemadeTensors::Extent;
 using Marks = std::vector<std::string>;
 
@@ -116,7 +113,7 @@ TEST(RemadeTensors, GoWithWhatReadsThem) {
 }
 
 // A gpt as one stage, whose layers say when they are through.
-class DroppedGpt : public ::testing::Test {
+class DroppedGpt : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     InstallCountingAllocator();

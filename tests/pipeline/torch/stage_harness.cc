@@ -9,7 +9,7 @@
 #include "planner/keyed_hash.h"
 #include "planner/status.h"
 
-namespace siphon::testing {
+namespace siphon {
 namespace {
 
 void Copy(const TensorSpans& from, const TensorSpans& to) {
@@ -342,4 +342,4 @@ std::map<std::string, std::string> HandRunPipeline::CollectState(bool owned) {
   return state;
 }
 
-}  // namespace siphon::testing
+}  // namespace siphon

@@ -12,7 +12,7 @@
 #include "pipeline/torch/torch_stage.h"
 #include "planner/stage_partition.h"
 
-namespace siphon::testing {
+namespace siphon {
 
 // A gpt of four layers that trains in milliseconds.
 ModelOptions TinyGpt();
@@ -90,6 +90,6 @@ class HandRunPipeline {
   std::vector<std::vector<std::string>> own_uses_;  // [stage], "<parameter>@<layer>"
 };
 
-}  // namespace siphon::testing
+}  // namespace siphon
 
 #endif  // SIPHON_TESTS_PIPELINE_TORCH_STAGE_HARNESS_H_

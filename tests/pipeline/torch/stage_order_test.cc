@@ -13,17 +13,17 @@
 namespace siphon {
 namespace {
 
-class TorchStageOrder : public ::testing::Test {
+class TorchStageOrder : public testing::Test {
  protected:
   static ModelOptions FourLayers() {
-    ModelOptions options = testing::TinyGpt();
+    ModelOptions options = TinyGpt();
     options.layers = 2;
     return options;
   }
   StageWorld World() {
     return {.make =
                 [this](int stage) {
-                  return *MakeTorchStage(*model_, testing::CutEvenly(4, 2), StageId(stage), 17,
+                  return *MakeTorchStage(*model_, CutEvenly(4, 2), StageId(stage), 17,
                                          OptimizerOptions());
                 },
             .train = batch_.Inputs(0, StepMode::kTrain),
@@ -31,7 +31,7 @@ class TorchStageOrder : public ::testing::Test {
   }
 
   const absl::StatusOr<Model> model_ = BuildModel(FourLayers());
-  const testing::TokenBatch batch_{model_->spec, 2, 2, 5};
+  const TokenBatch batch_{model_->spec, 2, 2, 5};
 };
 
 TEST_F(TorchStageOrder, PassesRunOnceAndInOrder) { ExpectPassesRunOnceAndInOrder(World()); }

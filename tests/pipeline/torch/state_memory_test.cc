@@ -12,15 +12,15 @@
 #include "pipeline/torch/torch_stage.h"
 #include "tests/pipeline/torch/stage_harness.h"
 
-namespace siphon::testing {
+namespace siphon {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 constexpr uint64_t kSeed = 5;
 
 // One stage that holds the whole of a gpt of one block, tied.
-class FreedState : public ::testing::Test {
+class FreedState : public testing::Test {
  protected:
   static ModelOptions Options() {
     ModelOptions options = TinyGpt();
@@ -148,4 +148,4 @@ TEST_F(FreedState, StepsByLayersAsAWhole) {
 }
 
 }  // namespace
-}  // namespace siphon::testing
+}  // namespace siphon

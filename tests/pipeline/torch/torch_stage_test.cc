@@ -13,11 +13,7 @@
 namespace siphon {
 namespace {
 
-using testing::CutEvenly;
-using testing::HandRunPipeline;
-using ::testing::HasSubstr;
-using testing::TinyGpt;
-using testing::TokenBatch;
+using testing::HasSubstr;
 
 constexpr uint64_t kSeed = 17;
 
@@ -91,7 +87,7 @@ std::vector<CutCase> CutCases() {
           {"Mlp", mlp}};
 }
 
-class StageCuts : public ::testing::TestWithParam<CutCase> {};
+class StageCuts : public testing::TestWithParam<CutCase> {};
 
 TEST_P(StageCuts, ChangeNoBitOfLossesNormsAndParameters) {
   const Trained whole = TrainThreeSteps(GetParam().options, 1);
@@ -152,7 +148,7 @@ TEST_P(StageCuts, ParkingActivationsElsewhereChangesNoBit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, StageCuts, ::testing::ValuesIn(CutCases()),
+INSTANTIATE_TEST_SUITE_P(Models, StageCuts, testing::ValuesIn(CutCases()),
                          [](const auto& info) { return info.param.name; });
 
 TEST(TorchStage, LearnsARepeatedBatch) {
@@ -214,7 +210,7 @@ TEST(TorchStage, GradientsAreThoseOfFiniteDifferences) {
 }
 
 // The model of the error tests: embedding, hidden layer, output, cut into two stages.
-class TorchStageErrors : public ::testing::Test {
+class TorchStageErrors : public testing::Test {
  protected:
   static ModelOptions Options() {
     ModelOptions options = TinyGpt();

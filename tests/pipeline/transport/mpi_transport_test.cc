@@ -40,11 +40,13 @@ World PointToPoint(const std::string& name, Bytes piece) {
 World WindowRings(const std::string& name, Bytes capacity) {
   return {.name = name,
           .workers = world->size(),
-          .run = [capacity](int, const LivenessCheck& check, const WorkerBody& body) {
-            const auto transport = MakeWindowRings(capacity, check);
-            ASSERT_TRUE(transport.ok()) << transport.status();
-            body(Me(), **transport);
-          }};
+          .run =
+              [capacity](int, const LivenessCheck& check, const WorkerBody& body) {
+                const auto transport = MakeWindowRings(capacity, check);
+                ASSERT_TRUE(transport.ok()) << transport.status();
+                body(Me(), **transport);
+              },
+          .longest = 256 * capacity.value + 3};
 }
 
 std::vector<World> Worlds() {

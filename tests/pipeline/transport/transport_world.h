@@ -29,6 +29,9 @@ struct World {
   std::string name;
   int workers = 2;
   std::function<void(int workers, const LivenessCheck& check, const WorkerBody& body)> run;
+  // Bytes of the longest message, far more than a ring holds: processes take turns for each
+  // ringful.
+  int64_t longest = (1 << 20) + 3;
 };
 
 inline std::string WorldName(const testing::TestParamInfo<World>& info) { return info.param.name; }

@@ -10,8 +10,8 @@
 namespace siphon {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using testing::ElementsAre;
+using testing::HasSubstr;
 
 // Two blocks of width 4 with two heads on sequences of 3 and 5 ids.
 ModelOptions SmallGpt() {

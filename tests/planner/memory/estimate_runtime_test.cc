@@ -11,8 +11,8 @@
 namespace siphon {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
+using testing::ElementsAre;
+using testing::IsEmpty;
 
 // Three layers of 10, 20 and 30 parameters; 4, 8 and 2 floats between and behind them.
 ModelSpec ThreeLayers() {

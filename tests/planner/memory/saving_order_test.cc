@@ -14,7 +14,7 @@
 namespace siphon {
 namespace {
 
-using ::testing::ElementsAre;
+using testing::ElementsAre;
 
 // A block of GPT-2, hidden size 8, sequence 4: 192 multiplications and additions for each of its 24
 // h^2 s parts, 4 s^2 h of attention.
