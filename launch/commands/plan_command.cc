@@ -41,12 +41,8 @@ struct PlanArguments {
 
 // All that would be refused after minutes of planning.
 absl::Status CheckArguments(const PlanArguments& arguments) {
-  const std::pair<absl::string_view, const std::string*> outputs[] = {
-      {"--output", &arguments.output}, {"--report", &arguments.page}};
-  for (const auto& [flag, path] : outputs) {
-    if (path->empty()) continue;
-    SIPHON_RETURN_IF_ERROR(Annotate(CheckCanWrite(*path), flag));
-  }
+  SIPHON_RETURN_IF_ERROR(
+      CheckOutputs({{"--output", arguments.output}, {"--report", arguments.page}}));
   if (arguments.what_ifs.empty()) return absl::OkStatus();
   SIPHON_RETURN_IF_ERROR(CheckRequest(arguments.request));
   for (const std::string& what_if : arguments.what_ifs) {
@@ -71,23 +67,33 @@ absl::StatusOr<WhatIf> StudyWhatIf(const PlanRequest& asked, const std::string& 
   return what_if;
 }
 
+struct StudiedWhatIfs {
+  std::vector<WhatIf> plans;
+  absl::Status refused;  // of the first one that cannot be planned
+};
+
 // Several at once.
-absl::StatusOr<std::vector<WhatIf>> StudyWhatIfs(PlanRequest request,
-                                                 const std::vector<std::string>& settings,
-                                                 const Say& say) {
+StudiedWhatIfs StudyWhatIfs(PlanRequest request, const std::vector<std::string>& settings,
+                            const Say& say) {
   if (settings.size() > 1) request.news = nullptr;
   std::vector<absl::StatusOr<WhatIf>> studied(settings.size());
   RunTogether(static_cast<int>(settings.size()),
               [&](int index) { studied[index] = StudyWhatIf(request, settings[index], say); });
-  std::vector<WhatIf> what_ifs;
+  StudiedWhatIfs what_ifs;
   for (absl::StatusOr<WhatIf>& one : studied) {
-    SIPHON_RETURN_IF_ERROR(one.status());
-    what_ifs.push_back(*std::move(one));
+    what_ifs.refused.Update(one.status());
+    if (one.ok()) what_ifs.plans.push_back(*std::move(one));
   }
   return what_ifs;
 }
 
-absl::StatusOr<PlanReport> Study(PlanArguments arguments) {
+// What has been planned is not lost where a change of it cannot be.
+struct Study {
+  PlanReport report;
+  absl::Status refused;
+};
+
+absl::StatusOr<Study> StudyAll(PlanArguments arguments) {
   PlanningProgress progress;
   arguments.request.news = progress.News();
   progress.Say("planning");
@@ -98,12 +104,12 @@ absl::StatusOr<PlanReport> Study(PlanArguments arguments) {
     report.fixes = FindFixes(arguments.request, report.plan, say);
     report.plan.misfit += HostReason(report.plan, report.fixes);
   }
-  SIPHON_ASSIGN_OR_RETURN(report.what_ifs,
-                          StudyWhatIfs(arguments.request, arguments.what_ifs, say));
+  StudiedWhatIfs what_ifs = StudyWhatIfs(arguments.request, arguments.what_ifs, say);
+  report.what_ifs = std::move(what_ifs.plans);
   if (arguments.compares) {
     report.comparison = ComparePlans(arguments.request, report.plan, say);
   }
-  return report;
+  return Study{std::move(report), std::move(what_ifs.refused)};
 }
 
 // Each, whatever becomes of the other. Errors: of the first that failed.
@@ -138,14 +144,16 @@ int Plan(const PlanArguments& arguments) {
   if (const absl::Status checked = CheckArguments(arguments); !checked.ok()) {
     return ReportError(checked);
   }
-  const auto report = Study(arguments);
-  if (!report.ok()) return ReportError(report.status());
-  const absl::Status written = WriteFiles(arguments, *report);
+  const auto study = StudyAll(arguments);
+  if (!study.ok()) return ReportError(study.status());
+  const PlanReport& report = study->report;
+  absl::Status failed = study->refused;
+  failed.Update(WriteFiles(arguments, report));
   const std::string text =
-      arguments.format == OutputFormat::kJson ? PlanReportJson(*report) : PlanReportText(*report);
+      arguments.format == OutputFormat::kJson ? PlanReportJson(report) : PlanReportText(report);
   std::fputs(text.c_str(), stdout);
-  if (!written.ok()) return ReportError(written);
-  return report->plan.step.has_value() ? kExitDone : kExitDoesNotFit;
+  if (!failed.ok()) return ReportError(failed);
+  return report.plan.step.has_value() ? kExitDone : kExitDoesNotFit;
 }
 
 std::string StrategiesText() {

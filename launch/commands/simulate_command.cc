@@ -128,6 +128,11 @@ int Refuse(const std::string& plan, const absl::Status& status) {
 }
 
 int Simulate(const SimulateArguments& arguments) {
+  const absl::Status writable = CheckOutputs({{"--output", arguments.plan_output},
+                                              {"--trace", arguments.trace},
+                                              {"--html", arguments.html},
+                                              {"--svg", arguments.svg}});
+  if (!writable.ok()) return ReportError(writable);
   const auto plan = PlanOf(arguments);
   if (!plan.ok()) return ReportError(plan.status());
   const auto step = PredictStep(*plan);

@@ -68,6 +68,7 @@ absl::Status WriteServer(const DiscoveredTopology& server, const std::string& pa
 }
 
 absl::StatusOr<std::string> Probe(const TopologyArguments& arguments) {
+  SIPHON_RETURN_IF_ERROR(CheckOutputs({{"--output", arguments.output}}));
   absl::StatusOr<ProbeSources> sources = ProbeSourcesHere();
   // Surroundings that lack what was asked for are input to be changed, as for a job.
   const auto refused = [](const absl::Status& status) {

@@ -119,6 +119,14 @@ absl::Status CheckCanWrite(const std::string& path) {
   return FileError(absl::StrCat("writing ", path, ": folder"), folder.string(), errno);
 }
 
+absl::Status CheckOutputs(std::initializer_list<OutputOption> options) {
+  for (const OutputOption& option : options) {
+    if (option.path.empty()) continue;
+    SIPHON_RETURN_IF_ERROR(Annotate(CheckCanWrite(option.path), option.flag));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::string> ReadTextFileIfThere(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0 && errno == ENOENT) return std::string();

@@ -1,6 +1,7 @@
 #ifndef SIPHON_LAUNCH_OUTPUT_TEXT_FILE_H_
 #define SIPHON_LAUNCH_OUTPUT_TEXT_FILE_H_
 
+#include <initializer_list>
 #include <string>
 
 #include "absl/status/status.h"
@@ -19,6 +20,12 @@ absl::Status WriteTextFile(const std::string& path, absl::string_view text);
 // calculates for minutes what cannot be kept then. Errors: InvalidArgument as WriteTextFile; where
 // the folder is the reason, it is named.
 absl::Status CheckCanWrite(const std::string& path);
+// The same of all paths that options have; empty ones were not given. Names the option, too.
+struct OutputOption {
+  absl::string_view flag;
+  const std::string& path;
+};
+absl::Status CheckOutputs(std::initializer_list<OutputOption> options);
 
 // Writes all of `text` to an open file. Errors as above; `path` is for the message.
 absl::Status WriteAll(int file, absl::string_view text, const std::string& path);

@@ -125,7 +125,8 @@ absl::Status Calibrate(const ProfileArguments& arguments) {
 }  // namespace
 
 int ProfileCommand(const ProfileArguments& arguments) {
-  const absl::Status status = arguments.calibrate ? Calibrate(arguments) : Profile(arguments);
+  absl::Status status = CheckOutputs({{"--output", arguments.output}});
+  if (status.ok()) status = arguments.calibrate ? Calibrate(arguments) : Profile(arguments);
   return status.ok() ? 0 : ReportError(status);
 }
 

@@ -59,6 +59,19 @@ TEST_F(PlanCommand, SaysWhyAColumnDoesNotFit) {
               HasSubstr("smallest change that fits beside it: --set memory.strategy=auto  ("));
 }
 
+// Some of what cannot be is found only where it is planned; what has been planned is told all the
+// same.
+TEST_F(PlanCommand, ShowsThePlanWhereAChangeOfItCannotBePlanned) {
+  const CommandEnd end = Run({Write(kSmallJob), "--set", "topology.name=dgx1_v100", "--what-if",
+                              "memory.strategy=nvme_swap", "--what-if", "train.microbatch=2"});
+  EXPECT_EQ(end.code, kExitBadInput);
+  EXPECT_EQ(end.err,
+            "siphon: --what-if memory.strategy=nvme_swap: nvme_swap needs an NVMe drive, but the "
+            "topology has none\n");
+  EXPECT_THAT(end.out, ContainsRegex("\nstep time +[0-9.]+ ms +[0-9.]+ ms\n"));
+  EXPECT_THAT(end.out, ContainsRegex("\nwhat if +as it is +train.microbatch=2\n"));
+}
+
 TEST_F(PlanCommand, HasNoGapWhereNothingFits) {
   const std::string job = Write(kSmallJob);
   const std::vector<std::string> flags = {job, "--set", Capacity(job, 60), "--strategy", "keep"};

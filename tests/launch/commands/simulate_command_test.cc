@@ -89,7 +89,11 @@ TEST_F(SimulateCommand, WritesTraceAndPictures) {
   EXPECT_GT(trace["traceEvents"].size(), 10u);
   EXPECT_THAT(FileText("t.html"), HasSubstr("<title>1B0: 20.0 ms, from 22.0 ms</title>"));
   EXPECT_THAT(FileText("t.svg"), testing::StartsWith("<svg "));
-  EXPECT_EQ(Run(kPlan, {"--svg", "/no/such/place.svg"}), kExitBadInput);
+  // Before anything else.
+  EXPECT_EQ(Run("no plan", {"--svg", "/no/such/place.svg"}), kExitBadInput);
+  EXPECT_EQ(error_,
+            "siphon: --svg: writing /no/such/place.svg: folder /no/such: No such file or "
+            "directory\n");
 }
 
 TEST_F(SimulateCommand, RefusesAPlanThatDeadlocksAndMarksTheCell) {

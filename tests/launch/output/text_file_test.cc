@@ -120,6 +120,9 @@ TEST_F(WrittenText, IsKnownNotToBeWritableBefore) {
   ASSERT_TRUE(WriteTextFile(Path("file"), "").ok());
   EXPECT_EQ(CheckCanWrite(Path("file/plan.txt")).message(),
             "writing " + Path("file/plan.txt") + ": folder " + Path("file") + ": Not a directory");
+  EXPECT_TRUE(CheckOutputs({{"--output", ""}, {"--svg", Path("plan.svg")}}).ok());
+  EXPECT_EQ(CheckOutputs({{"--output", ""}, {"--svg", directory_}}).message(),
+            "--svg: writing " + directory_ + ": Is a directory");
   if (geteuid() == 0) return;  // root may write anywhere
   fs::permissions(directory_, fs::perms::owner_read | fs::perms::owner_exec);
   EXPECT_EQ(CheckCanWrite(Path("plan.txt")).message(),

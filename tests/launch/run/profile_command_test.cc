@@ -79,6 +79,11 @@ TEST_F(ProfileCommandTest, CalibratesADeviceThatSimulateTakes) {
   EXPECT_EQ(nlohmann::json::parse(out_)["device"], measured->name);
 }
 
+TEST_F(ProfileCommandTest, LooksWhereTheProfileGoesBeforeItMeasures) {
+  EXPECT_EQ(Run({"profile", "no_job.yaml", "--output", directory_}), kExitBadInput);
+  EXPECT_EQ(error_, "siphon: --output: writing " + directory_ + ": Is a directory\n");
+}
+
 TEST_F(ProfileCommandTest, CalibratesNothingTogetherWithAJob) {
   const auto parsed = ParseCommandLine({"profile", "job.yaml", "--calibrate", "--output", "x"});
   EXPECT_EQ(parsed.status().message(),
