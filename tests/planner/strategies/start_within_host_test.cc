@@ -73,6 +73,13 @@ TEST(StartWithinHost, ComputesAgainInAllStagesAlikeWhatHostsHaveNoRoomFor) {
   EXPECT_LT(before, 4) << "a host with room for nearly all";
 }
 
+TEST(StartWithinHost, SaysWhereHostsHaveRoomForWhatTheBestStartParks) {
+  const PlanningProblem problem = FourWorkers(Bytes(3000));
+  DraftSimulator simulator(problem);
+  EXPECT_EQ(StartWithinHost(simulator, KeepingDraft(problem)).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
 TEST(StartWithinHost, SaysWhereNothingFits) {
   PlanningProblem problem = FourWorkers(Bytes(150));
   SetCapacity(problem, Bytes(5));
