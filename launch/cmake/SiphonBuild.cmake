@@ -59,13 +59,19 @@ function(siphon_settings target)
   endif()
 endfunction()
 
+# For a target that takes longer to compile than to run: two thirds of the time.
+function(siphon_optimise_little target)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
+endfunction()
+
 # The target whose precompiled headers libraries share, unless their folder sets another.
 set(SIPHON_COMMON_HEADERS siphon_common_headers)
 
-# siphon_library(NAME SOURCES a.cc ... LINKS targets ... [LOCAL] [OWN_HEADERS] [COLD]): one static library for one folder or named
-# sub-folder. Includes are rooted at the project ("planner/action.h"), and at include/siphon once installed. LOCAL: is not
-# installed. OWN_HEADERS: precompiles other headers than planner/common_headers.h, or none. COLD: running it takes no time,
-# compiling it does, with -O1 a third less.
+# siphon_library(NAME SOURCES a.cc ... LINKS targets ... [LOCAL] [OWN_HEADERS] [COLD]): one static library for one folder
+# or named sub-folder. Includes are rooted at the project ("planner/action.h"), and at include/siphon once installed. LOCAL: is not
+# installed. OWN_HEADERS: precompiles other headers than planner/common_headers.h, or none. COLD: siphon_optimise_little.
 function(siphon_library name)
   cmake_parse_arguments(ARG "LOCAL;OWN_HEADERS;COLD" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
@@ -80,8 +86,8 @@ function(siphon_library name)
   target_link_libraries(${name} PUBLIC ${ARG_LINKS} PRIVATE ${ARG_PRIVATE_LINKS})
   target_compile_features(${name} PUBLIC cxx_std_20)
   siphon_settings(${name})
-  if(ARG_COLD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if(ARG_COLD)
+    siphon_optimise_little(${name})
   endif()
   if(NOT ARG_OWN_HEADERS)
     siphon_precompiled(${name} REUSE_FROM ${SIPHON_COMMON_HEADERS})
@@ -135,9 +141,7 @@ function(siphon_test name)
     target_link_libraries(${name} PRIVATE GTest::gtest_main)
   endif()
   siphon_settings(${name})
-  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # compiles in two thirds of the time
-  endif()
+  siphon_optimise_little(${name})
   if(SIPHON_SANITIZE MATCHES undefined)
     # Checks at each use of a pointer, which the address sanitizer mostly sees too: in the tests' own code they take a third of
     # the time to compile and find nothing. What is tested has them.

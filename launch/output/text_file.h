@@ -20,11 +20,13 @@ absl::Status WriteTextFile(const std::string& path, absl::string_view text);
 // calculates for minutes what cannot be kept then. Errors: InvalidArgument as WriteTextFile; where
 // the folder is the reason, it is named.
 absl::Status CheckCanWrite(const std::string& path);
-// The same of all paths that options have; empty ones were not given. Names the option, too.
+
+// Where an option lets something be written; empty: it was not given.
 struct OutputOption {
   absl::string_view flag;
-  const std::string& path;
+  std::string path;
 };
+// CheckCanWrite of all that were given. Errors: likewise, the option named.
 absl::Status CheckOutputs(std::initializer_list<OutputOption> options);
 
 // Writes all of `text` to an open file. Errors as above; `path` is for the message.
