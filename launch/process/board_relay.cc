@@ -111,7 +111,9 @@ struct BoardRelay::Impl {
       peer.socket->Flush(kToSendLast);
       Tell(peer);
       peer.socket->Flush(kToSendLast);
+      peer.socket->EndSending();
     }
+    for (Peer& peer : peers) peer.socket->AwaitEnd(kToSendLast);
   }
 
   Board* board = nullptr;

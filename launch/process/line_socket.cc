@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -75,7 +76,7 @@ bool LineSocket::WaitFor(short events, Nanos timeout) const {
 void LineSocket::Send(absl::string_view line) { absl::StrAppend(&sending_, line, "\n"); }
 
 bool LineSocket::Flush(Nanos timeout) {
-  while (!sending_.empty() && !ended_) {
+  while (!sending_.empty() && takes_lines_) {
     const ssize_t sent =
         send(socket_, sending_.data(), sending_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent > 0) {
@@ -83,10 +84,24 @@ bool LineSocket::Flush(Nanos timeout) {
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       if (!WaitFor(POLLOUT, timeout)) return false;
     } else if (errno != EINTR) {
-      ended_ = true;
+      takes_lines_ = false;
     }
   }
   return sending_.empty();
+}
+
+void LineSocket::EndSending() {
+  takes_lines_ = false;
+  shutdown(socket_, SHUT_WR);
+}
+
+void LineSocket::AwaitEnd(Nanos timeout) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (Nanos left = timeout; !ended_ && left > Nanos(0);) {
+    Receive(left);
+    const std::chrono::nanoseconds gone = std::chrono::steady_clock::now() - begin;
+    left = timeout - Nanos(gone.count());
+  }
 }
 
 void LineSocket::ReadWhatThereIs() {

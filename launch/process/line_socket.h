@@ -12,8 +12,7 @@
 
 namespace siphon {
 
-// Lines of text over a TCP connection. Nothing waits but Connect and Flush, for as long as they are
-// told.
+// Lines of text over a TCP connection. Calls wait only for as long as they are told.
 //
 // Thread-safety: one thread at a time.
 class LineSocket {
@@ -33,7 +32,13 @@ class LineSocket {
   bool Flush(Nanos timeout = Nanos(0));
   // The complete lines that have come, for up to `timeout` until there is one.
   std::vector<std::string> Receive(Nanos timeout = Nanos(0));
-  // The other side has closed, an error has come, or a line is longer than any of ours.
+  // Nothing is sent behind what is. The other side sees the end once it has received all.
+  void EndSending();
+  // Receives, and forgets, until the other side has ended too, for up to `timeout`. A socket that
+  // is closed before may take with it what was sent last.
+  void AwaitEnd(Nanos timeout);
+  // The other side has closed and all that came from it is received, or a line is longer than any
+  // of ours.
   bool ended() const { return ended_; }
 
  private:
@@ -43,6 +48,7 @@ class LineSocket {
   int socket_;
   std::string sending_;
   std::string received_;
+  bool takes_lines_ = true;  // false: sending has failed or ended; lines may still be received
   bool ended_ = false;
 };
 

@@ -60,6 +60,39 @@ TEST(LineSocket, GivesWhatCameBeforeTheEnd) {
   EXPECT_TRUE(connection.to->ended());
 }
 
+// As where both sides end at once. The closed side had something left to read: a reset follows.
+TEST(LineSocket, GivesWhatCameThoughItCanSendNoMore) {
+  Connection connection;
+  connection.to->Send("never read");
+  EXPECT_TRUE(connection.to->Flush());
+  connection.from->Send("last words");
+  EXPECT_TRUE(connection.from->Flush());
+  connection.from.reset();
+  do {
+    connection.to->Send("too late");
+  } while (connection.to->Flush());
+  EXPECT_THAT(connection.to->Receive(kLong), ElementsAre("last words"));
+  EXPECT_THAT(connection.to->Receive(kLong), IsEmpty());
+  EXPECT_TRUE(connection.to->ended());
+}
+
+TEST(LineSocket, AwaitsTheEndOfTheOtherSide) {
+  Connection connection;
+  connection.to->Send("in between");
+  EXPECT_TRUE(connection.to->Flush());
+  connection.from->Send("last words");
+  EXPECT_TRUE(connection.from->Flush());
+  connection.from->EndSending();
+  connection.from->AwaitEnd(Nanos(1'000'000));
+  EXPECT_FALSE(connection.from->ended());
+  EXPECT_THAT(connection.to->Receive(kLong), ElementsAre("last words"));
+  connection.to.reset();
+  connection.from->AwaitEnd(kLong);
+  EXPECT_TRUE(connection.from->ended());
+  connection.from->Send("too late");
+  EXPECT_FALSE(connection.from->Flush());
+}
+
 TEST(LineSocket, SaysWhereNobodyAnswers) {
   std::string address;
   {
