@@ -4,11 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -16,6 +14,7 @@
 #include "partitioner/partition_model.h"
 #include "tests/conformance/conformance.h"
 #include "tests/pipeline/live_schedules.h"
+#include "tests/support/all_cases.h"
 #include "tests/support/tiny_models.h"
 
 namespace siphon {
@@ -24,11 +23,6 @@ namespace {
 constexpr int kBlocks = 30;  // 32 layers: 8 workers of 4 stages have one each
 constexpr std::pair<int, int> kShapes[] = {{1, 1}, {2, 1}, {3, 1}, {4, 1}, {8, 1}, {1, 2}, {2, 2},
                                            {4, 2}, {8, 2}, {1, 4}, {2, 4}, {4, 4}, {8, 4}};
-
-bool Wanted() {
-  const char* all = std::getenv("SIPHON_TEST_ALL");
-  return all != nullptr && std::string_view(all) == "1";
-}
 
 // What schedules do not look at: every shape takes the next of these, so that a schedule meets all
 // of them, and each with several numbers of microbatches.
@@ -84,7 +78,7 @@ class FullProduct : public testing::TestWithParam<std::tuple<std::string, std::s
 };
 
 TEST_P(FullProduct, TrainsLikeOneProcess) {
-  if (!Wanted())
+  if (!TakesAllCases())
     GTEST_SKIP() << "skipped, because the full product takes long; SIPHON_TEST_ALL=1 runs it";
   const auto entry = FindSchedule(std::get<1>(GetParam()));
   ASSERT_TRUE(entry.ok()) << entry.status();

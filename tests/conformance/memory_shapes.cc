@@ -6,12 +6,12 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "launch/plan_job/plan_rings.h"
 #include "partitioner/partition_model.h"
 #include "planner/memory/held_bytes.h"
 #include "planner/status.h"
 #include "tests/pipeline/live_schedules.h"
+#include "tests/support/all_cases.h"
 #include "tests/support/pipeline_run.h"
 #include "tests/support/tiny_models.h"
 #include "tests/support/token_batches.h"
@@ -103,11 +103,6 @@ JobConfig JobOf(const MemoryShape& shape) {
   job.train.optimizer = shape.optimizer;
   job.train.precision = shape.precision;
   return job;
-}
-
-bool TakesAllCases() {
-  const char* all = std::getenv("SIPHON_TEST_ALL");
-  return all != nullptr && absl::string_view(all) == "1";
 }
 
 std::vector<MemoryCase> MemoryCases(const std::string& schedule) {

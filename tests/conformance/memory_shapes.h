@@ -44,7 +44,6 @@ struct MemoryCase {
 // registry, so that every shape has its turn; with SIPHON_TEST_ALL=1 under all of them. A schedule
 // on replicas is taken with one.
 std::vector<MemoryCase> MemoryCases(const std::string& schedule);
-bool TakesAllCases();  // SIPHON_TEST_ALL=1
 
 // The case as a plan, lowered and validated.
 absl::StatusOr<TrainingPlan> PlanOf(const MemoryCase& one, const ModelSpec& model);

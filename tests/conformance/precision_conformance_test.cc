@@ -4,10 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -15,6 +13,7 @@
 #include "partitioner/partition_model.h"
 #include "tests/conformance/conformance.h"
 #include "tests/pipeline/live_schedules.h"
+#include "tests/support/all_cases.h"
 #include "tests/support/same_bits.h"
 #include "tests/support/tiny_models.h"
 
@@ -119,18 +118,13 @@ void ExpectSameBitsUnder(const ScheduleEntry& entry, int model, int way, Precisi
   ExpectSameBits(job, expected, *partition, *schedule);
 }
 
-bool WantsAll() {
-  const char* all = std::getenv("SIPHON_TEST_ALL");
-  return all != nullptr && std::string_view(all) == "1";
-}
-
 class PrecisionConformance : public testing::TestWithParam<Precision> {};
 
 TEST_P(PrecisionConformance, EveryScheduleTrainsLikeOneProcess) {
   int index = 0;
   for (const ScheduleEntry& entry : LiveSchedules()) {
     ++index;
-    if (!WantsAll()) {
+    if (!TakesAllCases()) {
       ExpectSameBitsUnder(entry, index, index + index / kModels, GetParam());
       continue;
     }
@@ -143,7 +137,7 @@ TEST_P(PrecisionConformance, EveryScheduleTrainsLikeOneProcess) {
 }
 
 TEST_P(PrecisionConformance, EveryCutTrainsLikeOneProcess) {
-  for (int model = 0; model < kModels; model += WantsAll() ? 1 : 2) {
+  for (int model = 0; model < kModels; model += TakesAllCases() ? 1 : 2) {
     Job job{.model = ModelAt(model), .microbatches = 3, .steps = 2, .precision = GetParam()};
     job.clip_norm = 0.05;
     const Expected expected = RunReference(job);

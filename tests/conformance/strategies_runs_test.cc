@@ -6,11 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -21,6 +19,7 @@
 #include "tests/conformance/conformance.h"
 #include "tests/conformance/job_runs.h"
 #include "tests/pipeline/live_schedules.h"
+#include "tests/support/all_cases.h"
 
 namespace siphon {
 namespace {
@@ -28,11 +27,6 @@ namespace {
 constexpr const char* kModels[] = {"gpt", "bert", "mlp"};
 enum class Room { kAmple, kTight, kJustFits };
 constexpr Room kRooms[] = {Room::kAmple, Room::kTight, Room::kJustFits};
-
-bool TakesAll() {
-  const char* all = std::getenv("SIPHON_TEST_ALL");
-  return all != nullptr && std::string_view(all) == "1";
-}
 
 // On two workers, or one where the schedule takes no other shape, with as many microbatches as it
 // takes.
@@ -158,7 +152,7 @@ TEST_P(StrategyRuns, TrainLikeOneProcessWithinTheirCapacity) {
                  kRooms[choice / std::size(kModels)]);
       if (!had_to_save.has_value()) continue;
       saved += *had_to_save ? 1 : 0;
-      if (!TakesAll()) break;
+      if (!TakesAllCases()) break;
     }
   }
   EXPECT_GT(saved, 0) << "no strategy has had to do anything";

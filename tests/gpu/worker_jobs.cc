@@ -12,6 +12,7 @@
 #include "pipeline/torch/load_torch_cuda.h"
 #include "planner/status.h"
 #include "tests/pipeline/live_schedules.h"
+#include "tests/support/all_cases.h"
 
 namespace siphon {
 namespace {
@@ -35,7 +36,7 @@ const TorchCudaModule& TheTorchCuda() {
 
 bool OnGpu() { return IsWanted("SIPHON_GPU"); }
 
-bool AllCases() { return OnGpu() || IsWanted("SIPHON_TEST_ALL"); }
+bool AllCases() { return OnGpu() || TakesAllCases(); }
 
 void WorkerJobs::SetUpTestSuite() {
   if (!OnGpu()) return;

@@ -160,6 +160,7 @@ TEST_F(PlanCommand, SaysWhatDrivesHold) {
 }
 
 TEST_F(PlanCommand, LimitsTheHost) {
+  if (kSanitized) GTEST_SKIP() << "skipped, because it takes a minute under a sanitizer";
   const std::string job = Write(kSmallJob);
   const std::string capacity = Capacity(job, 80);
   const std::vector<std::string> flags = {

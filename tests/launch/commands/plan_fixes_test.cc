@@ -47,6 +47,7 @@ class PlanFixes : public PlanCommand {
 
 // 1.5 % less does not fit.
 TEST_F(PlanFixes, NameTheLeastCapacity) {
+  if (kSanitized) GTEST_SKIP() << "skipped, because it takes minutes under a sanitizer";
   const std::string job = Write(kSmallJob);
   const json plan =
       Json({job, "--set", Capacity(job, 30), "--strategy", "recompute"}, kExitDoesNotFit);
@@ -90,6 +91,7 @@ TEST_F(PlanFixes, ChangeOnlyWorkersThatLackMemory) {
 
 // A host that can hold next to nothing, for a strategy that parks everything there.
 TEST_F(PlanFixes, NameTheHostThatBinds) {
+  if (kSanitized) GTEST_SKIP() << "skipped, because it takes minutes under a sanitizer";
   const std::string job = Write(kSmallJob);
   const std::vector<std::string> flags = {
       job,         "--set", Capacity(job, 80),         "--strategy",
@@ -123,6 +125,7 @@ TEST_F(PlanFixes, PassOverStagesThatTheScheduleRefuses) {
 
 // A job that no setting but its capacity helps, as it is planned here.
 TEST_F(PlanFixes, AreLargerDevicesWhereThoseOfTheServerDoNotHaveIt) {
+  if (kSanitized) GTEST_SKIP() << "skipped, because it takes minutes under a sanitizer";
   const std::string job = Write(kSmallJob);
   const auto flags_on = [&](const std::string& memory) {
     const std::string server =

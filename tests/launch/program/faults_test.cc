@@ -5,7 +5,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <ostream>
 #include <string>
@@ -22,6 +21,7 @@
 #include "tests/launch/program/program_run.h"
 #include "tests/launch/program/tiny_job.h"
 #include "tests/launch/run/checkpoint_bits.h"
+#include "tests/support/all_cases.h"
 
 namespace siphon {
 namespace {
@@ -150,7 +150,7 @@ TEST_P(FaultsOfRanks, EndTheJobWithAReportAndLeaveNothing) {
 // Each kind at each place once, the ranks in turn; the full product on request.
 std::vector<std::tuple<std::string, int, Place>> FaultsToTry() {
   std::vector<std::tuple<std::string, int, Place>> chosen;
-  const bool all = std::getenv("SIPHON_TEST_ALL") != nullptr;
+  const bool all = TakesAllCases();
   int turn = 0;
   for (const std::string kind : {"kill", "stop", "fail"}) {
     for (const Place& place : kPlaces) {
@@ -261,7 +261,7 @@ std::vector<std::tuple<Stop, Place>> StopsToTry() {
       {"InterruptOfTheGroup", [](pid_t program) { kill(-program, SIGINT); }},
       {"Terminate", [](pid_t program) { kill(program, SIGTERM); }},
   };
-  const bool all = std::getenv("SIPHON_TEST_ALL") != nullptr;
+  const bool all = TakesAllCases();
   std::vector<std::tuple<Stop, Place>> chosen;
   for (size_t stop = 0; stop < std::size(stops); ++stop) {
     for (size_t place = 0; place < std::size(kPlaces); ++place) {

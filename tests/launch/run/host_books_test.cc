@@ -7,8 +7,11 @@
 #include <filesystem>
 #include <string>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "launch/profile/host_use.h"
 #include "launch/run/trainer.h"
+#include "planner/status.h"
 #include "tests/launch/run/parking_job.h"
 
 namespace siphon {
@@ -16,22 +19,20 @@ namespace {
 
 class HostBooks : public ParkingJob {
  protected:
-  HostUse PlannedUse(const JobConfig& job) {
-    const auto prepared = PrepareJob(job, {});
-    EXPECT_TRUE(prepared.ok()) << prepared.status();
-    return prepared.ok() ? HostUseOf(prepared->parking, prepared->host_steps) : HostUse();
+  // What the job's plan takes of the host.
+  static absl::StatusOr<HostUse> PlannedUse(const JobConfig& job) {
+    SIPHON_ASSIGN_OR_RETURN(const PreparedJob prepared, PrepareJob(job, {}));
+    return HostUseOf(prepared.parking, prepared.host_steps);
   }
-  // Trains two steps; what the plan takes of the host.
-  HostUse ExpectAsPlanned(JobConfig job) {
+  // Trains two steps.
+  void ExpectAsPlanned(JobConfig job, const absl::StatusOr<HostUse>& planned) {
+    ASSERT_TRUE(planned.ok()) << planned.status();
     std::filesystem::remove_all(folder_);
     job.train.steps = 2;
     job.checkpoint.every_steps = 0;
-    const HostUse use = PlannedUse(job);
     const auto outcome = Trainer(job).Train();
-    EXPECT_TRUE(outcome.ok()) << outcome.status();
-    if (!outcome.ok()) return use;
-    EXPECT_EQ(outcome->host_peak, use.total()) << ToString(use);
-    return use;
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    EXPECT_EQ(outcome->host_peak, planned->total()) << ToString(*planned);
   }
 };
 
@@ -45,12 +46,13 @@ TEST_P(HostBooksOfSchedules, CountWhatIsPlanned) {
       SCOPED_TRACE(testing::Message() << strategy << " at " << percent);
       JobConfig job = TightJob(strategy, percent);
       job.pipeline.schedule = GetParam();
-      const auto prepared = PrepareJob(job, {});
-      if (absl::IsResourceExhausted(prepared.status())) continue;
-      const HostUse use = ExpectAsPlanned(job);
-      parked += use.parked;
-      steps += use.steps;
-      buffers += use.drive_buffers;
+      const absl::StatusOr<HostUse> planned = PlannedUse(job);
+      if (absl::IsResourceExhausted(planned.status())) continue;
+      ExpectAsPlanned(job, planned);
+      if (!planned.ok()) continue;
+      parked += planned->parked;
+      steps += planned->steps;
+      buffers += planned->drive_buffers;
     }
   }
   EXPECT_GT(parked, Bytes(0));
@@ -68,9 +70,9 @@ TEST_F(HostBooks, StepsOnTheHostAreExactForOddSizes) {
     JobConfig job = TightJob("optimizer_offload", 95);
     job.pipeline.stages = stages;
     if (stages < 4) job.memory.capacity = {job.memory.capacity[0] * (stages == 1 ? 3 : 2)};
-    const auto prepared = PrepareJob(job, {});
-    if (absl::IsResourceExhausted(prepared.status())) continue;
-    ExpectAsPlanned(job);
+    const absl::StatusOr<HostUse> planned = PlannedUse(job);
+    if (absl::IsResourceExhausted(planned.status())) continue;
+    ExpectAsPlanned(job, planned);
   }
 }
 
@@ -87,7 +89,9 @@ TEST_F(HostBooks, CountWhatIsPlannedIn16Bits) {
       if (PrepareJob(tighter, {}).ok()) job = tighter;
     }
     ASSERT_EQ(job.train.precision, "bf16");
-    EXPECT_GT(ExpectAsPlanned(job).total(), Bytes(0));
+    const absl::StatusOr<HostUse> planned = PlannedUse(job);
+    ExpectAsPlanned(job, planned);
+    EXPECT_GT(planned.value_or(HostUse()).total(), Bytes(0));
   }
 }
 
@@ -96,15 +100,18 @@ TEST_F(HostBooks, ACapacityOfExactlyWhatIsPlannedIsEnough) {
   for (const char* strategy : {"host_swap", "optimizer_offload"}) {
     SCOPED_TRACE(strategy);
     JobConfig job = TightJob(strategy, 95);
-    const HostUse ample = PlannedUse(job);
-    ASSERT_GT(ample.total(), Bytes(0));
+    const absl::StatusOr<HostUse> ample = PlannedUse(job);
+    ASSERT_TRUE(ample.ok()) << ample.status();
+    ASSERT_GT(ample->total(), Bytes(0));
     // Second choices may be others, where there is no room for those of drives and lenders.
-    job.memory.host_capacity = ample.total();
-    EXPECT_EQ(ExpectAsPlanned(job).total(), ample.total());
-    job.memory.host_capacity = ample.total() - Bytes(1);
-    const auto less = PrepareJob(job, {});
+    job.memory.host_capacity = ample->total();
+    const absl::StatusOr<HostUse> exact = PlannedUse(job);
+    ExpectAsPlanned(job, exact);
+    EXPECT_EQ(exact.value_or(HostUse()).total(), ample->total());
+    job.memory.host_capacity = ample->total() - Bytes(1);
+    const absl::StatusOr<HostUse> less = PlannedUse(job);
     if (less.ok()) {
-      EXPECT_LT(HostUseOf(less->parking, less->host_steps).total(), ample.total());
+      EXPECT_LT(less->total(), ample->total());
     } else {
       EXPECT_TRUE(absl::IsResourceExhausted(less.status())) << less.status();
       EXPECT_THAT(std::string(less.status().message()), testing::HasSubstr("the host"));

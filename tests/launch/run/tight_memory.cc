@@ -12,6 +12,7 @@
 #include "planner/units.h"
 #include "tests/conformance/memory_shapes.h"
 #include "tests/pipeline/live_schedules.h"
+#include "tests/support/all_cases.h"
 
 namespace siphon {
 namespace {

@@ -11,11 +11,12 @@
 #include "planner/strategies/lower_memory_plan.h"
 #include "planner/strategies/make_groups.h"
 #include "tests/planner/bounds/bounds_testing.h"
+#include "tests/support/sanitized.h"
 
 namespace siphon {
 namespace {
 
-constexpr int kSeeds = 60;
+constexpr int kSeeds = kSanitized ? 16 : 60;
 
 // Any device for each worker.
 DeviceMapping RandomMapping(int workers, int devices, Dice& dice) {

@@ -116,7 +116,7 @@ TEST_P(Auto, FindsWhetherAnythingFits) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(SmallProblems, Auto, testing::Range(0u, kSanitized ? 8u : 24u));
+INSTANTIATE_TEST_SUITE_P(SmallProblems, Auto, testing::Range(0u, kSanitized ? 3u : 24u));
 
 TEST(Auto, IsDeterministic) {
   const PlanningProblem problem = SmallProblem(3);
@@ -131,7 +131,7 @@ TEST(Auto, IsDeterministic) {
 
 // Where all devices are alike, it does not matter which worker is on which.
 TEST(Auto, TakesAsLongOnRenumberedDevices) {
-  for (uint32_t seed = 0; seed < 6; ++seed) {
+  for (uint32_t seed = 0; seed < (kSanitized ? 1u : 6u); ++seed) {
     PlanningProblem problem = SmallProblem(seed);
     const int workers = WorkerCount(problem.schedule);
     problem.topology = WithHost(UniformTopology(workers, GigabytesPerSecond(4), Nanos(5)), workers,
@@ -152,6 +152,7 @@ TEST(Auto, TakesAsLongOnRenumberedDevices) {
 // 10 billion parameters: recomputation alone is slower than all ways together, and swapping to
 // lenders alone has too little room.
 TEST(Auto, BeatsRecomputationOnADgx1) {
+  if (kSanitized) GTEST_SKIP() << "skipped, because it takes minutes under a sanitizer";
   const PlanningProblem problem = GptOnDgx1(50);
   const auto recomputed = PlanWith("recompute", problem);
   ASSERT_TRUE(recomputed.ok()) << recomputed.status();
@@ -173,7 +174,7 @@ TEST(Auto, SaysHowGoodTheMapOfItsPlanIs) {
 
 // Who waits hears steps that only get shorter, and gets the plan that all get.
 TEST(Auto, TellsWhatItHasComeTo) {
-  for (const uint32_t seed : {1u, 2u, 3u, 4u}) {
+  for (uint32_t seed = 1; seed <= (kSanitized ? 1u : 4u); ++seed) {
     PlanningProblem problem = SmallProblem(seed);
     const auto unheard = PlanWith("auto", problem);
     std::vector<Nanos> heard;
