@@ -175,11 +175,6 @@ absl::StatusOr<std::optional<MapProof>> ProofOfMap(const PlanningProblem& proble
   return ProofOf(MappingScore::kSwapTime, *mapped.found);
 }
 
-// For who waits, before each of the searches.
-void Tell(const PlanningProblem& problem, absl::string_view doing, const SimulatedDraft& best) {
-  if (problem.news) problem.news(doing, Fits(best) ? best.score.step : Nanos(0));
-}
-
 // Strategies whose plans are none of the drafts that all this began with: they make no drafts, they
 // search a map of their own (d2d_swap), or they look for state at home between steps as well (host
 // and NVMe swap), which of large problems the searches do for all of them.
@@ -212,7 +207,6 @@ absl::StatusOr<MappedDraft> SearchAll(DraftSimulator& simulator, SimulatedDraft 
   SIPHON_ASSIGN_OR_RETURN(draft, SearchFromUniform(simulator, std::move(draft), kept));
   SIPHON_ASSIGN_OR_RETURN(draft, SearchFromBlocks(simulator, std::move(draft), kept));
   if (IsEnough(problem, draft)) return MappedDraft{.draft = std::move(draft)};
-  Tell(problem, "searching further", draft);
   SIPHON_ASSIGN_OR_RETURN(draft, SearchFurther(simulator, std::move(draft), kept));
   Tell(problem, "placing stages on devices once more", draft);
   SIPHON_ASSIGN_OR_RETURN(mapped, MapByStepTime(simulator, std::move(draft), MapsFor(problem)));

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "planner/status.h"
 #include "planner/strategies/anneal_draft.h"
 #include "planner/strategies/bring_home.h"
@@ -196,18 +197,41 @@ absl::StatusOr<SimulatedDraft> SearchNeighbours(DraftSimulator& simulator, Simul
   return TidyDraft(simulator, std::move(draft));
 }
 
+struct FurtherSearch {
+  absl::string_view doing;
+  absl::StatusOr<SimulatedDraft> (*search)(DraftSimulator& simulator, SimulatedDraft draft,
+                                           const SimulatedDraft& kept);
+};
+
+// They may find room where nothing fits yet.
+constexpr FurtherSearch kForRoom[] = {
+    {"spreading optimizer steps over host and devices", SearchSpreadSteps},
+    {"keeping optimizer state at home between steps", SearchWithStateHome},
+    {"moving tensors within layers", SearchTensors},
+    {"timing when optimizer state leaves and returns", SearchWithTimedState},
+    {"recomputing layers before their backward", SearchMadeEarly},
+    {"moving some of the microbatches", SearchMicrobatches}};
+// They find shorter steps, not room.
+constexpr FurtherSearch kForTime[] = {
+    {"bringing optimizer state home", SearchBroughtHome},
+    {"streaming optimizer state beside the host's steps", SearchStreamed},
+    {"moving tensors within layers once more", SearchOnceMore},
+    {"starting with optimizer state away", SearchFromHome},
+    {"changing several workers at once", SearchNeighbours}};
+
 }  // namespace
 
 absl::StatusOr<SimulatedDraft> SearchFurther(DraftSimulator& simulator, SimulatedDraft draft,
                                              const SimulatedDraft& kept) {
-  for (const auto& search : {SearchSpreadSteps, SearchWithStateHome, SearchTensors,
-                             SearchWithTimedState, SearchMadeEarly, SearchMicrobatches}) {
+  const PlanningProblem& problem = simulator.problem();
+  for (const auto& [doing, search] : kForRoom) {
+    Tell(problem, doing, draft);
     SIPHON_ASSIGN_OR_RETURN(draft, search(simulator, std::move(draft), kept));
-    if (IsEnough(simulator.problem(), draft)) return draft;
+    if (IsEnough(problem, draft)) return draft;
   }
-  if (!Fits(draft)) return draft;  // the others find shorter steps, not room
-  for (const auto& search :
-       {SearchBroughtHome, SearchStreamed, SearchOnceMore, SearchFromHome, SearchNeighbours}) {
+  if (!Fits(draft)) return draft;
+  for (const auto& [doing, search] : kForTime) {
+    Tell(problem, doing, draft);
     SIPHON_ASSIGN_OR_RETURN(draft, search(simulator, std::move(draft), kept));
   }
   return draft;

@@ -19,6 +19,10 @@ bool IsEnough(const PlanningProblem& problem, const SimulatedDraft& draft) {
   return problem.goal == PlanningGoal::kAnyThatFits && Fits(draft);
 }
 
+void Tell(const PlanningProblem& problem, absl::string_view doing, const SimulatedDraft& best) {
+  if (problem.news) problem.news(doing, Fits(best) ? best.score.step : Nanos(0));
+}
+
 absl::StatusOr<SimulatedDraft> SearchWith(WeightSearch weights, int simulations,
                                           DraftSimulator& simulator, SimulatedDraft draft,
                                           const SimulatedDraft& kept) {

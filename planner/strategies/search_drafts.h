@@ -2,6 +2,7 @@
 #define SIPHON_PLANNER_STRATEGIES_SEARCH_DRAFTS_H_
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "planner/strategies/draft_changes.h"
 #include "planner/strategies/draft_simulator.h"
 
@@ -15,6 +16,9 @@ bool IsGood(const SimulatedDraft& draft, const SimulatedDraft& kept);
 
 // The problem asks for no more than a plan that fits, and this is one.
 bool IsEnough(const PlanningProblem& problem, const SimulatedDraft& draft);
+
+// For who waits, before each of the searches; `best` is what there is until then.
+void Tell(const PlanningProblem& problem, absl::string_view doing, const SimulatedDraft& best);
 
 // Single changes first, as long as they help; then random ones, and once more single ones. Where a
 // draft is good before, there is no more. Never worse than `draft`. Errors: as DraftSimulator::Run,
