@@ -47,6 +47,16 @@ absl::StatusOr<std::unique_ptr<Board>> OpenSupervisedBoard() {
   return Board::Open(Environment(kBoardVariable));
 }
 
+std::string SupervisedPlanPath() {
+  if (!Supervised()) return "";
+  const std::string path = PlanPathIn(Environment(kJobDirectoryVariable));
+  return access(path.c_str(), F_OK) == 0 ? path : "";
+}
+
+std::string PlanPathIn(const std::string& job_directory) {
+  return absl::StrCat(job_directory, "/plan");
+}
+
 void DieWithParent() {
   int launcher = 0;
   const bool known = absl::SimpleAtoi(Environment(kLauncherVariable), &launcher);

@@ -27,6 +27,11 @@ inline constexpr char kTerminalVariable[] =
 // code.
 bool Supervised();
 absl::StatusOr<std::unique_ptr<Board>> OpenSupervisedBoard();
+// Where SuperviseOptions::plan is to be read. Empty: there is none, or nobody supervises.
+std::string SupervisedPlanPath();
+
+// That file in the job's directory.
+std::string PlanPathIn(const std::string& job_directory);
 
 // From now on this process gets SIGKILL when the mpirun that started it ends, and at once if that
 // has happened. Does nothing under other launchers, which end their processes themselves.

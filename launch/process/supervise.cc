@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <set>
@@ -63,6 +64,14 @@ std::string TerminalColumns() {
   if (isatty(STDERR_FILENO) == 0) return "";
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return "80";
   return absl::StrCat(size.ws_col);
+}
+
+// Whether it could be written.
+bool WritePlan(const std::string& plan, const std::string& job_directory) {
+  if (plan.empty()) return true;
+  std::ofstream file(PlanPathIn(job_directory), std::ios::binary);
+  file << plan << std::flush;
+  return file.good();
 }
 
 // One job, from mpirun's start until nothing is left of it.
@@ -299,8 +308,8 @@ class Supervision {
 
 int Supervise(const SuperviseOptions& options) {
   const StopSignals signals;  // first: from here on no signal leaves something behind
-  const Bytes needed =
-      options.window_bytes + Bytes(kOpenMpiBytes) + Bytes(kOpenMpiBytesPerRank) * options.workers;
+  const Bytes needed = options.window_bytes + Bytes(static_cast<int64_t>(options.plan.size())) +
+                       Bytes(kOpenMpiBytes) + Bytes(kOpenMpiBytesPerRank) * options.workers;
   absl::StatusOr<JobDirectory> directory = JobDirectory::Make(needed, options.roots);
   if (!directory.ok()) {
     WriteError(absl::StrCat("siphon: ", directory.status().message(), "\n"));
@@ -315,6 +324,10 @@ int Supervise(const SuperviseOptions& options) {
       Board::Create(absl::StrCat(directory->path(), "/board"), options.workers);
   if (!board.ok()) {
     WriteError(absl::StrCat("siphon: ", board.status().message(), "\n"));
+    return kExitFailure;
+  }
+  if (!WritePlan(options.plan, directory->path())) {
+    WriteError(absl::StrCat("siphon: no room for the plan in ", directory->path(), "\n"));
     return kExitFailure;
   }
   (*board)->SetNote(Board::Note::kResumeCommand, options.resume_command);

@@ -12,7 +12,8 @@ namespace siphon {
 // mpirun.
 struct SuperviseOptions {
   int workers = 1;
-  std::vector<std::string> command;         // program and arguments of a rank
+  std::vector<std::string> command;  // program and arguments of a rank
+  std::string plan;  // what the parent has planned, for ranks to read; empty: nothing
   std::vector<std::string> mpirun_options;  // the user's, last
   Nanos heartbeat_timeout = Nanos(20'000'000'000);
   Bytes

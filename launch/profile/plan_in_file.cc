@@ -186,19 +186,27 @@ MemoryPlan WithGroupsOf(const PlanningProblem& problem, MemoryPlan plan) {
 
 bool IsSwapped(const PlannedGroup& planned) { return IsSwap(planned.choice.placement); }
 
-}  // namespace
-
-absl::StatusOr<PlanInFile> LoadPlanInFile(const JobConfig& job) {
-  PlanInFile file{.path = job.memory.plan};
-  absl::StatusOr<std::string> text = ReadTextFile(file.path, "plan");
-  if (!text.ok()) return ConfigError(job, kPlanKey, text.status().message());
-  file.text = *std::move(text);
+absl::StatusOr<PlanInFile> PlanOf(const std::string& path, std::string text) {
+  PlanInFile file{.path = path, .text = std::move(text)};
   absl::StatusOr<PlanText> plan = ParsePlanText(file.text);
   if (!plan.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(file.path, ":", plan.status().message()));
+    return absl::InvalidArgumentError(absl::StrCat(path, ":", plan.status().message()));
   }
   file.plan = *std::move(plan);
   return file;
+}
+
+}  // namespace
+
+absl::StatusOr<PlanInFile> LoadPlanInFile(const JobConfig& job) {
+  absl::StatusOr<std::string> text = ReadTextFile(job.memory.plan, "plan");
+  if (!text.ok()) return ConfigError(job, kPlanKey, text.status().message());
+  return PlanOf(job.memory.plan, *std::move(text));
+}
+
+absl::StatusOr<PlanInFile> LoadPlanAt(const std::string& path) {
+  SIPHON_ASSIGN_OR_RETURN(std::string text, ReadTextFile(path, "plan"));
+  return PlanOf(path, std::move(text));
 }
 
 std::string PlaceInPlan(const PlanInFile& file, absl::string_view section, absl::string_view key) {

@@ -26,6 +26,8 @@ struct PlanInFile {
 // What memory.plan names. Errors: InvalidArgument at that key where the file cannot be read, else
 // "PATH:line:column: what is wrong; what would be right".
 absl::StatusOr<PlanInFile> LoadPlanInFile(const JobConfig& job);
+// The one at that path. Errors: as ReadTextFile, else likewise.
+absl::StatusOr<PlanInFile> LoadPlanAt(const std::string& path);
 
 // "PATH:line:column", of the value of `key` in a section ("job", "stage 2"); of the section where
 // it has no such key, of the file's begin where there is no such section.

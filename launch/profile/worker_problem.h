@@ -22,6 +22,7 @@ struct WorkersOfJob {
   // What its run was found to take, on the devices that it runs on; null: that is not known yet.
   const MeasuredCosts* measured = nullptr;
   PlanningGoal goal = PlanningGoal::kShortestStep;  // of plans that are looked for
+  PlanningNews news = nullptr;                      // of the search; none: nobody waits
 };
 
 // What a strategy plans for the workers of a job from: ProblemOfJob, with what workers take beside

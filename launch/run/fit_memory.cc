@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "launch/plan_job/job_memory.h"
 #include "launch/process/inject_fault.h"
+#include "launch/process/rank_process.h"
 #include "launch/profile/fitting_step.h"
 #include "launch/profile/plan_in_file.h"
 #include "launch/profile/predict_step.h"
@@ -64,10 +65,17 @@ std::string TighterWorker(const PlannedJob& planned, const PlanInFile& file) {
   return file.path;
 }
 
-// The job follows the file, whatever would fit.
-absl::Status FollowPlanFile(const PlannedJob& planned, const absl::Status& kept,
-                            PreparedJob& prepared) {
-  SIPHON_ASSIGN_OR_RETURN(const PlanInFile file, LoadPlanInFile(prepared.job));
+// The plan that the job follows, whatever else would fit: its own, or its parent's, so that ranks
+// do not search for what has been found. None: it has to be planned.
+absl::StatusOr<std::optional<PlanInFile>> PlanToFollow(const JobConfig& job) {
+  if (!job.memory.plan.empty()) return LoadPlanInFile(job);
+  const std::string parents = SupervisedPlanPath();
+  if (parents.empty()) return std::nullopt;
+  return LoadPlanAt(parents);
+}
+
+absl::Status FollowPlan(const PlannedJob& planned, const absl::Status& kept, const PlanInFile& file,
+                        PreparedJob& prepared) {
   SIPHON_RETURN_IF_ERROR(CheckPlanOfJob(file, planned));
   if (file.plan.memory.stages.empty()) {
     if (kept.ok()) ExpectThrottledMessages(prepared);
@@ -105,7 +113,8 @@ bool ParksAnything(const std::vector<WorkerParking>& parking) {
   return absl::c_any_of(parking, [](const WorkerParking& worker) { return !worker.bytes.empty(); });
 }
 
-absl::Status FitMemory(const std::string& schedule_csv, PreparedJob& prepared) {
+absl::Status FitMemory(const std::string& schedule_csv, const PlanningNews& news,
+                       PreparedJob& prepared) {
   const PlannedJob planned{prepared.job, prepared.model.spec, prepared.plan, schedule_csv};
   const absl::Status kept = CheckFits(planned);
   if (absl::IsResourceExhausted(kept)) {
@@ -113,13 +122,15 @@ absl::Status FitMemory(const std::string& schedule_csv, PreparedJob& prepared) {
                             EstimateJob(planned, Accounting::kRuntime));
     prepared.kept_whole = FindMisfit(prepared.job, estimate);
   }
-  if (!prepared.job.memory.plan.empty()) return FollowPlanFile(planned, kept, prepared);
+  SIPHON_ASSIGN_OR_RETURN(const std::optional<PlanInFile> file, PlanToFollow(prepared.job));
+  if (file.has_value()) return FollowPlan(planned, kept, *file, prepared);
   if (kept.ok()) ExpectThrottledMessages(prepared);
   if (!absl::IsResourceExhausted(kept)) return kept;
   const std::string& strategy = prepared.job.memory.strategy;
   if (strategy == "keep" && OverlooksCapacity()) return absl::OkStatus();
   SIPHON_ASSIGN_OR_RETURN(const RunMachine machine, MachineOf(prepared));
-  const WorkersOfJob workers = WorkersOn(machine, planned, prepared);
+  WorkersOfJob workers = WorkersOn(machine, planned, prepared);
+  workers.news = news;
   if (strategy == "keep") {
     return absl::ResourceExhaustedError(
         absl::StrCat(kept.message(), StrategyThatFits(workers, strategy)));

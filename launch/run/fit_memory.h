@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "launch/run/prepare_job.h"
+#include "planner/strategies/planning_problem.h"
 #include "swap/parking_layout.h"
 
 namespace siphon {
@@ -13,12 +14,14 @@ namespace siphon {
 // Makes the plan one that fits into memory.capacity: nothing to do where everything kept fits; else
 // what memory.strategy finds (PlanLiveStep), between workers that all have a link to each other and
 // share one to the host, or, with topology.throttle, those of the topology. Where memory.plan names
-// a file, what that says, whatever else would fit.
+// a file, or the job's parent has planned (SupervisedPlanPath), what that says, whatever else would
+// fit.
 //
-// `schedule_csv` is what ReadScheduleFile gave. Fills plan_text and parking too. Errors:
-// ResourceExhausted when the job does not fit, with the smallest change that does; as
-// LoadPlanCosts, ProblemOfJob, LoadPlanInFile and StepInFile.
-absl::Status FitMemory(const std::string& schedule_csv, PreparedJob& prepared);
+// `schedule_csv` is what ReadScheduleFile gave, `news` as PrepareJob has it. Fills plan_text and
+// parking too. Errors: ResourceExhausted when the job does not fit, with the smallest change that
+// does; as LoadPlanCosts, ProblemOfJob, LoadPlanInFile and StepInFile.
+absl::Status FitMemory(const std::string& schedule_csv, const PlanningNews& news,
+                       PreparedJob& prepared);
 
 bool ParksAnything(const std::vector<WorkerParking>& parking);
 

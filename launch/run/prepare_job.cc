@@ -67,7 +67,8 @@ absl::StatusOr<Model> MakeConfiguredModel(const JobConfig& job, const ModelOptio
   return model;
 }
 
-absl::StatusOr<PreparedJob> PrepareJob(const JobConfig& job, const ModelFactory& factory) {
+absl::StatusOr<PreparedJob> PrepareJob(const JobConfig& job, const ModelFactory& factory,
+                                       const PlanningNews& news) {
   PreparedJob prepared;
   prepared.job = job;
   SIPHON_RETURN_IF_ERROR(LoadJobTopology(job).status());
@@ -87,7 +88,7 @@ absl::StatusOr<PreparedJob> PrepareJob(const JobConfig& job, const ModelFactory&
                           PlanJob(job, prepared.model.spec, prepared.data.validation_samples, csv));
   SIPHON_RETURN_IF_ERROR(CheckTrainable(job, prepared.plan));
   SIPHON_ASSIGN_OR_RETURN(prepared.plan_text, PlanTextOf(prepared));
-  SIPHON_RETURN_IF_ERROR(FitMemory(csv, prepared));
+  SIPHON_RETURN_IF_ERROR(FitMemory(csv, news, prepared));
   if (prepared.throttled.has_value() && prepared.throttled->drives.empty()) {
     prepared.throttled->drives = prepared.plan_text.topology.drives;
   }

@@ -12,6 +12,7 @@
 #include "launch/profile/lend_second_choices.h"
 #include "launch/run/model_factory.h"
 #include "pipeline/torch/layers.h"
+#include "planner/strategies/planning_problem.h"
 #include "planner/topology.h"
 #include "planner/training_plan.h"
 #include "swap/parking_layout.h"
@@ -47,7 +48,9 @@ absl::StatusOr<ModelOptions> ResolveModelOptions(const JobConfig& job);
 
 // `factory` may be empty: then model.kind decides. Errors: as of what it opens, with the key's
 // place in the job file; ResourceExhausted when the job does not fit into memory.capacity.
-absl::StatusOr<PreparedJob> PrepareJob(const JobConfig& job, const ModelFactory& factory);
+// `news`: of the search for a plan, for someone who waits.
+absl::StatusOr<PreparedJob> PrepareJob(const JobConfig& job, const ModelFactory& factory,
+                                       const PlanningNews& news = nullptr);
 
 // Built-in models of planner/models, and "plugin".
 absl::StatusOr<Model> MakeConfiguredModel(const JobConfig& job, const ModelOptions& options);

@@ -72,12 +72,13 @@ std::string ResumeCommand(const std::string& program, const TrainArguments& argu
 
 // For workers on devices, which may have what is there where the job does not say.
 absl::StatusOr<PreparedJob> PrepareOnDevices(JobConfig job, const CudaMachine& machine,
-                                             DeviceUse use, const ModelFactory& factory) {
+                                             DeviceUse use, const ModelFactory& factory,
+                                             const PlanningNews& news) {
   const bool takes_all = job.memory.capacity.empty();
   SIPHON_ASSIGN_OR_RETURN(const std::string schedule_csv, ReadScheduleFile(job));
   SIPHON_ASSIGN_OR_RETURN(const int workers, WorkersOf(job, schedule_csv));
   if (takes_all) job.memory.capacity = {CudaCapacity(machine, workers, use)};
-  absl::StatusOr<PreparedJob> prepared = PrepareJob(job, factory);
+  absl::StatusOr<PreparedJob> prepared = PrepareJob(job, factory, news);
   if (takes_all && absl::IsResourceExhausted(prepared.status())) {
     return WithDevicesMemory(prepared.status(), machine, workers, use);
   }
@@ -92,7 +93,8 @@ absl::StatusOr<PreparedJob> PrepareOnDevices(JobConfig job, const CudaMachine& m
 }
 
 absl::StatusOr<PreparedJob> Prepare(const std::string& program, const TrainArguments& arguments,
-                                    const ModelFactory& factory, const JobDevices& devices) {
+                                    const ModelFactory& factory, const JobDevices& devices,
+                                    const PlanningNews& news) {
   ConfigLimits limits = MachineLimits(factory ? ModelSource::kProgram : ModelSource::kJobFile);
   limits.known.why_no_cuda = devices.why_none;
   SIPHON_ASSIGN_OR_RETURN(JobConfig job, LoadJobConfig(arguments.job, arguments.overrides, limits));
@@ -110,8 +112,9 @@ absl::StatusOr<PreparedJob> Prepare(const std::string& program, const TrainArgum
     decided.push_back("topology.name=" + job.topology.name);
   }
   SIPHON_ASSIGN_OR_RETURN(PreparedJob prepared,
-                          asks_for_devices ? PrepareOnDevices(job, devices.machine(), use, factory)
-                                           : PrepareJob(job, factory));
+                          asks_for_devices
+                              ? PrepareOnDevices(job, devices.machine(), use, factory, news)
+                              : PrepareJob(job, factory, news));
   prepared.decided.insert(prepared.decided.end(), decided.begin(), decided.end());
   prepared.share_gpu = arguments.share_gpu;
   SIPHON_RETURN_IF_ERROR(CheckPlaces(job));
@@ -129,6 +132,16 @@ absl::StatusOr<PreparedJob> Prepare(const std::string& program, const TrainArgum
                      " processes; start it with mpirun -np ", workers, ", or without mpirun"));
   }
   return prepared;
+}
+
+// Shows what is being planned for how long, but for ranks, of which there are many.
+absl::StatusOr<PreparedJob> PrepareAloud(const std::string& program,
+                                         const TrainArguments& arguments,
+                                         const ModelFactory& factory, const JobDevices& devices) {
+  if (StartedUnderMpi()) return Prepare(program, arguments, factory, devices, nullptr);
+  PlanningProgress progress;
+  progress.Say("preparing the job");
+  return Prepare(program, arguments, factory, devices, progress.News());
 }
 
 // With more LibTorch threads than cores, threads that wait must sleep, or they take the time of
@@ -202,6 +215,12 @@ int Refuse(const absl::Status& status, const TrainArguments& arguments,
   return kExitDoesNotFit;
 }
 
+// What they need not look for themselves; a plan that the job names they read as this process has.
+std::string PlanForRanks(const PreparedJob& prepared) {
+  const bool planned = prepared.job.memory.plan.empty() && !prepared.plan.memory.stages.empty();
+  return planned ? ToString(prepared.plan_text) : "";
+}
+
 // Of rings, and of what lenders lend.
 Bytes WindowBytes(const PreparedJob& prepared, int workers) {
   const TransportKind kind = TransportKindOf(prepared.job.pipeline);
@@ -216,7 +235,7 @@ Bytes WindowBytes(const PreparedJob& prepared, int workers) {
 
 int TrainCommand(int* argc, char*** argv, const TrainArguments& arguments,
                  const ModelFactory& factory, const JobDevices& devices) {
-  const auto prepared = Prepare((*argv)[0], arguments, factory, devices);
+  const auto prepared = PrepareAloud((*argv)[0], arguments, factory, devices);
   if (!prepared.ok()) return Refuse(prepared.status(), arguments, factory);
   if (StartedUnderMpi()) {
     return RunRank(argc, argv, *prepared, arguments.format, devices.open);
@@ -230,6 +249,7 @@ int TrainCommand(int* argc, char*** argv, const TrainArguments& arguments,
   LetWaitingThreadsSleep(workers, prepared->job.pipeline.threads_per_worker);
   const int code = Supervise({.workers = workers,
                               .command = RankCommand(*argc, *argv, prepared->decided),
+                              .plan = PlanForRanks(*prepared),
                               .mpirun_options = prepared->job.launch.mpirun_options,
                               .heartbeat_timeout = prepared->job.launch.heartbeat_timeout,
                               .window_bytes = WindowBytes(*prepared, workers),

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "launch/config/read_text_file.h"
 #include "launch/output/text_file.h"
+#include "launch/process/rank_process.h"
 #include "launch/run/memory_line.h"
 #include "launch/run/trainer.h"
 #include "planner/memory/layer_uses.h"
@@ -98,6 +100,30 @@ TEST_F(PlanFiles, AreFollowedWhateverElseWouldFit) {
   EXPECT_TRUE(absl::IsResourceExhausted(refused.status())) << refused.status();
   EXPECT_THAT(std::string(refused.status().message()),
               HasSubstr("/kept/plan.txt keeps everything"));
+}
+
+// What it has found is not looked for again, here not even with the strategy of the job.
+TEST_F(PlanFiles, OfTheParentAreFollowedByItsRanks) {
+  JobConfig job = TightJob("recompute", 92);
+  const auto by_parent = PrepareJob(job, {});
+  ASSERT_TRUE(by_parent.ok()) << by_parent.status();
+  std::filesystem::create_directories(folder_);
+  ASSERT_TRUE(WriteTextFile(PlanPathIn(folder_), ToString(by_parent->plan_text)).ok());
+  job.memory.strategy = "host_swap";
+  const auto alone = PrepareJob(job, {});
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_NE(alone->plan.memory, by_parent->plan.memory);
+
+  setenv(kBoardVariable, "of a parent", /*overwrite=*/1);
+  setenv(kJobDirectoryVariable, folder_.c_str(), /*overwrite=*/1);
+  const auto rank = PrepareJob(job, {});
+  unsetenv(kBoardVariable);
+  unsetenv(kJobDirectoryVariable);
+  ASSERT_TRUE(rank.ok()) << rank.status();
+  EXPECT_EQ(ToString(rank->plan_text), ToString(by_parent->plan_text));
+  EXPECT_EQ(rank->plan.memory, by_parent->plan.memory);
+  EXPECT_EQ(rank->plan.training, by_parent->plan.training);
+  EXPECT_EQ(rank->job.memory.plan, "");
 }
 
 TEST_F(PlanFiles, ThatDoNotFitAreRefusedAtTheWorkersCapacity) {
