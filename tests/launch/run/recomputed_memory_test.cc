@@ -1,5 +1,5 @@
 // Plans that compute activations again against reality: no worker's books ever count more than its
-// capacity, and what was predicted is close. Four or five shapes under every schedule that runs
+// capacity, and what was predicted is close. Two or three shapes under every schedule that runs
 // live; SIPHON_TEST_ALL=1 takes all.
 
 #include <gtest/gtest.h>

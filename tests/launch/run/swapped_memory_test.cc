@@ -1,5 +1,5 @@
 // Plans that park tensors against reality: no worker ever holds more than its capacity, with
-// what others park there, and what was predicted is close. Four or five shapes under every
+// what others park there, and what was predicted is close. Two or three shapes under every
 // schedule that runs live; SIPHON_TEST_ALL=1 takes all.
 
 #include <gtest/gtest.h>

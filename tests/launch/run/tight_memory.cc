@@ -94,8 +94,11 @@ void ExpectWithinCapacities(const std::string& schedule,
   const std::vector<std::string> names = LiveScheduleNames();
   const auto place = std::find(names.begin(), names.end(), schedule) - names.begin();
   size_t turn = static_cast<size_t>(place) / std::size(kPercents);
+  size_t case_number = static_cast<size_t>(place);
   for (const MemoryCase& one : MemoryCases(schedule)) {
     SCOPED_TRACE(one.shape.name);
+    // Every second shape, of the next schedule the others.
+    if (++case_number % 2 == 0 && !TakesAllCases()) continue;
     // Refused: its loss scale has to know all gradients before the first step.
     const bool just_in_time = FindSchedule(schedule)->update == WeightUpdate::kJustInTime;
     if (just_in_time && one.shape.precision == "fp16") continue;

@@ -16,12 +16,12 @@ struct TightStrategy {
   std::string transport = "auto";  // "mpi": senders hold what they sent until it is asked for
 };
 
-// Plans and trains the schedule in each of its cases, with one or two of the strategies in turn, at
-// 95, 80 or 65 % of what keeping everything takes: the first of them, each in its turn, at which
-// something leaves; all strategies and all of them with SIPHON_TEST_ALL=1. Expects that no worker's
-// books ever count more than its capacity, with what others park there, and that what was predicted
-// is close; and that something leaves in one of them, but where the backward is split: what waits
-// for W is often more than what would leave.
+// Plans and trains the schedule in every second of its cases, with one or two of the strategies in
+// turn, at 95, 80 or 65 % of what keeping everything takes: the first of them, each in its turn, at
+// which something leaves; all cases, strategies and parts with SIPHON_TEST_ALL=1. Expects that no
+// worker's books ever count more than its capacity, with what others park there, and that what was
+// predicted is close; and that something leaves in one of them, but where the backward is split:
+// what waits for W is often more than what would leave.
 void ExpectWithinCapacities(const std::string& schedule,
                             const std::vector<TightStrategy>& strategies);
 
