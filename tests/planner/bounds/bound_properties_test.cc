@@ -16,7 +16,7 @@
 namespace siphon {
 namespace {
 
-constexpr int kSeeds = kSanitized ? 16 : 60;
+constexpr int kSeeds = kSanitized ? 20 : 60;
 
 // Any device for each worker.
 DeviceMapping RandomMapping(int workers, int devices, Dice& dice) {
