@@ -97,9 +97,7 @@ struct BoardRelay::Impl {
         peer.socket = nullptr;
       }
     }
-    peers.erase(std::remove_if(peers.begin(), peers.end(),
-                               [](const Peer& peer) { return peer.socket == nullptr; }),
-                peers.end());
+    std::erase_if(peers, [](const Peer& peer) { return peer.socket == nullptr; });
     for (Peer& peer : peers) Tell(peer);
   }
 
@@ -107,6 +105,8 @@ struct BoardRelay::Impl {
     do {
       Pass();
     } while (!stop.StoppedWithin(options.period));
+    // Nobody waits for strangers.
+    std::erase_if(peers, [](const Peer& peer) { return peer.host == kUnknownHost; });
     for (Peer& peer : peers) {
       peer.socket->Flush(kToSendLast);
       Tell(peer);
