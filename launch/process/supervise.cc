@@ -327,7 +327,7 @@ int Supervise(const SuperviseOptions& options) {
     return kExitFailure;
   }
   if (!WritePlan(options.plan, directory->path())) {
-    WriteError(absl::StrCat("siphon: no room for the plan in ", directory->path(), "\n"));
+    WriteError(absl::StrCat("siphon: cannot write ", PlanPathIn(directory->path()), "\n"));
     return kExitFailure;
   }
   (*board)->SetNote(Board::Note::kResumeCommand, options.resume_command);

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -114,12 +116,12 @@ std::vector<std::vector<int>> MicrobatchChoices(int workers) {
 
 // The place of the running TEST_P in its suite plus that of the parameter: different for two
 // neighbours of either.
-int Turn() {
+size_t Turn() {
   const testing::TestSuite& suite = *testing::UnitTest::GetInstance()->current_test_suite();
   const testing::TestInfo* now = testing::UnitTest::GetInstance()->current_test_info();
-  int place = 0;
-  while (suite.GetTestInfo(place) != now) ++place;
-  const auto parameters = static_cast<int>(LiveScheduleNames().size());
+  size_t place = 0;
+  while (suite.GetTestInfo(static_cast<int>(place)) != now) ++place;
+  const size_t parameters = LiveScheduleNames().size();
   return place / parameters + place % parameters;
 }
 
@@ -132,14 +134,15 @@ class ScheduleConformance : public testing::TestWithParam<std::string> {
   void ExpectSameBitsWhere(Leaving leaving) {
     const auto entry = FindSchedule(GetParam());
     ASSERT_TRUE(entry.ok()) << entry.status();
-    constexpr int kModels = 3;
-    int turn = Turn();
-    for (const char* model : {"gpt_tied_dropout", "bert_tied_dropout", "mlp_dropout"}) {
+    constexpr const char* kModels[] = {"gpt_tied_dropout", "bert_tied_dropout", "mlp_dropout"};
+    size_t turn = Turn();
+    for (const char* model : kModels) {
       SCOPED_TRACE(model);
       ++turn;
       for (const int run : {1, 2}) {
         if (run > 1 && leaving.first_tensors) continue;
-        if ((turn + run) % kModels != 0 && !TakesAllCases()) continue;
+        if ((turn + static_cast<size_t>(run)) % std::size(kModels) != 0 && !TakesAllCases())
+          continue;
         std::optional<Schedule> schedule;
         for (const int workers : {2, 1}) {
           if (schedule.has_value()) break;
