@@ -34,7 +34,11 @@ std::string FailureReport(const Board& board, absl::string_view observed) {
   if (const int64_t pid = board.pid(failure->rank); pid != 0) absl::StrAppend(&text, ", pid ", pid);
   if (lost) absl::StrAppend(&text, ", ", observed.empty() ? failure->message : observed);
   absl::StrAppend(&text, ")");
-  if (!failure->action.empty()) absl::StrAppend(&text, " during ", failure->action);
+  if (!failure->action.empty()) {
+    // Of another host the board knows what was a moment ago.
+    const bool exact = !lost || !board.elsewhere(failure->rank);
+    absl::StrAppend(&text, exact ? "" : ", last heard of", " during ", failure->action);
+  }
   absl::StrAppend(&text, "\n");
   if (!lost) {
     absl::StrAppend(&text, "  cause: ", absl::StatusCodeToString(failure->code), ": ",

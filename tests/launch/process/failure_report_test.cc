@@ -37,6 +37,17 @@ TEST(FailureReport, OfALostWorker) {
             absl::StrCat(who, ", killed by signal 9 (Killed)) during 2F5\n", kLeft));
 }
 
+// What it did since is not known here.
+TEST(FailureReport, OfALostWorkerElsewhere) {
+  const auto board = BoardAfterSeventeenSteps();
+  board->ShowElsewhere(1, {.pid = 17, .action = "1B4"});
+  board->DeclareLost(1, "no heartbeat for 2.00 s");
+  EXPECT_EQ(FailureReport(*board),
+            absl::StrCat("siphon: worker 1 was lost (rank 1, pid 17, no heartbeat for 2.00 s), "
+                         "last heard of during 1B4\n",
+                         kLeft));
+}
+
 TEST(FailureReport, OfAWorkerThatFailed) {
   const auto board = BoardAfterSeventeenSteps();
   board->Fail(2, absl::ResourceExhaustedError("asked 12 bytes, 7 are free\nstage 2"));

@@ -135,7 +135,8 @@ std::string Fault(int rank, const std::string& what) {
 
 // What is known of a rank elsewhere is a moment old: it may be any earlier action, or none.
 constexpr char kWhileRunning[] =
-    "( during ([0-3][A-Z_]+[0-9]*|making its stages|(writing|completing) a checkpoint))?"
+    "((, last heard of)? during "
+    "([0-3][A-Z_]+[0-9]*|making its stages|(writing|completing) a checkpoint))?"
     "\n  the job ended after step [45]; ";
 
 TEST_F(SeveralHosts, ReportARankThatIsKilled) {
