@@ -1,3 +1,4 @@
+#include <c10/core/AllocatorConfig.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
@@ -68,6 +69,14 @@ class OutOfMemoryNotes {
   std::map<int64_t, DeviceShortage> last_ ABSL_GUARDED_BY(mutex_);
 };
 
+// What LibTorch's allocator may take beyond the fraction that it is given: it compares what a
+// tensor needs, and takes whole pieces of segments that grow.
+Bytes BeyondLimit() {
+  using Config = c10::CachingAllocator::AcceleratorAllocatorConfig;
+  return Bytes(
+      Config::use_expandable_segments() ? static_cast<int64_t>(Config::large_segment_size()) : 0);
+}
+
 class CudaTorchDevice final : public TorchDevice {
  public:
   CudaTorchDevice(c10::DeviceIndex index, size_t memory, c10::cuda::CUDAStream stream)
@@ -92,10 +101,11 @@ class CudaTorchDevice final : public TorchDevice {
                                                          " of device ", index_, ", and may hold ",
                                                          FormatBytes(most)));
       }
+      const Bytes taken = std::max(most - BeyondLimit(), Bytes(0));
       // Rounding may cost a byte, and never gives one.
-      const double part = static_cast<double>(most.value) / static_cast<double>(memory_);
+      const double part = static_cast<double>(taken.value) / static_cast<double>(memory_);
       caching::setMemoryFraction(part < 1 ? part : 1, index_);
-      limit_ = std::min(most, Bytes(static_cast<int64_t>(memory_)));
+      limit_ = std::min(taken, Bytes(static_cast<int64_t>(memory_)));
       return absl::OkStatus();
     });
   }

@@ -13,7 +13,9 @@ void SetDeterminism(Determinism determinism) {
   const std::lock_guard<std::mutex> lock(mutex);
   at::Context& context = at::globalContext();
   const bool required = determinism == Determinism::kRequired;
-  // Only where it changes: other threads may be computing.
+  // cuDNN's attention saves other tensors than plans know; the deterministic setting excludes it.
+  // All of this only where it changes: other threads may be computing.
+  if (context.userEnabledCuDNNSDP()) context.setSDPUseCuDNN(false);
   if (context.deterministicAlgorithms() == required) return;
   // It would fill every new tensor, a pass over memory, for layers that read what nobody wrote.
   context.setDeterministicFillUninitializedMemory(false);

@@ -38,9 +38,9 @@ class TorchDevice {
   virtual ComputeDevice device() const = 0;
   // That stream (a cudaStream_t). None: what was called is done.
   virtual std::optional<void*> work_stream() const = 0;
-  // From now on LibTorch takes at most so much of the device, and throws c10::OutOfMemoryError
-  // beyond it. Gives back what it keeps for reuse first. Errors: ResourceExhausted when tensors
-  // hold more already.
+  // From now on LibTorch takes at most so much of the device (where its segments grow, 20 MiB
+  // less), and throws c10::OutOfMemoryError beyond it. Gives back what it keeps for reuse first.
+  // Errors: ResourceExhausted when tensors hold more already.
   virtual absl::Status Limit(Bytes most) = 0;
   virtual TorchMemory memory() const = 0;
   virtual void ResetPeak() = 0;

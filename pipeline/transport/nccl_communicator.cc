@@ -97,6 +97,15 @@ absl::Status NcclCommunicator::Check() const {
   return NcclStatus(api_, asked == kNcclSuccess ? state : asked, handle_, options_.name);
 }
 
+void NcclCommunicator::AbortTogether(const std::vector<NcclCommunicator*>& communicators) {
+  if (communicators.empty()) return;
+  const NcclApi& api = communicators.front()->api_;
+  const CudaDeviceScope scope(communicators.front()->options_.device);
+  static_cast<void>(api.group_start());
+  for (NcclCommunicator* communicator : communicators) communicator->Abort();
+  static_cast<void>(api.group_end());
+}
+
 void NcclCommunicator::Abort() {
   if (!is_open()) return;
   static_cast<void>(api_.abort(std::exchange(handle_, nullptr)));

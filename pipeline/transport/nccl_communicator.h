@@ -40,7 +40,7 @@ class NcclCommunicator {
                                                                 const Options& options,
                                                                 NcclPatience wait);
   // Aborts what is open, and waits for the stream for a short time, so that nothing touches
-  // anybody's memory any more.
+  // anybody's memory any more. Requires: no message of another one of the device is under way.
   ~NcclCommunicator();
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
@@ -56,8 +56,10 @@ class NcclCommunicator {
   absl::Status Check() const;
 
   bool is_open() const { return handle_ != nullptr; }
-  // Ends what is under way, here only: the other end has to do so as well.
-  void Abort();
+  // Ends what is under way, here only: the other end has to do so as well. All communicators of a
+  // device at once: an abort gives memory back and waits for all that the device runs, so that one
+  // after the other the first would wait for messages that end when they are aborted themselves.
+  static void AbortTogether(const std::vector<NcclCommunicator*>& communicators);
   // Both of these at all communicators one after the other: lets messages leave, and frees. What
   // fails is aborted.
   void StartClosing();
@@ -66,6 +68,7 @@ class NcclCommunicator {
  private:
   NcclCommunicator(const NcclApi& api, const Options& options) : api_(api), options_(options) {}
 
+  void Abort();
   // Until NCCL has done what was asked for.
   absl::Status Settle(NcclResult result, absl::string_view doing, NcclPatience& wait) const;
 

@@ -51,6 +51,17 @@ class NcclPatience {
   int turns_ = 0;
 };
 
+// What NCCL meets when a peer is gone is the end of a socket. Which worker that was, and how it
+// ended, know those who watch them, a little later: their error, if it comes within `wait`.
+inline absl::Status CauseOf(const absl::Status& met, NcclPatience wait) {
+  while (!met.ok()) {
+    const absl::Status turn = wait.Turn();
+    if (absl::IsDeadlineExceeded(turn)) break;
+    if (!turn.ok()) return turn;
+  }
+  return met;
+}
+
 }  // namespace siphon
 
 #endif  // SIPHON_PIPELINE_TRANSPORT_NCCL_PATIENCE_H_

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "pipeline/transport/message_sizes.h"
 #include "pipeline/transport/nccl_connect.h"
@@ -46,7 +47,6 @@ struct Line {
   int64_t started = 0;
   std::deque<Transfer*> queue;          // under way
   std::map<int64_t, NcclRecord> early;  // announced, and not started here
-  absl::Status broken;
 };
 
 std::string Describe(const Transfer& transfer) {
@@ -65,10 +65,8 @@ class NcclTransport final : public Transport {
         events_(options.device) {}
 
   ~NcclTransport() override {
-    for (auto& [channel, line] : lines_) {
-      if (!line.queue.empty()) line.communicator->Abort();  // nobody waits for it any more
-      line.communicator->StartClosing();
-    }
+    AbortLines([](const Line& line) { return !line.queue.empty(); });  // nobody waits any more
+    for (auto& [channel, line] : lines_) line.communicator->StartClosing();
     NcclPatience wait(kClosingPatience, options_.poll, no_check_);
     for (auto& [channel, line] : lines_) line.communicator->Close(wait);
     lines_.clear();  // nothing touches anybody's memory any more
@@ -222,8 +220,8 @@ class NcclTransport final : public Transport {
 
   // Errors are those of everything; what is wrong with the message is the transfer's status.
   absl::Status Begin(Line& line, Transfer& transfer, const DeviceParts& parts) {
-    if (!line.broken.ok()) {
-      Finish(transfer, line.broken);
+    if (!failed_.ok()) {
+      Finish(transfer, failed_);
       return absl::OkStatus();
     }
     if (line.sends) {
@@ -249,16 +247,8 @@ class NcclTransport final : public Transport {
     return absl::OkStatus();
   }
 
-  // What NCCL meets when a peer is gone is the end of a socket. Which worker that was, and how it
-  // ended, know those who watch them, a little later.
   absl::Status CauseOf(const absl::Status& met) {
-    if (met.ok()) return met;
-    NcclPatience wait(options_.loss_patience, options_.poll, check_);
-    while (true) {
-      const absl::Status turn = wait.Turn();
-      if (absl::IsDeadlineExceeded(turn)) return met;
-      if (!turn.ok()) return turn;
-    }
+    return siphon::CauseOf(met, NcclPatience(options_.loss_patience, options_.poll, check_));
   }
   template <typename T>
   absl::StatusOr<T> Explained(absl::StatusOr<T> met) {
@@ -301,11 +291,9 @@ class NcclTransport final : public Transport {
     if (found == lines_.end()) return;
     Line& line = found->second;
     if (refused) {
-      return Break(line,
-                   absl::FailedPreconditionError(absl::StrCat(
-                       ToString(line.channel), ": the receiver expected message ", record.number,
-                       " to have ", record.parts, record.parts == 1 ? " part of " : " parts of ",
-                       record.bytes, " bytes")));
+      return Fail(absl::FailedPreconditionError(absl::StrCat(
+          ToString(line.channel), ": the receiver expected message ", record.number, " to have ",
+          record.parts, record.parts == 1 ? " part of " : " parts of ", record.bytes, " bytes")));
     }
     for (Transfer* transfer : line.queue) {
       if (transfer->number == record.number) return Compare(*transfer, record);
@@ -323,21 +311,26 @@ class NcclTransport final : public Transport {
     const absl::Status told = records_.Send(
         line.channel.from,
         RecordOf(NcclRecord::Kind::kRefused, line.channel.lane, transfer.number, transfer.sizes));
-    Break(line, SizeMismatch(line.channel, sent, transfer.sizes));
-    if (!told.ok()) Fail(told);
+    const absl::Status differs = SizeMismatch(line.channel, sent, transfer.sizes);
+    Fail(told.ok() ? differs : Annotate(told, differs.message()));
   }
 
-  // The channel carries nothing any more.
-  void Break(Line& line, const absl::Status& status) {
-    line.broken = status;
-    line.communicator->Abort();
-    while (!line.queue.empty()) Finish(*line.queue.front(), status);
-  }
-
+  // No channel carries anything any more.
   void Fail(const absl::Status& status) {
     if (!failed_.ok()) return;
     failed_ = status;
-    for (auto& [channel, line] : lines_) Break(line, status);
+    AbortLines([](const Line&) { return true; });
+    for (auto& [channel, line] : lines_) {
+      while (!line.queue.empty()) Finish(*line.queue.front(), status);
+    }
+  }
+
+  void AbortLines(absl::FunctionRef<bool(const Line&)> which) {
+    std::vector<NcclCommunicator*> aborted;
+    for (auto& [channel, line] : lines_) {
+      if (which(line)) aborted.push_back(line.communicator.get());
+    }
+    NcclCommunicator::AbortTogether(aborted);
   }
 
   void Finish(Transfer& transfer, const absl::Status& status) {

@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "planner/status.h"
 #include "swap/device/cuda_arena.h"
@@ -14,6 +13,7 @@
 #include "swap/device/cuda_copy_trial.h"
 #include "swap/device/cuda_health.h"
 #include "swap/device/cuda_host_pool.h"
+#include "swap/device/cuda_nvml.h"
 #include "swap/device/cuda_peers.h"
 #include "swap/device/cuda_ranges.h"
 #include "swap/device/cuda_status.h"
@@ -33,8 +33,7 @@ absl::StatusOr<int> CountDevices() {
 
 // Linux writes -1 where it does not know.
 std::optional<int> NodeOfBus(const std::string& bus_id) {
-  std::ifstream file(
-      absl::StrCat("/sys/bus/pci/devices/", absl::AsciiStrToLower(bus_id), "/numa_node"));
+  std::ifstream file(absl::StrCat("/sys/bus/pci/devices/", CanonicalBusId(bus_id), "/numa_node"));
   int node = -1;
   if (!(file >> node) || node < 0) return std::nullopt;
   return node;
@@ -50,9 +49,9 @@ std::string UuidText(const cudaUUID_t& uuid) {
   return text;
 }
 
+// Makes no context there: a device that others have filled, or have to themselves, is none that
+// this job needs.
 absl::StatusOr<CudaDeviceInfo> Describe(int device) {
-  const CudaDeviceScope scope(device);
-  SIPHON_RETURN_IF_ERROR(scope.status());
   const std::string doing = absl::StrCat("asking what device ", device, " is");
   cudaDeviceProp properties;
   SIPHON_CUDA_RETURN_IF_ERROR(cudaGetDeviceProperties(&properties, device), doing);
@@ -60,17 +59,13 @@ absl::StatusOr<CudaDeviceInfo> Describe(int device) {
                       .name = properties.name,
                       .compute_major = properties.major,
                       .compute_minor = properties.minor,
-                      .copy_engines = properties.asyncEngineCount};
+                      .copy_engines = properties.asyncEngineCount,
+                      .memory = Bytes(static_cast<int64_t>(properties.totalGlobalMem))};
   char bus_id[32] = {};
   SIPHON_CUDA_RETURN_IF_ERROR(cudaDeviceGetPCIBusId(bus_id, sizeof(bus_id), device), doing);
   info.bus_id = bus_id;
   info.uuid = UuidText(properties.uuid);
   info.numa_node = NodeOfBus(info.bus_id);
-  size_t free = 0;
-  size_t total = 0;
-  SIPHON_CUDA_RETURN_IF_ERROR(cudaMemGetInfo(&free, &total), doing);
-  info.free = Bytes(static_cast<int64_t>(free));
-  info.memory = Bytes(static_cast<int64_t>(total));
   return info;
 }
 
@@ -105,9 +100,10 @@ class ModuleOfThisObject final : public CudaModule {
     return MakeCudaHostPool(options);
   }
   absl::Status CopyNow(int device, void* to, const void* from, size_t bytes) const override {
-    const CudaDeviceScope scope(device);
-    SIPHON_RETURN_IF_ERROR(scope.status());
     const std::string doing = absl::StrCat("copying ", bytes, " bytes of device ", device);
+    int current = 0;
+    SIPHON_CUDA_RETURN_IF_ERROR(cudaGetDevice(&current), doing);
+    if (current != device) SIPHON_CUDA_RETURN_IF_ERROR(cudaSetDevice(device), doing);
     SIPHON_CUDA_RETURN_IF_ERROR(
         cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, cudaStreamPerThread), doing);
     return CudaStatus(cudaStreamSynchronize(cudaStreamPerThread), doing);

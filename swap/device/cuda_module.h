@@ -67,7 +67,8 @@ class CudaModule {
  public:
   virtual ~CudaModule() = default;
 
-  // At least one. Errors: FailedPrecondition, in one line, where there is no driver or no device.
+  // At least one; makes no context on any. Errors: FailedPrecondition, in one line, where there is
+  // no driver or no device.
   virtual absl::StatusOr<std::vector<CudaDeviceInfo>> Devices() const = 0;
   // Errors: as Devices; Internal.
   virtual absl::StatusOr<std::unique_ptr<DeviceBackend>> MakeBackend(
@@ -84,7 +85,8 @@ class CudaModule {
   virtual absl::StatusOr<std::unique_ptr<PinnedPool>> MakePinnedPool(
       const PinnedPoolOptions& options) const = 0;
   // Between any two memories that `device` reaches; complete when it returns. On a stream of the
-  // calling thread's own. Errors: Internal.
+  // calling thread's own, whose current device this is from then on: to go back to device 0, as
+  // which threads begin, would make a context there. Errors: Internal.
   virtual absl::Status CopyNow(int device, void* to, const void* from, size_t bytes) const = 0;
   // Whether this process can go on with the device. Errors: Internal, with why not and what to do
   // (cuda_health.h).
@@ -101,7 +103,7 @@ class CudaModule {
 };
 
 // Of this header and those that it includes; a module with another number is refused.
-inline constexpr int kCudaModuleInterface = 6;
+inline constexpr int kCudaModuleInterface = 7;
 
 }  // namespace siphon
 

@@ -26,7 +26,6 @@ struct CudaDeviceInfo {
   int copy_engines = 0;          // asyncEngineCount
   std::optional<int> numa_node;  // that it is near; none: one node, or a virtual machine hides it
   Bytes memory;
-  Bytes free;
 };
 
 // A copy engine as far as copies are concerned: what goes over it in one lane goes one after the

@@ -34,11 +34,13 @@ absl::Status NoDeviceStatus(cudaError_t error) {
 
 CudaDeviceScope::CudaDeviceScope(int device)
     : status_(CudaStatus(cudaGetDevice(&before_), "asking for the current device")) {
-  if (!status_.ok()) return;
+  if (!status_.ok() || device == before_) return;
   status_ = CudaStatus(cudaSetDevice(device), absl::StrCat("using device ", device));
+  is_changed_ = status_.ok();
 }
 
 CudaDeviceScope::~CudaDeviceScope() {
+  if (!is_changed_) return;
   static_cast<void>(cudaSetDevice(before_));
   static_cast<void>(cudaGetLastError());
 }

@@ -19,7 +19,8 @@ absl::Status CudaStatus(cudaError_t error, absl::string_view doing);
 // one line, which names the way that is left.
 absl::Status NoDeviceStatus(cudaError_t error);
 
-// Makes a device the thread's current one, and the one before again.
+// Makes a device the thread's current one, and the one before again. That makes a context on the
+// one before, so it is for threads whose own device that is.
 class CudaDeviceScope {
  public:
   explicit CudaDeviceScope(int device);
@@ -30,6 +31,7 @@ class CudaDeviceScope {
 
  private:
   int before_ = 0;
+  bool is_changed_ = false;
   absl::Status status_;
 };
 

@@ -236,6 +236,10 @@ if [ -n "$start_problem" ]; then
 fi
 timeout -k 5 60 "${ours[@]}" "${start[@]}" "$here/first_facts" "$here/siphon_cuda.so" 1 >"$work/logs/device.log" 2>&1
 code=$?
+if [ $code = 77 ] && nvidia-smi -L 2>/dev/null | grep -q '^GPU '; then
+  echo "gpu: nvidia-smi shows a GPU, and our programs see none: $(tail -n 1 "$work/logs/device.log")"
+  exit 1
+fi
 if [ $code = 77 ]; then
   echo "gpu: skipped, because this machine has no GPU: $(tail -n 1 "$work/logs/device.log")"
   exit 0

@@ -68,21 +68,26 @@ TEST_F(TorchCuda, CountsWhatTensorsTake) {
 }
 
 TEST_F(TorchCuda, NeverHoldsMoreThanItsLimit) {
-  constexpr Bytes kLimit(64 * kMebibyte);
-  ASSERT_EQ(device_->Limit(kLimit), absl::OkStatus());
-  std::vector<c10::DataPtr> tensors;
-  const absl::Status filled = CallTorch("filling the device", [&] {
-    for (int tensor = 0; tensor < 100; ++tensor) tensors.push_back(Take(4 * kMebibyte));
-  });
-  EXPECT_EQ(filled.code(), absl::StatusCode::kResourceExhausted) << filled;
-  EXPECT_GE(tensors.size(), 8u);  // of 16 at best: blocks of several sizes
-  EXPECT_LE(device_->memory().peak_held, kLimit);
-  EXPECT_EQ(device_->Limit(Bytes(4 * kMebibyte)).code(), absl::StatusCode::kResourceExhausted);
-  tensors.clear();
-  ASSERT_EQ(device_->Limit(Bytes(8 * kMebibyte)), absl::OkStatus()) << "what is free goes back";
-  EXPECT_EQ(device_->memory().held, Bytes(0));
+  constexpr Bytes kLimit(128 * kMebibyte);
+  // Of several in one segment, and of one that needs a little more than a segment, or a piece of a
+  // growing one.
+  for (const size_t each : {4 * kMebibyte, 21 * kMebibyte}) {
+    ASSERT_EQ(device_->Limit(kLimit), absl::OkStatus());
+    device_->ResetPeak();
+    std::vector<c10::DataPtr> tensors;
+    const absl::Status filled = CallTorch("filling the device", [&] {
+      for (int tensor = 0; tensor < 100; ++tensor) tensors.push_back(Take(each));
+    });
+    EXPECT_EQ(filled.code(), absl::StatusCode::kResourceExhausted) << filled;
+    EXPECT_GE(tensors.size() * each, 80 * kMebibyte) << "some of it is between blocks";
+    EXPECT_LE(device_->memory().peak_held, kLimit);
+    EXPECT_EQ(device_->Limit(Bytes(40 * kMebibyte)).code(), absl::StatusCode::kResourceExhausted);
+    tensors.clear();
+    ASSERT_EQ(device_->Limit(Bytes(48 * kMebibyte)), absl::OkStatus()) << "what is free goes back";
+    EXPECT_EQ(device_->memory().held, Bytes(0));
+  }
   const auto take = [](size_t bytes) { return CallTorch("taking", [&] { Take(bytes); }); };
-  EXPECT_EQ(take(16 * kMebibyte).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(take(56 * kMebibyte).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(take(kMebibyte), absl::OkStatus());
   EXPECT_EQ(device_->Limit(Bytes(kMebibyte * kMebibyte)), absl::OkStatus()) << "all there is";
   EXPECT_EQ(take(16 * kMebibyte), absl::OkStatus());

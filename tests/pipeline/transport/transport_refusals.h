@@ -46,13 +46,13 @@ TEST_P(TransportConformance, NamesBothSizesWhenTheyDiffer) {
                                     "0 parts of 0 bytes",
                                     "1 part of 128 bytes (128)"}};
   std::vector<std::byte> room(256);  // outlives the transfers that fail
-  Run([&](WorkerId me, Transport& transport) {
-    for (const Case& each : cases) {
+  for (const Case& each : cases) {
+    Run([&](WorkerId me, Transport& transport) {
       if (me == each.channel.from) {
         const absl::Status status = transport.Wait(Send(transport, each.channel, each.parts));
         EXPECT_TRUE(status.ok() || absl::IsFailedPrecondition(status)) << status;
       }
-      if (me != each.channel.to) continue;
+      if (me != each.channel.to) return;
       std::vector<MutablePart> parts;
       for (const int64_t size : each.expected)
         parts.push_back(MutablePart(room).subspan(0, static_cast<size_t>(size)));
@@ -61,8 +61,8 @@ TEST_P(TransportConformance, NamesBothSizesWhenTheyDiffer) {
       EXPECT_THAT(status.message(), testing::HasSubstr(ToString(each.channel)));
       EXPECT_THAT(status.message(), testing::HasSubstr(each.message_says));
       EXPECT_THAT(status.message(), testing::HasSubstr(each.receiver_says));
-    }
-  });
+    });
+  }
 }
 
 TEST_P(TransportConformance, AWaitEndsWithTheErrorOfTheLivenessCheck) {

@@ -113,6 +113,7 @@ cudaError_t cudaSetDevice(int device) {
   FAKE_CUDA_ENTER();
   if (!IsDevice(device)) return Finish(cudaErrorInvalidDevice);
   CurrentDevice() = device;
+  TheState().contexts |= int64_t{1} << device;
   return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int* device) {

@@ -55,6 +55,7 @@ const std::map<std::string, Counter>& Counters() {
       {"events", {&State::events, true}},
       {"kernels", {&State::kernels, false}},
       {"allocations", {&State::allocations, true}},
+      {"contexts", {&State::contexts, false}},
   };
   return *counters;
 }

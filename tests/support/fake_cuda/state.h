@@ -13,7 +13,7 @@ struct State {
   std::atomic<int64_t> devices, memory, rate, delay_ns, fail_copy, fail_code, fail_least,
       fail_start, fail_record;
   std::atomic<int64_t> copies, counted, starts, records, pageable, most_queued, freed_while_opened,
-      opened, streams, events, kernels, allocations;
+      opened, streams, events, kernels, allocations, contexts;
   // What every call returns from now on.
   std::atomic<int> sticky;
 

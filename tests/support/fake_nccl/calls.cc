@@ -59,6 +59,8 @@ std::shared_ptr<Communicator> Find(NcclHandle handle) {
 // The communicators that this thread's open group has work for.
 thread_local int group_depth = 0;
 thread_local std::vector<std::shared_ptr<Communicator>> grouped;
+// Those that it aborts, and gives back when it ends.
+thread_local std::vector<std::shared_ptr<Communicator>> aborted;
 thread_local std::string last_error;
 
 NcclResult Put(const Operation& operation, NcclHandle handle, int type) {
@@ -166,6 +168,7 @@ NcclResult ncclGroupEnd() {
     const NcclResult ended = each->EndGroup();
     if (result == kNcclSuccess || result == kNcclInProgress) result = ended;
   }
+  for (const std::shared_ptr<Communicator>& each : std::exchange(aborted, {})) each->GiveBack();
   return result;
 }
 
@@ -209,6 +212,11 @@ NcclResult ncclCommAbort(NcclHandle handle) {
   const std::shared_ptr<Communicator> communicator = Find(handle);
   if (communicator == nullptr) return kNcclInvalidArgument;
   communicator->Abort();
+  if (group_depth > 0) {
+    aborted.push_back(communicator);
+  } else {
+    communicator->GiveBack();
+  }
   Handles& handles = TheHandles();
   const std::lock_guard lock(handles.mutex);
   handles.communicators.erase(handle);

@@ -132,6 +132,8 @@ void Communicator::Abort() {
   meeting_->Ring();
 }
 
+void Communicator::GiveBack() { HardwareQueue::Of(device_).AwaitIdle(); }
+
 NcclResult Communicator::Launch() {
   const cudaStream_t stream = pending_.empty() ? nullptr : pending_.front().stream;
   auto work = std::make_unique<Work>();
@@ -143,9 +145,11 @@ NcclResult Communicator::Launch() {
   if (TheState().one_queue != 0) work->launch = HardwareQueue::Of(device_).Launch();
   ++on_streams_;
   ++TheState().waiting;
+  HardwareQueue::Of(device_).Enter();
   if (cudaLaunchHostFunc(stream, Run, work.get()) != cudaSuccess) {
     --on_streams_;
     --TheState().waiting;
+    HardwareQueue::Of(device_).Leave();
     return kNcclUnhandledCudaError;
   }
   static_cast<void>(work.release());  // Run's
@@ -178,6 +182,7 @@ void Communicator::Run(void* argument) {
   }
   --me.on_streams_;
   --TheState().waiting;
+  HardwareQueue::Of(me.device_).Leave();
 }
 
 bool Communicator::Progress(Operation& operation, bool& is_posted, bool& moved) {

@@ -46,7 +46,10 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   NcclResult EndGroup();
   NcclResult Finalize();
   NcclResult Destroy();
+  // Ends what is under way.
   void Abort();
+  // As giving its memory back does: waits for all messages on the device, of any communicator.
+  void GiveBack();
 
   std::string LastError();
 

@@ -30,4 +30,20 @@ void HardwareQueue::Wake() {
   changed_.notify_all();
 }
 
+void HardwareQueue::Enter() {
+  const std::lock_guard lock(mutex_);
+  ++work_;
+}
+
+void HardwareQueue::Leave() {
+  const std::lock_guard lock(mutex_);
+  --work_;
+  changed_.notify_all();
+}
+
+void HardwareQueue::AwaitIdle() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return work_ == 0; });
+}
+
 }  // namespace siphon::fake_nccl

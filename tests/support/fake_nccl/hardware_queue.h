@@ -25,11 +25,18 @@ class HardwareQueue {
   // Somebody has been given up.
   void Wake();
 
+  // Of work, however the device gets it: from when it is put onto a stream until it has ended.
+  void Enter();
+  void Leave();
+  // Until no work is there.
+  void AwaitIdle();
+
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
   int64_t launched_ = 0;
-  int64_t begun_ = 0;         // all before that
+  int64_t begun_ = 0;  // all before that
+  int64_t work_ = 0;
   std::set<int64_t> passed_;  // begun, or given up, behind it
 };
 

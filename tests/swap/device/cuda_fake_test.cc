@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/support/fake_cuda/fake_control.h"
@@ -44,9 +45,27 @@ TEST_F(CudaOnTheFake, DescribesDevices) {
   EXPECT_EQ((*devices)[2].compute_major, 9);
   EXPECT_EQ((*devices)[2].copy_engines, 3);
   EXPECT_EQ((*devices)[2].memory, Bytes(1 << 30));
-  EXPECT_EQ((*devices)[2].free, Bytes(1 << 30));
   EXPECT_EQ(TheCudaModule().NumaNode(2), (*devices)[2].numa_node);
   EXPECT_EQ(TheCudaModule().NumaNode(7), std::nullopt) << "there is no such device";
+}
+
+// A context takes half a gigabyte of a device, which is in nobody's books.
+TEST_F(CudaOnTheFake, MakesContextsWhereItCopiesAndNowhereElse) {
+  FakeCuda::Set("devices", 3);
+  ASSERT_TRUE(TheCudaModule().Devices().ok());
+  EXPECT_EQ(FakeCuda::Get("contexts"), 0);
+  const auto arena = TheCudaModule().MakeArena(0, Bytes(64));
+  ASSERT_TRUE(arena.ok()) << arena.status();
+  const absl::Span<std::byte> memory = (*arena)->memory();
+  FakeCuda::Reset();
+  FakeCuda::Set("devices", 3);
+  std::thread([&] {
+    for (int copy = 0; copy < 2; ++copy) {
+      EXPECT_EQ(TheCudaModule().CopyNow(2, memory.data(), memory.data() + 32, 32),
+                absl::OkStatus());
+    }
+  }).join();
+  EXPECT_EQ(FakeCuda::Get("contexts"), 0b100);
 }
 
 TEST_F(CudaOnTheFake, SaysInALineThatThereIsNoDeviceOrDriver) {
