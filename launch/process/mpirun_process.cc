@@ -77,6 +77,9 @@ std::vector<std::string> MpirunCommand(const std::string& mpirun, int workers,
   add({"--bind-to", "none"});
   // The thread of mpirun that forks a rank must outlive it: see DieWithParent.
   add({"--mca", "odls_base_num_threads", "0"});
+  // All ranks are on this host: nothing has to reach another one, by ssh or a batch system, and
+  // where there is no ssh mpirun would not start.
+  add({"--mca", "plm", "isolated"});
   add({"--mca", "pml", "ob1", "--mca", "btl", "self,vader"});
   if (!surroundings.cross_memory_attach) {
     add({"--mca", "btl_vader_single_copy_mechanism", "none"});

@@ -6,6 +6,10 @@
 #include <cstdlib>
 
 #include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <thread>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -29,6 +33,9 @@ void Handle(int signal, void (*handler)(int)) {
   sigemptyset(&action.sa_mask);
   sigaction(signal, &action, nullptr);
 }
+
+// What rank 0 takes longer than another one to find the same.
+constexpr std::chrono::seconds kForRankZero(10);
 
 const char* Environment(const char* name) {
   const char* value = std::getenv(name);
@@ -57,6 +64,22 @@ std::string PlanPathIn(const std::string& job_directory) {
   return absl::StrCat(job_directory, "/plan");
 }
 
+std::string OutcomePathIn(const std::string& job_directory) {
+  return absl::StrCat(job_directory, "/outcome");
+}
+
+absl::Status TellOutcome(const std::string& text) {
+  if (!Supervised()) {
+    std::fputs(text.c_str(), stdout);
+    std::fflush(stdout);
+    return absl::OkStatus();
+  }
+  const std::string path = OutcomePathIn(Environment(kJobDirectoryVariable));
+  std::ofstream file(path, std::ios::binary);
+  file << text << std::flush;
+  return file.good() ? absl::OkStatus() : absl::InternalError(absl::StrCat("cannot write ", path));
+}
+
 void DieWithParent() {
   int launcher = 0;
   const bool known = absl::SimpleAtoi(Environment(kLauncherVariable), &launcher);
@@ -66,6 +89,10 @@ void DieWithParent() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   // It may have ended before prctl: then another process has taken this one over.
   if (known && getppid() != launcher) raise(SIGKILL);
+}
+
+void LetRankZeroReport(int rank) {
+  if (rank > 0) std::this_thread::sleep_for(kForRankZero);
 }
 
 void InstallRankSignalHandlers(Board* board) {

@@ -32,10 +32,22 @@ std::string SupervisedPlanPath();
 
 // That file in the job's directory.
 std::string PlanPathIn(const std::string& job_directory);
+// The one there with what the job's parent prints at its end.
+std::string OutcomePathIn(const std::string& job_directory);
+
+// Puts a job's outcome where it belongs, of one rank: to standard output, or, supervised, into a
+// file that the parent prints, as mpirun does not say whether what passes it could be written.
+// Errors: Internal if that file cannot be written; for standard output see EndOutput.
+absl::Status TellOutcome(const std::string& text);
 
 // From now on this process gets SIGKILL when the mpirun that started it ends, and at once if that
 // has happened. Does nothing under other launchers, which end their processes themselves.
 void DieWithParent();
+
+// For what all ranks find alike before they run, so that one report is enough: rank 0 returns at
+// once to give it, the others some seconds later. mpirun ends all that are left when the first one
+// ends.
+void LetRankZeroReport(int rank);
 
 // SIGUSR1 and SIGTERM ask the whole job to stop after its step (Board::RequestStop). SIGINT is
 // ignored when supervised: the parent turns it into a stop request. Call again with nullptr before

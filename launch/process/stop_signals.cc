@@ -44,6 +44,7 @@ StopSignals::StopSignals() {
   handle(SIGUSR1, CountRequest);
   handle(SIGHUP, CountRequest);
   handle(SIGPIPE, SIG_IGN);
+  handle(SIGXFSZ, SIG_IGN);  // writing says so itself; workers have it from here
 }
 
 StopSignals::~StopSignals() {
