@@ -6,14 +6,16 @@
 #include <vector>
 
 #include "launch/generate_command.h"
+#include "launch/process/end_output.h"
 #include "launch/process/exit_codes.h"
 #include "launch/run/command_line.h"
 #include "launch/run/profile_command.h"
 #include "launch/run/train_command.h"
 #include "pipeline/torch/counting_allocator.h"
 
-int main(int argc, char** argv) {
-  siphon::InstallCountingAllocator();
+namespace {
+
+int Run(int argc, char** argv) {
   const auto parsed = siphon::ParseCommandLine(std::vector<std::string>(argv + 1, argv + argc));
   if (!parsed.ok()) {
     std::fprintf(stderr, "siphon: %s\n", std::string(parsed.status().message()).c_str());
@@ -31,4 +33,11 @@ int main(int argc, char** argv) {
   if (const auto* other = std::get_if<siphon::OtherCommand>(&*parsed)) return other->run();
   std::fputs(std::get<siphon::Answered>(*parsed).text.c_str(), stdout);
   return siphon::kExitDone;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  siphon::InstallCountingAllocator();
+  return siphon::EndOutput(Run(argc, argv));
 }

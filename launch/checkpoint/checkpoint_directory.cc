@@ -205,6 +205,10 @@ absl::StatusOr<std::shared_ptr<const void>> HoldForReading(const std::string& pa
   return Hold(path, LOCK_SH);
 }
 
+absl::StatusOr<std::shared_ptr<const void>> HoldAlone(const std::string& path) {
+  return Hold(path, LOCK_EX);
+}
+
 absl::StatusOr<std::string> NewestCheckpoint(const std::string& directory) {
   SIPHON_ASSIGN_OR_RETURN(const std::vector<StoredCheckpoint> found, ListCheckpoints(directory));
   const StoredCheckpoint* newest = nullptr;

@@ -52,6 +52,8 @@ absl::Status PruneCheckpoints(const std::string& directory, const std::string& n
 // A hold on a checkpoint's directory: shared by readers, exclusive for who deletes it; null when
 // the other kind holds it. Errors: NotFound.
 absl::StatusOr<std::shared_ptr<const void>> HoldForReading(const std::string& path);
+// Of any directory, for who writes into it and wants nobody else to; null when somebody holds it.
+absl::StatusOr<std::shared_ptr<const void>> HoldAlone(const std::string& path);
 
 }  // namespace siphon
 

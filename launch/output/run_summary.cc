@@ -9,6 +9,10 @@ namespace {
 
 std::string FirstLine(const RunSummary& summary) {
   const bool stopped = summary.steps_done < summary.total_steps;
+  if (summary.first_step > summary.total_steps) {
+    return absl::StrFormat("nothing to do: the checkpoint is at step %d, beyond train.steps %d",
+                           summary.first_step, summary.total_steps);
+  }
   if (!stopped && summary.steps_done == summary.first_step) {
     return absl::StrFormat("nothing to do: all %d steps are done", summary.total_steps);
   }

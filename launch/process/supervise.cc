@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <set>
@@ -72,6 +74,13 @@ bool WritePlan(const std::string& plan, const std::string& job_directory) {
   std::ofstream file(PlanPathIn(job_directory), std::ios::binary);
   file << plan << std::flush;
   return file.good();
+}
+
+// What a rank left to be printed, if one did.
+void PrintOutcome(const std::string& job_directory) {
+  std::ifstream file(OutcomePathIn(job_directory), std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::fputs(text.c_str(), stdout);
 }
 
 // One job, from mpirun's start until nothing is left of it.
@@ -332,7 +341,9 @@ int Supervise(const SuperviseOptions& options) {
   }
   (*board)->SetNote(Board::Note::kResumeCommand, options.resume_command);
   (*board)->SetNote(Board::Note::kCheckpoint, options.checkpoint);
-  return Supervision(options, *directory, signals, std::move(*board)).Run();
+  const int code = Supervision(options, *directory, signals, std::move(*board)).Run();
+  PrintOutcome(directory->path());
+  return code;
 }
 
 }  // namespace siphon

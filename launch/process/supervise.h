@@ -27,7 +27,8 @@ struct SuperviseOptions {
 // Starts mpirun in a process group of its own with the options that this machine needs (root,
 // oversubscription, binding, shared-memory directory, CMA in containers), forwards SIGINT and
 // SIGUSR1 as a stop request, ends everything on a second SIGINT, prints one report when a rank
-// failed or was lost, removes the job's directory, and returns the exit code of the contract: 0
+// failed or was lost, prints the outcome that a rank told (TellOutcome) to standard output, removes
+// the job's directory, and returns the exit code of the contract: 0
 // done, 1 failure, 2 bad input, 3 does not fit, 4 stopped with a checkpoint, 5 a worker was lost,
 // 130 second SIGINT.
 //

@@ -147,9 +147,10 @@ void CheckGroups(const PlanText& plan, const PlanningProblem& problem, const Mod
 void CheckDevices(const PlanText& plan, const PlanningProblem& problem, PlanCheck& check) {
   if (plan.topology.devices.empty()) return;
   const std::string name = NameForPlan(problem.topology.name);
-  if (DeviceCount(problem.topology) > 0 && plan.topology.name != name) {
+  const bool keeps_to_none = DeviceCount(problem.topology) == 0;
+  if (plan.topology.name != name) {
     const std::string is_for = absl::StrCat("the plan is for '", plan.topology.name, "', ");
-    if (absl::StartsWith(problem.topology.name, kWorkersOf)) {
+    if (keeps_to_none || absl::StartsWith(problem.topology.name, kWorkersOf)) {
       check.Differs(kTopologySection, kNameKey,
                     absl::StrCat(is_for, "and the job's workers keep to no topology"),
                     "; set topology.throttle, or plan without topology.name");
@@ -159,6 +160,7 @@ void CheckDevices(const PlanText& plan, const PlanningProblem& problem, PlanChec
           absl::StrCat(is_for, "the job runs on '", name, "' (topology.name, topology.throttle)"));
     }
   }
+  if (keeps_to_none) return;
   const std::vector<DeviceId>& devices = plan.mapping.device_of_worker;
   for (size_t worker = 0; worker < devices.size(); ++worker) {
     if (devices[worker].value < DeviceCount(problem.topology)) continue;

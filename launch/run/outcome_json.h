@@ -8,7 +8,8 @@
 namespace siphon {
 
 // What `siphon train --format json` prints at the end, one object with a newline: end ("done" or
-// "stopped"), steps_done, loss, validation_loss, checkpoint (null where there is none), warnings.
+// "stopped"), steps_done, loss, validation_loss, checkpoint (each null where there is none),
+// warnings.
 std::string OutcomeJson(const RunOutcome& outcome);
 
 }  // namespace siphon

@@ -29,6 +29,7 @@
 #include "launch/process/rank_process.h"
 #include "launch/run/coordinate.h"
 #include "launch/run/cuda_machine.h"
+#include "launch/run/hold_places.h"
 #include "launch/run/lending.h"
 #include "launch/run/nccl_memory.h"
 #include "launch/run/outcome_json.h"
@@ -45,8 +46,6 @@
 namespace siphon {
 namespace {
 
-// All find the same, and mpirun ends those that are left when the first one ends.
-constexpr std::chrono::seconds kForRankZero(10);
 // A few periods of a relay.
 constexpr std::chrono::milliseconds kToTellOtherHosts(300);
 
@@ -290,8 +289,14 @@ int RunRank(int* argc, char*** argv, const PreparedJob& prepared, OutputFormat f
   if (!world.ok()) GiveUp(AnnouncedRank(), world.status());
   absl::Status placed = CheckSameJob(prepared, **world);
   if (placed.ok()) placed = PlaceRanks(prepared, **world);
+  HeldPlaces held;
+  if (placed.ok() && !Supervised() && (*world)->rank() == 0) {  // else the parent has them
+    absl::StatusOr<HeldPlaces> places = HoldPlaces(prepared.job);
+    placed = places.status();
+    if (places.ok()) held = *std::move(places);
+  }
   if (!placed.ok()) {
-    if ((*world)->rank() != 0) std::this_thread::sleep_for(kForRankZero);
+    LetRankZeroReport((*world)->rank());
     GiveUp((*world)->rank(), placed);
   }
   const int rank = (*world)->rank();
@@ -321,8 +326,8 @@ int RunRank(int* argc, char*** argv, const PreparedJob& prepared, OutputFormat f
   board.SetState(
       rank, outcome->end == RunEnd::kStopped ? Board::State::kStopped : Board::State::kFinished);
   if (rank == 0 && format == OutputFormat::kJson) {
-    std::fputs(OutcomeJson(*outcome).c_str(), stdout);
-    std::fflush(stdout);
+    const absl::Status told = TellOutcome(OutcomeJson(*outcome));
+    if (!told.ok()) GiveUp(rank, told);
   }
   // While this host's relay still passes on what the others do.
   if (const auto met = (*world)->AllGatherText(""); !met.ok()) GiveUp(rank, met.status());

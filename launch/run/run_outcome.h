@@ -16,7 +16,8 @@ enum class RunEnd { kDone, kStopped };
 struct RunOutcome {
   RunEnd end = RunEnd::kDone;
   int64_t steps_done = 0;  // of the job, earlier runs included
-  double last_loss = 0;
+  int64_t first_step = 0;  // of them in earlier runs
+  double last_loss = 0;    // 0 where this run has done no step
   std::optional<double> last_validation_loss;
   std::string last_checkpoint;        // empty: none was written
   std::vector<std::string> warnings;  // to be said again at the end

@@ -173,6 +173,8 @@ absl::StatusOr<std::unique_ptr<RunRecorder>> RunRecorder::Open(const PreparedJob
   const JobConfig& job = prepared.job;
   auto impl = std::make_unique<Impl>(prepared, first_step);
   const auto refuse = [&job](const absl::Status& status) {
+    // A full disk is nothing that the job says.
+    if (absl::IsResourceExhausted(status)) return absl::InternalError(status.message());
     return ConfigError(job, "output.directory", status.message());
   };
   std::error_code error;

@@ -77,6 +77,7 @@ class WorkerRun {
   bool ValidationIsDue() const;
   absl::Status SaveCheckpoint();
   void WarnOfFailedSave(const absl::Status& status);
+  absl::Status StoppedWithout(const absl::Status& save) const;
   absl::Status Phase(const std::string& name) const {
     return seat_.at_phase ? seat_.at_phase(name) : absl::OkStatus();
   }
@@ -93,6 +94,7 @@ class WorkerRun {
   RunOutcome outcome_;
   int64_t traced_step_ = 0;   // the second of this run: the first has warm-up effects
   int64_t saved_step_ = -1;   // of the last checkpoint written
+  absl::Status failed_save_;  // the last one; says who met it
   int64_t failed_saves_ = 0;  // after the first, their warning is the last of the outcome's
   bool stop_agreed_ = false;
 };
@@ -277,6 +279,7 @@ absl::Status WorkerRun::SaveCheckpoint() {
   }
   if (absl::IsUnavailable(saved.status())) return saved.status();  // a worker is gone
   WarnOfFailedSave(saved.status());
+  failed_save_ = saved.status();
   return absl::OkStatus();
 }
 
@@ -294,6 +297,18 @@ void WorkerRun::WarnOfFailedSave(const absl::Status& status) {
   }
 }
 
+// The last save of a run that is to stop has failed: of whoever met that, as that save's status
+// says.
+absl::Status WorkerRun::StoppedWithout(const absl::Status& save) const {
+  absl::Status stopped =
+      absl::InternalError(absl::StrCat("stopped on request after step ", progress_.step,
+                                       ", and no checkpoint could be written: ", save.message()));
+  save.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) {
+    stopped.SetPayload(type, payload);
+  });
+  return stopped;
+}
+
 absl::StatusOr<RunOutcome> WorkerRun::Train() {
   const JobConfig& job = prepared_.job;
   const std::unique_ptr<LedgerScope> counted = memory_.CountThread();
@@ -304,12 +319,13 @@ absl::StatusOr<RunOutcome> WorkerRun::Train() {
   SIPHON_RETURN_IF_ERROR(Phase("reading the checkpoint"));
   SIPHON_ASSIGN_OR_RETURN(
       progress_, RestoreState(prepared_, stages_.ForCheckpoint(), coordinator_, outcome_.warnings));
-  outcome_.steps_done = progress_.step;
+  outcome_.steps_done = outcome_.first_step = progress_.step;
   outcome_.last_checkpoint = progress_.checkpoint;
   if (progress_.step > 0 && seat_.at_progress) {
     seat_.at_progress(progress_.step, outcome_.last_checkpoint);
   }
   traced_step_ = std::min(progress_.step + 2, job.train.steps);
+  SIPHON_RETURN_IF_ERROR(Phase("opening its output"));
   absl::Status opened;
   if (seat_.me.value == 0) {
     auto recorder = RunRecorder::Open(prepared_, progress_.step);
@@ -335,8 +351,7 @@ absl::StatusOr<RunOutcome> WorkerRun::Train() {
   if (progress_.step < job.train.steps) {
     outcome_.end = RunEnd::kStopped;
     if (saved_step_ != progress_.step) {
-      return absl::InternalError(absl::StrCat("stopped on request after step ", progress_.step,
-                                              ", and no checkpoint could be written"));
+      return StoppedWithout(failed_save_);
     }
   }
   SIPHON_RETURN_IF_ERROR(follower_.Close());

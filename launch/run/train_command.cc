@@ -2,13 +2,13 @@
 
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <string>
-#include <thread>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -32,6 +32,7 @@
 #include "launch/process/rank_process.h"
 #include "launch/process/supervise.h"
 #include "launch/run/check_places.h"
+#include "launch/run/hold_places.h"
 #include "launch/run/job_limits.h"
 #include "launch/run/locked_memory.h"
 #include "launch/run/parking_room.h"
@@ -44,9 +45,6 @@
 
 namespace siphon {
 namespace {
-
-// What rank 0 takes longer than another one to find that the job is refused.
-constexpr std::chrono::seconds kRefusalGrace(10);
 
 // As a shell takes it for one word.
 std::string Quoted(const std::string& word) {
@@ -92,9 +90,22 @@ absl::StatusOr<PreparedJob> PrepareOnDevices(JobConfig job, const CudaMachine& m
   return prepared;
 }
 
+// Every worker reads the job's file again.
+absl::Status CheckCanBeReadAgain(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path named = std::filesystem::canonical(path, error);
+  if (error) return absl::OkStatus();  // who opens it says why not
+  const bool is_own = absl::StartsWith(path, "/dev/") || absl::StartsWith(path, "/proc/");
+  if (std::filesystem::is_regular_file(named, error) && !is_own) return absl::OkStatus();
+  if (std::filesystem::is_directory(named, error)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": is nothing that workers can read as well; write the job to a file"));
+}
+
 absl::StatusOr<PreparedJob> Prepare(const std::string& program, const TrainArguments& arguments,
                                     const ModelFactory& factory, const JobDevices& devices,
                                     const PlanningNews& news) {
+  SIPHON_RETURN_IF_ERROR(CheckCanBeReadAgain(arguments.job));
   ConfigLimits limits = MachineLimits(factory ? ModelSource::kProgram : ModelSource::kJobFile);
   limits.known.why_no_cuda = devices.why_none;
   SIPHON_ASSIGN_OR_RETURN(JobConfig job, LoadJobConfig(arguments.job, arguments.overrides, limits));
@@ -199,13 +210,10 @@ std::optional<PlanFix> SmallestChange(const JobArguments& arguments) {
 // Returns the exit code.
 int Refuse(const absl::Status& status, const TrainArguments& arguments,
            const ModelFactory& factory) {
-  // Every rank finds the same; one of them says so, and the others leave it the time to: mpirun
-  // kills all that are left when the first one ends.
   const bool is_one_of_many = StartedUnderMpi();
+  if (is_one_of_many) LetRankZeroReport(AnnouncedRank());
   if (!is_one_of_many || AnnouncedRank() <= 0) {
     std::fprintf(stderr, "siphon: %s\n", std::string(status.message()).c_str());
-  } else {
-    std::this_thread::sleep_for(kRefusalGrace);
   }
   if (!absl::IsResourceExhausted(status)) return ExitCodeOf(status);
   if (is_one_of_many || factory) return kExitDoesNotFit;
@@ -244,6 +252,8 @@ int TrainCommand(int* argc, char*** argv, const TrainArguments& arguments,
   if (const absl::Status one = CheckOneServer(prepared->job); !one.ok()) {
     return Refuse(one, arguments, factory);
   }
+  const absl::StatusOr<HeldPlaces> held = HoldPlaces(prepared->job);
+  if (!held.ok()) return Refuse(held.status(), arguments, factory);
   StartLog("siphon", prepared->job.output.log_level);
   const int workers = WorkerCount(prepared->plan.training);
   LetWaitingThreadsSleep(workers, prepared->job.pipeline.threads_per_worker);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "launch/config/check_job_config.h"
+#include "launch/process/end_output.h"
 #include "launch/process/exit_codes.h"
 #include "launch/run/command_line.h"
 #include "launch/run/job_limits.h"
@@ -92,8 +93,9 @@ absl::StatusOr<RunOutcome> Trainer::Train() {
   return outcomes[0];
 }
 
-int TrainerMain(int argc, char** argv, const ModelFactory& factory) {
-  InstallCountingAllocator();
+namespace {
+
+int RunMain(int argc, char** argv, const ModelFactory& factory) {
   std::vector<std::string> arguments = {"train"};
   arguments.insert(arguments.end(), argv + 1, argv + argc);
   const auto parsed = ParseCommandLine(arguments);
@@ -106,6 +108,13 @@ int TrainerMain(int argc, char** argv, const ModelFactory& factory) {
     return kExitDone;
   }
   return TrainCommand(&argc, &argv, std::get<TrainArguments>(*parsed), factory);
+}
+
+}  // namespace
+
+int TrainerMain(int argc, char** argv, const ModelFactory& factory) {
+  InstallCountingAllocator();
+  return EndOutput(RunMain(argc, argv, factory));
 }
 
 }  // namespace siphon

@@ -102,12 +102,10 @@ std::set<std::vector<MicrobatchId>> AccumulationOrders(const Schedule& schedule)
 
 // Sums in another order have other bits. Where layers differ among themselves, the same orders may
 // still belong to other layers: that is not claimed to be the same.
-bool AddsUpInAnotherOrder(const Schedule& now, const std::string& then_text) {
-  const absl::StatusOr<PlanText> then = ParsePlanText(then_text);
-  if (!then.ok()) return false;  // of a version that wrote plans otherwise
+bool AddsUpInAnotherOrder(const Schedule& now, const Schedule& then) {
   const auto orders = AccumulationOrders(now);
-  if (orders != AccumulationOrders(then->training)) return true;
-  return orders.size() > 1 && now != then->training;
+  if (orders != AccumulationOrders(then)) return true;
+  return orders.size() > 1 && now != then;
 }
 
 void NoteDifferences(const PreparedJob& prepared, const CheckpointInfo& info,
@@ -122,7 +120,14 @@ void NoteDifferences(const PreparedJob& prepared, const CheckpointInfo& info,
   differs("train.precision", job.train.precision, info.precision);
   differs("pipeline.threads_per_worker", job.pipeline.threads_per_worker, info.threads_per_worker);
   differs("train.seed", job.train.seed, info.seed);
-  if (AddsUpInAnotherOrder(prepared.plan.training, info.plan_text)) {
+  const absl::StatusOr<PlanText> then = ParsePlanText(info.plan_text);
+  const bool knows_plan = then.ok();  // else of a version that wrote plans otherwise
+  const bool same_batch = !knows_plan || (then->global_batch == job.train.global_batch &&
+                                          then->microbatch == job.train.microbatch);
+  if (!same_batch) {
+    differs("train.global_batch", job.train.global_batch, then->global_batch);
+    differs("train.microbatch", job.train.microbatch, then->microbatch);
+  } else if (knows_plan && AddsUpInAnotherOrder(prepared.plan.training, then->training)) {
     warnings.push_back(
         absl::StrCat("schedule ", prepared.plan.schedule_name,
                      " adds up the gradients of microbatches in another order than the run that "

@@ -73,6 +73,54 @@ TEST(LinkGraphSvg, WritesLabelsBesideTheHubAndBesideEachOther) {
   EXPECT_EQ(labels.size(), 8u);
 }
 
+struct Label {
+  double x;
+  double y;
+  double width;
+};
+
+// What labels take, at 7 pixels a letter, which is more than any of the font's.
+std::vector<Label> LabelsOf(const std::string& svg) {
+  std::vector<Label> labels;
+  const std::string tag = "<text class=\"label\" x=\"";
+  for (size_t at = svg.find(tag); at != std::string::npos; at = svg.find(tag, at + 1)) {
+    size_t digits = 0;
+    const double x = std::stod(svg.substr(at + tag.size()), &digits);
+    const double y = std::stod(svg.substr(at + tag.size() + digits + 5));
+    const size_t begin = svg.find('>', at) + 1;
+    labels.push_back({x, y, 7.0 * static_cast<double>(svg.find('<', begin) - begin)});
+  }
+  return labels;
+}
+
+bool Overlap(const Label& a, const Label& b) {
+  return std::abs(a.x - b.x) * 2 < a.width + b.width && std::abs(a.y - b.y) < 15;
+}
+
+// Every device of a DGX-1 parks with all that it has wires to, and with the host: 48 labels.
+TEST(LinkGraphSvg, KeepsAllLabelsOfADgx1Apart) {
+  constexpr std::pair<int, int> kWired[] = {{0, 1}, {0, 2}, {0, 3}, {0, 4}, {1, 2}, {1, 3},
+                                            {1, 5}, {2, 3}, {2, 6}, {3, 7}, {4, 5}, {4, 6},
+                                            {4, 7}, {5, 6}, {5, 7}, {6, 7}};
+  LinkGraph graph{.title = "links", .hub = "host, 4.77 GiB"};
+  for (int device = 0; device < 8; ++device) {
+    graph.nodes.push_back({.name = absl::StrCat("device ", device), .lines = {"a", "b", "c"}});
+    graph.links.push_back({.from = device, .to = kGraphHub, .label = "1023.9 MiB"});
+    graph.links.push_back({.from = kGraphHub, .to = device, .label = "14.3 GiB"});
+  }
+  for (const auto& [a, b] : kWired) {
+    graph.links.push_back({.from = a, .to = b, .label = "14.3 GiB"});
+    graph.links.push_back({.from = b, .to = a, .label = "658 MiB"});
+  }
+  const std::vector<Label> labels = LabelsOf(LinkGraphSvg(graph));
+  ASSERT_EQ(labels.size(), 48u);
+  for (size_t label = 0; label < labels.size(); ++label) {
+    for (size_t other = 0; other < label; ++other) {
+      EXPECT_FALSE(Overlap(labels[label], labels[other])) << other << " and " << label;
+    }
+  }
+}
+
 // Straight, they would look like two links to the hub.
 TEST(LinkGraphSvg, BendsLinksThatWouldPassBehindTheHub) {
   LinkGraph graph{.title = "links", .hub = "host"};

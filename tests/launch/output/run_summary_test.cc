@@ -40,5 +40,12 @@ TEST(RunSummary, LeavesOutWhatThereIsNot) {
             "stopped after step 3 of 10, in 0 s\n");
 }
 
+TEST(RunSummary, SaysWhyThereIsNothingToDo) {
+  EXPECT_EQ(ToString({.first_step = 4, .steps_done = 4, .total_steps = 4}),
+            "nothing to do: all 4 steps are done\n");
+  EXPECT_EQ(ToString({.first_step = 4, .steps_done = 4, .total_steps = 2}),
+            "nothing to do: the checkpoint is at step 4, beyond train.steps 2\n");
+}
+
 }  // namespace
 }  // namespace siphon

@@ -102,7 +102,8 @@ TEST(MpirunCommand, HasWhatTheMachineNeedsThenTheUsersOptionsThenTheProgram) {
   for (const std::string& word : command) text += word + "\n";
   EXPECT_EQ(text,
             "mpirun\n-np\n4\n--allow-run-as-root\n--oversubscribe\n--mca\nmpi_yield_when_idle\n1\n"
-            "--bind-to\nnone\n--mca\nodls_base_num_threads\n0\n--mca\npml\nob1\n--mca\nbtl\n"
+            "--bind-to\nnone\n--mca\nodls_base_num_threads\n0\n--mca\nplm\nisolated\n"
+            "--mca\npml\nob1\n--mca\nbtl\n"
             "self,vader\n--mca\nbtl_vader_single_copy_mechanism\nnone\n"
             "--mca\norte_tmpdir_base\n/j\n--mca\nbtl_vader_backing_directory\n/j\n"
             "--mca\nosc_sm_backing_directory\n/j\n--mca\nshmem_mmap_backing_file_base_dir\n/j\n"

@@ -2,6 +2,7 @@
 // and looks at what is left. The phase in which a signal arrives is made sure of by a rank that
 // stops itself there (SIPHON_INJECT_FAULT) until the signal is sent.
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <csignal>
@@ -17,6 +18,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "launch/checkpoint/checkpoint.h"
+#include "launch/checkpoint/checkpoint_directory.h"
 #include "tests/launch/program/mount_small.h"
 #include "tests/launch/program/program_run.h"
 #include "tests/launch/program/tiny_job.h"
@@ -171,6 +173,51 @@ INSTANTIATE_TEST_SUITE_P(EachKindAndPlace, FaultsOfRanks, testing::ValuesIn(Faul
                          });
 
 // A rank that goes on could end another step before the parent has seen mpirun's end.
+// Each would take the other's half-written checkpoints for remains.
+TEST_F(Faults, NoneToARunInWhoseFolderAnotherIsStarted) {
+  fs::create_directories(PathOf("run/checkpoints"));
+  for (const auto& [folder, key] :
+       {std::pair("run", "output.directory"), {"run/checkpoints", "output.directory"}}) {
+    const auto held = HoldAlone(PathOf(folder));  // as a run does
+    ASSERT_TRUE(held.ok() && *held != nullptr) << held.status();
+    const ProgramEnd end = Siphon({"train", job()});
+    EXPECT_EQ(end.exit_code, 2);
+    EXPECT_THAT(end.errors,
+                HasSubstr(absl::StrCat(key,
+                                       ": another run that has not ended writes "
+                                       "into '",
+                                       PathOf(folder), "'; wait for it, or write another path\n")));
+    EXPECT_EQ(HoldAlone(PathOf(folder)).value(), nullptr) << "still held";
+  }
+  EXPECT_EQ(Siphon({"train", job()}).exit_code, 0);
+  EXPECT_NE(HoldAlone(PathOf("run")).value(), nullptr) << "given back";
+  ExpectNothingLeft();
+}
+
+// A pipe that the parent has read is empty for its workers.
+TEST_F(Faults, NoneFromAJobThatCanBeReadOnceOnly) {
+  const ProgramEnd end = Run(
+      {"/bin/sh", "-c", absl::StrCat("cat ", job(), " | ", SIPHON_PROGRAM, " train /dev/stdin")});
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_EQ(end.errors,
+            "siphon: /dev/stdin: is nothing that workers can read as well; write the job to a "
+            "file\n");
+  ExpectNothingLeft();
+}
+
+// A machine without ssh, as containers are: nothing but mpirun is to be found.
+TEST_F(Faults, NoneWhereThereIsNoSsh) {
+  const ProgramEnd which = Run({"/bin/sh", "-c", "command -v mpirun"});
+  ASSERT_EQ(which.exit_code, 0) << which.errors;
+  const std::string mpirun = which.output.substr(0, which.output.find('\n'));
+  fs::create_directory(PathOf("bin"));
+  fs::create_symlink(mpirun, PathOf("bin/mpirun"));
+  const ProgramEnd end =
+      Siphon({"train", job()}, {.environment = {absl::StrCat("PATH=", PathOf("bin"))}});
+  EXPECT_EQ(end.exit_code, 0) << end.errors;
+  ExpectNothingLeft();
+}
+
 TEST_F(Faults, AKilledMpirunTakesItsWorkersAlong) {
   const ProgramEnd end = SignalAt(
       2, "5:2B1", [this](pid_t) { kill(FindProcess("mpirun"), SIGKILL); }, Rank::kStaysStopped);
@@ -224,6 +271,36 @@ TEST_F(Faults, AFinishedRunHasNothingToContinue) {
   EXPECT_EQ(end.exit_code, 0);
   EXPECT_THAT(end.errors, HasSubstr("\nnothing to do: all 12 steps are done\n  checkpoint  " +
                                     CheckpointPath("run", 12) + "\n"));
+  EXPECT_EQ(end.output, "");
+  const ProgramEnd shorter = Siphon({"train", job(), "--set", "checkpoint.resume=auto", "--set",
+                                     "train.steps=10", "--format", "json"});
+  EXPECT_EQ(shorter.exit_code, 0);
+  EXPECT_THAT(shorter.errors,
+              HasSubstr("\nnothing to do: the checkpoint is at step 12, beyond train.steps 10\n"));
+  EXPECT_THAT(shorter.output, HasSubstr("\"steps_done\": 12,\n  \"loss\": null,\n"));
+}
+
+// What was asked for is lost, though all else is there.
+TEST_F(Faults, AnOutcomeThatCannotBePrintedIsAFailure) {
+  const auto full = [] {
+    const int file = open("/dev/full", O_WRONLY);
+    return file >= 0 && dup2(file, STDOUT_FILENO) == STDOUT_FILENO;
+  };
+  RunOptions options;
+  options.prepare = full;
+  const std::string said =
+      "siphon: standard output could not be written: No space left on device\n";
+  const ProgramEnd end =
+      Siphon({"train", job(), "--set", "train.steps=2", "--format", "json"}, options);
+  EXPECT_EQ(end.exit_code, 1);
+  EXPECT_THAT(end.errors, testing::EndsWith(said));
+  EXPECT_TRUE(std::filesystem::exists(CheckpointPath("run", 2)));
+  const ProgramEnd plan = Siphon({"plan", job(), "--format", "json"}, options);
+  EXPECT_EQ(plan.exit_code, 1);
+  EXPECT_THAT(plan.errors, testing::EndsWith(said));
+  // Text of a run goes to standard error.
+  EXPECT_EQ(Siphon({"train", job(), "--set", "train.steps=2"}, options).exit_code, 0);
+  ExpectNothingLeft();
 }
 
 struct Stop {

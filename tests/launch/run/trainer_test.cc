@@ -7,6 +7,8 @@
 #include <fstream>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "launch/run/outcome_json.h"
 #include "pipeline/torch/layers.h"
 #include "tests/launch/run/checkpoint_bits.h"
 #include "tests/launch/run/small_job.h"
@@ -73,8 +75,36 @@ TEST(Trainer, ResumeAutoTakesTheNewestCheckpointAndAFinishedRunTrainsNoFurther) 
   job.checkpoint.resume = "auto";
   const RunOutcome again = MustTrain(job);
   EXPECT_EQ(again.steps_done, 6);
+  EXPECT_THAT(OutcomeJson(again), testing::HasSubstr("\"loss\": null,"));
   job.train.steps = 7;
-  EXPECT_EQ(MustTrain(job).steps_done, 7);
+  const RunOutcome more = MustTrain(job);
+  EXPECT_EQ(more.steps_done, 7);
+  EXPECT_THAT(OutcomeJson(more), testing::Not(testing::HasSubstr("\"loss\": null,")));
+}
+
+// Other microbatches are added up in another order in any case: that says less.
+TEST(Trainer, NamesTheBatchThatTheCheckpointWasNotWrittenWith) {
+  JobConfig job = TinyJob(TestFolder(), "run", 2);
+  MustTrain(job);
+  job.checkpoint.resume = "auto";
+  job.train.steps = 7;
+  const int64_t batch = job.train.global_batch;
+  const auto was = [](absl::string_view key, int64_t now, int64_t then) {
+    return absl::StrCat(key, " is ", now, " and was ", then,
+                        " when the checkpoint was written: results will not be bitwise those of an "
+                        "uninterrupted run");
+  };
+  job.train.global_batch = 2 * batch;
+  EXPECT_THAT(MustTrain(job).warnings,
+              testing::ElementsAre(was("train.global_batch", 2 * batch, batch)));
+  // The newest checkpoint is of that run now; as many microbatches, of twice as much.
+  job.train.steps = 8;
+  job.train.global_batch = 4 * batch;
+  job.train.microbatch *= 2;
+  EXPECT_THAT(MustTrain(job).warnings,
+              testing::ElementsAre(
+                  was("train.global_batch", 4 * batch, 2 * batch),
+                  was("train.microbatch", job.train.microbatch, job.train.microbatch / 2)));
 }
 
 TEST(Trainer, WritesOneLineOfMetricsAStepWithEveryWorkersPeak) {
