@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <numbers>
 #include <set>
 #include <utility>
@@ -26,6 +27,9 @@ constexpr double kHubHeight = 44;
 constexpr double kLetterWidth = 7;
 constexpr double kLabelHeight = 15;
 constexpr double kBend = 0.12;  // of a curve, as a part of its length
+// Along a link, as parts of it: where its label is tried, from the middle out.
+constexpr double kLabelStep = 0.02;
+constexpr int kLabelSteps = 22;
 // Between the hub and links that pass it.
 constexpr double kClear = 12;
 
@@ -162,12 +166,18 @@ class GraphWriter {
                                       label.x, label.y + 4, XmlText(link.label)));
   }
 
-  static bool Overlap(const Box& a, const Box& b) {
-    return std::abs(a.middle.x - b.middle.x) * 2 < a.width + b.width &&
-           std::abs(a.middle.y - b.middle.y) * 2 < a.height + b.height;
+  // What both have, in square pixels.
+  static double Covered(const Box& a, const Box& b) {
+    const auto both = [](double between, double size_a, double size_b) {
+      return std::min({(size_a + size_b) / 2 - std::abs(between), size_a, size_b});
+    };
+    const double wide = both(a.middle.x - b.middle.x, a.width, b.width);
+    const double high = both(a.middle.y - b.middle.y, a.height, b.height);
+    return wide > 0 && high > 0 ? wide * high : 0;
   }
 
-  // On the curve, near its middle, where no box and no other label is.
+  // On the curve, as near to its middle as no box and no other label is, or, where it is full, as
+  // few of them as can be.
   Point PlaceLabel(Point begin, Point bend, Point end, const std::string& label) {
     const auto at = [&](double part) {
       const double a = (1 - part) * (1 - part);
@@ -177,14 +187,20 @@ class GraphWriter {
                          a * begin.y + b * bend.y + c * end.y};
       return Box{middle, kLetterWidth * static_cast<double>(label.size()), kLabelHeight};
     };
-    for (const double part : {0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74}) {
-      const Box box = at(part);
-      const auto hit = [&](const Box& taken) { return Overlap(box, taken); };
-      if (std::any_of(taken_.begin(), taken_.end(), hit)) continue;
-      taken_.push_back(box);
-      return box.middle;
+    Box best;
+    double least = std::numeric_limits<double>::infinity();
+    for (int step = 0; step <= kLabelSteps && least > 0; ++step) {
+      for (const int side : {-1, 1}) {
+        const Box box = at(0.5 + side * step * kLabelStep);
+        double covered = 0;
+        for (const Box& taken : taken_) covered += Covered(box, taken);
+        if (covered >= least) continue;
+        least = covered;
+        best = box;
+      }
     }
-    return at(0.5).middle;
+    taken_.push_back(best);
+    return best.middle;
   }
 
   void TakeBoxes() {

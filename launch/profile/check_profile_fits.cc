@@ -98,11 +98,16 @@ absl::Status ProfileChecker::CheckLayers(int64_t microbatch) const {
   const std::vector<int64_t> owned = OwnedElements(model_);
   for (int layer = 0; layer < layers(); ++layer) {
     const LayerProfile& measured = file_.model.layers[layer];
-    const bool lacks_optimizer =
-        layer < static_cast<int>(file_.places.size()) && !file_.places[layer].has_optimizer;
-    if (owned[layer] > 0 && lacks_optimizer) {
-      return Refuse(layer, absl::StrCat("layer '", measured.name, "' has no 'optimizer', and ",
-                                        owned[layer], " parameters in the model"));
+    const bool is_written = layer < static_cast<int>(file_.places.size());
+    if (owned[layer] > 0 && is_written) {
+      const ProfilePlace& has = file_.places[layer];
+      const absl::string_view lacks = !has.has_optimizer  ? "'optimizer'"
+                                      : !has.has_backward ? "'weight_backward'"
+                                                          : "";
+      if (!lacks.empty()) {
+        return Refuse(layer, absl::StrCat("layer '", measured.name, "' has no ", lacks, ", and ",
+                                          owned[layer], " parameters in the model"));
+      }
     }
     // Twice or half of what the layer hands on was computed in other numbers.
     const Bytes handed_on = OutputBytes(model_.layers[layer]) * microbatch;

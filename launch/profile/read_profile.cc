@@ -58,8 +58,36 @@ absl::Status ReadSaved(absl::string_view file, const ConfigNode& node, SavedTens
   return absl::OkStatus();
 }
 
-bool HasOptimizer(const ConfigNode& layer) {
-  return absl::c_any_of(layer.keys, [](const ConfigNode& key) { return key.text == "optimizer"; });
+bool HasKey(const ConfigNode& layer, absl::string_view name) {
+  return absl::c_any_of(layer.keys, [name](const ConfigNode& key) { return key.text == name; });
+}
+
+// Of what its parameters take: a layer without any may have an input_backward alone.
+bool HasBackward(const ConfigNode& layer) {
+  return HasKey(layer, "weight_backward") || HasKey(layer, "whole_backward");
+}
+
+// What takes time in every step has its time written, were it 0: one that is missing would be a
+// mistake that nobody sees.
+absl::Status CheckHasTimes(absl::string_view file, const ConfigNode& node,
+                           const LayerProfile& layer) {
+  const auto refuse = [&](absl::string_view problem) {
+    return ConfigErrorAt(file, node,
+                         absl::StrCat("layer ", QuoteForMessage(layer.name), " has ", problem));
+  };
+  if (!HasKey(node, "forward")) {
+    return refuse("no 'forward'; write what a microbatch takes there, as in 'forward: 2ms'");
+  }
+  if (layer.parameters == Bytes(0)) return absl::OkStatus();
+  if (!HasKey(node, "optimizer")) {
+    return refuse("parameters, but no 'optimizer'; write what an update of them takes");
+  }
+  if (!HasBackward(node)) {
+    return refuse(
+        "parameters, but no backward; write what their gradients of a microbatch take, "
+        "'weight_backward', beside 'input_backward', or 'whole_backward' for both at once");
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ReadLayer(absl::string_view file, const ConfigNode& node, LayerProfile& layer) {
@@ -70,12 +98,7 @@ absl::Status ReadLayer(absl::string_view file, const ConfigNode& node, LayerProf
   }
   keys.push_back(ListKey(file, "saved", layer.saved, ReadSaved));
   SIPHON_RETURN_IF_ERROR(ReadConfigMap(file, node, "a layer", keys));
-  if (layer.parameters > Bytes(0) && !HasOptimizer(node)) {
-    return ConfigErrorAt(file, node,
-                         absl::StrCat("layer ", QuoteForMessage(layer.name),
-                                      " has parameters, but no 'optimizer'; write what an update "
-                                      "of them takes"));
-  }
+  SIPHON_RETURN_IF_ERROR(CheckHasTimes(file, node, layer));
   int made = 0;
   for (const SavedTensor& tensor : layer.saved) {
     if (tensor.made_ppm < made) {
@@ -103,8 +126,10 @@ void TakePlaces(const ConfigNode& root, ProfileFile& file) {
     if (root.keys[key].text == "model") file.model_place = {value.line, value.column};
     if (root.keys[key].text == "microbatch") file.microbatch_place = {value.line, value.column};
     if (root.keys[key].text != "layers") continue;
+    file.layers_place = {value.line, value.column};
     for (const ConfigNode& layer : value.items) {
-      file.places.push_back({layer.line, layer.column, HasOptimizer(layer)});
+      file.places.push_back(
+          {layer.line, layer.column, HasKey(layer, "optimizer"), HasBackward(layer)});
     }
   }
 }
@@ -152,6 +177,11 @@ absl::StatusOr<ProfileFile> ParseProfile(absl::string_view text, absl::string_vi
   }
   SIPHON_RETURN_IF_ERROR(CheckMachine(file, name));
   TakePlaces(root, file);
+  if (model.layers.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, ":", file.layers_place.line, ":", file.layers_place.column,
+        ": layers: there are none; write a list of '- name: ...', the model's first layer first"));
+  }
   return file;
 }
 

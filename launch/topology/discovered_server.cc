@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "launch/topology/topology_file.h"
@@ -117,8 +118,9 @@ absl::StatusOr<DiscoveredTopology> BuildTopology(const DiscoveredServer& server)
   }
   discovered.notes.emplace_back(
       "host memory and drives are not told; a topology file can have them");
-  discovered.yaml = absl::StrCat("# Source: ", server.source, ".\n# ",
-                                 absl::StrJoin(discovered.notes, "\n# "), "\n", TopologyYaml(keys));
+  discovered.yaml =
+      absl::StrCat("# Source: ", server.source, ".\n# ", absl::StrJoin(discovered.notes, ".\n# "),
+                   ".\n", TopologyYaml(keys));
   SIPHON_ASSIGN_OR_RETURN(discovered.topology, ParseTopology(discovered.yaml, server.source));
   return discovered;
 }

@@ -38,9 +38,11 @@ absl::StatusOr<DiscoveredTopology> BuildTopology(const DiscoveredServer& server)
 
 // Reads what `nvidia-smi topo -m` prints, its legend and colours or not. Devices behind one switch
 // are those that are PIX to each other or to one network card; where there is no PIX at all, PXB. A
-// second level of switches is not told apart. `device` names their kind for rates and memory;
-// empty: the lines of `nvidia-smi -L` tell it ("GPU 0: Tesla V100-SXM2-32GB ..") where the text has
-// them too, else it is guessed from the wires, and a note says so. Errors: InvalidArgument
+// second level of switches is not told apart. Where NVLinks hide the switches and there are no
+// network cards, neighbours on a NUMA node share one, if servers with that kind of device are so,
+// and a note says what is assumed. `device` names their kind for rates and memory; empty: the lines
+// of `nvidia-smi -L` tell it ("GPU 0: Tesla V100-SXM2-32GB ..") where the text has them too, else
+// it is guessed from the wires, and a note says so. Errors: InvalidArgument
 // "<name>:<line>:<column>: ..." for what is no such matrix, or cannot be.
 absl::StatusOr<DiscoveredTopology> ParseNvidiaSmi(absl::string_view text, absl::string_view name,
                                                   absl::string_view device);

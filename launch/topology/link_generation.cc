@@ -41,15 +41,17 @@ HostRates HostRatesOf(int pcie_generation) {
 const std::vector<LinkGeneration>& LinkGenerations() {
   // Measured: P100 and V100 by p2pBandwidthLatencyTest (Tartan; a Tianhe-2K node), one wire; A100
   // 276 GB/s by twelve wires (nvbandwidth), H100 374 by eighteen (NVIDIA/nccl issue 1264). A800 has
-  // A100's wires. ASSUMED: H200 as H100; B300 83 % of nominal, as H100.
+  // A100's wires. ASSUMED: H200 as H100; B300 83 % of nominal, as H100. Switches: DGX-1 and DGX
+  // A100 have one for each two devices, and so have many servers with HGX H100; DGX H100 has one
+  // each.
   static const auto* const generations = new std::vector<LinkGeneration>{
-      {"P100", "P100", 60, 4, Megabytes(20'000), Megabytes(18'400), 3},
+      {"P100", "P100", 60, 4, Megabytes(20'000), Megabytes(18'400), 3, 2},
       {"GTX-1080Ti", "GTX-1080Ti", 61, 0, {}, {}, 3},
-      {"V100", "V100", 70, 6, Megabytes(25'000), Megabytes(24'200), 3},
-      {"A100", "A100", 80, 12, Megabytes(25'000), Megabytes(23'000), 4},
-      {"A800", "A100-80", 80, 8, Megabytes(25'000), Megabytes(23'000), 4},
-      {"H100", "H100", 90, 18, Megabytes(25'000), Megabytes(20'800), 5},
-      {"H200", "H200", 90, 18, Megabytes(25'000), Megabytes(20'800), 5},
+      {"V100", "V100", 70, 6, Megabytes(25'000), Megabytes(24'200), 3, 2},
+      {"A100", "A100", 80, 12, Megabytes(25'000), Megabytes(23'000), 4, 2},
+      {"A800", "A100-80", 80, 8, Megabytes(25'000), Megabytes(23'000), 4, 2},
+      {"H100", "H100", 90, 18, Megabytes(25'000), Megabytes(20'800), 5, 2},
+      {"H200", "H200", 90, 18, Megabytes(25'000), Megabytes(20'800), 5, 2},
       {"B300", "B300", 100, 18, Megabytes(50'000), Megabytes(41'500), 5},
   };
   return *generations;

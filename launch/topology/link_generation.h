@@ -34,6 +34,7 @@ struct LinkGeneration {
   BytesPerSecond nominal;   // of one wire in one direction
   BytesPerSecond measured;  // likewise, large copies
   int pcie_generation;
+  int devices_a_switch = 1;  // PCIe's, on servers with eight of them; 1: each has its own
 };
 
 const std::vector<LinkGeneration>& LinkGenerations();

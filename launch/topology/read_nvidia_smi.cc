@@ -2,6 +2,7 @@
 #include <charconv>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -71,6 +72,22 @@ bool IsPciePath(absl::string_view cell) {
   return std::find(std::begin(kPaths), std::end(kPaths), cell) != std::end(kPaths);
 }
 
+// Two devices a switch.
+bool SharesSwitches(const std::optional<LinkGeneration>& links) {
+  return links.has_value() && links->devices_a_switch == 2;
+}
+
+// Where the matrix does not tell switches.
+std::string SwitchNote(const std::optional<LinkGeneration>& links) {
+  return absl::StrCat(
+      "ASSUMED: ",
+      SharesSwitches(links)
+          ? absl::StrCat("neighbours on a NUMA node share a PCIe switch, as on servers with ",
+                         links->device)
+          : "every device has a way to the host of its own, though it may share one",
+      "; NV# without network cards does not tell switches, --probe and --nccl_xml do");
+}
+
 class MatrixReader {
  public:
   explicit MatrixReader(absl::string_view name) : name_(name) {}
@@ -89,7 +106,10 @@ class MatrixReader {
   absl::Status CheckCell(int device, int column, const Word& cell) const;
   absl::Status CheckSymmetry() const;
   std::vector<int> Numa() const;
+  bool Has(absl::string_view path) const;
+  bool TellsSwitches() const;
   std::vector<std::vector<DeviceId>> Groups() const;
+  std::vector<std::vector<DeviceId>> PairsOfNodes() const;
   int devices() const { return static_cast<int>(rows_.size()); }
 
   std::string name_;
@@ -233,14 +253,43 @@ std::vector<int> MatrixReader::Numa() const {
   return numa;
 }
 
+bool MatrixReader::Has(absl::string_view path) const {
+  return std::any_of(rows_.begin(), rows_.end(), [path](const Words& row) {
+    return std::any_of(row.begin(), row.end(),
+                       [path](const Word& cell) { return cell.text == path; });
+  });
+}
+
+// NV# hides where two devices meet by PCIe; a network card next to both would tell.
+bool MatrixReader::TellsSwitches() const {
+  if (columns_ > devices() || Has("PIX") || Has("PXB")) return true;
+  return !std::any_of(rows_.begin(), rows_.end(), [](const Words& row) {
+    return std::any_of(row.begin(), row.end(),
+                       [](const Word& cell) { return WiresOf(cell.text) > 0; });
+  });
+}
+
+// Neighbours on a node by two, where nothing says that they meet further away.
+std::vector<std::vector<DeviceId>> MatrixReader::PairsOfNodes() const {
+  std::vector<std::vector<DeviceId>> groups;
+  std::map<std::string, int> single;  // [node]: the last device there, if it has no neighbour yet
+  std::map<int, size_t> group_of;
+  for (int device = 0; device < devices(); ++device) {
+    const auto found = single.find(nodes_[device]);
+    if (found != single.end() && WiresOf(rows_[device][found->second].text) > 0) {
+      groups[group_of.at(found->second)].emplace_back(device);
+      single.erase(found);
+      continue;
+    }
+    single[nodes_[device]] = device;
+    group_of[device] = groups.size();
+    groups.push_back({DeviceId(device)});
+  }
+  return groups;
+}
+
 std::vector<std::vector<DeviceId>> MatrixReader::Groups() const {
-  const auto has = [this](absl::string_view path) {
-    return std::any_of(rows_.begin(), rows_.end(), [path](const Words& row) {
-      return std::any_of(row.begin(), row.end(),
-                         [path](const Word& cell) { return cell.text == path; });
-    });
-  };
-  const absl::string_view near = has("PIX") ? "PIX" : "PXB";
+  const absl::string_view near = Has("PIX") ? "PIX" : "PXB";
   std::vector<int> group(devices());
   std::iota(group.begin(), group.end(), 0);
   const auto join = [&group](int a, int b) {
@@ -298,7 +347,10 @@ absl::StatusOr<DiscoveredTopology> MatrixReader::Build(absl::string_view device)
     }
   }
   const HostRates host = HostRatesOf(server.links.has_value() ? server.links->pcie_generation : 3);
-  for (std::vector<DeviceId>& group : Groups()) {
+  const bool tells_switches = TellsSwitches();
+  if (!tells_switches) server.notes.push_back(SwitchNote(server.links));
+  const bool pairs = !tells_switches && SharesSwitches(server.links);
+  for (std::vector<DeviceId>& group : pairs ? PairsOfNodes() : Groups()) {
     server.switches.push_back({std::move(group), host.to_host, host.from_host, host.to_host_both,
                                host.from_host_both, kHostLatency});
   }

@@ -19,8 +19,10 @@ inline constexpr int kMostDevices = 128;
 absl::StatusOr<Topology> ParseTopology(absl::string_view text, absl::string_view name);
 absl::StatusOr<Topology> LoadTopology(const std::string& path);
 
-// What the file says of where it comes from: its first comments, and all later lines that have
-// ASSUMED in a comment, without blanks and # around.
+// What the file says of where it comes from: its first comments, and all later ones that have
+// ASSUMED in them, without blanks and # around; a comment behind a value with its line. A comment
+// goes on with the next line where it does not end with a full stop and that line does not begin
+// with a label ("note: ..").
 std::vector<std::string> TopologyRemarks(absl::string_view text);
 
 // The presets, compiled in from configs/topologies; their names are the files'.

@@ -2,10 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "planner/plan_file/plan_units.h"
 #include "planner/status.h"
 
@@ -25,13 +29,52 @@ absl::Status CheckDevice(const PlanText& plan, DeviceId device, const PlanWord& 
       where, absl::StrCat("there is no device ", device.value, "; devices are 0 to ", known - 1));
 }
 
-absl::Status CheckStripes(const PlanText& plan, const PlannedGroup& planned,
-                          const PlanWord& where) {
+using LinkSet = absl::flat_hash_set<std::pair<DeviceId, DeviceId>>;
+
+LinkSet LinkSetOf(const Topology& topology) {
+  LinkSet links;
+  for (const TopologyLink& link : topology.links) links.emplace(link.from, link.to);
+  return links;
+}
+
+bool LinkedBothWays(const LinkSet& links, DeviceId a, DeviceId b) {
+  return links.contains({a, b}) && links.contains({b, a});
+}
+
+DeviceId OwnerOf(const PlanText& plan, WorkerId worker) {
+  const std::vector<DeviceId>& devices = plan.mapping.device_of_worker;
+  return devices.empty() ? DeviceId(worker.value) : devices[worker.value];
+}
+
+// What is parked goes out and comes back over the link of its owner with its lender, whatever its
+// wires: a way through the host would be a host_swap that takes a lender's memory as well.
+absl::Status CheckLink(const PlanText& plan, const LinkSet& links, DeviceId owner, DeviceId lender,
+                       const PlanWord& where) {
+  if (plan.topology.devices.empty() || LinkedBothWays(links, owner, lender)) {
+    return absl::OkStatus();
+  }
+  std::vector<int> linked;
+  for (int device = 0; device < DeviceCount(plan.topology); ++device) {
+    if (LinkedBothWays(links, owner, DeviceId(device))) linked.push_back(device);
+  }
+  const std::string remedy =
+      linked.empty() ? absl::StrCat("no device is; write ", PlacementName(Placement::kHostSwap))
+                     : absl::StrCat("linked with it: ", absl::StrJoin(linked, ", "));
+  return ErrorAt(where,
+                 absl::StrCat("device ", lender.value, " cannot lend to device ", owner.value,
+                              ", which has the stage: the topology does not "
+                              "link them both ways; ",
+                              remedy));
+}
+
+absl::Status CheckStripes(const PlanText& plan, const LinkSet& links, DeviceId owner,
+                          const PlannedGroup& planned, const PlanWord& where) {
   if (planned.choice.placement != Placement::kPeerSwap) return absl::OkStatus();
   absl::flat_hash_set<DeviceId> lenders;
   uint64_t sum = 0;
   for (const Stripe& stripe : planned.choice.stripes) {
     SIPHON_RETURN_IF_ERROR(CheckDevice(plan, stripe.lender, where));
+    SIPHON_RETURN_IF_ERROR(CheckLink(plan, links, owner, stripe.lender, where));
     if (!lenders.insert(stripe.lender).second) {
       return ErrorAt(where, absl::StrCat("device ", stripe.lender.value,
                                          " has two stripes of the group; put both into one"));
@@ -70,8 +113,8 @@ absl::Status CheckChoice(const StagePlan& stage, const PlannedGroup& planned,
   return absl::OkStatus();
 }
 
-absl::Status CheckGroup(const PlanText& plan, size_t stage, const PlannedGroup& planned,
-                        const PlanWord& where) {
+absl::Status CheckGroup(const PlanText& plan, const LinkSet& links, size_t stage,
+                        const PlannedGroup& planned, const PlanWord& where) {
   const StageRange& all = plan.stages[stage].layers;
   const StageRange& range = planned.group.layers;
   if (range.begin < all.begin || range.end > all.end) {
@@ -84,17 +127,18 @@ absl::Status CheckGroup(const PlanText& plan, size_t stage, const PlannedGroup& 
     return ErrorAt(where, "first_tensors is for the activations of one layer");
   }
   SIPHON_RETURN_IF_ERROR(CheckChoice(plan.memory.stages[stage], planned, where));
-  return CheckStripes(plan, planned, where);
+  return CheckStripes(plan, links, OwnerOf(plan, plan.stages[stage].worker), planned, where);
 }
 
 }  // namespace
 
 absl::Status CheckGroups(const PlanText& plan, const PlanPlaces& places) {
+  const LinkSet links = LinkSetOf(plan.topology);
   for (size_t stage = 0; stage < plan.memory.stages.size(); ++stage) {
     const std::vector<PlannedGroup>& groups = plan.memory.stages[stage].groups;
     for (size_t group = 0; group < groups.size(); ++group) {
       SIPHON_RETURN_IF_ERROR(
-          CheckGroup(plan, stage, groups[group], places.stages[stage].groups[group]));
+          CheckGroup(plan, links, stage, groups[group], places.stages[stage].groups[group]));
     }
   }
   return absl::OkStatus();

@@ -8,7 +8,8 @@ namespace siphon {
 
 // The part of CheckPlan about tensor groups: they lie within their stage, go where tensors of
 // their kind can, and stripes add up to the group's bytes, each with another lender, which is a
-// device that there is. Whether the programs move them as the choices say is for Simulate.
+// device that there is and that the topology, if the plan has one, links with the owner's both
+// ways. Requires: CheckMapping. Whether the programs move them as the choices say is for Simulate.
 absl::Status CheckGroups(const PlanText& plan, const PlanPlaces& places);
 
 // That each device exists and has one worker.

@@ -103,30 +103,32 @@ std::string Profile(const std::vector<std::string>& layers) {
   return text;
 }
 
+std::string Timed(const std::string& name) {
+  return "name: " + name + ", forward: 1us, whole_backward: 2us, optimizer: 1us";
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Files, BadProfile,
     testing::Values(
         BadFile{"NoLayers", "microbatch: 4\n", ":1:1: a profile has no 'layers'; it needs one"},
-        BadFile{"MissingLayer",
-                Profile({"name: embedding, optimizer: 1us", "name: output, optimizer: 1us"}),
+        BadFile{"EmptyLayers", "microbatch: 4\nlayers: []\n",
+                ":2:9: layers: there are none; write a list of "},
+        BadFile{"NoForward", Profile({"name: embedding, optimizer: 1us"}),
+                ":3:5: layer 'embedding' has no 'forward'; write what "},
+        BadFile{"MissingLayer", Profile({Timed("embedding"), Timed("output")}),
                 ":4:5: the profile has 2 layers, the model 3: 'hidden.0' is missing before "
                 "'output'"},
-        BadFile{"OtherLayer",
-                Profile({"name: embedding, optimizer: 1us", "name: conv, optimizer: 1us",
-                         "name: output, optimizer: 1us"}),
+        BadFile{"OtherLayer", Profile({Timed("embedding"), Timed("conv"), Timed("output")}),
                 ":4:5: layer 1 of the profile is 'conv', of the model 'hidden.0'"},
         BadFile{"NoOptimizer",
-                Profile({"name: embedding, optimizer: 1us", "name: hidden.0",
-                         "name: output, optimizer: 1us"}),
+                Profile({Timed("embedding"), "name: hidden.0, forward: 1us", Timed("output")}),
                 ":4:5: layer 'hidden.0' has no 'optimizer', and "},
         BadFile{"NoOptimizerOfParameters",
-                Profile({"name: embedding, parameters: 1KiB", "name: hidden.0", "name: output"}),
+                Profile({"name: embedding, forward: 1us, parameters: 1KiB"}),
                 ":3:5: layer 'embedding' has parameters, but no 'optimizer'; write what an update "
                 "of them takes"},
         BadFile{"OtherKind",
-                "model: gpt\n" +
-                    Profile({"name: embedding, optimizer: 1us", "name: hidden.0, optimizer: 1us",
-                             "name: output, optimizer: 1us"}),
+                "model: gpt\n" + Profile({Timed("embedding"), Timed("hidden.0"), Timed("output")}),
                 ":1:8: the profile is of a model of kind 'gpt', the job's is 'mlp'"},
         BadFile{"NegativeBytes", Profile({"name: embedding, parameters: -1B, optimizer: 1us"}),
                 ":3:35: parameters: '-1B' is negative"}),

@@ -168,7 +168,7 @@ TEST_F(TopologyCommand, ReadsWhatNvidiaSmiPrints) {
   EXPECT_EQ(json["device"], "A100-80");
   EXPECT_EQ(json["devices"][0]["memory_bytes"], int64_t{80} << 30);
   EXPECT_EQ(json["links"][0]["bytes_per_second"], 92'000'000'000);
-  EXPECT_EQ(json["notes"].size(), 2);
+  EXPECT_EQ(json["notes"].size(), 3);
 }
 
 constexpr char kTwoCards[] =

@@ -24,7 +24,8 @@ ModelSpec TwoBlocks() {
 ProfileFile FileOf(const std::vector<std::string>& layers) {
   std::string text = "model: gpt\nmicrobatch: 2\nlayers:\n";
   for (const std::string& name : layers) {
-    text += "  - {name: " + name + ", forward: 1us, optimizer: 1us, boundary: 1024B}\n";
+    text += "  - {name: " + name +
+            ", forward: 1us, whole_backward: 2us, optimizer: 1us, boundary: 1024B}\n";
   }
   return ParseProfile(text, "p.yaml").value();
 }
@@ -94,18 +95,27 @@ TEST(CheckProfileFits, RefusesOtherMicrobatches) {
             "this job");
 }
 
-TEST(CheckProfileFits, WantsTimesOfTheOptimizerWhereTheModelHasParameters) {
-  ProfileFile profile = ParseProfile(
-                            "microbatch: 2\nlayers:\n"
-                            "  - {name: transformer.embeddings, optimizer: 1us}\n"
-                            "  - {name: transformer.h.0}\n"
-                            "  - {name: transformer.h.1, optimizer: 1us}\n"
-                            "  - {name: transformer.head, optimizer: 1us}\n",
-                            "p.yaml")
-                            .value();
-  EXPECT_EQ(Refusal(profile),
+// The embeddings with their times, then 'transformer.h.0' with `times`.
+std::string WithTimesOfTheFirst(const std::string& times) {
+  return Refusal(ParseProfile("microbatch: 2\nlayers:\n"
+                              "  - {name: transformer.embeddings, forward: 1us, "
+                              "weight_backward: 0us, optimizer: 1us}\n"
+                              "  - {name: transformer.h.0, forward: 1us" +
+                                  times +
+                                  "}\n"
+                                  "  - {name: transformer.h.1, forward: 1us}\n"
+                                  "  - {name: transformer.head, forward: 1us}\n",
+                              "p.yaml")
+                     .value());
+}
+
+TEST(CheckProfileFits, WantsTimesOfBackwardAndOptimizerWhereTheModelHasParameters) {
+  EXPECT_EQ(WithTimesOfTheFirst(", whole_backward: 1us"),
             "p.yaml:4:5: layer 'transformer.h.0' has no 'optimizer', and 3280 parameters in the "
             "model");
+  EXPECT_EQ(WithTimesOfTheFirst(", input_backward: 1us, optimizer: 1us"),
+            "p.yaml:4:5: layer 'transformer.h.0' has no 'weight_backward', and 3280 parameters in "
+            "the model");
 }
 
 }  // namespace

@@ -139,12 +139,12 @@ TEST_F(ProfileGraphFile, ReadsBothFormats) {
   const auto graph = LoadProfileGraph(Write(absl::StrCat("a -- A -- ", Figures(), "\n")));
   ASSERT_TRUE(graph.ok()) << graph.status();
   EXPECT_EQ(graph->nodes[0].name, "a");
-  const auto chain = LoadProfileGraph(
-      Write("microbatch: 2\nlayers:\n"
-            "- {name: first, forward: 1ms, input_backward: 2ms, weight_backward: 3ms,\n"
-            "   optimizer: 1ms, parameters: 8B, gradients: 8B, optimizer_state: 16B, boundary: 5B,\n"
-            "   saved: [{name: x, bytes: 7B}, {name: y, bytes: 2B}]}\n"
-            "- {name: second}\n"));
+  const auto chain = LoadProfileGraph(Write(
+      "microbatch: 2\nlayers:\n"
+      "- {name: first, forward: 1ms, input_backward: 2ms, weight_backward: 3ms,\n"
+      "   optimizer: 1ms, parameters: 8B, gradients: 8B, optimizer_state: 16B, boundary: 5B,\n"
+      "   saved: [{name: x, bytes: 7B}, {name: y, bytes: 2B}]}\n"
+      "- {name: second, forward: 0ns}\n"));
   ASSERT_TRUE(chain.ok()) << chain.status();
   EXPECT_EQ(chain->nodes[0], (GraphNode{.name = "first",
                                         .forward = Nanos(1'000'000),
@@ -166,7 +166,9 @@ TEST_F(ProfileGraphFile, SaysWhatIsMissing) {
   const std::string path = Write("microbatch: 1\nlayers: []\n");
   EXPECT_EQ(LoadProfileGraph(path).status(),
             absl::InvalidArgumentError(
-                absl::StrCat(path, ": the model has 0 nodes, none of which is a layer to place")));
+                absl::StrCat(path,
+                             ":2:9: layers: there are none; write a list of '- name: ...', the "
+                             "model's first layer first")));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
 namespace siphon {
@@ -114,7 +115,11 @@ TEST(ProfileFile, NamesThePlaceOfWhatIsWrong) {
             "p.yaml: microbatch: is 0; write how many samples it has, from 1 up");
   EXPECT_EQ(Refusal("microbatch: 1\nlayers: 3\n"),
             "p.yaml:2:9: layers: is '3'; write a list of '- name: ...'");
-  EXPECT_EQ(Refusal("microbatch: 1\nlayers:\n  - name: a\n  - name: a\n"),
+  EXPECT_EQ(Refusal("microbatch: 1\nlayers: []\n"),
+            "p.yaml:2:9: layers: there are none; write a list of '- name: ...', the model's first "
+            "layer first");
+  EXPECT_EQ(Refusal("microbatch: 1\nlayers:\n  - {name: a, forward: 1ns}\n"
+                    "  - {name: a, forward: 1ns}\n"),
             "p.yaml:4:5: layers: 'a' stands twice; names are unique");
   EXPECT_EQ(Refusal(absl::StrReplaceAll(kTwoLayers, {{"2000001ns", "2000001"}})),
             "p.yaml:31:21: input_backward: '2000001' has no unit; known: ns, us, ms, s, min, h");
@@ -122,7 +127,8 @@ TEST(ProfileFile, NamesThePlaceOfWhatIsWrong) {
             "p.yaml:25:5: unknown key 'boundry'; did you mean 'boundary'?");
   EXPECT_EQ(Refusal(absl::StrReplaceAll(kTwoLayers, {{", bytes: 640B", ""}})),
             "p.yaml:44:9: a saved tensor has no 'bytes'; it needs one");
-  EXPECT_EQ(Refusal("microbatch: 1\nlayers:\n  - name: a\n    saved_output: 8B\n    saved:\n"
+  EXPECT_EQ(Refusal("microbatch: 1\nlayers:\n  - name: a\n    forward: 1ns\n    saved_output: 8B\n "
+                    "   saved:\n"
                     "      - {name: x, bytes: 7B}\n"),
             "p.yaml:3:5: saved_output: is 8 B, but the layer saves 7 B; it is a part of 'saved'");
   EXPECT_EQ(
@@ -136,25 +142,44 @@ TEST(ProfileFile, NamesThePlaceOfWhatIsWrong) {
             "together");
 }
 
-// An update that takes no time would be a mistake that nobody sees.
-TEST(ProfileFile, SaysWhatTheOptimizerOfParametersTakes) {
-  EXPECT_EQ(Refusal("microbatch: 1\nlayers:\n  - name: a\n  - name: b\n    parameters: 8B\n"),
+// A forward, a backward or an update that takes no time would be a mistake that nobody sees.
+TEST(ProfileFile, SaysWhatItsLayersTake) {
+  const auto refusal = [](absl::string_view layer) {
+    return Refusal(
+        absl::StrCat("microbatch: 1\nlayers:\n  - {name: a, forward: 0ns}\n  - {", layer, "}\n"));
+  };
+  EXPECT_EQ(refusal("name: b"),
+            "p.yaml:4:5: layer 'b' has no 'forward'; write what a microbatch takes there, as in "
+            "'forward: 2ms'");
+  EXPECT_EQ(refusal("name: b, forward: 1ns"), "accepted");
+  EXPECT_EQ(refusal("name: b, forward: 1ns, parameters: 8B, weight_backward: 1ns"),
             "p.yaml:4:5: layer 'b' has parameters, but no 'optimizer'; write what an update of "
             "them takes");
-  EXPECT_EQ(Refusal("microbatch: 1\nlayers: [{name: b, parameters: 8B, optimizer: 0ns}]\n"),
-            "accepted");
+  EXPECT_EQ(refusal("name: b, forward: 1ns, parameters: 8B, input_backward: 1ns, optimizer: 1ns"),
+            "p.yaml:4:5: layer 'b' has parameters, but no backward; write what their gradients of "
+            "a microbatch take, 'weight_backward', beside 'input_backward', or 'whole_backward' "
+            "for both at once");
+  for (const absl::string_view backward : {"weight_backward", "whole_backward"}) {
+    EXPECT_EQ(refusal(absl::StrCat("name: b, forward: 0ns, parameters: 8B, optimizer: 0ns, ",
+                                   backward, ": 0ns")),
+              "accepted");
+  }
 }
 
 TEST(ProfileFile, KnowsWhereItsLayersStand) {
   const auto file = ParseProfile(
-      "microbatch: 1\nlayers:\n  - name: a\n    optimizer: 1ns\n  - name: b\n", "p.yaml");
+      "microbatch: 1\nlayers:\n  - {name: a, forward: 1ns,\n     optimizer: 1ns}\n"
+      "  - {name: b, forward: 1ns, whole_backward: 1ns}\n",
+      "p.yaml");
   ASSERT_TRUE(file.ok()) << file.status();
   ASSERT_EQ(file->places.size(), 2u);
   EXPECT_EQ(file->places[0].line, 3);
   EXPECT_TRUE(file->places[0].has_optimizer);
+  EXPECT_FALSE(file->places[0].has_backward);
   EXPECT_EQ(file->places[1].line, 5);
   EXPECT_EQ(file->places[1].column, 5);
   EXPECT_FALSE(file->places[1].has_optimizer);
+  EXPECT_TRUE(file->places[1].has_backward);
 }
 
 TEST(ProfileFile, IsMissedByItsName) {

@@ -1,8 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "launch/topology/discovered_server.h"
 #include "launch/topology/topology_file.h"
 #include "planner/topology_symmetry.h"
@@ -149,6 +152,71 @@ TEST(ReadNvidiaSmi, TellsAFabricByMoreWiresThanADeviceHas) {
   EXPECT_EQ(topology.switches[0].to_host_both.value, 19'000'000'000);
   EXPECT_EQ(topology.devices[0].numa, 3);
   EXPECT_EQ(topology.devices[7].numa, 0);
+}
+
+// FabricText without its cards.
+std::string WithoutCards(int devices, int wires) {
+  std::string text;
+  for (const absl::string_view line : absl::StrSplit(FabricText(devices, wires), '\n')) {
+    for (const absl::string_view word : absl::StrSplit(line, ' ', absl::SkipEmpty())) {
+      if (absl::StartsWith(word, "NIC") || word == "PXB" || word == "SYS") continue;
+      absl::StrAppend(&text, " ", word);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+TEST(ReadNvidiaSmi, TakesNeighboursToShareASwitchWhereNothingTells) {
+  for (const auto& [device, wires] : {std::pair("A100-80", 12), std::pair("H100", 18)}) {
+    const auto read = ParseNvidiaSmi(WithoutCards(8, wires), "topo.txt", device);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_THAT(Groups(read->topology), ElementsAre(ElementsAre(0, 1), ElementsAre(2, 3),
+                                                    ElementsAre(4, 5), ElementsAre(6, 7)));
+    EXPECT_THAT(read->notes[0],
+                HasSubstr("ASSUMED: neighbours on a NUMA node share a PCIe switch, as on servers "
+                          "with "));
+  }
+  // What cards tell needs no assumption.
+  EXPECT_EQ(ParseNvidiaSmi(FabricText(8, 12), "topo.txt", "A100-80")->notes.size(), 2);
+}
+
+// DGX-1's matrix without its cards: four devices a node by the CPUs beside them, NV1 and NV2.
+TEST(ReadNvidiaSmi, FindsDgx1sSwitchesWithoutItsCards) {
+  std::string text;
+  for (const absl::string_view line : absl::StrSplit(kDgx1, '\n')) {
+    std::vector<std::string> cells = absl::StrSplit(line, '\t');
+    if (cells.size() == 14) cells.erase(cells.begin() + 9, cells.begin() + 13);
+    if (!absl::StartsWith(cells[0], "mlx5"))
+      absl::StrAppend(&text, absl::StrJoin(cells, "\t"), "\n");
+  }
+  const auto read = ParseNvidiaSmi(text, "topo.txt", "V100-32");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->topology.switches, FindTopologyPreset("dgx1_v100")->switches);
+  EXPECT_EQ(read->notes.size(), 3);
+}
+
+TEST(ReadNvidiaSmi, LeavesEachDeviceItsOwnWayOfAKindThatComesSo) {
+  const auto read = ParseNvidiaSmi(WithoutCards(8, 18), "topo.txt", "B300");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->topology.switches.size(), 8);
+  EXPECT_THAT(read->notes[0],
+              HasSubstr("ASSUMED: every device has a way to the host of its own, though "));
+}
+
+// Of three on a node the last is alone, and so is each of two that meet on the far side of a CPU.
+TEST(ReadNvidiaSmi, PairsOnlyNeighboursOfANode) {
+  const auto read = ParseNvidiaSmi(
+      "\tGPU0\tGPU1\tGPU2\tGPU3\tGPU4\tCPU Affinity\tNUMA Affinity\n"
+      "GPU0\t X \tNV2\tNV2\tSYS\tSYS\t0-7\t0\n"
+      "GPU1\tNV2\t X \tNV2\tSYS\tSYS\t0-7\t0\n"
+      "GPU2\tNV2\tNV2\t X \tSYS\tSYS\t0-7\t0\n"
+      "GPU3\tSYS\tSYS\tSYS\t X \tNODE\t8-15\t1\n"
+      "GPU4\tSYS\tSYS\tSYS\tNODE\t X \t8-15\t1\n",
+      "topo.txt", "V100");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_THAT(Groups(read->topology),
+              ElementsAre(ElementsAre(0, 1), ElementsAre(2), ElementsAre(3), ElementsAre(4)));
 }
 
 TEST(ReadNvidiaSmi, TakesTheKindOfDeviceThatItIsTold) {

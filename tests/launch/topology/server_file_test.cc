@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "launch/topology/topology_file.h"
 
 namespace siphon {
@@ -37,31 +39,30 @@ TEST(ServerFile, IsToldApartByWhatIsInIt) {
 TEST(ServerFile, OfAMatrixIsATopologyFileWithItsAssumptions) {
   const auto read = ParseServer(kMatrix, "m", ServerFormat::kNvidiaSmi, "V100-32");
   ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(read->yaml,
-            "# Source: nvidia-smi topo -m.\n"
-            "# ASSUMED: rates are those of such links elsewhere, not measured on this server\n"
-            "# host memory and drives are not told; a topology file can have them\n"
-            "name: \"2 x V100-32 by nvidia-smi topo -m, rates ASSUMED\"\n"
-            "device: \"V100-32\"\n"
-            "devices: 2\n"
-            "device_memory: 34359738368B\n"
-            "copy_engines: one_per_peer\n"
-            "wires:\n"
-            "  - [0, 2]\n"
-            "  - [2, 0]\n"
-            "wire_rate: 24200000000B/s\n"
-            "nominal_wire_rate: 25000000000B/s\n"
-            "latency: 2000ns\n"
-            "numa_nodes: [[], [0, 1]]\n"
-            "switches:\n"
-            "  - devices: [0]\n"
-            "    to_host: 11700000000B/s\n"
-            "    from_host: 11700000000B/s\n"
-            "    latency: 9000ns\n"
-            "  - devices: [1]\n"
-            "    to_host: 11700000000B/s\n"
-            "    from_host: 11700000000B/s\n"
-            "    latency: 9000ns\n");
+  EXPECT_EQ(
+      read->yaml,
+      "# Source: nvidia-smi topo -m.\n"
+      "# ASSUMED: neighbours on a NUMA node share a PCIe switch, as on servers with V100; NV# "
+      "without network cards does not tell switches, --probe and --nccl_xml do.\n"
+      "# ASSUMED: rates are those of such links elsewhere, not measured on this server.\n"
+      "# host memory and drives are not told; a topology file can have them.\n"
+      "name: \"2 x V100-32 by nvidia-smi topo -m, rates ASSUMED\"\n"
+      "device: \"V100-32\"\n"
+      "devices: 2\n"
+      "device_memory: 34359738368B\n"
+      "copy_engines: one_per_peer\n"
+      "wires:\n"
+      "  - [0, 2]\n"
+      "  - [2, 0]\n"
+      "wire_rate: 24200000000B/s\n"
+      "nominal_wire_rate: 25000000000B/s\n"
+      "latency: 2000ns\n"
+      "numa_nodes: [[], [0, 1]]\n"
+      "switches:\n"
+      "  - devices: [0, 1]\n"
+      "    to_host: 11700000000B/s\n"
+      "    from_host: 11700000000B/s\n"
+      "    latency: 9000ns\n");
 }
 
 TEST(ServerFile, ReadAgainIsTheSameServerAndSaysWhatItAssumes) {
@@ -95,6 +96,35 @@ TEST(TopologyRemarks, AreFirstCommentsAndEveryAssumption) {
                               "  # rates: ASSUMED, too\n"),
               ElementsAre("Source: a paper", "and a letter.", "latency: 2us  # ASSUMED",
                           "rates: ASSUMED, too"));
+}
+
+// A file is as wide as somebody wrote it; a note of siphon's own has a line of its own.
+TEST(TopologyRemarks, AreWholeHoweverTheirLinesAreBroken) {
+  EXPECT_THAT(TopologyRemarks("# Source: a\n"
+                              "# paper.\n"
+                              "# note: one thing\n"
+                              "# note: another\n"
+                              "name: x\n"
+                              "# An aside.\n"
+                              "# Measured once (as\n"
+                              "#   elsewhere). The rest is ASSUMED\n"
+                              "# to be alike.\n"
+                              "# Another aside.\n"
+                              "latency: 2us  # ASSUMED\n"
+                              "# of nothing\n"),
+              ElementsAre("Source: a paper.", "note: one thing", "note: another",
+                          "Measured once (as elsewhere). The rest is ASSUMED to be alike.",
+                          "latency: 2us  # ASSUMED"));
+}
+
+TEST(ServerPreset, ShowsNoPartOfARemark) {
+  for (const TopologyPreset& preset : TopologyPresets()) {
+    for (const std::string& remark : TopologyRemarks(preset.text)) {
+      const bool behind_a_value = absl::StrContains(remark, ":") && absl::StrContains(remark, "#");
+      EXPECT_TRUE(behind_a_value || (absl::ascii_isupper(remark[0]) && remark.back() == '.'))
+          << preset.name << ": " << remark;
+    }
+  }
 }
 
 TEST(ServerPreset, SaysWhatItAssumes) {
