@@ -62,7 +62,8 @@ struct PlanPrediction {
 // Invariant of what ParsePlanText returns: stages, workers and programs belong together (stages[s]
 // names the worker whose program has the actions of stage s), global_batch is microbatch *
 // training.microbatches * training.replicas, workers are on different devices that exist, and
-// groups lie within their stages, are cut into stripes whole, and go where such tensors can.
+// groups lie within their stages, are cut into stripes whole, and go where such tensors can; what
+// lends to a device of the topology is linked with it.
 // Whether the programs can run is for ValidateSchedule and Simulate to say.
 struct PlanText {
   std::string model;     // kind
@@ -81,6 +82,10 @@ struct PlanText {
   BytesPerSecond swap_rate;
   int message_room = 0;  // messages that may be sent before the first of them is received
   SentMemory sent = SentMemory::kUntilSent;
+  // Gradients that leave while a pass is at other layers are held until the worker waits for the
+  // copy (SimulationInput::frees_at_waits): so plans for workers count them, whose copies may take
+  // any time.
+  bool frees_at_waits = false;
   // What 1, 2, ... workers get computed at the same time, in thousandths of one alone, the last
   // entry for more; empty: none slows another one.
   std::vector<int64_t> cores_together;

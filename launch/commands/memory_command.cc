@@ -7,10 +7,12 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_join.h"
 #include "launch/commands/command.h"
 #include "launch/commands/memory_report.h"
 #include "launch/commands/plan_study.h"
 #include "launch/commands/study_job.h"
+#include "launch/commands/try_fix.h"
 #include "launch/process/exit_codes.h"
 #include "launch/profile/plan_with_costs.h"
 #include "launch/profile/profile_file.h"
@@ -28,11 +30,31 @@ struct MemoryArguments {
   OutputFormat format = OutputFormat::kText;
 };
 
-// The job's memory.strategy where that makes room, or auto where it names none; else empty.
-std::string StrategyThatFits(const MemoryArguments& arguments) {
-  const auto plan = StudyPlan({.job = arguments.job, .profile = arguments.profile});
-  const bool fits = plan.ok() && plan->step.has_value() && plan->strategy != "keep";
-  return fits ? plan->strategy : "";
+// What planning says of a job that does not fit with everything kept: the strategy that makes room,
+// which is memory.strategy or, where the job names none, auto; else, first of the changes, auto in
+// its place, where that does.
+void PlanMisfit(const MemoryArguments& arguments, MemoryReport& report) {
+  const PlanRequest request{.job = arguments.job,
+                            .profile = arguments.profile,
+                            .goal = PlanningGoal::kAnyThatFits,
+                            .bounds = false,
+                            .hopeless = HopelessJobs::kAreRefused};
+  const auto plan = StudyPlan(request);
+  if (!plan.ok()) return;
+  // A plan that keeps everything is no news, whatever it says of the last byte.
+  if (plan->step.has_value() && plan->strategy != "keep") {
+    report.fitting_strategy = plan->strategy;
+    return;
+  }
+  if (plan->strategy == "auto") return;
+  const TriedFix all_ways =
+      TryFix(request, *plan,
+             {{"memory.strategy=auto"}, "all ways to save memory together, as siphon plan shows"});
+  if (!all_ways.fix.has_value()) return;
+  const PlanFix& fix = *all_ways.fix;
+  report.changes.insert(report.changes.begin(),
+                        {absl::StrJoin(fix.settings, " --set "), fix.meaning, fix.largest_peak});
+  report.changes_strategy = true;
 }
 
 absl::StatusOr<MemoryReport> Study(const MemoryArguments& arguments) {
@@ -54,7 +76,7 @@ absl::StatusOr<MemoryReport> Study(const MemoryArguments& arguments) {
   if (report.accounting == Accounting::kRuntime &&
       FindMisfit(report.job, report.estimate).has_value()) {
     report.changes = ChangesThatFit(planned);
-    report.fitting_strategy = StrategyThatFits(arguments);
+    PlanMisfit(arguments, report);
   }
   return report;
 }

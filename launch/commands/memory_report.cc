@@ -122,6 +122,9 @@ std::string Verdict(const MemoryReport& report) {
     absl::StrAppend(&text, first ? smallest : "or:  --set ", change.setting, "  (", change.meaning,
                     "; ", FormatBytes(change.largest), " on the fullest worker)\n");
   }
+  if (strategy.empty() && !report.changes_strategy) {
+    absl::StrAppend(&text, "all with everything kept; siphon plan may find smaller ones\n");
+  }
   return text;
 }
 

@@ -18,7 +18,8 @@ struct MemoryReport {
   MemoryEstimate estimate;
   // Where not everything that is kept fits: what would, and the memory.strategy that makes room.
   std::vector<FittingChange> changes;
-  std::string fitting_strategy;  // empty: none
+  std::string fitting_strategy;   // empty: none
+  bool changes_strategy = false;  // by the first of the changes; the others keep everything
 };
 
 enum class MemoryDetail { kStages, kLayers };

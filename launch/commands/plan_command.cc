@@ -101,7 +101,9 @@ absl::StatusOr<Study> StudyAll(PlanArguments arguments) {
   PlanReport report{.detail = arguments.detail, .plan = std::move(plan)};
   const auto say = [&](absl::string_view doing) { progress.Say(doing); };
   if (!report.plan.step.has_value()) {
-    report.fixes = FindFixes(arguments.request, report.plan, say);
+    TriedFixes tried = FindFixes(arguments.request, report.plan, say);
+    report.fixes = std::move(tried.fixes);
+    report.in_vain = std::move(tried.in_vain);
     report.plan.misfit += HostReason(report.plan, report.fixes);
   }
   StudiedWhatIfs what_ifs = StudyWhatIfs(arguments.request, arguments.what_ifs, say);

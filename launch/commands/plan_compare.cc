@@ -71,8 +71,7 @@ ComparedPlan ByBaseline(const StudiedPlan& planned, const MemoryBaseline& baseli
   const double batches = static_cast<double>(each * devices) / batch;
   compared.step_time =
       Nanos(static_cast<int64_t>(static_cast<double>(step->step_time.value) / batches));
-  compared.tokens_per_second = static_cast<double>(planned.tokens * problem.schedule.replicas) *
-                               kNanosPerSecond /
+  compared.tokens_per_second = static_cast<double>(planned.tokens) * kNanosPerSecond /
                                static_cast<double>(std::max<int64_t>(1, compared.step_time->value));
   compared.parked = step->host + step->drives;
   compared.remark = std::string(baseline.help);

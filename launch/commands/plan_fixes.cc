@@ -28,26 +28,33 @@ std::string ChangeText(const PlanFix& fix) {
 
 }  // namespace
 
-std::vector<PlanFix> FindFixes(PlanRequest request, const StudiedPlan& misfit,
-                               const std::function<void(absl::string_view)>& say) {
+TriedFixes FindFixes(PlanRequest request, const StudiedPlan& misfit,
+                     const std::function<void(absl::string_view)>& say) {
   request.news = nullptr;  // of several searches at once
+  const std::function<bool(const PlanFix&)> enough = [](const PlanFix&) { return false; };
+  const FixQuery query{request, misfit, say, enough};
   std::array<FixesOfSort, kFixSorts> found;
-  RunTogether(kFixSorts, [&](int sort) {
-    found[sort] = SearchFixes(sort, request, misfit, say, [](const PlanFix&) { return false; });
-  });
-  std::vector<PlanFix> fixes;
+  RunTogether(kFixSorts, [&](int sort) { found[sort] = SearchFixes(sort, query); });
+  RunTogether(kFixSorts,
+              [&](int sort) { AddFixesWithAuto(sort, query, found.front(), found[sort]); });
+  TriedFixes tried;
   for (const FixesOfSort& of_sort : found) {
-    fixes.insert(fixes.end(), of_sort.fixes.begin(), of_sort.fixes.end());
+    tried.fixes.insert(tried.fixes.end(), of_sort.fixes.begin(), of_sort.fixes.end());
+    tried.in_vain.insert(tried.in_vain.end(), of_sort.in_vain.begin(), of_sort.in_vain.end());
   }
-  return fixes;
+  return tried;
 }
 
 std::optional<PlanFix> FindFix(const PlanRequest& request, const StudiedPlan& misfit,
                                const std::function<void(absl::string_view)>& say,
                                const std::function<bool(const PlanFix&)>& enough) {
+  const FixQuery query{request, misfit, say, enough};
+  FixesOfSort anew;
   for (int sort = 0; sort < kFixSorts; ++sort) {
-    FixesOfSort found = SearchFixes(sort, request, misfit, say, enough);
-    if (found.has_enough) return std::move(found.fixes.back());
+    FixesOfSort found = SearchFixes(sort, query);
+    if (sort == 0) anew = found;
+    AddFixesWithAuto(sort, query, anew, found);
+    if (found.enough.has_value()) return std::move(found.enough);
   }
   return std::nullopt;
 }
@@ -67,6 +74,14 @@ std::string FixText(const PlanFix& fix) {
       ChangeText(fix), "  (", fix.meaning, "; ", FormatNanos(fix.step_time), " a step, ",
       FormatBytes(fix.largest_peak), " on the fullest worker",
       IsOfHost(fix) ? absl::StrCat(", ", FormatBytes(fix.host_peak), " on the host") : "", ")");
+}
+
+std::string InVainText(const std::vector<std::vector<std::string>>& in_vain) {
+  return absl::StrJoin(in_vain, ", ", [](std::string* text, const auto& settings) {
+    for (size_t index = 0; index < settings.size(); ++index) {
+      absl::StrAppend(text, index == 0 ? "" : index == 1 ? " with " : " and ", settings[index]);
+    }
+  });
 }
 
 std::string SettingsText(const std::vector<std::string>& settings) {

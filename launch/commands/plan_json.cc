@@ -203,6 +203,7 @@ std::string PlanReportJson(const PlanReport& report) {
     json["smallest_fix"] = report.fixes.empty() ? Json() : FixJson(report.fixes.front());
     json["fixes"] = Json::array();
     for (const PlanFix& fix : report.fixes) json["fixes"].push_back(FixJson(fix));
+    json["tried_in_vain"] = report.in_vain;
   }
   if (report.detail == PlanDetail::kGroups) json["explain"] = ExplainJson(report.plan);
   if (!report.what_ifs.empty()) {

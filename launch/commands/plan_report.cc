@@ -106,11 +106,14 @@ std::string ExplainText(const PlanReport& report) {
   return text;
 }
 
-std::string FixesText(const std::vector<PlanFix>& fixes) {
+std::string FixesText(const PlanReport& report) {
   std::string text;
-  for (const PlanFix& fix : fixes) {
-    absl::StrAppend(
-        &text, &fix == fixes.data() ? "smallest change that fits: " : "or:  ", FixText(fix), "\n");
+  for (const PlanFix& fix : report.fixes) {
+    absl::StrAppend(&text, &fix == report.fixes.data() ? "smallest change that fits: " : "or:  ",
+                    FixText(fix), "\n");
+  }
+  if (!report.in_vain.empty()) {
+    absl::StrAppend(&text, "tried in vain: ", InVainText(report.in_vain), "\n");
   }
   return text;
 }
@@ -153,7 +156,7 @@ std::optional<double> GapOf(Nanos step, Nanos bound) {
 
 std::optional<double> TokensPerSecond(const StudiedPlan& plan) {
   if (!plan.step.has_value() || plan.step->step_time == Nanos(0)) return std::nullopt;
-  return static_cast<double>(plan.tokens * plan.problem.schedule.replicas) * kNanosPerSecond /
+  return static_cast<double>(plan.tokens) * kNanosPerSecond /
          static_cast<double>(plan.step->step_time.value);
 }
 
@@ -178,7 +181,7 @@ std::string RemarkOn(const StudiedPlan& plan) {
 
 std::string PlanReportText(const PlanReport& report) {
   const StudiedPlan& studied = report.plan;
-  return absl::StrCat(Headline(studied), Verdict(studied), FixesText(report.fixes), "\n",
+  return absl::StrCat(Headline(studied), Verdict(studied), FixesText(report), "\n",
                       StepText(studied, report.detail), TableText(WorkerTable(studied)),
                       TableText(ParkingTable(studied)), ExplainText(report),
                       TableText(WhatIfTable(report)), WhatIfText(report.what_ifs),

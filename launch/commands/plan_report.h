@@ -31,7 +31,8 @@ enum class PlanDetail { kSummary, kGroups };
 struct PlanReport {
   PlanDetail detail = PlanDetail::kSummary;
   StudiedPlan plan;
-  std::vector<PlanFix> fixes;  // where it does not fit
+  std::vector<PlanFix> fixes;                     // where it does not fit
+  std::vector<std::vector<std::string>> in_vain;  // TriedFixes::in_vain
   std::vector<WhatIf> what_ifs;
   std::vector<ComparedPlan> comparison;  // where it was asked for
 };
@@ -48,7 +49,8 @@ std::string PlanReportText(const PlanReport& report);
 // everything, and what a step takes is null); besides strategy, costs, limit, host_peak_bytes,
 // other_peaks[] (of drives, and of devices without a worker), map_search (null where no device map
 // was searched), reason (of a misfit), remark (RemarkOn, or null), fixes[] (with device_bytes where
-// devices must have so much, else null), what_if[], compare[] and explain[] by stage.
+// devices must have so much, else null), tried_in_vain[] (lists of settings), what_if[], compare[]
+// and explain[] by stage.
 std::string PlanReportJson(const PlanReport& report);
 
 // Bytes that a worker's device has parked with another one, what passes as often as it is away at

@@ -7,12 +7,15 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "launch/commands/least_memory.h"
 #include "launch/commands/plan_compare.h"
 #include "launch/commands/plan_footing.h"
 #include "launch/commands/study_job.h"
 #include "launch/plan_job/job_memory.h"
+#include "launch/plan_job/plan_job.h"
 #include "launch/profile/fitting_step.h"
 #include "launch/profile/plan_in_file.h"
 #include "launch/profile/predict_step.h"
@@ -70,11 +73,16 @@ std::optional<MapProof> WithBound(std::optional<MapProof> map, Nanos bound) {
   return map;
 }
 
+// What follows shows the place in all workers' programs.
+std::string FirstLine(absl::string_view message) {
+  return std::string(message.substr(0, message.find('\n')));
+}
+
 // Takes what `strategy` says of the problem.
 absl::Status TakePlan(absl::StatusOr<PlannedStep> planned, StudiedPlan& studied) {
   const PlanningProblem& problem = studied.problem;
   if (absl::IsResourceExhausted(planned.status())) {
-    studied.misfit = std::string(planned.status().message());
+    studied.misfit = FirstLine(planned.status().message());
     const int workers = WorkerCount(problem.schedule) * problem.schedule.replicas;
     studied.plan = WithSimulationInput(
         std::move(studied.plan),
@@ -90,6 +98,46 @@ absl::Status TakePlan(absl::StatusOr<PlannedStep> planned, StudiedPlan& studied)
   studied.step = std::move(planned->simulated);
   studied.map = WithBound(planned->map, studied.bound.step_time);
   return absl::OkStatus();
+}
+
+// Moves the same, whatever its workers may hold.
+constexpr absl::string_view kPolicy = "vdnn";
+
+// The plan with as much room on the host as it takes.
+absl::StatusOr<PlannedStep> PlanWithRoomOnHost(const MemoryStrategy& strategy,
+                                               PlanningProblem problem) {
+  problem.topology.host_memory = Bytes(0);
+  absl::StatusOr<PlannedStep> planned = strategy.plan(problem);
+  if (planned.ok() || strategy.name != kPolicy) return planned;
+  problem.capacity.clear();
+  return strategy.plan(problem);
+}
+
+// Of a plan that is refused as it moves more to a host than that has: how much it has there. The
+// status then shows a place in the programs, which searches do not. None where it would not fit
+// with more either, and moves something else then.
+std::optional<std::string> HostIsShort(const MemoryStrategy& strategy, const absl::Status& refused,
+                                       const PlanningProblem& problem) {
+  const Bytes has = problem.topology.host_memory;
+  const bool is_of_host = absl::IsResourceExhausted(refused) && has > Bytes(0) &&
+                          absl::StrContains(refused.message(), '\n') &&
+                          absl::StrContains(FirstLine(refused.message()), "but the host");
+  if (!is_of_host) return std::nullopt;
+  const absl::StatusOr<PlannedStep> planned = PlanWithRoomOnHost(strategy, problem);
+  if (!planned.ok()) return std::nullopt;
+  absl::string_view host = "the host";
+  Bytes needs;
+  for (const HolderCurve& holder : planned->simulated.other_memory) {
+    if (!absl::StartsWith(holder.name, "the host")) continue;
+    for (const MemoryPoint& point : holder.curve) {
+      if (Total(point.bytes) <= needs) continue;
+      host = holder.name;
+      needs = Total(point.bytes);
+    }
+  }
+  if (needs <= has) return std::nullopt;
+  return absl::StrCat(host, " needs ", FormatBytes(needs), " under ", strategy.name, ", it has ",
+                      FormatBytes(has));
 }
 
 StudiedPlan StudiedOf(const StudiedJob& job, absl::string_view strategy, JobProblem made) {
@@ -125,6 +173,17 @@ absl::StatusOr<StudiedPlan> ProblemToPlan(const FootedJob& footed, absl::string_
   return studied;
 }
 
+// That a strategy which parks on a drive has one. Where the job names no topology, it always has.
+absl::Status CheckDrive(const PlanRequest& request, const JobConfig& job,
+                        absl::string_view strategy, const PlanningProblem& problem) {
+  if (strategy != kDriveStrategy || !problem.topology.drives.empty()) return absl::OkStatus();
+  const std::string lacks =
+      absl::StrCat(strategy, " needs an NVMe drive, but topology ", job.topology.name,
+                   " has none; write memory.nvme_directory, which is taken to be on one");
+  if (request.strategy.empty()) return ConfigError(job, kStrategyKey, lacks);
+  return absl::InvalidArgumentError(lacks);
+}
+
 // The step that keeps everything, and the bound. Workers that move nothing are processes, for which
 // the former is simulated whatever the strategy. The latter only where it is asked for.
 absl::Status AddBounds(const PlanRequest& request, const FootedJob& footed, StudiedPlan& studied) {
@@ -146,7 +205,7 @@ absl::Status AddBounds(const PlanRequest& request, const FootedJob& footed, Stud
 // Whether `siphon train` follows plans of the strategy.
 bool IsForWorkers(const PlanRequest& request, const FootedJob& footed, absl::string_view strategy) {
   return footed.footing.for_workers && strategy != "keep" &&
-         footed.job.plan.training.replicas == 1 &&
+         CheckTrainable(footed.job.job, footed.job.plan).ok() &&
          CanTrain(WithSettings(request, {absl::StrCat(kStrategyKey, "=", strategy)}).job);
 }
 
@@ -237,17 +296,31 @@ absl::StatusOr<StudiedPlan> StudyStrategy(const PlanRequest& request, const Foot
   if (FollowsFile(request, job.job)) return StudyPlanFile(request, footed);
   if (StrategyOfRequest(request, job.job) == kHarmonyStrategy) return StudyHarmony(request, footed);
   SIPHON_ASSIGN_OR_RETURN(const MemoryStrategy strategy, StrategyOf(request, job.job));
+  if (request.hopeless == HopelessJobs::kAreRefused) {
+    SIPHON_ASSIGN_OR_RETURN(StudiedPlan hopeless,
+                            ProblemToPlan(footed, strategy.name, strategy.name));
+    // Plans for workers are made from problems that hold as much, or more.
+    if (const std::optional<std::string> why = WhyNoPlanFits(hopeless.problem)) {
+      hopeless.misfit = *why;
+      return hopeless;
+    }
+  }
   if (IsForWorkers(request, footed, strategy.name) &&
       absl::IsResourceExhausted(CheckFits({job.job, job.model, job.plan, job.schedule_csv}))) {
     return StudyWorkers(request, footed, std::string(strategy.name), nullptr);
   }
   SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied, ProblemToPlan(footed, strategy.name, strategy.name));
+  SIPHON_RETURN_IF_ERROR(CheckDrive(request, job.job, strategy.name, studied.problem));
   SIPHON_RETURN_IF_ERROR(AddBounds(request, footed, studied));
   studied.problem.goal = request.goal;
   studied.problem.news = request.news;
   absl::StatusOr<PlannedStep> planned = strategy.plan(studied.problem);
   studied.problem.news = nullptr;
+  const absl::Status refused = planned.status();
   SIPHON_RETURN_IF_ERROR(TakePlan(std::move(planned), studied));
+  if (const std::optional<std::string> why = HostIsShort(strategy, refused, studied.problem)) {
+    studied.misfit = *why;
+  }
   return studied;
 }
 

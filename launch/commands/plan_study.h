@@ -18,6 +18,9 @@
 
 namespace siphon {
 
+// What becomes of jobs of which LeastMemory says that no plan fits. A search says more of why.
+enum class HopelessJobs { kAreSearched, kAreRefused };
+
 // What `siphon plan` is asked for.
 struct PlanRequest {
   JobArguments job;
@@ -28,6 +31,7 @@ struct PlanRequest {
   PlanningGoal goal = PlanningGoal::kShortestStep;
   bool bounds = true;  // StudiedPlan::bound is looked for
   StatedMemory devices = StatedMemory::kHolds;
+  HopelessJobs hopeless = HopelessJobs::kAreSearched;
 };
 
 // A job with the memory plan that a strategy made for it.
@@ -37,14 +41,14 @@ struct StudiedPlan {
   // What the strategy changed in the job, "section.key=value": harmony makes stages and schedule.
   std::vector<std::string> settings;
   int64_t parameters = 0;
-  int64_t tokens = 0;  // of a step
+  int64_t tokens = 0;  // of a step, of all replicas together
   PlanningProblem problem;
   Bytes device_memory = Bytes(0);  // as PlanFooting has it
   PlanText plan;       // as it would be written; where nothing fits, with everything kept
   SimulatedStep kept;  // with everything kept, whether it fits or not
   std::optional<SimulatedStep> step;  // as planned; none: nothing fits
   std::optional<MapProof> map;        // of the plan, if its map was searched
-  std::string misfit;                 // then this is why
+  std::string misfit;                 // then this is why, in one line
   LowerBound bound;
   Nanos planning_time;
 

@@ -18,7 +18,6 @@
 #include "launch/output/timeline_svg.h"
 #include "launch/output/trace.h"
 #include "launch/process/exit_codes.h"
-#include "launch/profile/device_file.h"
 #include "launch/profile/plan_in_file.h"
 #include "launch/profile/plan_with_costs.h"
 #include "launch/profile/predict_step.h"
@@ -53,8 +52,18 @@ absl::StatusOr<PlanText> LoadPlan(const std::string& path) {
   return plan;
 }
 
-// The plan of a job file, with costs by --profile, --device or the job's own profile; where not
-// everything fits, with what its memory.strategy does.
+constexpr absl::string_view kKeepingStrategy = "keep";
+
+// Whether anything says on what the job computes.
+bool HasCosts(const SimulateArguments& arguments, const StudiedJob& studied) {
+  return studied.job.pipeline.backend == "cpu" || studied.topology.has_value() ||
+         !arguments.profile.empty() || !arguments.device.empty() ||
+         !studied.job.pipeline.profile.empty();
+}
+
+// The plan of a job file as it would be trained: with everything kept or, where that does not fit,
+// with what its memory.strategy does; where nothing fits, with everything kept. Costs are those of
+// `siphon plan` in any case.
 absl::StatusOr<PlanText> PlanOfJob(const SimulateArguments& arguments) {
   SIPHON_ASSIGN_OR_RETURN(const StudiedJob studied, StudyJob(arguments.job));
   const PlannedJob planned{studied.job, studied.model, studied.plan, studied.schedule_csv};
@@ -67,21 +76,18 @@ absl::StatusOr<PlanText> PlanOfJob(const SimulateArguments& arguments) {
     SIPHON_RETURN_IF_ERROR(CheckPlanOfJob(file, planned));
     return std::move(file.plan);
   }
-  if (absl::IsResourceExhausted(CheckFits(planned))) {
-    // As it would be trained; where nothing fits, what the simulator says of everything kept.
-    auto fitting =
-        StudyPlan({.job = arguments.job, .profile = arguments.profile, .device = arguments.device});
-    if (fitting.ok() && fitting->step.has_value()) return std::move(fitting->plan);
+  if (!HasCosts(arguments, studied)) return PlanWithCosts(planned, {});
+  PlanRequest request{
+      .job = arguments.job, .profile = arguments.profile, .device = arguments.device};
+  if (!absl::IsResourceExhausted(CheckFits(planned))) {
+    PlanRequest keeping = request;
+    keeping.strategy = std::string(kKeepingStrategy);
+    keeping.bounds = false;
+    SIPHON_ASSIGN_OR_RETURN(StudiedPlan kept, StudyPlan(keeping));
+    if (kept.step.has_value()) return std::move(kept.plan);
   }
-  std::string path = arguments.profile;
-  if (path.empty() && arguments.device.empty()) path = studied.job.pipeline.profile;
-  if (!arguments.device.empty()) {
-    SIPHON_ASSIGN_OR_RETURN(const DeviceSpec device, LoadDevice(arguments.device));
-    return PlanWithCosts(planned, {.device = &device});
-  }
-  if (path.empty()) return PlanWithCosts(planned, {});
-  SIPHON_ASSIGN_OR_RETURN(const ProfileFile profile, LoadProfile(path));
-  return PlanWithCosts(planned, {.profile = &profile, .profile_path = path});
+  SIPHON_ASSIGN_OR_RETURN(StudiedPlan fitting, StudyPlan(request));
+  return std::move(fitting.plan);
 }
 
 absl::StatusOr<PlanText> PlanOf(const SimulateArguments& arguments) {
@@ -176,7 +182,8 @@ RunCommand AddSimulateCommand(CLI::App& app) {
       ->add_option("--device", arguments->device,
                    absl::StrCat("Without a profile: calculate the costs for this device, one of ",
                                 absl::StrJoin(KnownDeviceSpecs(), ", "),
-                                ", or a file of siphon profile --calibrate"))
+                                ", or a file of siphon profile --calibrate; default: the "
+                                "topology's devices, or CPU cores as most are"))
       ->type_name("NAME|FILE")
       ->excludes("--profile");
   command
@@ -197,6 +204,11 @@ RunCommand AddSimulateCommand(CLI::App& app) {
       ->type_name("N");
   AddFormat(command, &arguments->format);
   command->footer(
+      "A job file is simulated as it would be trained: with everything kept or, where that does "
+      "not fit, with\nwhat its memory.strategy does. Its costs are those of siphon plan: "
+      "--profile, --device, the job's\npipeline.profile, or else its topology's devices and links, "
+      "or CPU cores as most are. Only where backend is\ncuda and nothing says which devices, F, I "
+      "and W take one unit of time each.\n"
       "A plan that deadlocks, uses activations that are away, or lacks an action is refused with "
       "exit code 2\nand its programs, the cell marked; one that exceeds a capacity with exit code "
       "3.");

@@ -7,6 +7,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "planner/units.h"
 
 namespace siphon {
 namespace {
@@ -36,15 +37,25 @@ std::vector<std::string> SettingsOfTry(const StudiedPlan& misfit,
   return settings;
 }
 
+Bytes NeededByMisfit(absl::string_view misfit) {
+  constexpr absl::string_view kNeeds = " needs ";
+  const size_t end = misfit.find(" at its fullest");
+  const size_t begin = misfit.rfind(kNeeds, end);
+  if (end == absl::string_view::npos || begin == absl::string_view::npos) return Bytes(0);
+  return ParseBytes(misfit.substr(begin + kNeeds.size(), end - begin - kNeeds.size()))
+      .value_or(Bytes(0));
+}
+
 TriedFix TryFix(const PlanRequest& request, const StudiedPlan& misfit, const FixToTry& change) {
   PlanFix fix{.settings = SettingsOfTry(misfit, change.settings), .meaning = change.meaning};
   PlanRequest changed = WithSettings(request, fix.settings);
   changed.goal = change.goal;
   changed.bounds = false;
+  changed.hopeless = HopelessJobs::kAreRefused;
   changed.devices = StatedMemory::kIsExceeded;
   const absl::StatusOr<StudiedPlan> studied = StudyPlan(changed);
   if (!studied.ok()) return {};
-  if (!studied->step.has_value()) return {.is_job = true};
+  if (!studied->step.has_value()) return {.is_job = true, .needs = NeededByMisfit(studied->misfit)};
   fix.step_time = studied->step->step_time;
   fix.host_peak = studied->step->host_peak;
   for (size_t worker = 0; worker < studied->step->peak.size(); ++worker) {

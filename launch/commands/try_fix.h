@@ -24,12 +24,19 @@ struct FixToTry {
 struct TriedFix {
   bool is_job = false;         // else it is refused, whatever room there is
   std::optional<PlanFix> fix;  // if any plan of it fits
+  // Else what a worker would need with the best that was found, as the refusal says it: a capacity
+  // that may be enough. 0: not known.
+  Bytes needs = Bytes(0);
 };
 
 // Plans the job of `request`, of which `misfit` was planned, with the change. A plan file is of the
 // job as it is, so that none is followed: with no settings the job itself is planned anew. A
-// capacity may be more than devices of the topology have; that is PlanFix::devices then.
+// capacity may be more than devices of the topology have; that is PlanFix::devices then. What has
+// no room for LeastMemory is not searched.
 TriedFix TryFix(const PlanRequest& request, const StudiedPlan& misfit, const FixToTry& change);
+
+// "worker 1 needs 4.36 GiB at its fullest under auto, ..." says 4.36 GiB; 0: it says none.
+Bytes NeededByMisfit(absl::string_view misfit);
 
 // All that is set for it.
 std::vector<std::string> SettingsOfTry(const StudiedPlan& misfit,

@@ -46,7 +46,7 @@ absl::StatusOr<ScheduleEntry> Entry(const JobConfig& job) {
 }
 
 // Workers = stages / chunks, where the job says how many chunks or the schedule does. A schedule
-// from a file has the file's workers.
+// from a file has the file's workers. Its microbatches are those of the whole batch.
 absl::StatusOr<ScheduleShape> Shape(const JobConfig& job, const ScheduleEntry& entry,
                                     absl::string_view csv) {
   const int stages = static_cast<int>(job.pipeline.stages);
@@ -73,6 +73,38 @@ absl::StatusOr<ScheduleShape> Shape(const JobConfig& job, const ScheduleEntry& e
   }
   shape.workers = stages / shape.chunks;
   return shape;
+}
+
+absl::Status DoesNotDivide(const JobConfig& job, const ScheduleEntry& entry, int microbatches,
+                           int replicas) {
+  const auto is_given = [&](const char* key) { return job.origins.contains(key); };
+  const char* const key = is_given("train.global_batch") ? "train.global_batch"
+                          : is_given("train.microbatch") ? "train.microbatch"
+                                                         : "pipeline.schedule";
+  return ConfigError(
+      job, key,
+      absl::StrCat(job.train.global_batch, " sequences are ", microbatches, " microbatches of ",
+                   job.train.microbatch, ", which the ", replicas, " replicas of ", entry.name,
+                   " cannot share alike; train.global_batch must be a multiple of ",
+                   job.train.microbatch * replicas));
+}
+
+// Replicas share the microbatches of the batch: each has so many of them as its schedule says.
+absl::StatusOr<Schedule> Build(const JobConfig& job, const ScheduleEntry& entry,
+                               ScheduleShape shape) {
+  const auto build = [&]() -> absl::StatusOr<Schedule> {
+    absl::StatusOr<Schedule> schedule = BuildSchedule(entry.name, shape);
+    if (schedule.ok()) return schedule;
+    return ConfigError(job, Takes(entry, "csv") ? "pipeline.schedule_file" : "pipeline.schedule",
+                       schedule.status().message());
+  };
+  SIPHON_ASSIGN_OR_RETURN(Schedule alone, build());
+  if (alone.replicas == 1) return alone;
+  if (shape.microbatches % alone.replicas != 0) {
+    return DoesNotDivide(job, entry, shape.microbatches, alone.replicas);
+  }
+  shape.microbatches /= alone.replicas;
+  return build();
 }
 
 absl::StatusOr<StagePartition> Partition(const JobConfig& job, const ModelSpec& model) {
@@ -134,26 +166,22 @@ absl::StatusOr<TrainingPlan> PlanJob(const JobConfig& job, const ModelSpec& mode
 
   SIPHON_ASSIGN_OR_RETURN(const ScheduleEntry entry, Entry(job));
   SIPHON_ASSIGN_OR_RETURN(const ScheduleShape shape, Shape(job, entry, schedule_csv));
-  absl::StatusOr<Schedule> schedule = BuildSchedule(plan.schedule_name, shape);
-  if (!schedule.ok()) {
-    return ConfigError(job, Takes(entry, "csv") ? "pipeline.schedule_file" : "pipeline.schedule",
-                       schedule.status().message());
-  }
-  if (StageCount(*schedule) != static_cast<int>(job.pipeline.stages)) {
+  SIPHON_ASSIGN_OR_RETURN(const Schedule schedule, Build(job, entry, shape));
+  if (StageCount(schedule) != static_cast<int>(job.pipeline.stages)) {
     return ConfigError(
         job, "pipeline.stages",
         absl::StrCat(job.pipeline.stages, " stages, but pipeline.schedule_file is for ",
-                     StageCount(*schedule), "; write ", StageCount(*schedule)));
+                     StageCount(schedule), "; write ", StageCount(schedule)));
   }
-  SIPHON_RETURN_IF_ERROR(CheckCapacities(job, *schedule));
+  SIPHON_RETURN_IF_ERROR(CheckCapacities(job, schedule));
   SIPHON_ASSIGN_OR_RETURN(plan.training,
-                          Lower(*schedule, SchedulePurpose::kTraining, plan.shared_parameters));
+                          Lower(schedule, SchedulePurpose::kTraining, plan.shared_parameters));
 
   const int64_t evaluated =
-      std::min<int64_t>(shape.microbatches, validation_samples / plan.microbatch);
+      std::min<int64_t>(schedule.microbatches, validation_samples / plan.microbatch);
   if (evaluated > 0) {
     SIPHON_ASSIGN_OR_RETURN(plan.evaluation,
-                            Lower(BuildForwardOnly(*schedule, static_cast<int>(evaluated)),
+                            Lower(BuildForwardOnly(schedule, static_cast<int>(evaluated)),
                                   SchedulePurpose::kForwardOnly, {}));
   }
   return plan;

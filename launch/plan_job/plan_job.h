@@ -11,10 +11,10 @@
 namespace siphon {
 
 // Decides everything before the first step: partition, schedule, communication; each program
-// validated. Pure. `validation_samples` bounds the microbatches of an evaluation (0:
-// plan.evaluation stays empty). `schedule_csv` is the text that ReadScheduleFile gives. Errors:
-// InvalidArgument with the key's place in the job file for what the user can mend;
-// FailedPrecondition for a schedule that does not validate.
+// validated. Replicas of the pipeline share the global batch. Pure. `validation_samples` bounds the
+// microbatches of an evaluation (0: plan.evaluation stays empty). `schedule_csv` is the text that
+// ReadScheduleFile gives. Errors: InvalidArgument with the key's place in the job file for what the
+// user can mend; FailedPrecondition for a schedule that does not validate.
 absl::StatusOr<TrainingPlan> PlanJob(const JobConfig& job, const ModelSpec& model,
                                      int64_t validation_samples,
                                      absl::string_view schedule_csv = "");

@@ -72,7 +72,8 @@ SimulationInput SimulationInputOf(const PlanText& plan) {
                                       .sent = plan.sent},
                         .cores = plan.cores_together,
                         .memory = plan.memory,
-                        .capacity = CapacityOf(plan)};
+                        .capacity = CapacityOf(plan),
+                        .frees_at_waits = plan.frees_at_waits};
   AddStages(plan, input);
   for (const PlanWorker& worker : plan.workers) {
     MemoryByKind held;
@@ -98,6 +99,7 @@ PlanText WithSimulationInput(PlanText plan, const SimulationInput& input) {
   plan.swap_rate = input.transport.swap_rate;
   plan.message_room = input.transport.room;
   plan.sent = input.transport.sent;
+  plan.frees_at_waits = input.frees_at_waits;
   plan.cores_together = input.cores;
   TakeStages(input, plan);
   TakeWorkers(input, plan);

@@ -54,13 +54,22 @@ absl::Status ReadSentMemory(const PlanWord& value, SentMemory& sent) {
   return absl::OkStatus();
 }
 
+absl::Status ReadStreamedMemory(const PlanWord& value, bool& frees_at_waits) {
+  if (value.text != kUntilWaitedForWord) {
+    return ErrorAt(value, absl::StrCat(kStreamedKey, " is ", QuotedWord(value.text),
+                                       "; the only rule to name is ", kUntilWaitedForWord));
+  }
+  frees_at_waits = true;
+  return absl::OkStatus();
+}
+
 absl::Status UnknownJobKey(const PlanWord& key) {
   return ErrorAt(
       key, absl::StrCat("unknown key ", QuotedWord(key.text), "; known: ",
-                        absl::StrJoin(
-                            {kModelKey, kScheduleKey, kStrategyKey, kMicrobatchKey, kGlobalBatchKey,
-                             kReplicasKey, kWeightRuleKey, kSentKey, kCostsKey, kCoresTogetherKey},
-                            ", "),
+                        absl::StrJoin({kModelKey, kScheduleKey, kStrategyKey, kMicrobatchKey,
+                                       kGlobalBatchKey, kReplicasKey, kWeightRuleKey, kSentKey,
+                                       kStreamedKey, kCostsKey, kCoresTogetherKey},
+                                      ", "),
                         ", ", FieldNames(kJobFields)));
 }
 
@@ -81,6 +90,7 @@ std::string JobLines(const PlanText& plan) {
   text += KeyLine(kCostsKey, plan.costs);
   text += FieldLines(kJobFields, plan);
   if (plan.sent == SentMemory::kUntilTaken) text += KeyLine(kSentKey, kUntilTakenWord);
+  if (plan.frees_at_waits) text += KeyLine(kStreamedKey, kUntilWaitedForWord);
   if (!plan.cores_together.empty()) {
     text += KeyLine(kCoresTogetherKey, absl::StrJoin(plan.cores_together, ", "));
   }
@@ -98,6 +108,7 @@ absl::Status ReadJobLine(const PlanPair& pair, PlanText& plan) {
   if (key == kCoresTogetherKey) return ReadCores(value, plan.cores_together);
   if (key == kWeightRuleKey) return ReadWeightRule(value, plan.training.weight_rule);
   if (key == kSentKey) return ReadSentMemory(value, plan.sent);
+  if (key == kStreamedKey) return ReadStreamedMemory(value, plan.frees_at_waits);
   if (key == kMicrobatchKey) {
     SIPHON_ASSIGN_OR_RETURN(plan.microbatch, ParseLargeNumber(value, 1));
     return absl::OkStatus();

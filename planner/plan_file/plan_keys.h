@@ -36,6 +36,9 @@ inline constexpr absl::string_view kOneGroupBehindWord =
     "one_group_behind";  // the only one written
 inline constexpr absl::string_view kSentKey = "sent_is_held";
 inline constexpr absl::string_view kUntilTakenWord = "until_taken";  // the only one written
+inline constexpr absl::string_view kStreamedKey = "streamed_is_held";
+inline constexpr absl::string_view kUntilWaitedForWord =
+    "until_waited_for";  // the only one written
 inline constexpr absl::string_view kCostsKey = "costs";
 inline constexpr absl::string_view kCoresTogetherKey = "cores_together";
 inline constexpr std::array<PlanField<PlanText>, 6> kJobFields = {{
@@ -116,7 +119,7 @@ inline constexpr absl::string_view kHostWord = "host";  // the only update that 
 inline constexpr std::array<PlanField<PlanStage>, 1> kHostStepFields = {{
     {"host_step", &PlanStage::host_step},
 }};
-inline constexpr std::array<PlanField<StageCost>, 14> kStageFields = {{
+inline constexpr std::array<PlanField<StageCost>, 16> kStageFields = {{
     {"forward", &StageCost::forward, ZeroFigure::kWritten},
     {"input_backward", &StageCost::input_backward, ZeroFigure::kWritten},
     {"weight_backward", &StageCost::weight_backward, ZeroFigure::kWritten},
@@ -131,6 +134,8 @@ inline constexpr std::array<PlanField<StageCost>, 14> kStageFields = {{
     {"output", &StageCost::output, ZeroFigure::kWritten},
     {"forward_workspace", &StageCost::forward_workspace, ZeroFigure::kWritten},
     {"backward_workspace", &StageCost::backward_workspace, ZeroFigure::kWritten},
+    {"input_backward_workspace", &StageCost::input_backward_workspace},
+    {"weight_backward_workspace", &StageCost::weight_backward_workspace},
 }};
 
 inline constexpr absl::string_view kLayerWord = "layer";

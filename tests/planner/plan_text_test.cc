@@ -87,17 +87,24 @@ TEST(PlanText, KeepsWhatWorkersOfOneMachineShare) {
   plan.message_room = 2;
   EXPECT_EQ(ToString(plan).find("sent_is_held"), std::string::npos);
   plan.sent = SentMemory::kUntilTaken;
+  EXPECT_EQ(ToString(plan).find("streamed_is_held"), std::string::npos);
+  plan.frees_at_waits = true;
   plan.cores_together = {1000, 1740};
   plan.stages[0].cost.whole_backward = Nanos(1'500);
   const std::string text = ToString(plan);
   EXPECT_NE(text.find("copy_rate:          8GB/s\n"), std::string::npos) << text;
   EXPECT_NE(text.find("message_room:       2\n"), std::string::npos) << text;
   EXPECT_NE(text.find("sent_is_held:       until_taken\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("streamed_is_held:   until_waited_for\n"), std::string::npos) << text;
   EXPECT_NE(text.find("cores_together:     1000, 1740\n"), std::string::npos) << text;
   EXPECT_NE(text.find("whole_backward:     1.5us\n"), std::string::npos) << text;
   EXPECT_EQ(Parsed(text), plan);
   const std::string wrong = absl::StrReplaceAll(text, {{"1000, 1740", "1000, 0"}});
   EXPECT_THAT(std::string(ParsePlanText(wrong).status().message()), testing::HasSubstr("'0'"));
+  const std::string other = absl::StrReplaceAll(text, {{"until_waited_for", "never"}});
+  EXPECT_THAT(
+      std::string(ParsePlanText(other).status().message()),
+      testing::EndsWith("streamed_is_held is 'never'; the only rule to name is until_waited_for"));
 }
 
 TEST(PlanText, KeepsTheRuleByWhichMicrobatchesTakeWeights) {
@@ -137,7 +144,9 @@ TEST(PlanText, ReadsBackWhatItPrintsWhateverTheNumbers) {
                     .step = Nanos(number()),
                     .parameters = Bytes(number()),
                     .stash = Bytes(number()),
-                    .backward_workspace = Bytes(number())};
+                    .backward_workspace = Bytes(number()),
+                    .input_backward_workspace = Bytes(number()),
+                    .weight_backward_workspace = Bytes(number())};
     }
     plan.workers[1].capacity = Bytes(number());
     plan.stages[0].host_step = Nanos(number());
@@ -281,6 +290,9 @@ TEST(PlanText, RefusesGroupsThatCannotBe) {
             "52:12: there is no device 3; devices are 0 to 2");
   EXPECT_EQ(AfterMemoryEdit("device 1 4MiB", "device 0 4MiB"),
             "52:12: device 0 has two stripes of the group; put both into one");
+  EXPECT_EQ(AfterMemoryEdit("device 1 4MiB", "device 2 4MiB"),
+            "52:12: device 2 cannot lend to device 2, which has the stage: the topology does not "
+            "link them both ways; linked with it: 0, 1");
   EXPECT_EQ(AfterMemoryEdit("8B, host_swap", "8B, recompute"),
             "73:12: optimizer_state cannot be computed again; only activations can");
   EXPECT_EQ(
@@ -291,6 +303,23 @@ TEST(PlanText, RefusesGroupsThatCannotBe) {
             "52:12: the second choice is for when lenders refuse, so it is not d2d_swap");
   EXPECT_EQ(AfterMemoryEdit("group 0: act", "group 1: act"),
             "52:9: group 1 is out of order; the next one is 0");
+}
+
+// Stage 0 is on device 2. A link without wires, as PCIe's, is one.
+TEST(PlanText, RefusesStripesWithoutALinkBothWays) {
+  const auto after = [](absl::string_view links) {
+    return AfterMemoryEdit("  links 2 -> 0, 1: rate 25GB/s, latency 2us\n", links);
+  };
+  EXPECT_EQ(after("  links 2 -> 0: rate 25GB/s\n  links 2 -> 1: rate 9GB/s\n"), "accepted");
+  EXPECT_EQ(after("  links 2 -> 0: rate 25GB/s\n"),
+            "52:12: device 1 cannot lend to device 2, which has the stage: the topology does not "
+            "link them both ways; linked with it: 0");
+  EXPECT_EQ(after("  links 2 -> 1: rate 25GB/s\n"),
+            "52:12: device 0 cannot lend to device 2, which has the stage: the topology does not "
+            "link them both ways; linked with it: 1");
+  EXPECT_EQ(after(""),
+            "51:12: device 0 cannot lend to device 2, which has the stage: the topology does not "
+            "link them both ways; no device is; write host_swap");
 }
 
 TEST(PlanText, RefusesLayersDevicesAndPeaksThatAreMissing) {

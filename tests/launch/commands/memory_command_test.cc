@@ -102,13 +102,23 @@ TEST_F(MemoryCommand, SaysWhatFitsWhereTheJobDoesNot) {
   const CommandEnd end = Run({job, "--set", capacity, "--set", "memory.strategy=keep"});
   EXPECT_EQ(end.code, kExitDoesNotFit);
   EXPECT_THAT(end.out, HasSubstr(" needs 1 B more than its "));
-  EXPECT_THAT(end.out, HasSubstr("smallest change that fits: --set pipeline.schedule=1f1b"));
+  EXPECT_THAT(end.out, HasSubstr("smallest change that fits: --set memory.strategy=auto  (all "
+                                 "ways to save memory together, as siphon plan shows; "));
+  EXPECT_THAT(end.out, HasSubstr("or:  --set pipeline.schedule=1f1b"));
+  EXPECT_THAT(end.out, Not(HasSubstr("siphon plan may find")));
   EXPECT_THAT(end.out, HasSubstr("or:  --set train.microbatch=2"));
   EXPECT_THAT(end.out, HasSubstr("or:  --set memory.capacity="));
 
   const CommandEnd exact = Run({job, "--set", "memory.capacity=" + std::to_string(needed) + "B"});
   EXPECT_EQ(exact.code, kExitDone);
   EXPECT_THAT(exact.out, HasSubstr("fits: every worker stays within memory.capacity"));
+}
+
+TEST_F(MemoryCommand, PointsToThePlanWhereNoStrategyAloneMakesRoom) {
+  const CommandEnd end = Run({Write(kSmallJob), "--set", "memory.capacity=20KiB"});
+  EXPECT_EQ(end.code, kExitDoesNotFit);
+  EXPECT_THAT(end.out, HasSubstr("smallest change that fits: --set memory.capacity="));
+  EXPECT_THAT(end.out, HasSubstr("all with everything kept; siphon plan may find smaller ones\n"));
 }
 
 TEST_F(MemoryCommand, EveryChangeThatItSuggestsFits) {

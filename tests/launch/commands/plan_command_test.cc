@@ -169,6 +169,24 @@ TEST_F(PlanCommand, LimitsTheHost) {
   EXPECT_EQ(end.code, kExitDoesNotFit) << end.out;
 }
 
+// Not where in the programs it was refused.
+TEST_F(PlanCommand, SaysInOneLineWhatTheHostLacks) {
+  const std::string job = Write(kSmallJob);
+  const std::vector<std::string> flags = {job,
+                                          "--strategy",
+                                          "vdnn",
+                                          "--set",
+                                          "topology.name=dgx1_v100",
+                                          "--set",
+                                          "memory.host_capacity=100KiB",
+                                          "--set",
+                                          Capacity(job, 50)};
+  const json plan = Json(flags, kExitDoesNotFit);
+  EXPECT_THAT(plan["reason"].get<std::string>(),
+              testing::MatchesRegex("the host needs .*[KM]iB under vdnn, it has 100 KiB.*"));
+  EXPECT_THAT(plan["reason"].get<std::string>(), Not(HasSubstr("\n")));
+}
+
 TEST_F(PlanCommand, EveryFixThatItNamesFits) {
   const std::string job = Write(kSmallJob);
   const std::vector<std::string> tight = {job, "--set", Capacity(job, 60), "--set",
@@ -386,6 +404,13 @@ TEST_F(PlanCommand, NamesWhatTheInputLacks) {
   EXPECT_THAT(
       error({job, "--set", "pipeline.backend=cuda", "--device", "A100", "--strategy", "d2d_swap"}),
       HasSubstr("topology.name: is missing; d2d_swap needs to know the links"));
+  EXPECT_THAT(error({job, "--set", "topology.name=dgx1_v100", "--strategy", "nvme_swap"}),
+              StartsWith("siphon: nvme_swap needs an NVMe drive, but topology dgx1_v100 "
+                         "has none; write memory.nvme_directory"));
+  EXPECT_THAT(error({Write(absl::StrCat(kSmallJob, "topology: {name: dgx1_v100}\n",
+                                        "memory: {strategy: nvme_swap}\n"))}),
+              HasSubstr("job.yaml:7:20: memory.strategy: nvme_swap needs an NVMe drive"));
+  Write(kSmallJob);
   const std::string server =
       WriteFile("server.yaml",
                 "name: a server\ndevice: Voodoo\ndevices: 4\ndevice_memory: 12MiB\nswitches:\n"

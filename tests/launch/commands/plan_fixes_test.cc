@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "launch/commands/plan_fixes.h"
+#include "launch/commands/try_fix.h"
 #include "tests/launch/commands/plan_fixture.h"
 #include "tests/support/sanitized.h"
 
@@ -103,6 +105,55 @@ TEST_F(PlanFixes, NameTheHostThatBinds) {
   more.insert(more.end(), {"--set", SettingOf(plan, "memory.host_capacity")});
   EXPECT_EQ(Run(more).code, kExitDone);
   EXPECT_THAT(Run(flags).out, HasSubstr(" on the host)"));
+}
+
+// What one strategy cannot do with a change, all together may with a smaller one.
+TEST_F(PlanFixes, AreSmallerWithAllStrategiesWhereTheseAloneAreNotEnough) {
+  if (kSanitized) GTEST_SKIP() << "skipped, because it takes minutes under a sanitizer";
+  const std::string job = Write(kSmallJob);
+  const std::vector<std::string> flags = {job, "--set", "memory.strategy=d2d_swap", "--set",
+                                          "memory.capacity=500KiB"};
+  const json plan = Json(flags, kExitDoesNotFit);
+  EXPECT_THAT(plan["tried_in_vain"], testing::Contains(json::array({"memory.strategy=auto"})));
+  const auto size_of = [](const json& fix) {
+    int kibibytes = 0;
+    const auto setting = fix["set"].back().get<std::string>();
+    std::sscanf(setting.c_str(), "memory.capacity=%dKiB", &kibibytes);
+    return kibibytes;
+  };
+  std::vector<int> sizes;  // with all strategies, then with its own
+  for (const json& fix : plan["fixes"]) {
+    if (size_of(fix) == 0) continue;
+    sizes.push_back(size_of(fix));
+    EXPECT_EQ(fix["set"][0] == "memory.strategy=auto", sizes.size() == 1) << fix;
+  }
+  ASSERT_EQ(sizes.size(), 2u) << plan["fixes"];
+  EXPECT_LT(sizes[0], sizes[1] * 3 / 4);
+  ExpectPlansWithFixes(flags);
+  const std::string text = Run(flags).out;
+  EXPECT_THAT(text, HasSubstr("\ntried in vain: memory.strategy=auto, "));
+  EXPECT_THAT(text, HasSubstr(", with all ways to save memory together; "));
+}
+
+TEST_F(PlanFixes, SayWhatWasTriedInVain) {
+  const std::string job = Write(kSmallJob);
+  const json plan = Json({job, "--set", "memory.strategy=auto", "--set", "memory.capacity=20KiB"},
+                         kExitDoesNotFit);
+  const json& in_vain = plan["tried_in_vain"];
+  for (const char* one : {"pipeline.schedule=1f1b", "train.microbatch=1", "train.optimizer=sgd"}) {
+    EXPECT_THAT(in_vain, testing::Contains(json::array({one}))) << in_vain;
+  }
+  EXPECT_THAT(in_vain, testing::Contains(json::array({"train.microbatch=1", "pipeline.stages=6"})));
+  EXPECT_EQ(InVainText({{"a=1"}, {"a=1", "b=2", "c=3"}}), "a=1, a=1 with b=2 and c=3");
+}
+
+TEST(NeededByMisfit, IsWhatASearchSaysOfItsBestPlan) {
+  EXPECT_EQ(NeededByMisfit("worker 7 needs 4.50 GiB at its fullest under auto, its capacity is "
+                           "2.79 GiB"),
+            Bytes(int64_t{4608} << 20));
+  EXPECT_EQ(NeededByMisfit("worker 1 needs 354 MiB under any plan, its capacity is 106 MiB"),
+            Bytes(0));
+  EXPECT_EQ(NeededByMisfit(""), Bytes(0));
 }
 
 // dualpipev takes no fewer microbatches than stages, and there are 8: it refuses 10 to 16 stages.

@@ -119,5 +119,22 @@ TEST_F(PlanCommand, TakesTheServersDevicesWhereNothingHoldsWorkersToItsLinks) {
   EXPECT_EQ(server["costs"], "calculated for V100-32");
 }
 
+// Workers keep one version of weights: of such a job no plan for them is made, with what they
+// cannot park.
+TEST_F(PlanCommand, PlansAsynchronousSchedulesForDevices) {
+  const std::vector<std::string> asynchronous = {
+      Write(kSmallJob), "--set", "pipeline.schedule=pipedream", "--set", "train.clip_norm=0"};
+  const json kept = Json(asynchronous, kExitDone);
+  const auto peaks = kept["peak_bytes"].get<std::vector<int64_t>>();
+  std::vector<std::string> less = asynchronous;
+  less.insert(less.end(), {"--set", absl::StrCat("memory.capacity=", peaks[0] * 9 / 10, "B")});
+  const json plan = Json(less, kExitDone);
+  EXPECT_EQ(plan["fits"], true);
+  EXPECT_GT(plan["choices"]["host_swap"].get<int64_t>() +
+                plan["choices"]["recompute"].get<int64_t>() +
+                plan["choices"]["d2d_swap"].get<int64_t>(),
+            0);
+}
+
 }  // namespace
 }  // namespace siphon

@@ -65,9 +65,11 @@ TEST_F(PlanCommand, ShowsThePlanWhereAChangeOfItCannotBePlanned) {
   const CommandEnd end = Run({Write(kSmallJob), "--set", "topology.name=dgx1_v100", "--what-if",
                               "memory.strategy=nvme_swap", "--what-if", "train.microbatch=2"});
   EXPECT_EQ(end.code, kExitBadInput);
-  EXPECT_EQ(end.err,
-            "siphon: --what-if memory.strategy=nvme_swap: nvme_swap needs an NVMe drive, but the "
-            "topology has none\n");
+  EXPECT_EQ(
+      end.err,
+      "siphon: --what-if memory.strategy=nvme_swap: --set memory.strategy: nvme_swap needs an "
+      "NVMe drive, but topology dgx1_v100 has none; write memory.nvme_directory, which is "
+      "taken to be on one\n");
   EXPECT_THAT(end.out, ContainsRegex("\nstep time +[0-9.]+ ms +[0-9.]+ ms\n"));
   EXPECT_THAT(end.out, ContainsRegex("\nwhat if +as it is +train.microbatch=2\n"));
 }

@@ -218,8 +218,40 @@ TEST_F(SimulateCommand, WritesThePlanThatItSimulates) {
   const std::string of_job = out_;
   ASSERT_EQ(Run(FileText("written.txt")), kExitDone) << error_;
   EXPECT_EQ(out_, of_job);
+  EXPECT_THAT(of_job, HasSubstr("costs: calculated for CPU cores as most are, 1 a worker\n"));
+}
+
+TEST_F(SimulateCommand, CountsInUnitsWhereNothingSaysOnWhatAJobComputes) {
+  const std::string job = WriteFile("job.yaml", kJob);
+  ASSERT_EQ(RunWith({"--config", job, "--set", "pipeline.schedule=zb_h1", "--set",
+                     "pipeline.backend=cuda"}),
+            kExitDone)
+      << error_;
+  EXPECT_THAT(out_, HasSubstr("costs: unit (nothing was measured or calculated"));
   // F = I = W: 24 slots of work and 3 idle ones a worker, as in the zero-bubble paper.
-  EXPECT_THAT(of_job, HasSubstr("bubble_fraction      11.1 %"));
+  EXPECT_THAT(out_, HasSubstr("bubble_fraction      11.1 %"));
+}
+
+// What siphon plan says of the job; how much memory there is changes no layer's time and no link.
+TEST_F(SimulateCommand, CostsAJobAsItsPlanWhateverTheCapacity) {
+  const std::string job =
+      WriteFile("job.yaml", absl::StrCat(kJob, "topology: {name: dgx1_v100, throttle: none}\n",
+                                         "memory: {strategy: recompute}\n"));
+  const auto run = [&](const std::string& command, const std::string& capacity) {
+    const CommandEnd end = RunRegisteredCommand(
+        command, {"--config", job, "--set", "memory.capacity=" + capacity, "--format", "json"});
+    EXPECT_EQ(end.code, kExitDone) << end.err;
+    return nlohmann::json::parse(end.out);
+  };
+  for (const std::string capacity : {"1GiB", "3500KiB"}) {
+    const auto plan = run("plan", capacity);
+    const auto step = run("simulate", capacity);
+    EXPECT_EQ(step["costs"], "calculated for V100-32") << capacity;
+    EXPECT_EQ(step["step_seconds"], plan["step_seconds"]) << capacity;
+    EXPECT_EQ(step["peak_bytes"], plan["peak_bytes"]) << capacity;
+    EXPECT_EQ(step["choices"]["recompute"] > 0, capacity != "1GiB");
+    EXPECT_FALSE(step["links"].empty());
+  }
 }
 
 TEST_F(SimulateCommand, WantsAPlanOrAJob) {

@@ -157,6 +157,13 @@ TEST_F(SimulateMemoryPlan, RefusesAGroupThatIsAwayAndMarksTheCell) {
   EXPECT_THAT(error_, HasSubstr("group 0 of stage 0"));
 }
 
+TEST_F(SimulateMemoryPlan, RefusesALenderThatTheOwnerHasNoLinkWith) {
+  EXPECT_EQ(RunEdited("  links 2 -> 1: rate 1GB/s\n", ""), kExitBadInput);
+  EXPECT_THAT(error_, HasSubstr(":35:12: device 2 cannot lend to device 1"));
+  EXPECT_THAT(error_, HasSubstr("linked with it: 0"));
+  EXPECT_EQ(out_, "");
+}
+
 TEST_F(SimulateMemoryPlan, RefusesActionsOnGroupsThatThePlanDoesNotHave) {
   EXPECT_EQ(RunEdited("0SWAP_OUT0.0", "0SWAP_OUT0.7"), kExitBadInput);
   EXPECT_THAT(error_, HasSubstr("0SWAP_OUT0.7 <-- here"));

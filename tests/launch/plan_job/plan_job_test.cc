@@ -133,6 +133,30 @@ TEST(PlanJob, TakesAScheduleFromAFile) {
             "microbatches");
 }
 
+// global_batch counts the sequences of all replicas together.
+TEST(PlanJob, DealsTheBatchOutToReplicas) {
+  JobConfig job = WithSchedule("harmony_dp");
+  const auto plan = PlanJob(job, FourBlockGpt(), 0);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->training.replicas, 2);
+  EXPECT_EQ(plan->training.microbatches, 2);  // of 4
+  job.train.global_batch = 9;
+  EXPECT_EQ(Planned(job),
+            "job.yaml:3:13: pipeline.schedule: 9 sequences are 3 microbatches of 3, which the 2 "
+            "replicas of harmony_dp cannot share alike; train.global_batch must be a multiple of "
+            "6");
+  job.origins["train.microbatch"] = "job.yaml:8:15";
+  EXPECT_EQ(Planned(job).substr(0, 32), "job.yaml:8:15: train.microbatch:");
+  job.origins["train.global_batch"] = "job.yaml:7:17";
+  EXPECT_EQ(Planned(job).substr(0, 34), "job.yaml:7:17: train.global_batch:");
+  // What a replica has.
+  job.train.global_batch = 12;
+  job.pipeline.microbatch_group = 3;
+  EXPECT_EQ(Planned(job),
+            "job.yaml:3:13: pipeline.schedule: schedule harmony_dp: microbatch_group is 3; there "
+            "are 2 microbatches, so give 1 to 2");
+}
+
 TEST(PlanJob, CapacitiesAreOneForAllOrOneEach) {
   JobConfig job = WithSchedule("zbv");
   job.memory.capacity = {Bytes(1), Bytes(2)};

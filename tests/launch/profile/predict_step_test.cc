@@ -44,6 +44,7 @@ SimulationInput PlannedInput() {
   input.held.resize(2);
   input.held[0][MemoryKind::kCommunication] = Bytes(11);
   input.held[1][MemoryKind::kSlack] = Bytes(12);
+  input.frees_at_waits = true;
   return input;
 }
 
@@ -67,6 +68,7 @@ TEST(PredictStep, KeepsAllThatTheSimulatorIsAskedIn) {
   EXPECT_EQ(again.host_step, input.host_step);
   EXPECT_EQ(again.capacity, input.capacity);
   EXPECT_EQ(again.held, input.held);
+  EXPECT_EQ(again.frees_at_waits, input.frees_at_waits);
 }
 
 TEST(PredictStep, CountsWhatElseIsHeldAsSlack) {
