@@ -159,6 +159,20 @@ Topology TopologyOfJob(const JobConfig& job, int workers, const TransportCosts& 
   return all;
 }
 
+// Whether the optimizer keeps something of each element of the parameters, and not a count alone:
+// by that, planning shares the host's step among layers, and without it stepping there makes no
+// room.
+bool HasStateOfElements(const ModelProfile& profile) {
+  Bytes state;
+  Bytes parameters;
+  for (const LayerProfile& layer : profile.layers) {
+    state += layer.optimizer_state;
+    parameters += layer.parameters;
+  }
+  constexpr int64_t kWidestElement = 4;
+  return state.value >= parameters.value / kWidestElement;
+}
+
 }  // namespace
 
 absl::StatusOr<JobProblem> ProblemOfJob(const PlannedJob& planned, const JobMachine& machine) {
@@ -188,10 +202,13 @@ absl::StatusOr<JobProblem> ProblemOfJob(const PlannedJob& planned, const JobMach
   problem.cores = made.plan.cores_together;
   const bool on_devices = OnDevices(job, machine);
   problem.granule = on_devices ? kDeviceGranule : kCacheLine;
-  // A worker on the CPU is on the host.
-  problem.host_step =
-      on_devices ? HostAdamTime(problem.profile, BytesOfParameter(inputs.precision, inputs.moments))
-                 : DeviceStep(problem.profile);
+  if (HasStateOfElements(problem.profile)) {
+    // A worker on the CPU is on the host.
+    problem.host_step =
+        on_devices
+            ? HostAdamTime(problem.profile, BytesOfParameter(inputs.precision, inputs.moments))
+            : DeviceStep(problem.profile);
+  }
   SetHeld(made.plan, problem);
   SIPHON_ASSIGN_OR_RETURN(problem.capacity, CapacitiesOf(job, machine, WorkerCount(plan.training)));
   if (machine.topology != nullptr) {

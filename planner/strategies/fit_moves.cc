@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "planner/simulator/simulate.h"
 #include "planner/status.h"
-#include "planner/steps_on_host.h"
+#include "planner/strategies/settle_plan.h"
 
 namespace siphon {
 namespace {
@@ -129,10 +129,7 @@ absl::StatusOr<PlannedStep> PlannedOf(const PlanningProblem& problem, SimulatedD
         "worker ", worker, " needs ", FormatBytes(capacity + *most), " at its fullest under ",
         strategy, ", its capacity is ", FormatBytes(capacity)));
   }
-  for (size_t stage = 0; stage < simulated.memory.stages.size(); ++stage) {
-    StagePlan& plan = simulated.memory.stages[stage];
-    if (!AnyStepsOnHost(plan, problem.partition.stages[stage])) plan.update = UpdatePlace::kDevice;
-  }
+  SettlePlan(simulated.schedule, problem.partition, simulated.memory);
   SIPHON_ASSIGN_OR_RETURN(SimulatedStep step,
                           Simulate(SimulationOf(problem, simulated.draft.mapping, simulated.memory,
                                                 simulated.schedule)));

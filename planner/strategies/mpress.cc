@@ -19,6 +19,7 @@
 #include "planner/strategies/mpress_emulator.h"
 #include "planner/strategies/mpress_give.h"
 #include "planner/strategies/mpress_times.h"
+#include "planner/strategies/settle_plan.h"
 #include "planner/strategies/strategies.h"
 
 namespace siphon {
@@ -57,6 +58,7 @@ class MpressSearch {
     if (best.excess > Bytes(0)) SIPHON_RETURN_IF_ERROR(Save(best));
     SIPHON_RETURN_IF_ERROR(CheckFits(best));
     SIPHON_RETURN_IF_ERROR(AddSecondChoices(best));
+    SettlePlan(best.schedule, problem_.partition, best.memory);
     SimulationInput input = SimulationOf(problem_, emulator_.mapping(), best.memory, best.schedule);
     input.capacity.clear();
     SIPHON_ASSIGN_OR_RETURN(best.simulated, Simulate(input));

@@ -9,6 +9,7 @@
 #include "planner/placement_bytes.h"
 #include "planner/strategies/mpress_rule.h"
 #include "planner/strategies/mpress_times.h"
+#include "planner/strategies/program_slots.h"
 
 namespace siphon {
 namespace {
@@ -19,19 +20,33 @@ struct Movable {
   int group;
 };
 
+// Whether activations of the stage are kept through other actions of the worker; else there is no
+// time in which they could be away.
+bool KeepsThroughOthers(const ProgramSlots& slots, const Schedule& schedule, StageId stage) {
+  for (int microbatch = 0; microbatch < schedule.microbatches; ++microbatch) {
+    const ProgramSlots::Life life =
+        slots.LifeOf({.stage = stage, .microbatch = MicrobatchId(microbatch)});
+    if (life.backward > life.forward + 1) return true;
+  }
+  return false;
+}
+
 std::vector<Movable> MovableOf(const MpressEmulator& emulator, const MemoryPlan& memory,
                                const std::vector<std::vector<Nanos>>& live_intervals, int worker) {
   std::vector<Movable> movable;
   const PlanningProblem& problem = emulator.problem();
   const std::optional<HostPaths> host =
       HostPathsOf(problem, emulator.mapping().device_of_worker[worker]);
+  const ProgramSlots slots(problem.schedule, worker);
   for (const StageId stage : StagesOf(problem.schedule, WorkerId(worker))) {
+    const bool are_kept = KeepsThroughOthers(slots, problem.schedule, stage);
     const std::vector<PlannedGroup>& groups = memory.stages[stage.value].groups;
     for (int group = 0; group < static_cast<int>(groups.size()); ++group) {
       const TensorGroup& facts = groups[group].group;
       const Placement placement = groups[group].choice.placement;
       const bool moves = placement == Placement::kRecompute || placement == Placement::kHostSwap;
       if (!IsPassing(facts.kind) || !moves) continue;
+      if (facts.kind == GroupKind::kActivations && !are_kept) continue;
       TensorTimes times{.live_interval = live_intervals[stage.value][group]};
       if (facts.kind == GroupKind::kActivations) times.recompute = facts.recompute;
       if (host) times.host_swap = RoundTrip(facts.bytes, host->out, host->in);

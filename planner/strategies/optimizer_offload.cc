@@ -11,7 +11,8 @@ absl::StatusOr<SimulatedDraft> DraftOptimizerOffload(DraftSimulator& simulator) 
   const PlanningProblem& problem = simulator.problem();
   if (problem.host_step == Nanos(0)) {
     return absl::InvalidArgumentError(
-        "optimizer_offload needs the time of an optimizer step on the host");
+        "optimizer_offload needs the time of an optimizer step on the host; it is known where the "
+        "optimizer keeps state of each parameter (adam, adamw, sgd with momentum)");
   }
   return FitMoves(simulator, KeepingDraft(problem), UpdateMoves(problem));
 }

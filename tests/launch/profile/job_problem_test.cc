@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "launch/plan_job/plan_job.h"
@@ -60,6 +61,8 @@ void ExpectSameBytes(const StageCost& a, const StageCost& b, const std::string& 
   EXPECT_EQ(a.output, b.output) << where;
   EXPECT_EQ(a.forward_workspace, b.forward_workspace) << where;
   EXPECT_EQ(a.backward_workspace, b.backward_workspace) << where;
+  EXPECT_EQ(a.input_backward_workspace, b.input_backward_workspace) << where;
+  EXPECT_EQ(a.weight_backward_workspace, b.weight_backward_workspace) << where;
 }
 
 // Tied embeddings are on both stages of gpt.
@@ -220,6 +223,22 @@ TEST(TopologyOfWorkers, JoinsEachTwoAndSharesOneUplink) {
   EXPECT_EQ(topology.switches[0].devices.size(), 3u);
   EXPECT_EQ(topology.switches[0].to_host, BytesPerSecond(7));
   EXPECT_EQ(topology.host_memory, Bytes(11));
+}
+
+// Layers share the host's step by the state that they have there; SGD has a count alone.
+TEST(ProblemOfJob, StepsOnTheHostOnlyWhereTheOptimizerHasStateOfEachElement) {
+  for (const auto& [optimizer, momentum, steps] :
+       {std::tuple("adamw", 0.0, true), {"sgd", 0.9, true}, {"sgd", 0.0, false}}) {
+    for (const WorkerMachine workers : {WorkerMachine::kProcesses, WorkerMachine::kDevices}) {
+      Job job;
+      job.config.train.optimizer = optimizer;
+      job.config.train.momentum = momentum;
+      job.plan = PlanJob(job.config, job.model, 0).value();
+      const auto made = job.On({.workers = workers});
+      ASSERT_TRUE(made.ok()) << made.status();
+      EXPECT_EQ(made->problem.host_step > Nanos(0), steps) << optimizer << " " << momentum;
+    }
+  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "planner/strategies/settle_plan.h"
 #include "tests/planner/strategies/planning_testing.h"
 
 namespace siphon {
@@ -69,6 +70,29 @@ TEST(MemoryStrategies, KeepEverythingWhereItFits) {
     EXPECT_THAT(Choices(planned), IsEmpty()) << name;
     EXPECT_EQ(planned.simulated, kept.simulated) << name;
   }
+}
+
+// What a plan says goes somewhere does, and what its text may not say it does not: whoever reads it
+// makes the same programs of it.
+TEST(MemoryStrategies, PlanWhatTheirProgramsDo) {
+  int plans = 0;
+  for (const absl::string_view schedule : {"1f1b", "gpipe", "zb_h1"}) {
+    PlanningProblem problem = TwoFullWorkers(Bytes(0));
+    problem.schedule = LoweredSchedule(schedule, 2, 4);
+    for (const int capacity : {700, 420}) {
+      SetCapacity(problem, Bytes(capacity));
+      for (const MemoryStrategy& strategy : MemoryStrategies()) {
+        const auto planned = strategy.plan(problem);
+        if (!planned.ok()) continue;
+        ++plans;
+        MemoryPlan settled = planned->memory;
+        SettlePlan(planned->schedule, problem.partition, settled);
+        EXPECT_EQ(settled, planned->memory)
+            << strategy.name << " " << schedule << " within " << capacity;
+      }
+    }
+  }
+  EXPECT_GT(plans, 20);
 }
 
 TEST(Keep, SaysWhoNeedsHowMuch) {
@@ -152,8 +176,10 @@ TEST(OptimizerOffload, HoldsTheStateOfFullWorkersOnTheHost) {
 }
 
 TEST(OptimizerOffload, NeedsToKnowWhatTheHostTakes) {
-  EXPECT_EQ(PlanWith("optimizer_offload", TwoWorkers(TwoLinkedDevices())).status().ToString(),
-            "INVALID_ARGUMENT: optimizer_offload needs the time of an optimizer step on the host");
+  EXPECT_EQ(
+      PlanWith("optimizer_offload", TwoWorkers(TwoLinkedDevices())).status().ToString(),
+      "INVALID_ARGUMENT: optimizer_offload needs the time of an optimizer step on the host; it is "
+      "known where the optimizer keeps state of each parameter (adam, adamw, sgd with momentum)");
 }
 
 TEST(MemoryStrategies, RefuseAProblemThatDoesNotBelongTogether) {
