@@ -10,6 +10,7 @@
 #include "planner/performance/host_adam.h"
 #include "planner/round_up.h"
 #include "planner/status.h"
+#include "planner/strategies/element_state.h"
 
 namespace siphon {
 namespace {
@@ -157,20 +158,6 @@ Topology TopologyOfJob(const JobConfig& job, int workers, const TransportCosts& 
       SeveralServers(machine, servers, {job.topology.network_rate, job.topology.network_latency});
   all.name = absl::StrCat(kWorkersOf, servers, " machines");
   return all;
-}
-
-// Whether the optimizer keeps something of each element of the parameters, and not a count alone:
-// by that, planning shares the host's step among layers, and without it stepping there makes no
-// room.
-bool HasStateOfElements(const ModelProfile& profile) {
-  Bytes state;
-  Bytes parameters;
-  for (const LayerProfile& layer : profile.layers) {
-    state += layer.optimizer_state;
-    parameters += layer.parameters;
-  }
-  constexpr int64_t kWidestElement = 4;
-  return state.value >= parameters.value / kWidestElement;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "planner/status.h"
+#include "planner/strategies/element_state.h"
 #include "planner/strategies/fit_moves.h"
 #include "planner/strategies/move_lists.h"
 #include "planner/strategies/strategies.h"
@@ -9,10 +10,10 @@ namespace siphon {
 
 absl::StatusOr<SimulatedDraft> DraftOptimizerOffload(DraftSimulator& simulator) {
   const PlanningProblem& problem = simulator.problem();
+  if (!HasStateOfElements(problem.profile)) return simulator.Run(KeepingDraft(problem));
   if (problem.host_step == Nanos(0)) {
     return absl::InvalidArgumentError(
-        "optimizer_offload needs the time of an optimizer step on the host; it is known where the "
-        "optimizer keeps state of each parameter (adam, adamw, sgd with momentum)");
+        "optimizer_offload needs the time of an optimizer step on the host");
   }
   return FitMoves(simulator, KeepingDraft(problem), UpdateMoves(problem));
 }

@@ -176,10 +176,17 @@ TEST(OptimizerOffload, HoldsTheStateOfFullWorkersOnTheHost) {
 }
 
 TEST(OptimizerOffload, NeedsToKnowWhatTheHostTakes) {
-  EXPECT_EQ(
-      PlanWith("optimizer_offload", TwoWorkers(TwoLinkedDevices())).status().ToString(),
-      "INVALID_ARGUMENT: optimizer_offload needs the time of an optimizer step on the host; it is "
-      "known where the optimizer keeps state of each parameter (adam, adamw, sgd with momentum)");
+  EXPECT_EQ(PlanWith("optimizer_offload", TwoWorkers(TwoLinkedDevices())).status().ToString(),
+            "INVALID_ARGUMENT: optimizer_offload needs the time of an optimizer step on the host");
+}
+
+// SGD without momentum counts its steps, and no more.
+TEST(OptimizerOffload, HasNothingToSendWhereTheOptimizerHasNoStateOfEachElement) {
+  PlanningProblem problem = TwoWorkers(TwoLinkedDevices());
+  for (LayerProfile& layer : problem.profile.layers) layer.parameters = Bytes(400);
+  problem.profile.layers[0].optimizer_state = Bytes(4);
+  EXPECT_EQ(PlanWith("optimizer_offload", problem).status().code(),
+            absl::StatusCode::kResourceExhausted);
 }
 
 TEST(MemoryStrategies, RefuseAProblemThatDoesNotBelongTogether) {
