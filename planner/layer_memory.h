@@ -35,8 +35,10 @@ struct WorkspaceMoment {
 
 // A tensor that a layer keeps from its forward pass for its backward.
 struct SavedTensorSpec {
-  std::string name;   // e.g. "attention.probabilities"; unique in its layer
-  TensorSpec sample;  // of one sample (no batch dimension), in a float32 run
+  std::string name;  // e.g. "attention.probabilities"; unique in its layer
+  // Of one sample (no batch dimension), in a float32 run. Without dimensions: one number of the
+  // whole microbatch, however many samples it has.
+  TensorSpec sample;
   SavedStorage storage = SavedStorage::kOwn;
   SavedPrecision precision = SavedPrecision::kAsComputed;
   // A weight gradient is made of it: where the backward is split it stays until W.

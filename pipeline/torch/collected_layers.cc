@@ -55,6 +55,16 @@ absl::Span<std::byte> SpanOf(const SavedMemory& memory) {
   return BytesOf(memory.storage);
 }
 
+// What is not the layers' to move. Memory without an allocator is somebody else's: the data. An
+// operator of a device may keep numbers on the host, and a few whole numbers beside its tensors
+// (states of random generators, of attention), which no plan counts.
+bool IsNotTheirs(const at::Tensor& tensor, at::Device device) {
+  const c10::Storage& storage = tensor.storage();
+  if (storage.allocator() == nullptr || storage.nbytes() == 0) return true;
+  if (storage.device_type() != device.type()) return true;
+  return !device.is_cpu() && !tensor.is_floating_point() && storage.nbytes() < kTensorAlignment;
+}
+
 // Only graphs hold it, and the books.
 bool IsHeldByGraphsOnly(const SavedMemory& memory) {
   return memory.storage.use_count() == memory.views + memory.leaves + 1;
@@ -78,9 +88,11 @@ struct CollectedLayers::Group {
 class CollectedLayers::Sink final : public SavedTensorSink {
  public:
   // `group`: null for layers in none.
-  void Begin(CollectedLayers* books, Group* group, const std::vector<at::Tensor>& parameters) {
+  void Begin(CollectedLayers* books, Group* group, const std::vector<at::Tensor>& parameters,
+             at::Device device) {
     books_ = books;
     group_ = group;
+    device_ = device;
     parameters_.clear();
     for (const at::Tensor& parameter : parameters) {
       parameters_.push_back(parameter.storage().unsafeGetStorageImpl());
@@ -94,8 +106,7 @@ class CollectedLayers::Sink final : public SavedTensorSink {
         std::find(parameters_.begin(), parameters_.end(), key) != parameters_.end();
     Group* const group =
         group_ != nullptr && !is_parameter && group_->first.Take(tensor) ? group_ : nullptr;
-    // What has no allocator is memory of somebody else: the data. Single numbers are not worth it.
-    if (is_parameter || storage.allocator() == nullptr || storage.nbytes() < kTensorAlignment) {
+    if (is_parameter || IsNotTheirs(tensor, device_)) {
       return std::make_unique<SavedView>(std::move(tensor), nullptr);
     }
     std::shared_ptr<SavedMemory>& memory = books_->memory_[key];
@@ -113,6 +124,7 @@ class CollectedLayers::Sink final : public SavedTensorSink {
  private:
   CollectedLayers* books_ = nullptr;
   Group* group_ = nullptr;
+  at::Device device_ = at::kCPU;
   std::vector<const c10::StorageImpl*> parameters_;  // of a layer: a dozen
 };
 
@@ -149,10 +161,11 @@ const FirstTensors* CollectedLayers::FirstOf(int layer) const {
   return group == nullptr ? nullptr : &group->first;
 }
 
-SavedTensorSink* CollectedLayers::SinkOf(int layer, const std::vector<at::Tensor>& parameters) {
+SavedTensorSink* CollectedLayers::SinkOf(int layer, const std::vector<at::Tensor>& parameters,
+                                         at::Device device) {
   if (groups_.empty()) return nullptr;
   if (sink_ == nullptr) sink_ = std::make_unique<Sink>();
-  sink_->Begin(this, FindGroup(layer), parameters);
+  sink_->Begin(this, FindGroup(layer), parameters, device);
   return sink_.get();
 }
 

@@ -23,7 +23,7 @@ struct SavedMemory;
 // layer saves first, as memory that can be freed and taken again while the graphs stay as they are:
 // the storages of the saved tensors are emptied and filled in place, so that each tensor comes back
 // as the view that it was, and what several operators save is there once. Parameters and data,
-// which are not the layers' own, stay.
+// which are not the layers' own, stay; everything else goes that plans count, single numbers too.
 //
 // A storage on which several layers have saved tensors goes with the group of the last of them,
 // whose backward comes first, or stays where that is in none. One that somebody else holds too
@@ -47,8 +47,9 @@ class CollectedLayers {
   const FirstTensors* FirstOf(int layer) const;
 
   // For the forward pass of a layer, in a group or not: where its saved tensors go; null while
-  // there are no groups. `parameters` are the layer's; the sink holds until the next call.
-  SavedTensorSink* SinkOf(int layer, const std::vector<at::Tensor>& parameters);
+  // there are no groups. `parameters` are the layer's, `device` is where it computes; the sink
+  // holds until the next call.
+  SavedTensorSink* SinkOf(int layer, const std::vector<at::Tensor>& parameters, at::Device device);
   // A graph that is kept holds this layer input beside what it saved.
   void HeldByGraph(const at::Tensor& input);
   // The forward pass of `layer` is done. The groups that it completes, ascending: one whose last

@@ -61,7 +61,7 @@ SavedTensorSink* MicrobatchPasses::SinkOf(int layer) {
     RemadeTensors& saved = dropped->saved[layer - dropped->layers.begin];
     return saved.FirstPass(parameters, dropped->first);
   }
-  return collected_.SinkOf(layer, parameters);
+  return collected_.SinkOf(layer, parameters, layers_->device());
 }
 
 absl::Status MicrobatchPasses::CheckFirstTensors(int layer) {

@@ -104,6 +104,10 @@ Bytes SavedSampleBytes(const SavedTensorSpec& tensor, Precision precision) {
                ElementBytesIn(tensor.sample.dtype, tensor.precision, precision));
 }
 
+Bytes SavedMicrobatchBytes(const SavedTensorSpec& tensor, int64_t microbatch, Precision precision) {
+  return SavedSampleBytes(tensor, precision) * (tensor.sample.shape.empty() ? 1 : microbatch);
+}
+
 std::vector<SavedTensor> SavedOf(const LayerMemory& memory, int64_t microbatch,
                                  Precision precision) {
   constexpr int kMillion = 1'000'000;
@@ -113,7 +117,7 @@ std::vector<SavedTensor> SavedOf(const LayerMemory& memory, int64_t microbatch,
     const auto made =
         all == 0 ? 0 : static_cast<int>(absl::int128(tensor.flops_before) * kMillion / all);
     saved.push_back({.name = tensor.name,
-                     .bytes = SavedSampleBytes(tensor, precision) * microbatch,
+                     .bytes = SavedMicrobatchBytes(tensor, microbatch, precision),
                      .made_ppm = made});
   }
   return saved;

@@ -21,6 +21,8 @@ std::vector<int64_t> OwnedElements(const ModelSpec& model);
 
 // Bytes of a tensor that was saved, of one sample.
 Bytes SavedSampleBytes(const SavedTensorSpec& tensor, Precision precision);
+// Of a microbatch of so many samples. What has no dimensions is there once.
+Bytes SavedMicrobatchBytes(const SavedTensorSpec& tensor, int64_t microbatch, Precision precision);
 // All saved tensors with their bytes for a microbatch of so many samples,
 // in the order of saving; made when so many of the layer's operations before its last saved tensor
 // are done.

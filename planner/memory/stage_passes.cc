@@ -93,7 +93,7 @@ void UseSavedTensors(const MemoryInputs& inputs, const LayerMemory& memory, Byte
   const bool input_is_saved = saved_before > Bytes();
   if (input_is_saved) cost.input_alone = Bytes();
   for (const SavedTensorSpec& tensor : memory.saved) {
-    const Bytes bytes = SavedSampleBytes(tensor, inputs.precision) * inputs.microbatch;
+    const Bytes bytes = SavedMicrobatchBytes(tensor, inputs.microbatch, inputs.precision);
     if (tensor.kept_for_weights) cost.kept += bytes;
     if (tensor.storage == SavedStorage::kInput) cost.input_alone = Bytes();
     if (tensor.storage == SavedStorage::kOutput) cost.output_alone = Bytes();
@@ -246,13 +246,17 @@ LayerWorkspace WorkspaceOf(const MemoryInputs& inputs, int layer) {
 Bytes RemakeWorkspace(const MemoryInputs& inputs, int layer, int first_tensors) {
   const std::vector<SavedTensorSpec>& saved = inputs.model->layers[layer].memory->saved;
   std::vector<WorkspaceMoment> moments;
-  Bytes own;
+  WorkspaceMoment own;
   for (int index = 0; index < first_tensors; ++index) {
     const SavedTensorSpec& tensor = saved[index];
     moments.insert(moments.end(), tensor.forward_until.begin(), tensor.forward_until.end());
-    if (tensor.storage != SavedStorage::kInput) own += SizeOf(tensor.sample);
+    if (tensor.storage == SavedStorage::kInput) continue;
+    (tensor.sample.shape.empty() ? own.fixed : own.per_sample) += SizeOf(tensor.sample);
   }
-  for (WorkspaceMoment& moment : moments) moment.per_sample -= own;
+  for (WorkspaceMoment& moment : moments) {
+    moment.per_sample -= own.per_sample;
+    moment.fixed -= own.fixed;
+  }
   return Scaled(inputs, moments) + WideLogits(inputs, layer) + ScratchOf(inputs, layer).forward;
 }
 

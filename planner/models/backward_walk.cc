@@ -14,8 +14,11 @@ constexpr int64_t kFloatBytes = 4;
 
 BackwardWalk::BackwardWalk(const LayerTape& tape, LayerTape::Value output, BackwardKind kind)
     : tape_(tape), kind_(kind), gradient_of_(tape.values_.size(), -1) {
-  // The output's gradient is the caller's, who holds it throughout.
-  gradients_.push_back({.size = Bytes(), .holders = 2});
+  // The output's gradient is the caller's, who holds it throughout, and counts it but for the
+  // loss's.
+  const std::vector<int64_t>& shape = tape.ShapeOf(output);
+  if (shape.empty()) now_ = LayerTape::SizeOfOne(shape);
+  gradients_.push_back({.holders = 2});
   gradient_of_[output] = 0;
   for (int index = static_cast<int>(tape.operations_.size()) - 1; index >= 0; --index) Run(index);
 }
@@ -44,16 +47,14 @@ void BackwardWalk::MakeInputGradients(const Operation& operation) {
     if (operand.gradient == LayerTape::Gradient::kNone) continue;
     int block = gradient_of_[operation.outputs.front()];
     if (operand.gradient == LayerTape::Gradient::kNew) {
-      block = NewGradient(SizeOf({DType::kFloat32, tape_.ShapeOf(operand.value)}));
+      block = NewGradient(tape_.ShapeOf(operand.value));
     } else {
       ++gradients_[block].holders;
     }
     arriving.push_back({operand.value, block});
   }
-  if (kind_ == BackwardKind::kWhole) parameters_ += Bytes(kFloatBytes * operation.parameters);
-  now_ += operation.backward_temporary;
+  if (kind_ == BackwardKind::kWhole) now_.fixed += Bytes(kFloatBytes * operation.parameters);
   Note(operation.backward_tile);
-  now_ -= operation.backward_temporary;
   for (const auto& [value, block] : arriving) Arrive(value, block);
 }
 
@@ -64,7 +65,7 @@ void BackwardWalk::Arrive(LayerTape::Value value, int block) {
     return;
   }
   if (gradients_[present].holders > 1) {  // the sum needs memory of its own
-    const int sum = NewGradient(SizeOf({DType::kFloat32, tape_.ShapeOf(value)}));
+    const int sum = NewGradient(tape_.ShapeOf(value));
     Note(Bytes());
     Release(std::exchange(present, sum));
   }
@@ -80,22 +81,29 @@ void BackwardWalk::ReleaseOutputGradients(const Operation& operation) {
 void BackwardWalk::FreeSavedBy(int index) {
   for (const LayerTape::Block& block : tape_.blocks_) {
     if (block.saved && block.first_saver == index && block.sample.dtype == DType::kFloat32) {
-      now_ -= SizeOf(block.sample);
+      Free(LayerTape::SizeOfOne(block.sample.shape));
     }
   }
 }
 
-int BackwardWalk::NewGradient(Bytes size) {
+int BackwardWalk::NewGradient(const std::vector<int64_t>& shape) {
+  const WorkspaceMoment size = LayerTape::SizeOfOne(shape);
   gradients_.push_back({.size = size, .holders = 1});
-  now_ += size;
+  now_.per_sample += size.per_sample;
+  now_.fixed += size.fixed;
   return static_cast<int>(gradients_.size()) - 1;
 }
 
-void BackwardWalk::Release(int block) {
-  if (--gradients_[block].holders == 0) now_ -= gradients_[block].size;
+void BackwardWalk::Free(const WorkspaceMoment& size) {
+  now_.per_sample -= size.per_sample;
+  now_.fixed -= size.fixed;
 }
 
-void BackwardWalk::Note(Bytes fixed) { moments_.push_back({now_, parameters_ + fixed}); }
+void BackwardWalk::Release(int block) {
+  if (--gradients_[block].holders == 0) Free(gradients_[block].size);
+}
+
+void BackwardWalk::Note(Bytes tile) { moments_.push_back({now_.per_sample, now_.fixed + tile}); }
 
 std::vector<WorkspaceMoment> FullestMoments(std::vector<WorkspaceMoment> moments) {
   const auto fuller = [](const WorkspaceMoment& a, const WorkspaceMoment& b) {

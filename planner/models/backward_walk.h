@@ -25,7 +25,7 @@ class BackwardWalk {
  private:
   using Operation = LayerTape::Operation;
   struct GradientBlock {
-    Bytes size;
+    WorkspaceMoment size;
     int holders = 0;
     bool queued = false;
   };
@@ -38,16 +38,16 @@ class BackwardWalk {
   void FreeSavedBy(int index);
   // `block` arrives as a gradient of `value`, and is added to what is there.
   void Arrive(LayerTape::Value value, int block);
-  int NewGradient(Bytes size);
+  int NewGradient(const std::vector<int64_t>& shape);
+  void Free(const WorkspaceMoment& size);
   void Release(int block);
-  void Note(Bytes fixed);
+  void Note(Bytes tile);
 
   const LayerTape& tape_;
   const BackwardKind kind_;
   std::vector<GradientBlock> gradients_;
   std::vector<int> gradient_of_;  // by value; -1: none yet
-  Bytes now_;
-  Bytes parameters_;  // gradients so far
+  WorkspaceMoment now_;           // parameters' gradients included
   std::vector<WorkspaceMoment> moments_;
   std::vector<SavedTensorSpec> queued_;
 };

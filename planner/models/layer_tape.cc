@@ -38,12 +38,17 @@ struct AttentionTile {
   Bytes Forward(int64_t head_size) const {
     return Bytes(kFloatBytes * (query * key + 2 * query + query * head_size));
   }
-  Bytes Backward() const { return Bytes(kFloatBytes * 2 * query * key); }
+  Bytes Backward() const { return Bytes(kFloatBytes * (2 * query * key + query)); }
   int64_t query;
   int64_t key;
 };
 
 }  // namespace
+
+WorkspaceMoment LayerTape::SizeOfOne(const std::vector<int64_t>& shape) {
+  const Bytes size = SizeOf({DType::kFloat32, shape});
+  return shape.empty() ? WorkspaceMoment{.fixed = size} : WorkspaceMoment{.per_sample = size};
+}
 
 int LayerTape::NewBlock(std::vector<int64_t> shape) {
   blocks_.push_back({.sample = {DType::kFloat32, std::move(shape)}});
@@ -92,19 +97,25 @@ void LayerTape::SaveNew(const std::string& name, std::vector<int64_t> shape, Rea
                         SavedPrecision precision) {
   const int block = NewBlock(std::move(shape));
   blocks_[block].precision = precision;
-  now_ += SizeOf(blocks_[block].sample);
+  Take(block);
   Save(block, name, reader);
 }
 
+void LayerTape::Take(int block) {
+  const WorkspaceMoment size = SizeOfOne(blocks_[block].sample.shape);
+  now_.per_sample += size.per_sample;
+  now_.fixed += size.fixed;
+}
+
 void LayerTape::Append(Operation operation) {
-  forward_.push_back({now_, operation.forward_tile});
+  forward_.push_back({now_.per_sample, now_.fixed + operation.forward_tile});
   flops_ += operation.flops;
   operations_.push_back(std::move(operation));
 }
 
 LayerTape::Value LayerTape::AppendUnary(Operation operation, std::vector<int64_t> shape) {
   const int block = NewBlock(shape);
-  now_ += SizeOf(blocks_[block].sample);
+  Take(block);
   operation.outputs = {NewValue(block, std::move(shape))};
   const Value result = operation.outputs.front();
   Append(std::move(operation));
@@ -115,7 +126,10 @@ void LayerTape::Forget(Value x) {
   Block& block = blocks_[BlockOf(x)];
   SIPHON_CHECK(block.holders > 0, "a value is forgotten once");
   --block.holders;
-  if (block.holders == 0 && !block.saved && block.counted) now_ -= SizeOf(block.sample);
+  if (block.holders > 0 || block.saved || !block.counted) return;
+  const WorkspaceMoment size = SizeOfOne(block.sample.shape);
+  now_.per_sample -= size.per_sample;
+  now_.fixed -= size.fixed;
 }
 
 LayerTape::Value LayerTape::Embedding(const std::string& name, Value ids, int64_t entries,
@@ -244,16 +258,15 @@ LayerTape::Value LayerTape::FusedAttention(const std::string& name, Value query,
 }
 
 LayerTape::Value LayerTape::CrossEntropy(Value logits) {
-  SaveNew("loss.log_probabilities", ShapeOf(logits), Reader::kInputGradient,
-          SavedPrecision::kFloat32);
-  // Scattering into zeros, then back through the logarithm of the softmax.
-  Operation operation{.name = "loss",
-                      .inputs = {{logits, Gradient::kNew}},
-                      .backward_temporary = SizeOf({DType::kFloat32, ShapeOf(logits)})};
-  const Value loss = Input({});  // four bytes for a microbatch
-  operation.outputs = {loss};
-  Append(std::move(operation));
-  return loss;
+  const Value log_probabilities =
+      AppendUnary({.name = "loss.softmax", .inputs = {{logits, Gradient::kNew}}}, ShapeOf(logits));
+  blocks_[BlockOf(log_probabilities)].precision = SavedPrecision::kFloat32;
+  SaveResult(BlockOf(log_probabilities), "loss.log_probabilities", Reader::kInputGradient);
+  SaveNew("loss.total_weight", {}, Reader::kInputGradient, SavedPrecision::kFloat32);
+  const Value sum =
+      AppendUnary({.name = "loss.sum", .inputs = {{log_probabilities, Gradient::kNew}}}, {});
+  Forget(log_probabilities);
+  return Scale(sum);
 }
 
 std::vector<WorkspaceMoment> LayerTape::MomentsUntil(int operation) const {
@@ -262,7 +275,14 @@ std::vector<WorkspaceMoment> LayerTape::MomentsUntil(int operation) const {
 
 LayerMemory LayerTape::Finish(Value output) {
   const int result = BlockOf(output);
-  Bytes end = blocks_[result].counted ? SizeOf(blocks_[result].sample) : Bytes();
+  // What the pass ends with and others count. The loss is no boundary: it is counted here.
+  WorkspaceMoment end;
+  const auto ends_with = [&end](const Block& block) {
+    const WorkspaceMoment size = SizeOfOne(block.sample.shape);
+    end.per_sample += size.per_sample;
+    end.fixed += size.fixed;
+  };
+  if (blocks_[result].counted && !blocks_[result].sample.shape.empty()) ends_with(blocks_[result]);
   LayerMemory memory;
   for (int index = 0; index < static_cast<int>(blocks_.size()); ++index) {
     const Block& block = blocks_[index];
@@ -270,7 +290,7 @@ LayerMemory LayerTape::Finish(Value output) {
     const SavedStorage storage = !block.counted    ? SavedStorage::kInput
                                  : index == result ? SavedStorage::kOutput
                                                    : SavedStorage::kOwn;
-    if (storage == SavedStorage::kOwn) end += SizeOf(block.sample);
+    if (storage == SavedStorage::kOwn) ends_with(block);
     memory.saved.push_back({.name = block.name,
                             .sample = block.sample,
                             .storage = storage,
@@ -283,7 +303,10 @@ LayerMemory LayerTape::Finish(Value output) {
                    [](const SavedTensorSpec& a, const SavedTensorSpec& b) {
                      return a.flops_before < b.flops_before;
                    });
-  for (WorkspaceMoment& moment : forward_) moment.per_sample -= end;
+  for (WorkspaceMoment& moment : forward_) {
+    moment.per_sample -= end.per_sample;
+    moment.fixed -= end.fixed;
+  }
   memory.forward = FullestMoments(std::move(forward_));
   BackwardWalk whole(*this, output, BackwardKind::kWhole);
   memory.backward = FullestMoments(whole.TakeMoments());

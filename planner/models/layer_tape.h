@@ -12,7 +12,8 @@ namespace siphon {
 
 // Writes down the operations of a layer's forward pass, with what each allocates and saves for its
 // backward in LibTorch on the CPU, and works out what the layer's passes take. A layer's
-// description reads like its LibTorch code. Sizes are of one sample in float32.
+// description reads like its LibTorch code. Sizes are of one sample in float32; what has no
+// dimensions is one number of the whole microbatch.
 //
 // A backward runs the operations in reverse, frees what each saved once its last reader ran, keeps
 // the gradients of parameters until the end, and adds up gradients that meet: in place where nobody
@@ -52,7 +53,7 @@ class LayerTape {
   Value Copy(Value x, std::vector<int64_t> shape);
   // LibTorch's fused attention: [sequence, hidden] each, in heads.
   Value FusedAttention(const std::string& name, Value query, Value key, Value value, int64_t heads);
-  // Cross-entropy of logits, summed up to a scalar.
+  // Cross-entropy of logits, summed up to a scalar and divided by the number of targets.
   Value CrossEntropy(Value logits);
 
   // The layer's code holds x no longer.
@@ -93,10 +94,11 @@ class LayerTape {
     int64_t parameters = 0;  // elements whose gradients it makes
     Bytes forward_tile;      // whatever the microbatch, while it runs
     Bytes backward_tile;
-    Bytes backward_temporary;  // per sample, beside its inputs' gradients
-    int64_t flops = 0;         // as LayerSpec::forward_flops
+    int64_t flops = 0;  // as LayerSpec::forward_flops
   };
 
+  // Of memory of that shape: of each sample, or of the microbatch.
+  static WorkspaceMoment SizeOfOne(const std::vector<int64_t>& shape);
   int NewBlock(std::vector<int64_t> shape);
   Value NewValue(int block, std::vector<int64_t> shape);
   const std::vector<int64_t>& ShapeOf(Value value) const { return values_[value].shape; }
@@ -108,6 +110,7 @@ class LayerTape {
   // The same of something that nobody else holds.
   void SaveNew(const std::string& name, std::vector<int64_t> shape, Reader reader,
                SavedPrecision precision);
+  void Take(int block);  // it is there from now on
   void Append(Operation operation);
   // The fullest ones until it is through.
   std::vector<WorkspaceMoment> MomentsUntil(int operation) const;
@@ -117,8 +120,8 @@ class LayerTape {
   std::vector<Block> blocks_;
   std::vector<View> values_;
   std::vector<Operation> operations_;
-  Bytes now_;          // of counted blocks that are held or saved
-  int64_t flops_ = 0;  // of all operations so far
+  WorkspaceMoment now_;  // of counted blocks that are held or saved
+  int64_t flops_ = 0;    // of all operations so far
   std::vector<WorkspaceMoment> forward_;
 };
 

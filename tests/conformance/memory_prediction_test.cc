@@ -37,6 +37,11 @@ class MemoryPrediction : public testing::TestWithParam<std::string> {
   static void SetUpTestSuite() { InstallCountingAllocator(); }
 };
 
+class MemoryPredictionOfSmallShapes : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { InstallCountingAllocator(); }
+};
+
 void Compare(const MemoryCase& one) {
   const ModelSpec model = ModelOf(one.shape);
   const auto plan = PlanOf(one, model);
@@ -75,6 +80,31 @@ TEST_P(MemoryPrediction, IsWithinTenPercentOnEveryWorker) {
   for (const MemoryCase& one : MemoryCases(GetParam())) {
     SCOPED_TRACE(one.shape.name);
     Compare(one);
+  }
+}
+
+// To the byte: microbatches of few tokens, so that a single number of each, or a tile of
+// attention's, is seen.
+TEST_F(MemoryPredictionOfSmallShapes, IsExact) {
+  for (const MemoryShape& shape : SmallMemoryShapes()) {
+    const MemoryCase one{shape, "gpipe"};
+    SCOPED_TRACE(shape.name);
+    const ModelSpec model = ModelOf(shape);
+    const auto plan = PlanOf(one, model);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    const auto predicted = EstimateRuntime({.model = &model,
+                                            .partition = &plan->partition,
+                                            .schedule = &plan->training,
+                                            .microbatch = shape.microbatch,
+                                            .moments = shape.moments,
+                                            .sent = SentTensors::kCopied});
+    ASSERT_TRUE(predicted.ok()) << predicted.status();
+    const auto measured = MeasurePeaks(one, model, *plan);
+    ASSERT_TRUE(measured.ok()) << measured.status();
+    for (size_t worker = 0; worker < measured->size(); ++worker) {
+      EXPECT_EQ(Total(predicted->workers[worker]), (*measured)[worker].total)
+          << "worker " << worker;
+    }
   }
 }
 

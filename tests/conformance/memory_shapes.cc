@@ -78,6 +78,23 @@ std::vector<MemoryShape> MemoryShapes() {
   };
 }
 
+std::vector<MemoryShape> SmallMemoryShapes() {
+  std::vector<MemoryShape> shapes;
+  for (const int workers : {1, 2}) {
+    for (const bool three : {false, true}) {  // samples of 4 tokens, or one of 8
+      const auto append = [&](const std::string& name, const ModelOptions& model) {
+        shapes.push_back({absl::StrCat(name, three ? "ThreeSamplesOn" : "OneSampleOn", workers),
+                          Sized(model, 16, 2, 64, three ? 4 : 8), workers, three ? 16 : 64,
+                          three ? 3 : 1});
+      };
+      append("Gpt", TinyGpt(4));
+      append("Bert", TinyBert(4));
+      append("Mlp", TinyMlp(4));
+    }
+  }
+  return shapes;
+}
+
 Precision PrecisionOf(const MemoryShape& shape) { return ParsePrecision(shape.precision).value(); }
 
 ModelSpec ModelOf(const MemoryShape& shape) {

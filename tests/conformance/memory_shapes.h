@@ -33,6 +33,10 @@ ModelSpec ModelOf(const MemoryShape& shape);  // in its precision
 // Weights weigh most in some, activations in others, logits or attention scores in yet others.
 std::vector<MemoryShape> MemoryShapes();
 
+// Of each model, on one worker and on two: microbatches of less than 16 tokens, whose norms save
+// less than a cache line, and many of them.
+std::vector<MemoryShape> SmallMemoryShapes();
+
 // The shape as a job on one worker, with one microbatch a step.
 JobConfig JobOf(const MemoryShape& shape);
 

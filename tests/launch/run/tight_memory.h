@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "launch/run/prepare_job.h"
+#include "tests/conformance/memory_shapes.h"
 
 namespace siphon {
 
@@ -13,6 +14,9 @@ struct TightStrategy {
   std::string name;
   bool (*lets_leave)(const PreparedJob& prepared);  // whether the plan lets activations leave
   double least_percent = 0;                         // that a prediction is above what was measured
+  // And at most: of little memory in all, the room that is held for one layer and for what is sent
+  // is much.
+  double most_percent = 25;
   std::string transport = "auto";  // "mpi": senders hold what they sent until it is asked for
 };
 
@@ -24,6 +28,10 @@ struct TightStrategy {
 // what waits for W is often more than what would leave.
 void ExpectWithinCapacities(const std::string& schedule,
                             const std::vector<TightStrategy>& strategies);
+
+// The same of one case and strategy, at the least of these parts at which something leaves. Whether
+// there is one.
+bool ExpectWithinCapacities(const MemoryCase& one, const TightStrategy& strategy);
 
 // All live schedules but the one that is a file's.
 std::vector<std::string> TightScheduleNames();

@@ -48,6 +48,23 @@ TEST(SavedOf, SaysWhenABlockHasMadeItsTensors) {
   EXPECT_THAT(FirstTensorsOf({.saved = made}), ElementsAre(4, 5, 7, 11));
 }
 
+// The loss keeps the sum of its targets' weights: one number, whatever the microbatch.
+TEST(SavedOf, CountsASingleNumberOnce) {
+  const auto model = BuildModelSpec(
+      {.kind = "mlp", .layers = 1, .hidden = 8, .vocabulary = 16, .sequence_length = 4});
+  ASSERT_TRUE(model.ok()) << model.status();
+  for (const Precision precision : {Precision::kFloat32, Precision::kBFloat16}) {
+    std::vector<std::pair<std::string, int64_t>> saved;
+    for (const SavedTensor& tensor : SavedOf(*model->layers.back().memory, 3, precision)) {
+      saved.emplace_back(tensor.name, tensor.bytes.value);
+    }
+    using Saved = std::pair<std::string, int64_t>;
+    EXPECT_THAT(saved, ElementsAre(Saved("linear.input", 3 * 4 * 8 * ComputedBytes(precision)),
+                                   Saved("loss.log_probabilities", 3 * 4 * 16 * 4),
+                                   Saved("loss.total_weight", 4)));
+  }
+}
+
 // Whatever the model: no tensor is made by more than the layer's operations.
 TEST(SavedOf, NeverNeedsMoreThanTheLayersOperations) {
   for (const std::string& kind : KnownPlannedModelKinds()) {
