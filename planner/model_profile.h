@@ -39,9 +39,10 @@ struct LayerProfile {
   Bytes boundary;  // the output that the next layer takes; its gradient has the same size
   Bytes forward_workspace;
   Bytes backward_workspace;
-  Bytes input_backward_workspace;   // of I alone
-  Bytes weight_backward_workspace;  // of W alone, beside `kept_for_weights`; 0: not known
-  std::vector<SavedTensor> saved;   // in the order of saving
+  // Of I alone, and of W alone, beside `kept_for_weights`. Both 0: not known.
+  Bytes input_backward_workspace;
+  Bytes weight_backward_workspace;
+  std::vector<SavedTensor> saved;  // in the order of saving
   // Parts of `saved` that are the layer's input and output themselves, which the layers before and
   // behind may have saved too; 0: none, or not known. Neither is larger than `saved`.
   Bytes saved_input;

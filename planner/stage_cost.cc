@@ -7,6 +7,47 @@
 
 namespace siphon {
 
+namespace {
+
+struct HalfWorkspaces {
+  Bytes input_backward;
+  Bytes weight_backward;
+};
+
+// Of a layer or a stage.
+template <typename Cost>
+HalfWorkspaces HalvesOf(const Cost& cost) {
+  const bool known =
+      cost.input_backward_workspace > Bytes(0) || cost.weight_backward_workspace > Bytes(0);
+  if (!known) return {cost.backward_workspace, cost.backward_workspace};
+  return {cost.input_backward_workspace, cost.weight_backward_workspace};
+}
+
+// An I comes to each layer with what those behind keep for W, and without what else they saved.
+// For W, as for other passes, the largest layer counts.
+void AddHalfWorkspaces(const ModelProfile& profile, const StageRange& range, StageCost& cost) {
+  Bytes input_backward;
+  Bytes weight_backward;
+  Bytes grown;          // beyond the stash
+  Bytes kept_here_too;  // of that, what the layer has saved itself
+  for (int index = range.end - 1; index >= range.begin; --index) {
+    const LayerProfile& layer = profile.layers[index];
+    const HalfWorkspaces halves = HalvesOf(layer);
+    weight_backward = std::max(weight_backward, halves.weight_backward);
+    if (halves.input_backward > Bytes(0)) {
+      const Bytes here = std::max(grown - kept_here_too, Bytes(0));
+      input_backward = std::max(input_backward, here + halves.input_backward);
+    }
+    const Bytes shared =
+        index > range.begin ? SavedByBoth(profile.layers[index - 1], layer) : Bytes(0);
+    grown += layer.kept_for_weights + shared - SavedBytes(layer);
+    kept_here_too = std::min(shared, layer.kept_for_weights);
+  }
+  SetHalfWorkspaces(cost, input_backward, weight_backward);
+}
+
+}  // namespace
+
 Bytes SavedBytes(const LayerProfile& layer) {
   Bytes total;
   for (const SavedTensor& tensor : layer.saved) total += tensor.bytes;
@@ -50,6 +91,21 @@ Nanos WholeBackward(const StageCost& cost) {
   return cost.input_backward + cost.weight_backward;
 }
 
+void SetHalfWorkspaces(StageCost& cost, Bytes input_backward, Bytes weight_backward) {
+  const bool as_whole =
+      input_backward == cost.backward_workspace && weight_backward == cost.backward_workspace;
+  cost.input_backward_workspace = as_whole ? Bytes(0) : input_backward;
+  cost.weight_backward_workspace = as_whole ? Bytes(0) : weight_backward;
+}
+
+Bytes PassWorkspace(const StageCost& cost, ActionKind pass, Bytes grown) {
+  if (pass == ActionKind::kForward) return cost.forward_workspace;
+  const HalfWorkspaces halves = HalvesOf(cost);
+  if (pass == ActionKind::kBackwardWeight) return halves.weight_backward;
+  if (pass != ActionKind::kBackwardInput) return cost.backward_workspace;
+  return std::max(halves.input_backward - std::max(grown, Bytes(0)), Bytes(0));
+}
+
 std::vector<StageCost> StageCosts(const ModelProfile& profile, const StagePartition& partition) {
   std::vector<StageCost> costs;
   for (const StageRange& range : partition.stages) {
@@ -78,6 +134,7 @@ std::vector<StageCost> StageCosts(const ModelProfile& profile, const StagePartit
     if (whole_backward != cost.input_backward + cost.weight_backward) {
       cost.whole_backward = whole_backward;
     }
+    AddHalfWorkspaces(profile, range, cost);
     if (range.begin > 0) cost.input = profile.layers[range.begin - 1].boundary;
     if (range.end < static_cast<int>(profile.layers.size())) {
       cost.output = profile.layers[range.end - 1].boundary;

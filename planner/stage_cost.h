@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "planner/action.h"
 #include "planner/model_profile.h"
 #include "planner/stage_partition.h"
 #include "planner/units.h"
@@ -26,12 +27,23 @@ struct StageCost {
   Bytes input;             // boundary with the previous stage; 0 for the first
   Bytes output;            // boundary with the next stage; 0 for the last
   Bytes forward_workspace;
-  Bytes backward_workspace;
+  Bytes backward_workspace;  // of a backward that is not split
+  // Of an I beside the stash, whatever it keeps for W meanwhile; of a W beside `kept_for_weights`.
+  // Both 0: not known, taken to be `backward_workspace`.
+  Bytes input_backward_workspace;
+  Bytes weight_backward_workspace;
   friend bool operator==(const StageCost&, const StageCost&) = default;
 };
 
 // What a backward takes that is not split.
 Nanos WholeBackward(const StageCost& cost);
+
+// Notes what the halves of a backward take. Requires: what a whole one takes is there.
+void SetHalfWorkspaces(StageCost& cost, Bytes input_backward, Bytes weight_backward);
+
+// What an F, B, I or W takes for itself. That of an I has room for what it keeps for W beyond the
+// stash: where its activations have grown so much so far, that much less of it is left.
+Bytes PassWorkspace(const StageCost& cost, ActionKind pass, Bytes grown = Bytes(0));
 
 // Adds up the layers of each stage. Requires: the partition is of a model with the profile's
 // layers.

@@ -59,8 +59,8 @@ void SetBytes(const StagePasses& passes, const MemoryByKind& held, bool splits_b
   cost.forward_workspace = Beyond(passes.forward, counted);
   cost.backward_workspace = Beyond(passes.backward, counted);
   if (splits_backward) {
-    cost.backward_workspace =
-        std::max(cost.backward_workspace, Beyond(passes.input_backward, counted));
+    SetHalfWorkspaces(cost, Beyond(passes.input_backward, counted),
+                      Beyond(passes.weight_backward, passes.kept));
   }
 }
 

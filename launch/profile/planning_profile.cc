@@ -71,15 +71,20 @@ void SetStage(const PlanStage& stage, const std::vector<HeldBytes>& held,
     layer.optimizer_state = held[index].optimizer;
     layer.forward_workspace = Bytes(0);
     layer.backward_workspace = Bytes(0);
+    layer.input_backward_workspace = Bytes(0);
+    layer.weight_backward_workspace = Bytes(0);
     gradients -= layer.gradients;
     optimizer_state -= layer.optimizer_state;
     if (layer.parameters > Bytes(0)) owner = index;
   }
   layers[owner].gradients += gradients;
   layers[owner].optimizer_state += optimizer_state;
-  LayerProfile& first = layers[stage.layers.begin];
-  first.forward_workspace = stage.cost.forward_workspace;
-  first.backward_workspace = stage.cost.backward_workspace;
+  layers[stage.layers.begin].forward_workspace = stage.cost.forward_workspace;
+  // Where a backward comes first: its I has kept nothing yet.
+  LayerProfile& last = layers[stage.layers.end - 1];
+  last.backward_workspace = stage.cost.backward_workspace;
+  last.input_backward_workspace = stage.cost.input_backward_workspace;
+  last.weight_backward_workspace = stage.cost.weight_backward_workspace;
 }
 
 }  // namespace

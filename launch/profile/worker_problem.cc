@@ -12,21 +12,29 @@
 #include "launch/profile/predict_step.h"
 #include "planner/memory/stage_passes.h"
 #include "planner/round_up.h"
+#include "planner/stage_cost.h"
 #include "planner/status.h"
 
 namespace siphon {
 namespace {
 
-// The most that one layer of a stage takes beyond its saved tensors, with its input and its output:
-// when it is computed again, or in its backward, which the stage's backward, fullest elsewhere, may
-// not show. Where the backward is split, a worker is often fullest in a forward, beside what waits
-// for W: then what a dropped layer makes on its way, and does not save, shows as well. So it does
-// in 16 bits, where activations are half as large beside optimizer state that is on its way out.
-Bytes MostOfOneLayer(const MemoryInputs& inputs, const PlanningProblem& problem,
-                     const StageRange& layers) {
+// The most that one layer of a stage takes beyond its saved tensors, with its input and its output.
+struct MostOfOneLayer {
+  Bytes any_pass;  // computed again, or in a backward
+  Bytes backward;
+  Bytes input_backward;
+  Bytes weight_backward;  // beyond what is kept for it, and no boundary
+};
+
+// The stage's backward, fullest elsewhere, may not show that. Where the backward is split, a worker
+// is often fullest in a forward, beside what waits for W: then what a dropped layer makes on its
+// way, and does not save, shows as well. So it does in 16 bits, where activations are half as large
+// beside optimizer state that is on its way out.
+MostOfOneLayer MostOf(const MemoryInputs& inputs, const PlanningProblem& problem,
+                      const StageRange& layers) {
   const bool fullest_in_forward =
       SplitsBackward(problem.schedule) || inputs.precision != Precision::kFloat32;
-  Bytes most;
+  MostOfOneLayer most;
   for (int index = layers.begin; index < layers.end; ++index) {
     const LayerWorkspace workspace = WorkspaceOf(inputs, index);
     const LayerProfile& layer = problem.profile.layers[index];
@@ -35,9 +43,36 @@ Bytes MostOfOneLayer(const MemoryInputs& inputs, const PlanningProblem& problem,
       taken = std::max({taken, workspace.input_backward, workspace.forward + SavedBytes(layer)});
     }
     const Bytes input = index > 0 ? problem.profile.layers[index - 1].boundary : Bytes(0);
-    most = std::max(most, taken + input + layer.boundary);
+    const Bytes boundaries = input + layer.boundary;
+    most.any_pass = std::max(most.any_pass, taken + boundaries);
+    most.backward = std::max(most.backward, workspace.backward + boundaries);
+    most.input_backward = std::max(most.input_backward, workspace.input_backward + boundaries);
+    most.weight_backward = std::max(most.weight_backward, workspace.weight_backward);
   }
   return most;
+}
+
+// Beside split ones.
+bool HasWholeBackwards(const Schedule& schedule) {
+  return absl::c_any_of(schedule.programs, [](const std::vector<Action>& program) {
+    return absl::c_any_of(
+        program, [](const Action& action) { return action.kind == ActionKind::kBackward; });
+  });
+}
+
+// What the simulator gives no pass of the stage that is taken apart.
+Bytes MissingOfOneLayer(const StageCost& cost, const MostOfOneLayer& taken,
+                        const Schedule& schedule) {
+  const Bytes backward = PassWorkspace(cost, ActionKind::kBackward);
+  if (!SplitsBackward(schedule)) {
+    return taken.any_pass - std::max(cost.forward_workspace, backward);
+  }
+  const Bytes input_backward = PassWorkspace(cost, ActionKind::kBackwardInput);
+  const Bytes weight_backward = PassWorkspace(cost, ActionKind::kBackwardWeight);
+  const Bytes missing =
+      std::max({taken.any_pass - std::max({cost.forward_workspace, backward, input_backward}),
+                taken.input_backward - input_backward, taken.weight_backward - weight_backward});
+  return HasWholeBackwards(schedule) ? std::max(missing, taken.backward - backward) : missing;
 }
 
 // Scalars, as losses and norms of gradients, that no figure of a layer has; where the backward is
@@ -123,10 +158,10 @@ void HoldForSingleLayers(const MemoryInputs& inputs, JobProblem& made) {
   PlanningProblem& problem = made.problem;
   for (size_t stage = 0; stage < made.plan.stages.size(); ++stage) {
     const StageCost& cost = made.plan.stages[stage].cost;
-    const Bytes counted = std::max(cost.forward_workspace, cost.backward_workspace);
-    const Bytes taken = MostOfOneLayer(inputs, problem, problem.partition.stages[stage]);
+    const MostOfOneLayer taken = MostOf(inputs, problem, problem.partition.stages[stage]);
+    const Bytes missing = MissingOfOneLayer(cost, taken, problem.schedule);
     MemoryByKind& held = problem.held[problem.schedule.worker_of_stage[stage].value];
-    held[MemoryKind::kWorkspace] = std::max(held[MemoryKind::kWorkspace], taken - counted);
+    held[MemoryKind::kWorkspace] = std::max(held[MemoryKind::kWorkspace], missing);
   }
 }
 

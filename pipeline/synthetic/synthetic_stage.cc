@@ -68,12 +68,24 @@ class SyntheticStage final : public StageCompute {
 
  private:
   enum class Half { kBoth, kInput };
+  static ActionKind PassOf(Half half) {
+    return half == Half::kBoth ? ActionKind::kBackward : ActionKind::kBackwardInput;
+  }
+  struct PassRoom {
+    BookedBlock workspace;
+    Bytes grown;  // what its activations have become more
+  };
 
   SyntheticActivations& Kept(MicrobatchId microbatch) {
     return kept_[static_cast<size_t>(microbatch.value)];
   }
   const LayerCost& CostOf(int layer) const {
     return sizes_.layers[static_cast<size_t>(layer - sizes_.stage.begin)];
+  }
+  // What a backward makes the activations larger at the layer; mostly less than 0.
+  Bytes GrowthAt(int layer, Half half) const {
+    const Bytes kept = half == Half::kBoth ? Bytes(0) : CostOf(layer).kept_for_weights;
+    return kept - FreedByBackward(sizes_.layers, layer - sizes_.stage.begin);
   }
   absl::StatusOr<BookedBlock> Workspace(Bytes bytes) {
     return BookedBlock::Take(worker_.ledger, bytes, MemoryKind::kWorkspace);
@@ -84,7 +96,8 @@ class SyntheticStage final : public StageCompute {
     return watch_ == nullptr ? absl::OkStatus() : watch_->Leave(layer);
   }
   absl::Status ToInput(MicrobatchId microbatch, Half half);
-  absl::Status LayerToInput(int layer, MicrobatchId microbatch, Half half, PacedWork& work);
+  absl::Status LayerToInput(int layer, MicrobatchId microbatch, Half half, PassRoom& room,
+                            PacedWork& work);
   absl::Status ComputeAgain(MicrobatchId microbatch, StageRange layers, Bytes workspace,
                             PacedWork& work);
 
@@ -226,10 +239,13 @@ absl::Status SyntheticStage::ToInput(MicrobatchId microbatch, Half half) {
   if (!position_.last) {
     SIPHON_RETURN_IF_ERROR(boundaries_.Check(Boundary::kOutputGradient, microbatch));
   }
-  SIPHON_ASSIGN_OR_RETURN(const BookedBlock workspace, Workspace(cost_.backward_workspace));
+  PassRoom room;
+  // That of an I is what its first layer leaves it.
+  const Bytes first = GrowthAt(sizes_.stage.end - 1, half);
+  SIPHON_ASSIGN_OR_RETURN(room.workspace, Workspace(PassWorkspace(cost_, PassOf(half), first)));
   for (int layer = sizes_.stage.end - 1; layer >= sizes_.stage.begin; --layer) {
     SIPHON_RETURN_IF_ERROR(Enter(layer, half == Half::kBoth, work));
-    SIPHON_RETURN_IF_ERROR(LayerToInput(layer, microbatch, half, work));
+    SIPHON_RETURN_IF_ERROR(LayerToInput(layer, microbatch, half, room, work));
     SIPHON_RETURN_IF_ERROR(Leave(layer));
   }
   if (!position_.last) boundaries_.Free(Boundary::kOutputGradient, microbatch);
@@ -237,7 +253,7 @@ absl::Status SyntheticStage::ToInput(MicrobatchId microbatch, Half half) {
 }
 
 absl::Status SyntheticStage::LayerToInput(int layer, MicrobatchId microbatch, Half half,
-                                          PacedWork& work) {
+                                          PassRoom& room, PacedWork& work) {
   SyntheticActivations& kept = Kept(microbatch);
   if (const auto collected = kept.FindCollected(layer);
       collected.has_value() && watch_ != nullptr) {
@@ -250,16 +266,22 @@ absl::Status SyntheticStage::LayerToInput(int layer, MicrobatchId microbatch, Ha
           work.Interrupt([&] { return watch_->BeginRecompute(microbatch, *dropped); }));
     }
     // The pass holds its own workspace already, which it does not use meanwhile.
-    const Bytes more = std::max(cost_.forward_workspace - cost_.backward_workspace, Bytes(0));
+    const Bytes more = std::max(cost_.forward_workspace - room.workspace.size(), Bytes(0));
     SIPHON_RETURN_IF_ERROR(ComputeAgain(microbatch, *dropped, more, work));
     if (watch_ != nullptr) watch_->EndRecompute();
   }
+  room.grown += GrowthAt(layer, half);
+  const Bytes left = PassWorkspace(cost_, PassOf(half), room.grown);
+  if (left < room.workspace.size()) SIPHON_RETURN_IF_ERROR(room.workspace.Resize(left));
   SIPHON_RETURN_IF_ERROR(half == Half::kBoth ? kept.Use(layer) : kept.UseForInput(layer));
   if (layer == sizes_.stage.begin && !position_.first) {
     SIPHON_RETURN_IF_ERROR(boundaries_.Fill(Boundary::kInputGradient, microbatch));
   }
   work.Take(half == Half::kBoth ? WholeBackward(CostOf(layer)) : CostOf(layer).input_backward);
-  if (half == Half::kInput) return kept.KeepForWeights(layer);
+  if (half == Half::kInput) {
+    SIPHON_RETURN_IF_ERROR(kept.KeepForWeights(layer));
+    return left > room.workspace.size() ? room.workspace.Resize(left) : absl::OkStatus();
+  }
   kept.FreeUsed(layer);
   state_.Accumulate(layer, step_, microbatch);
   return absl::OkStatus();
@@ -268,7 +290,8 @@ absl::Status SyntheticStage::LayerToInput(int layer, MicrobatchId microbatch, Ha
 absl::Status SyntheticStage::BackwardWeight(MicrobatchId microbatch) {
   SIPHON_RETURN_IF_ERROR(order_.CheckBackwardWeight(microbatch));
   PacedWork work(worker_.clock);
-  SIPHON_ASSIGN_OR_RETURN(const BookedBlock workspace, Workspace(cost_.backward_workspace));
+  SIPHON_ASSIGN_OR_RETURN(const BookedBlock workspace,
+                          Workspace(PassWorkspace(cost_, ActionKind::kBackwardWeight)));
   for (int layer = sizes_.stage.end - 1; layer >= sizes_.stage.begin; --layer) {
     SIPHON_RETURN_IF_ERROR(Enter(layer, /*gradients=*/true, work));
     SIPHON_RETURN_IF_ERROR(Kept(microbatch).Use(layer));

@@ -152,7 +152,9 @@ class WindowSearch {
     if (layers.empty()) return Bytes(0);
     const bool whole = backward.kind == ActionKind::kBackward;
     const Nanos time = whole ? WholeBackward(layers.front()) : layers.front().input_backward;
-    return time > Nanos(0) ? costs_[backward.stage.value].backward_workspace : Bytes(0);
+    if (time == Nanos(0)) return Bytes(0);
+    const StageCost& cost = costs_[backward.stage.value];
+    return PassWorkspace(cost, backward.kind, cost.kept_for_weights - cost.stash);
   }
 
   void Consider(MemoryWindow window, const Action& backward, int place, int reach) {
@@ -166,7 +168,7 @@ class WindowSearch {
     if (!layers.empty()) window.own_last_layer = layers.back().stash;
     const bool takes_time =
         backward.kind == ActionKind::kBackward || cost.input_backward > Nanos(0);
-    if (takes_time) window.excess += cost.backward_workspace;
+    if (takes_time) window.excess += PassWorkspace(cost, backward.kind);
     const bool kept = LifeOf(backward).end > place;
     window.excess_at_end = window.stash - window.own_stash + window.queued +
                            (kept ? cost.kept_for_weights : Bytes(0)) + WorkspaceAtEnd(backward) -

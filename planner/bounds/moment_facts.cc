@@ -108,7 +108,7 @@ class MomentMaker {
     moment.uses_gradients =
         action.kind == ActionKind::kBackward || action.kind == ActionKind::kBackwardWeight;
     const bool takes_time = action.kind == ActionKind::kBackward || cost.input_backward > Nanos(0);
-    if (IsBackward(action.kind) && takes_time) moment.fixed += cost.backward_workspace;
+    if (IsBackward(action.kind) && takes_time) moment.fixed += PassWorkspace(cost, action.kind);
   }
 
   void AddBytes(int worker, const MomentLife& life, WorkerMoments& made) const {

@@ -42,7 +42,8 @@ absl::Status CheckStage(const SimulationInput& input, int stage) {
       {cost.forward.value, cost.input_backward.value, cost.weight_backward.value, cost.step.value,
        cost.whole_backward.value, cost.parameters.value, cost.gradients.value,
        cost.optimizer_state.value, cost.stash.value, cost.kept_for_weights.value, cost.input.value,
-       cost.output.value, cost.forward_workspace.value, cost.backward_workspace.value},
+       cost.output.value, cost.forward_workspace.value, cost.backward_workspace.value,
+       cost.input_backward_workspace.value, cost.weight_backward_workspace.value},
       absl::StrCat("the cost of stage ", stage)));
   if (stage == 0 || input.stages[stage - 1].output == cost.input) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -245,7 +246,8 @@ double MostBytes(const SimulationInput& input) {
   for (const StageCost& cost : input.stages) {
     for (const Bytes size :
          {cost.parameters, cost.gradients, cost.optimizer_state, cost.stash, cost.kept_for_weights,
-          cost.input, cost.output, cost.forward_workspace, cost.backward_workspace}) {
+          cost.input, cost.output, cost.forward_workspace, cost.backward_workspace,
+          cost.input_backward_workspace, cost.weight_backward_workspace}) {
       consider(size);
     }
   }

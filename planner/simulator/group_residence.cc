@@ -240,7 +240,7 @@ bool GroupResidence::Stops(int layer) {
   return false;
 }
 
-absl::Status GroupResidence::Prepare(int layer) {
+absl::Status GroupResidence::Prepare(int layer, Bytes workspace) {
   SIPHON_RETURN_IF_ERROR(PrepareStream(layer));
   for (const GroupKind kind : NeedsOf(writer_.action().kind)) {
     const int group = Groups().At(layer, kind);
@@ -248,9 +248,7 @@ absl::Status GroupResidence::Prepare(int layer) {
     if (kind != GroupKind::kActivations || group == kNone || layer != Groups()[group].last)
       continue;
     if (BookOf(group).where != Where::kDropped) continue;
-    // The backward holds its own workspace already, which it does not use meanwhile.
-    const StageCost& cost = writer_.CostOf(writer_.action().stage);
-    Recompute(group, std::max(RemakeWorkspace(group) - cost.backward_workspace, Bytes(0)));
+    Recompute(group, std::max(RemakeWorkspace(group) - workspace, Bytes(0)));
   }
   return absl::OkStatus();
 }

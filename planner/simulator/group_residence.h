@@ -34,8 +34,9 @@ class GroupResidence {
   void BeginCompute();
   // Whether it has to wait, to start a copy or to compute something again when it comes to the
   // layer; and what it does then. Errors: as for Move.
+  // `workspace`: what it has for itself, and does not use while it computes again.
   bool Stops(int layer);
-  absl::Status Prepare(int layer);
+  absl::Status Prepare(int layer, Bytes workspace);
   // It is through with the layer: what it has only while it is there goes. Errors: as for Move.
   absl::Status Leave(int layer);
 

@@ -78,9 +78,9 @@ struct SimulationInput {
 // Copies: SWAP_OUT and SWAP_IN start one to or from the host, on the device's copy engine for that
 // direction; one to or from each lender of a group, on the engine for that peer; or one through the
 // host to or from DriveOf the device. Where workers share `cores`, each is also work of a core, at
-// `swap_rate`, and ends when both are done. Their ENDs wait for all of it, and so do actions that find a
-// group on its way in (planner/memory_plan.h says where); those that find it dropped compute it
-// again first, which is shown as RECOMPUTE of the group. STEP of a group takes the `optimizer`
+// `swap_rate`, and ends when both are done. Their ENDs wait for all of it, and so do actions that
+// find a group on its way in (planner/memory_plan.h says where); those that find it dropped compute
+// it again first, which is shown as RECOMPUTE of the group. STEP of a group takes the `optimizer`
 // times of its layers, a plain STEP the rest of the stage's `step`. Where the plan has the step on
 // the host, STEP starts the copy of the gradients, and the worker goes on; the host steps one at a
 // time, first come, first served, in `host_step`, of which a group takes a part by its bytes; then
@@ -99,7 +99,8 @@ struct SimulationInput {
 // none, in a device's own `memory`; DROP keeps the input only, of the stage or of the group's first
 // layer; a boundary tensor at its maker from its compute action until it is sent, at its user from
 // RECV (compute-only: from the start of the message) until the end of its use, and once where maker
-// and user are the same worker; workspace during F, RECOMPUTE and during B, I, W. With
+// and user are the same worker; workspace during F, RECOMPUTE and during B, I, W, that of an
+// I less what its activations have grown beyond the stash (PassWorkspace). With
 // SentMemory::kUntilTaken a boundary tensor is with its maker from the begin of the whole compute
 // action on, as if the workspace had no room for it before, and is twice there where the user is
 // the same worker, while that one's action begins.

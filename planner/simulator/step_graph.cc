@@ -145,11 +145,12 @@ class StepGraphBuilder {
   }
 
   // Lets the action wait for what it needs at the layer, or compute it again.
-  absl::Status Prepare(int layer, Span& span) {
+  // `workspace`: what the action has for itself just then.
+  absl::Status Prepare(int layer, Bytes workspace, Span& span) {
     if (!groups_.Stops(layer)) return absl::OkStatus();
     // What comes in from another stage is waited for before anything else.
     if (span.first == kNone) span.Add(writer_.AddOnLane(TaskRole::kMarker, Nanos(0)));
-    return groups_.Prepare(layer);
+    return groups_.Prepare(layer, workspace);
   }
 
   // The forward of a whole stage again.
@@ -163,14 +164,14 @@ class StepGraphBuilder {
     Span span;
     groups_.BeginCompute();
     const std::vector<LayerCost>& pieces = pieces_[stage.value];
+    const Bytes workspace = writer_.CostOf(stage).forward_workspace;
     for (int layer = 0; layer < static_cast<int>(pieces.size()); ++layer) {
-      SIPHON_RETURN_IF_ERROR(Prepare(layer, span));
+      SIPHON_RETURN_IF_ERROR(Prepare(layer, workspace, span));
       span.Add(writer_.AddOnLane(TaskRole::kCompute, pieces[layer].forward));
       SIPHON_RETURN_IF_ERROR(groups_.Forward(layer, span.last, pieces[layer].stash));
       SIPHON_RETURN_IF_ERROR(groups_.Leave(layer));
     }
-    writer_.Hold(span.first, span.last, MemoryKind::kWorkspace,
-                 writer_.CostOf(stage).forward_workspace);
+    writer_.Hold(span.first, span.last, MemoryKind::kWorkspace, workspace);
     return span;
   }
 
@@ -182,44 +183,69 @@ class StepGraphBuilder {
   }
 
   absl::Status WriteInputBackward(const Action& action) {
-    const bool whole = action.kind == ActionKind::kBackward;
     const std::vector<LayerCost>& pieces = pieces_[action.stage.value];
+    const StageCost& cost = writer_.CostOf(action.stage);
+    const bool whole = action.kind == ActionKind::kBackward;
     const int copy = boundaries_.CopyIn(BoundaryFlow::kBackward);
     Span span;
     groups_.BeginCompute();
-    for (int layer = static_cast<int>(pieces.size()) - 1; layer >= 0; --layer) {
+    const int last = static_cast<int>(pieces.size()) - 1;
+    // From its begin on it has the workspace that its first layer leaves it.
+    const Bytes workspace = PassWorkspace(cost, action.kind, GrowthAt(action, last));
+    Bytes left = workspace;
+    Bytes grown;
+    for (int layer = last; layer >= 0; --layer) {
+      SIPHON_RETURN_IF_ERROR(Prepare(layer, left, span));
       const LayerCost& piece = pieces[layer];
-      SIPHON_RETURN_IF_ERROR(Prepare(layer, span));
-      const Nanos duration = whole ? WholeBackward(piece) : piece.input_backward;
-      Bytes change = FreedByBackward(pieces, layer) * -1;
-      if (!whole) change += piece.kept_for_weights;
-      span.Add(writer_.AddOnLane(TaskRole::kCompute, duration));
-      // Gradients queued for W may be larger than what the I frees: then they need room first.
-      const TaskMoment moment = change > Bytes(0) ? TaskMoment::kBegin : TaskMoment::kEnd;
-      writer_.Change(span.last, moment, MemoryKind::kActivations, change);
+      span.Add(writer_.AddOnLane(TaskRole::kCompute,
+                                 whole ? WholeBackward(piece) : piece.input_backward));
+      const Bytes growth = GrowthAt(action, layer);
+      grown += growth;
+      const Bytes before = std::exchange(left, PassWorkspace(cost, action.kind, grown));
+      WriteGrowth(span.last, growth, left - before);
       SIPHON_RETURN_IF_ERROR(groups_.Leave(layer));
     }
-    writer_.Hold(span.first, span.last, MemoryKind::kWorkspace,
-                 writer_.CostOf(action.stage).backward_workspace);
+    writer_.Change(span.first, TaskMoment::kBegin, MemoryKind::kWorkspace, workspace);
+    writer_.Change(span.last, TaskMoment::kEnd, MemoryKind::kWorkspace, left * -1);
     groups_.ReleaseWeights();
     if (!whole) residence_.KeepForWeightsOnly();
     return boundaries_.PassOn(BoundaryFlow::kBackward, copy != kNone ? copy : span.first,
                               span.last);
   }
 
+  // What a B or I makes the activations larger at the layer; mostly less than 0.
+  Bytes GrowthAt(const Action& action, int layer) const {
+    const std::vector<LayerCost>& pieces = pieces_[action.stage.value];
+    const bool whole = action.kind == ActionKind::kBackward;
+    const Bytes kept = whole ? Bytes(0) : pieces[layer].kept_for_weights;
+    return kept - FreedByBackward(pieces, layer);
+  }
+
+  // `task` is the layer's. What becomes less does so first.
+  void WriteGrowth(int task, Bytes activations, Bytes workspace) {
+    if (activations > Bytes(0)) {
+      // Gradients queued for W may be larger than what the I frees: then they need room first.
+      writer_.Change(task, TaskMoment::kBegin, MemoryKind::kWorkspace, workspace);
+      writer_.Change(task, TaskMoment::kBegin, MemoryKind::kActivations, activations);
+    } else {
+      writer_.Change(task, TaskMoment::kEnd, MemoryKind::kActivations, activations);
+      writer_.Change(task, TaskMoment::kEnd, MemoryKind::kWorkspace, workspace);
+    }
+  }
+
   absl::Status WriteWeightBackward(const Action& action) {
     const std::vector<LayerCost>& pieces = pieces_[action.stage.value];
+    const Bytes workspace = PassWorkspace(writer_.CostOf(action.stage), action.kind);
     Span span;
     groups_.BeginCompute();
     for (int layer = static_cast<int>(pieces.size()) - 1; layer >= 0; --layer) {
-      SIPHON_RETURN_IF_ERROR(Prepare(layer, span));
+      SIPHON_RETURN_IF_ERROR(Prepare(layer, workspace, span));
       span.Add(writer_.AddOnLane(TaskRole::kCompute, pieces[layer].weight_backward));
       writer_.Change(span.last, TaskMoment::kEnd, MemoryKind::kActivations,
                      pieces[layer].kept_for_weights * -1);
       SIPHON_RETURN_IF_ERROR(groups_.Leave(layer));
     }
-    writer_.Hold(span.first, span.last, MemoryKind::kWorkspace,
-                 writer_.CostOf(action.stage).backward_workspace);
+    writer_.Hold(span.first, span.last, MemoryKind::kWorkspace, workspace);
     groups_.ReleaseWeights();
     return absl::OkStatus();
   }

@@ -99,5 +99,40 @@ TEST(LayerCosts, AddsUpToTheStage) {
   }
 }
 
+// Both layers need 30 bytes in an I. It comes to the first with what the second keeps beyond what
+// it saved, but for what the first saved as well.
+TEST(StageCosts, AnInputBackwardComesToALayerWithWhatTheOthersKeep) {
+  ModelProfile profile{.layers = {{.backward_workspace = Bytes(50),
+                                   .input_backward_workspace = Bytes(30),
+                                   .weight_backward_workspace = Bytes(9),
+                                   .saved = {{"all", Bytes(100)}}},
+                                  {.backward_workspace = Bytes(40),
+                                   .input_backward_workspace = Bytes(30),
+                                   .weight_backward_workspace = Bytes(11),
+                                   .saved = {{"all", Bytes(60)}},
+                                   .kept_for_weights = Bytes(85)}}};
+  const StagePartition partition{.stages = {{0, 2}}};
+  StageCost cost = StageCosts(profile, partition)[0];
+  EXPECT_EQ(PassWorkspace(cost, ActionKind::kBackward), Bytes(50));
+  EXPECT_EQ(PassWorkspace(cost, ActionKind::kBackwardInput), Bytes(25 + 30));
+  EXPECT_EQ(PassWorkspace(cost, ActionKind::kBackwardInput, Bytes(25)), Bytes(30));
+  EXPECT_EQ(PassWorkspace(cost, ActionKind::kBackwardInput, Bytes(-25)), Bytes(25 + 30));
+  EXPECT_EQ(PassWorkspace(cost, ActionKind::kBackwardInput, Bytes(99)), Bytes(0));
+  EXPECT_EQ(PassWorkspace(cost, ActionKind::kBackwardWeight), Bytes(11));
+
+  profile.layers[0].saved_output = profile.layers[1].saved_input = Bytes(20);
+  cost = StageCosts(profile, partition)[0];
+  EXPECT_EQ(cost.stash, Bytes(140));
+  EXPECT_EQ(PassWorkspace(cost, ActionKind::kBackwardInput), Bytes(25 + 30));
+}
+
+TEST(StageCosts, HalvesThatNobodyMeasuredTakeWhatAWholeBackwardDoes) {
+  const ModelProfile profile{.layers = {{.backward_workspace = Bytes(50)}}};
+  const StageCost cost = StageCosts(profile, {.stages = {{0, 1}}})[0];
+  EXPECT_EQ(cost.input_backward_workspace, Bytes(0));
+  EXPECT_EQ(PassWorkspace(cost, ActionKind::kBackwardInput), Bytes(50));
+  EXPECT_EQ(PassWorkspace(cost, ActionKind::kBackwardWeight), Bytes(50));
+}
+
 }  // namespace
 }  // namespace siphon

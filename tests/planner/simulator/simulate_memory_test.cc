@@ -80,6 +80,69 @@ TEST(SimulatedMemory, WhatTwoLayersSaveIsThereOnceUntilBothAreDone) {
             "30:\n");
 }
 
+// Two layers of 5 ns a pass save 60 and 40 bytes; for W they keep 60 and 90.
+SimulationInput GrowsBeforeW(Bytes input_backward_workspace) {
+  StageCost cost = TenNanos();
+  cost.stash = Bytes(100);
+  cost.kept_for_weights = Bytes(150);
+  cost.backward_workspace = Bytes(40);
+  cost.input_backward_workspace = input_backward_workspace;
+  cost.weight_backward_workspace = Bytes(12);
+  SimulationInput input = EqualStages(ParsedSchedule("0F0 0I0 0W0\n"), cost);
+  input.layers = {{{Nanos(5), Nanos(5), Nanos(5), Bytes(60), Bytes(60)},
+                   {Nanos(5), Nanos(5), Nanos(5), Bytes(40), Bytes(90)}}};
+  return input;
+}
+
+// At its fullest an I takes its 70 bytes beside the stash, of which 50 become part of what is kept.
+TEST(SimulatedMemory, WhatAnInputBackwardKeepsComesOutOfItsWorkspace) {
+  const SimulatedStep step = Simulated(GrowsBeforeW(Bytes(70)));
+  EXPECT_EQ(CurveText(step.memory[0]),
+            "0: activations 60\n"
+            "5: activations 100\n"
+            "10: activations 150, workspace 20\n"
+            "20: activations 150, workspace 12\n"
+            "25: activations 60, workspace 12\n"
+            "30:\n");
+  EXPECT_EQ(Total(step.peak[0]), Bytes(170));
+}
+
+TEST(SimulatedMemory, AnInputBackwardMayKeepMoreThanItsWorkspace) {
+  const SimulatedStep step = Simulated(GrowsBeforeW(Bytes(30)));
+  EXPECT_EQ(CurveText(step.memory[0]),
+            "0: activations 60\n"
+            "5: activations 100\n"
+            "10: activations 150\n"
+            "20: activations 150, workspace 12\n"
+            "25: activations 60, workspace 12\n"
+            "30:\n");
+}
+
+TEST(SimulatedMemory, WhatAnInputBackwardNoLongerKeepsIsWorkspaceAgain) {
+  SimulationInput input = GrowsBeforeW(Bytes(70));
+  input.layers[0][0].kept_for_weights = Bytes(20);
+  input.layers[0].insert(input.layers[0].begin(), {Nanos(0), Nanos(2), Nanos(0)});
+  input.stages[0].input_backward = Nanos(12);
+  input.stages[0].kept_for_weights = Bytes(110);
+  EXPECT_EQ(CurveText(Simulated(input).memory[0]),
+            "0: activations 60\n"
+            "5: activations 100\n"
+            "10: activations 150, workspace 20\n"
+            "20: activations 110, workspace 60\n"
+            "22: activations 110, workspace 12\n"
+            "27: activations 20, workspace 12\n"
+            "32:\n");
+}
+
+// A capacity of exactly the peak: what gives memory back is first.
+TEST(SimulatedMemory, AnInputBackwardFitsIntoItsPeak) {
+  SimulationInput input = GrowsBeforeW(Bytes(70));
+  input.capacity = {Bytes(170)};
+  EXPECT_TRUE(Simulate(input).ok()) << Simulate(input).status();
+  input.capacity = {Bytes(169)};
+  EXPECT_FALSE(Simulate(input).ok());
+}
+
 TEST(SimulatedMemory, BoundaryTensorsLiveAtTheirMakerUntilSentAndAtTheirUserUntilUsed) {
   StageCost cost = TenNanos();
   cost.output = Bytes(8);
