@@ -100,9 +100,9 @@ void SetHalfWorkspaces(StageCost& cost, Bytes input_backward, Bytes weight_backw
 
 Bytes PassWorkspace(const StageCost& cost, ActionKind pass, Bytes grown) {
   if (pass == ActionKind::kForward) return cost.forward_workspace;
+  if (pass == ActionKind::kBackward) return cost.backward_workspace;
   const HalfWorkspaces halves = HalvesOf(cost);
   if (pass == ActionKind::kBackwardWeight) return halves.weight_backward;
-  if (pass != ActionKind::kBackwardInput) return cost.backward_workspace;
   return std::max(halves.input_backward - std::max(grown, Bytes(0)), Bytes(0));
 }
 

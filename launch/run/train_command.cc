@@ -93,11 +93,12 @@ absl::StatusOr<PreparedJob> PrepareOnDevices(JobConfig job, const CudaMachine& m
 // Every worker reads the job's file again.
 absl::Status CheckCanBeReadAgain(const std::string& path) {
   std::error_code error;
-  const std::filesystem::path named = std::filesystem::canonical(path, error);
-  if (error) return absl::OkStatus();  // who opens it says why not
+  const std::filesystem::file_status file = std::filesystem::status(path, error);
+  // What is open in this process alone; a file that is not there its reader names.
   const bool is_own = absl::StartsWith(path, "/dev/") || absl::StartsWith(path, "/proc/");
-  if (std::filesystem::is_regular_file(named, error) && !is_own) return absl::OkStatus();
-  if (std::filesystem::is_directory(named, error)) return absl::OkStatus();
+  const bool is_file = std::filesystem::is_regular_file(file) ||
+                       std::filesystem::is_directory(file) || !std::filesystem::exists(file);
+  if (is_file && !is_own) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(path, ": is nothing that workers can read as well; write the job to a file"));
 }
