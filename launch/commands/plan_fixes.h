@@ -36,10 +36,9 @@ struct TriedFixes {
 // dropout, an optimizer without moments, more capacity of the workers that lack it, or larger
 // devices where the topology's have no more. Where strategy auto alone is not enough, microbatches,
 // stages and capacity are tried with it, too, as far as they change less so. What is changed
-// follows no plan file. Sizes are the
-// least ones to within 1 %, or to a mebibyte: those with which any plan is found that fits; of what
-// is returned the plan is the best one. Several sorts at once (RunTogether): `say` hears of each
-// change before it is tried, from any thread.
+// follows no plan file. Sizes are the least ones to within 1 %, or to a mebibyte: those with which
+// any plan is found that fits; of what is returned the plan is the best one. Several sorts at once
+// (RunTogether): `say` hears of each change before it is tried, from any thread.
 TriedFixes FindFixes(PlanRequest request, const StudiedPlan& misfit,
                      const std::function<void(absl::string_view)>& say);
 
