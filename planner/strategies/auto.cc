@@ -195,12 +195,12 @@ absl::StatusOr<MappedDraft> SearchAll(DraftSimulator& simulator, SimulatedDraft 
   SIPHON_ASSIGN_OR_RETURN(MappedDraft mapped,
                           MapByStepTime(simulator, std::move(draft), kFewestMaps));
   if (IsEnough(problem, mapped.draft)) return mapped;
+  if (IsLarge(problem)) {  // a few simulations, for more than many others gain
+    SIPHON_ASSIGN_OR_RETURN(mapped.draft,
+                            SearchSpreadSteps(simulator, std::move(mapped.draft), kept));
+  }
   Tell(problem, "improving the best start", mapped.draft);
   SIPHON_ASSIGN_OR_RETURN(draft, Search(simulator, std::move(mapped.draft), kept));
-  if (IsLarge(problem)) {  // what comes behind tries little more there
-    SIPHON_ASSIGN_OR_RETURN(mapped, MapByStepTime(simulator, std::move(draft), kFewestMaps));
-    draft = std::move(mapped.draft);
-  }
   Tell(problem, "looking at lenders moment by moment", draft);
   SIPHON_ASSIGN_OR_RETURN(draft, SearchOverTime(simulator, std::move(draft), kept));
   Tell(problem, "starting with all stages alike", draft);
@@ -221,6 +221,7 @@ absl::StatusOr<MappedDraft> SearchFromFullHosts(DraftSimulator& simulator, Mappe
                                                 const DraftPlan& near_lenders) {
   const PlanningProblem& problem = simulator.problem();
   if (!MayFillHosts(problem, kept) || IsGood(found.draft, kept)) return found;
+  if (!simulator.has_refused()) return found;  // there was room for whatever leaves
   if (!ReachesHost(problem, found.draft.draft.mapping)) return found;
   Tell(problem, "starting once more with full hosts", found.draft);
   DraftSimulator once_more(problem);

@@ -68,6 +68,13 @@ absl::StatusOr<SimulatedDraft> DraftSimulator::RunPlan(DraftPlan draft, MemoryPl
 
 absl::StatusOr<SimulatedDraft> DraftSimulator::SimulatedPlan(DraftPlan draft, MemoryPlan memory,
                                                              LentMemory* lent) {
+  absl::StatusOr<SimulatedDraft> tried = TriedPlan(std::move(draft), std::move(memory), lent);
+  has_refused_ |= absl::IsResourceExhausted(tried.status());
+  return tried;
+}
+
+absl::StatusOr<SimulatedDraft> DraftSimulator::TriedPlan(DraftPlan draft, MemoryPlan memory,
+                                                         LentMemory* lent) {
   SimulatedDraft result{.draft = std::move(draft), .memory = std::move(memory)};
   SIPHON_ASSIGN_OR_RETURN(LoweredPlan lowered,
                           programs_.Lower(result.memory, LoweringOf(result.draft)));

@@ -73,6 +73,9 @@ class DraftSimulator {
   bool MayLendOverTime() const { return problem_.lending == LendingRule::kOverTime && MayLend(); }
   bool MayLend() const { return lenders_.MayLend(); }
 
+  // Whether host, drives or a device without a worker had too little memory for any draft so far.
+  bool has_refused() const { return has_refused_; }
+
   Bytes CapacityOf(int worker) const { return lenders_.CapacityOf(worker); }  // 0: no limit
   const std::vector<int>& away() const { return lenders_.away(); }
   Bytes ParkedBy(const DraftPlan& draft, int worker) const {
@@ -84,6 +87,8 @@ class DraftSimulator {
   absl::StatusOr<SimulatedDraft> Simulated(DraftPlan draft, LentMemory* lent = nullptr);
   absl::StatusOr<SimulatedDraft> SimulatedPlan(DraftPlan draft, MemoryPlan memory,
                                                LentMemory* lent);
+  // The same, without a note of what was refused.
+  absl::StatusOr<SimulatedDraft> TriedPlan(DraftPlan draft, MemoryPlan memory, LentMemory* lent);
   // A draft that uses lenders, under a problem's kPeaks.
   absl::StatusOr<SimulatedDraft> RunPromised(DraftPlan draft);
   // `parked`, all of which lenders have room for, with less for those that its stripes fill.
@@ -105,6 +110,7 @@ class DraftSimulator {
   KnownSteps known_;
   LendingRule lending_ = LendingRule::kPeaks;
   int simulations_ = 0;
+  bool has_refused_ = false;
   // The latest answer of OwnPeaks.
   DraftPlan kept_;
   std::vector<Bytes> kept_peaks_;

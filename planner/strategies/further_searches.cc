@@ -50,25 +50,6 @@ bool MovesState(const PlanningProblem& problem) {
   return AnyMove(OptimizerStateMoves(problem, Placement::kHostSwap));
 }
 
-// Once more with some of the optimizer steps on the host, as searches by single changes do not find
-// them.
-absl::StatusOr<SimulatedDraft> SearchSpreadSteps(DraftSimulator& simulator, SimulatedDraft draft,
-                                                 const SimulatedDraft& kept) {
-  const PlanningProblem& problem = simulator.problem();
-  if (Fits(kept) || IsGood(draft, kept) || !MovesState(problem)) return draft;
-  if (IsLarge(problem)) {
-    absl::StatusOr<SimulatedDraft> spread = BestSpreadSteps(simulator, draft);
-    if (absl::IsResourceExhausted(spread.status())) return draft;
-    return Better(std::move(draft), std::move(spread));
-  }
-  for (const auto& starts : {BestSpreadSteps, BestOfTheRestOnHost}) {
-    absl::StatusOr<SimulatedDraft> start = starts(simulator, draft);
-    SIPHON_ASSIGN_OR_RETURN(draft, SearchFrom(std::move(start), MoreOf(problem, kMostForSteps, 1),
-                                              simulator, std::move(draft), kept));
-  }
-  return draft;
-}
-
 // Once more with optimizer state at home between steps, which all drafts until then have away, if
 // anywhere: so that nothing is lost to trying.
 absl::StatusOr<SimulatedDraft> SearchWithStateHome(DraftSimulator& simulator, SimulatedDraft draft,
@@ -220,6 +201,23 @@ constexpr FurtherSearch kForTime[] = {
     {"changing several workers at once", SearchNeighbours}};
 
 }  // namespace
+
+absl::StatusOr<SimulatedDraft> SearchSpreadSteps(DraftSimulator& simulator, SimulatedDraft draft,
+                                                 const SimulatedDraft& kept) {
+  const PlanningProblem& problem = simulator.problem();
+  if (Fits(kept) || IsGood(draft, kept) || !MovesState(problem)) return draft;
+  if (IsLarge(problem)) {
+    absl::StatusOr<SimulatedDraft> spread = BestSpreadSteps(simulator, draft);
+    if (absl::IsResourceExhausted(spread.status())) return draft;
+    return Better(std::move(draft), std::move(spread));
+  }
+  for (const auto& starts : {BestSpreadSteps, BestOfTheRestOnHost}) {
+    absl::StatusOr<SimulatedDraft> start = starts(simulator, draft);
+    SIPHON_ASSIGN_OR_RETURN(draft, SearchFrom(std::move(start), MoreOf(problem, kMostForSteps, 1),
+                                              simulator, std::move(draft), kept));
+  }
+  return draft;
+}
 
 absl::StatusOr<SimulatedDraft> SearchFurther(DraftSimulator& simulator, SimulatedDraft draft,
                                              const SimulatedDraft& kept) {

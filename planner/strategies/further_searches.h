@@ -6,6 +6,11 @@
 
 namespace siphon {
 
+// Once more with some of the optimizer steps on the host, as searches by single changes do not find
+// them; of large problems without a search behind it. As SearchFurther, whose first search it is.
+absl::StatusOr<SimulatedDraft> SearchSpreadSteps(DraftSimulator& simulator, SimulatedDraft draft,
+                                                 const SimulatedDraft& kept);
+
 // The searches of `auto` for what its first ones leave as it is, one after the other, each from the
 // best draft until then: optimizer steps on the host, state at home between steps, tensors within
 // layers, early recomputation, shares of the microbatches, state that streams; then from starts of

@@ -80,10 +80,8 @@ class MpressSearch {
                           DeviceCount(problem_.topology) > 0;
     if (searches) SIPHON_RETURN_IF_ERROR(MapToDevices(best));
     for (const First first : {First::kOptimizerState, First::kHostSwap}) {
-      for (const std::vector<bool>& saves : {full, all}) {
-        SIPHON_ASSIGN_OR_RETURN(MpressCandidate found, Search(saves, first));
-        if (IsBetter(found, best)) best = std::move(found);
-      }
+      SIPHON_RETURN_IF_ERROR(Search(full, first, best));
+      if (full != all) SIPHON_RETURN_IF_ERROR(Search(all, first, best));
     }
     return absl::OkStatus();
   }
@@ -121,10 +119,11 @@ class MpressSearch {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<MpressCandidate> Search(const std::vector<bool>& saves, First first) {
+  // From another first plan, for a better one than `best`.
+  absl::Status Search(const std::vector<bool>& saves, First first, MpressCandidate& best) {
     const int begin = emulator_.simulations();
     SIPHON_ASSIGN_OR_RETURN(MpressCandidate current, FirstPlan(saves, first));
-    bool improved = true;
+    bool improved = !IsFarBehind(current, best);
     while (improved && emulator_.simulations() - begin < kMostSimulations / 4) {
       improved = false;
       for (const int worker : ByAddedTime(current.simulated)) {
@@ -132,7 +131,14 @@ class MpressSearch {
         if (improved) break;
       }
     }
-    return current;
+    if (IsBetter(current, best)) best = std::move(current);
+    return absl::OkStatus();
+  }
+
+  // What the simulations of one search do not make up for.
+  static bool IsFarBehind(const MpressCandidate& candidate, const MpressCandidate& best) {
+    const Nanos step = best.simulated.step_time;
+    return best.excess == Bytes(0) && candidate.simulated.step_time > step + Nanos(step.value / 8);
   }
 
   // The first assignment, made to fit as far as that goes.
