@@ -20,8 +20,8 @@ struct FittingStep {
   std::vector<Bytes> peak_at_most;  // [worker]: BudgetedPlan
 };
 
-// The strategy's plan, with second choices; by the job's goal any that fits. Pure. Errors: ResourceExhausted where it finds none; as
-// ProblemOfWorkers.
+// The strategy's plan, with second choices; by the job's goal any that fits. Pure. Errors:
+// ResourceExhausted where it finds none; as ProblemOfWorkers.
 absl::StatusOr<FittingStep> PlanFittingStep(const WorkersOfJob& job, const std::string& strategy);
 
 // The plan of the file. Pure. Errors: ResourceExhausted where it does not fit; as ProblemOfWorkers

@@ -96,7 +96,8 @@ absl::Status FollowPlan(const PlannedJob& planned, const absl::Status& kept, con
 
 // What is said beside the changes of the job that fit, where one of the strategies does
 // that was not tried.
-std::string StrategyThatFits(const WorkersOfJob& workers, absl::string_view tried) {
+std::string StrategyThatFits(WorkersOfJob workers, absl::string_view tried) {
+  workers.goal = PlanningGoal::kAnyThatFits;
   for (const std::string strategy : {"recompute", "auto"}) {
     if (strategy == tried || !PlanFittingStep(workers, strategy).ok()) continue;
     return absl::StrCat("\n  or --set memory.strategy=", strategy,

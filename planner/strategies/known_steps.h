@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -37,6 +38,7 @@ class KnownSteps {
 
  private:
   struct Step {
+    uint64_t key = 0;  // equal for equal maps and programs
     DeviceMapping mapping;
     std::vector<int64_t> programs;  // their names
     LendingDetail lending = LendingDetail::kNone;
@@ -44,11 +46,17 @@ class KnownSteps {
     size_t bytes = 0;
   };
 
+  using Place = std::list<Step>::iterator;
+
+  // steps_.end(): not known.
+  Place Find(uint64_t key, const DeviceMapping& mapping, const std::vector<int64_t>& programs);
   void Remember(Step step);
+  void Forget(Place step);
 
   SimulationInput input_;
   SimulationSpace space_;
   std::list<Step> steps_;  // those used last come first
+  std::unordered_multimap<uint64_t, Place> by_key_;
   size_t bytes_ = 0;
   int simulations_ = 0;
 };
