@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "planner/strategies/memory_strategy.h"
+#include "planner/strategies/start_drafts.h"
 #include "planner/strategies/strategies.h"
 #include "planner/strategies/swap_draft.h"
 #include "tests/planner/strategies/planning_testing.h"
@@ -71,6 +72,18 @@ TEST(StartWithinHost, ComputesAgainInAllStagesAlikeWhatHostsHaveNoRoomFor) {
     EXPECT_LE(most - least, 1) << host;
   }
   EXPECT_LT(before, 4) << "a host with room for nearly all";
+}
+
+TEST(StartWithinHost, IsOnlyForHostsThatRefusedADraft) {
+  for (const auto& [host, refuses] : {std::pair(3000, false), {300, true}}) {
+    const PlanningProblem problem = FourWorkers(Bytes(host));
+    DraftSimulator simulator(problem);
+    const auto kept = DraftKeep(simulator);
+    ASSERT_TRUE(kept.ok()) << kept.status();
+    EXPECT_FALSE(simulator.has_refused());
+    ASSERT_TRUE(BestStart(simulator, *kept).ok());
+    EXPECT_EQ(simulator.has_refused(), refuses) << host;
+  }
 }
 
 TEST(StartWithinHost, SaysWhereHostsHaveRoomForWhatTheBestStartParks) {
