@@ -191,14 +191,13 @@ absl::StatusOr<MappedDraft> SearchAll(DraftSimulator& simulator, SimulatedDraft 
                                       const SimulatedDraft& kept) {
   const PlanningProblem& problem = simulator.problem();
   if (IsEnough(problem, draft)) return MappedDraft{.draft = std::move(draft)};
+  if (IsLarge(problem)) {  // a few simulations, for more than many others gain
+    SIPHON_ASSIGN_OR_RETURN(draft, SearchSpreadSteps(simulator, std::move(draft), kept));
+  }
   Tell(problem, "placing stages on devices", draft);
   SIPHON_ASSIGN_OR_RETURN(MappedDraft mapped,
                           MapByStepTime(simulator, std::move(draft), kFewestMaps));
   if (IsEnough(problem, mapped.draft)) return mapped;
-  if (IsLarge(problem)) {  // a few simulations, for more than many others gain
-    SIPHON_ASSIGN_OR_RETURN(mapped.draft,
-                            SearchSpreadSteps(simulator, std::move(mapped.draft), kept));
-  }
   Tell(problem, "improving the best start", mapped.draft);
   SIPHON_ASSIGN_OR_RETURN(draft, Search(simulator, std::move(mapped.draft), kept));
   Tell(problem, "looking at lenders moment by moment", draft);
