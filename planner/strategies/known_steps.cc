@@ -12,7 +12,7 @@ namespace {
 
 // Of all steps that are known; beyond that, those that were used longest ago are forgotten.
 constexpr size_t kMostBytes = size_t{64} << 20;
-constexpr size_t kMostSteps = 10'000;
+constexpr size_t kMostSteps = 10'000;  // each is a little more than its bytes say
 
 template <typename T>
 size_t BytesOf(const std::vector<std::vector<T>>& rows) {
