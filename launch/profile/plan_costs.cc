@@ -40,7 +40,8 @@ absl::StatusOr<DeviceSpec> DefaultDevice(const JobConfig& job, const Topology* t
   if (job.pipeline.backend == "cpu") return AssumedCores(job.pipeline.threads_per_worker);
   return ConfigError(job, "pipeline.backend",
                      absl::StrCat(job.pipeline.backend,
-                                  ", but nothing says which devices; write topology.name, or give "
+                                  ", but nothing says which devices; write topology.source: probe, "
+                                  "which measures this machine's, or topology.name, or give "
                                   "--device (",
                                   absl::StrJoin(KnownDeviceSpecs(), ", "), ") or --profile"));
 }

@@ -129,8 +129,13 @@ absl::Status FitMemory(const std::string& schedule_csv, const PlanningNews& news
   if (!absl::IsResourceExhausted(kept)) return kept;
   const std::string& strategy = prepared.job.memory.strategy;
   if (strategy == "keep" && OverlooksCapacity()) return absl::OkStatus();
-  SIPHON_ASSIGN_OR_RETURN(const RunMachine machine, MachineOf(prepared));
-  WorkersOfJob workers = WorkersOn(machine, planned, prepared);
+  const absl::StatusOr<RunMachine> machine = MachineOf(prepared);
+  if (!machine.ok() && strategy == "keep") {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        kept.message(), "\n  other strategies were not tried: ", machine.status().message()));
+  }
+  SIPHON_RETURN_IF_ERROR(machine.status());
+  WorkersOfJob workers = WorkersOn(*machine, planned, prepared);
   workers.news = news;
   if (strategy == "keep") {
     return absl::ResourceExhaustedError(

@@ -1,4 +1,4 @@
-// The optimizers that are one call of a fused LibTorch kernel.
+// The optimizers that are one call of a fused LibTorch kernel, or of what has its bits on the host.
 
 #include "pipeline/torch/optimizers.h"
 
@@ -30,10 +30,39 @@ void UpdateSgd(const OptimizerOptions& options, const ParameterUpdate& update) {
                   /*maximize=*/false, /*is_first_step=*/false);
 }
 
+template <bool kDecoupled>
+void UpdateAdamAsOnCuda(const OptimizerOptions& options, const ParameterUpdate& update,
+                        PowersOnDevice& powers) {
+  const auto count = static_cast<int64_t>(update.update_count.item<float>());
+  UpdateAsOnCuda(AdamOnHost{.parameter = update.parameter,
+                            .gradient = update.gradient,
+                            .first_moment = update.moments[0],
+                            .second_moment = update.moments[1],
+                            .learning_rate = update.learning_rate,
+                            .beta1 = options.beta1,
+                            .beta2 = options.beta2,
+                            .epsilon = options.epsilon,
+                            .weight_decay = update.weight_decay,
+                            .power1 = powers.Of(options.beta1, count),
+                            .power2 = powers.Of(options.beta2, count),
+                            .decoupled = kDecoupled});
+}
+
+void UpdateSgdAsOnCuda(const OptimizerOptions& options, const ParameterUpdate& update,
+                       PowersOnDevice& /*powers*/) {
+  UpdateAsOnCuda(
+      SgdOnHost{.parameter = update.parameter,
+                .gradient = update.gradient,
+                .momentum_buffer = update.moments.empty() ? at::Tensor() : update.moments[0],
+                .learning_rate = update.learning_rate,
+                .momentum = options.momentum,
+                .weight_decay = update.weight_decay});
+}
+
 }  // namespace
 
-const OptimizerTraits kAdamW = {TwoMoments, UpdateAdamW};
-const OptimizerTraits kAdam = {TwoMoments, UpdateAdam};
-const OptimizerTraits kSgd = {SgdMoments, UpdateSgd};
+const OptimizerTraits kAdamW = {TwoMoments, UpdateAdamW, UpdateAdamAsOnCuda<true>};
+const OptimizerTraits kAdam = {TwoMoments, UpdateAdam, UpdateAdamAsOnCuda<false>};
+const OptimizerTraits kSgd = {SgdMoments, UpdateSgd, UpdateSgdAsOnCuda};
 
 }  // namespace siphon

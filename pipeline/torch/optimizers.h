@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "pipeline/torch/aten.h"
 #include "pipeline/torch/torch_stage.h"
+#include "pipeline/torch/updates_as_on_cuda.h"
 
 namespace siphon {
 
@@ -22,11 +23,14 @@ struct ParameterUpdate {
 };
 
 // An optimizer: how many moments it keeps for each parameter, and its update, by LibTorch's fused
-// kernel on one parameter at a time (on lists of several, the bits may depend on the list). A new
-// one is one file and one line in optimizers.def.
+// kernel on one parameter at a time (on lists of several, the bits may depend on the list); and the
+// same on the host, with tensors there, as that kernel of CUDA's does it. A new one is one file and
+// one line in optimizers.def.
 struct OptimizerTraits {
   int (*moments)(const OptimizerOptions& options);  // 0, 1 or 2; they start as zeros
   void (*update)(const OptimizerOptions& options, const ParameterUpdate& update);
+  void (*update_as_on_cuda)(const OptimizerOptions& options, const ParameterUpdate& update,
+                            PowersOnDevice& powers);
 };
 
 #define SIPHON_OPTIMIZER(name, traits) extern const OptimizerTraits traits;

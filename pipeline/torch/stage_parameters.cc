@@ -79,6 +79,7 @@ StageParameters::StageParameters(const Model& model, const StagePartition& parti
     : device_(device),
       optimizer_(optimizer),
       options_(std::move(options)),
+      powers_(device),
       seed_(seed),
       threads_(threads) {
   const StageRange range = partition.stages[stage.value];
@@ -242,24 +243,30 @@ absl::Status StageParameters::Update(const UpdateSettings& settings, StageRange 
   }
   update_count_.fill_(static_cast<double>(settings.update));
   for (HeldParameter* const held : updated) {
-    UpdateOne(settings, held->value, held->total, update_count_, *held);
+    UpdateOne(settings, held->value, held->total, Where::kThere, *held);
   }
   return absl::OkStatus();
 }
 
 void StageParameters::UpdateOne(const UpdateSettings& settings, const at::Tensor& value,
-                                const at::Tensor& gradient, const at::Tensor& update_count,
-                                HeldParameter& held) {
+                                const at::Tensor& gradient, Where where, HeldParameter& held) {
   held.stepped = true;
   if (settings.skipped) return Forget(held);
   if (settings.gradient_scale != 1.0f) gradient.mul_(settings.gradient_scale);
   const bool decays = held.spec.shape.size() >= 2;  // vectors are biases and norms
-  optimizer_->update(options_, {.parameter = held.master.defined() ? held.master : value,
-                                .gradient = gradient,
-                                .moments = held.moments,
-                                .update_count = update_count,
-                                .learning_rate = settings.learning_rate,
-                                .weight_decay = decays ? options_.weight_decay : 0.0});
+  const ParameterUpdate update = {
+      .parameter = held.master.defined() ? held.master : value,
+      .gradient = gradient,
+      .moments = held.moments,
+      .update_count = where == Where::kThere ? update_count_ : update_count_on_host_,
+      .learning_rate = settings.learning_rate,
+      .weight_decay = decays ? options_.weight_decay : 0.0};
+  // Wherever a plan has it, the same bits.
+  if (where == Where::kOnHost && device_.is_cuda()) {
+    optimizer_->update_as_on_cuda(options_, update, powers_);
+  } else {
+    optimizer_->update(options_, update);
+  }
   if (held.master.defined()) value.copy_(held.master);
   Forget(held);
 }
@@ -323,7 +330,7 @@ absl::Status StageParameters::UpdateOnHost(const UpdateSettings& settings, Stage
   for (const size_t index : updated) {
     HeldParameter& held = held_[index];
     UpdateOne(settings, TensorOver(held.spec, memory[index].parameter),
-              TensorOver(held.wide, memory[index].gradient), update_count_on_host_, held);
+              TensorOver(held.wide, memory[index].gradient), Where::kOnHost, held);
   }
   return absl::OkStatus();
 }

@@ -68,9 +68,10 @@ class StageParameters final : public StateMemory {
   // The gradient that norm and update see: the sum over uses, made at most once a step.
   absl::StatusOr<at::Tensor> Total(HeldParameter& held);
   void Forget(HeldParameter& held);
-  // `value` is updated, by way of the master where there is one.
+  // `value` is updated, by way of the master where there is one; all of it there, or on the host.
+  enum class Where { kThere, kOnHost };
   void UpdateOne(const UpdateSettings& settings, const at::Tensor& value,
-                 const at::Tensor& gradient, const at::Tensor& update_count, HeldParameter& held);
+                 const at::Tensor& gradient, Where where, HeldParameter& held);
 
   const at::Device device_;
   const OptimizerTraits* optimizer_;
@@ -82,6 +83,7 @@ class StageParameters final : public StateMemory {
   StepNorms norms_;                                    // [index into held_]
   at::Tensor update_count_;
   at::Tensor update_count_on_host_;  // the same tensor on the CPU
+  PowersOnDevice powers_;            // for updates on the host that have the bits of CUDA's
   uint64_t seed_;
   int threads_;           // that draw initial values
   int microbatches_ = 0;  // of the step under way

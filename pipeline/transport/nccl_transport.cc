@@ -213,7 +213,7 @@ class NcclTransport final : public Transport {
     transfer.announced = line.sends;
     line.queue.push_back(&transfer);
     const absl::Status begun = Begin(line, transfer, parts);
-    if (!begun.ok()) Fail(begun);
+    if (!begun.ok()) FailUnlessExplained(begun);
     Look();
     return id;
   }
@@ -273,7 +273,7 @@ class NcclTransport final : public Transport {
         Finish(oldest, absl::OkStatus());
       }
     }
-    if (!status.ok()) Fail(status);
+    if (!status.ok()) FailUnlessExplained(status);
   }
 
   absl::StatusOr<bool> HasMoved(Transfer& transfer) {
@@ -313,6 +313,14 @@ class NcclTransport final : public Transport {
         RecordOf(NcclRecord::Kind::kRefused, line.channel.lane, transfer.number, transfer.sizes));
     const absl::Status differs = SizeMismatch(line.channel, sent, transfer.sizes);
     Fail(told.ok() ? differs : Annotate(told, differs.message()));
+  }
+
+  // What NCCL says of a message of another size ("truncated", over sockets) may be here before
+  // what the other end has said of it over the host, which tells more.
+  void FailUnlessExplained(const absl::Status& met) {
+    const absl::Status told =
+        records_.Poll([this](WorkerId from, const NcclRecord& record) { Take(from, record); });
+    Fail(told.ok() ? met : Annotate(met, told.message()));
   }
 
   // No channel carries anything any more.

@@ -26,25 +26,35 @@ absl::string_view NameOf(CopyLane lane) { return lane == CopyLane::kOut ? "copy 
 absl::StatusOr<std::unique_ptr<CudaWayQueue>> CudaWayQueue::Make(CopyLane lane, const CudaWay& way,
                                                                  const CudaBackendOptions& options,
                                                                  CudaEventPool* events) {
-  SIPHON_CHECK(way.chunk > Bytes(0) && way.chunks_in_flight > 0, "a way moves something at a time");
+  SIPHON_CHECK(way.chunk > Bytes(0) && way.chunks_in_flight > 0 && way.streams > 0,
+               "a way moves something at a time");
   const CudaDeviceScope scope(options.device);
   SIPHON_RETURN_IF_ERROR(scope.status());
-  cudaStream_t stream = nullptr;
-  // Does not wait for the legacy default stream, nor that for it.
-  SIPHON_CUDA_RETURN_IF_ERROR(
-      cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
-      absl::StrCat("making a stream for copies of device ", options.device));
-  NameStream(stream, absl::StrCat(NameOf(lane), ", device ", options.device));
-  return std::unique_ptr<CudaWayQueue>(new CudaWayQueue(lane, way, options, events, stream));
+  std::unique_ptr<CudaWayQueue> queue(new CudaWayQueue(lane, way, options, events));
+  SIPHON_RETURN_IF_ERROR(queue->MakeStreams());
+  return queue;
+}
+
+absl::Status CudaWayQueue::MakeStreams() {
+  for (int made = 0; made < way_.streams; ++made) {
+    cudaStream_t stream = nullptr;
+    // Does not wait for the legacy default stream, nor that for it.
+    SIPHON_CUDA_RETURN_IF_ERROR(
+        cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+        absl::StrCat("making a stream for copies of device ", options_.device));
+    NameStream(stream, absl::StrCat(NameOf(lane_), ", device ", options_.device));
+    streams_.push_back(stream);
+  }
+  return absl::OkStatus();
 }
 
 CudaWayQueue::~CudaWayQueue() {
-  static_cast<void>(cudaStreamSynchronize(stream_));
+  for (const cudaStream_t stream : streams_) static_cast<void>(cudaStreamSynchronize(stream));
   for (const Chunk& chunk : chunks_) {
     EndCopyRange(chunk.range);
     events_->GiveBack(chunk.event);
   }
-  static_cast<void>(cudaStreamDestroy(stream_));
+  for (const cudaStream_t stream : streams_) static_cast<void>(cudaStreamDestroy(stream));
   static_cast<void>(cudaGetLastError());
 }
 
@@ -92,14 +102,14 @@ void CudaWayQueue::Give(Share& share) {
   chunk.given = Now();
   if (given.ok()) given = Enqueue(share, chunk);
   if (given.ok()) {
-    absl::StatusOr<cudaEvent_t> event = events_->Record(stream_);
+    absl::StatusOr<cudaEvent_t> event = events_->Record(NextStream());
     given = event.status();
     if (event.ok()) chunk.event = *event;
   }
   if (!given.ok()) {
     Fail(share, chunk, given);
     // What the stream did take of the chunk must be over before anybody hears of the error.
-    if (chunk.bytes > 0) static_cast<void>(CudaStatus(cudaStreamSynchronize(stream_), ""));
+    if (chunk.bytes > 0) static_cast<void>(CudaStatus(cudaStreamSynchronize(NextStream()), ""));
     return;
   }
   if (RangesOfProfiler() != nullptr) {
@@ -107,6 +117,7 @@ void CudaWayQueue::Give(Share& share) {
                                  static_cast<int64_t>(chunk.bytes));
   }
   chunks_.push_back(chunk);
+  ++given_out_;
   ++share.under_way;
 }
 
@@ -120,7 +131,7 @@ absl::Status CudaWayQueue::Enqueue(Share& share, Chunk& chunk) {
     const size_t bytes = std::min(part.from.size() - share.in_part, most - chunk.bytes);
     const cudaError_t error =
         cudaMemcpyAsync(part.to.data() + share.in_part, part.from.data() + share.in_part, bytes,
-                        cudaMemcpyDefault, stream_);
+                        cudaMemcpyDefault, NextStream());
     if (error != cudaSuccess) {
       return CudaStatus(error, absl::StrCat("starting to copy ", bytes, " bytes"));
     }

@@ -34,7 +34,7 @@ struct FinishedShare {
   absl::Status status;
 };
 
-// The copies of one lane over one way: a stream of its own, which has few chunks at a time, so that
+// The copies of one lane over one way: streams of its own, which have few chunks at a time, so that
 // what others copy over the same engine gets in between.
 //
 // Thread-safety: one thread, whose current device is the way's.
@@ -87,8 +87,11 @@ class CudaWayQueue {
   };
 
   CudaWayQueue(CopyLane lane, const CudaWay& way, const CudaBackendOptions& options,
-               CudaEventPool* events, cudaStream_t stream)
-      : lane_(lane), way_(way), options_(options), events_(events), stream_(stream) {}
+               CudaEventPool* events)
+      : lane_(lane), way_(way), options_(options), events_(events) {}
+
+  absl::Status MakeStreams();
+  cudaStream_t NextStream() const { return streams_[given_out_ % streams_.size()]; }
 
   // The first share that has something left for the stream; null: none.
   Share* Next();
@@ -105,9 +108,10 @@ class CudaWayQueue {
   const CudaWay way_;
   const CudaBackendOptions& options_;
   CudaEventPool* const events_;
-  const cudaStream_t stream_;
-  std::deque<Share> shares_;    // those that have chunks under way come first
-  std::deque<Chunk> chunks_;    // under way, in the stream's order: of the shares in their order
+  std::vector<cudaStream_t> streams_;  // that chunks go to in turn
+  size_t given_out_ = 0;               // chunks so far
+  std::deque<Share> shares_;           // those that have chunks under way come first
+  std::deque<Chunk> chunks_;    // under way, as they were given: of the shares in their order
   std::vector<int64_t> given_;  // [link]: chunks so far
   Nanos free_;                  // when the last chunk was found through
   std::map<CopyLinkId, CopyLinkUse> use_;

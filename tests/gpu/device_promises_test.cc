@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "pipeline/torch/optimizers.h"
+#include "pipeline/torch/tensor_bytes.h"
 #include "tests/gpu/worker_jobs.h"
 
 namespace siphon {
@@ -94,6 +96,69 @@ TEST_F(DevicePromises, AdaptivePoolingIsRefusedByNameWhereItsBitsMayDiffer) {
   job.train.deterministic = false;
   const absl::Status allowed = TrainWithProgram(job, folder_, Arguments());
   EXPECT_TRUE(allowed.ok()) << allowed;
+}
+
+// One parameter, as some steps of training may have left it.
+ParameterUpdate UpdateOf(const OptimizerTraits& optimizer, const OptimizerOptions& options,
+                         int64_t count, int update, double decay) {
+  const auto values = [&] { return at::randn({count}, at::kFloat); };
+  ParameterUpdate made = {.parameter = values(),
+                          .gradient = values() * at::exp(4 * values() - 8),
+                          .update_count = at::full({}, update, at::kFloat),
+                          .learning_rate = 3e-4 * update / 3,
+                          .weight_decay = decay};
+  for (int moment = 0; moment < optimizer.moments(options); ++moment) {
+    made.moments.push_back(moment == 0 ? values() : at::exp(6 * values() - 12));
+  }
+  return made;
+}
+
+ParameterUpdate CopyTo(at::Device device, const ParameterUpdate& update) {
+  const auto copy = [&](const at::Tensor& tensor) {
+    return tensor.to(device, tensor.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
+  };
+  ParameterUpdate copied = update;
+  copied.parameter = copy(update.parameter);
+  copied.gradient = copy(update.gradient);
+  copied.update_count = copy(update.update_count);
+  for (at::Tensor& moment : copied.moments) moment = copy(moment);
+  return copied;
+}
+
+// Steps that a plan has on the host leave the bits of those on the device: for each optimizer, as
+// many values as take either way through its kernel, and many numbers of updates.
+TEST_F(DevicePromises, UpdatesOnTheHostHaveTheBitsOfThoseOnTheDevice) {
+  if (!OnGpu()) GTEST_SKIP() << "skipped, because the CPU's kernels round otherwise";
+  const auto open = OpenGpu();
+  const at::Device device = ToDevice(open->device());
+  PowersOnDevice powers(device);
+  at::manual_seed(7);
+  for (const std::string& name : KnownOptimizers()) {
+    const auto optimizer = FindOptimizer(name);
+    ASSERT_TRUE(optimizer.ok()) << optimizer.status();
+    for (const int64_t count : {1, 1003, 4096, 70'000, 1'000'000}) {
+      for (const int update : {1, 2, 3, 10, 255, 256, 1000, 54'321}) {
+        for (const double decay : {0.0, 0.1}) {
+          OptimizerOptions options;
+          options.name = name;
+          options.momentum = update % 2 == 0 ? 0.9 : 0;
+          const ParameterUpdate host = UpdateOf(**optimizer, options, count, update, decay);
+          const ParameterUpdate there = CopyTo(device, host);
+          (*optimizer)->update(options, there);
+          (*optimizer)->update_as_on_cuda(options, host, powers);
+          const auto different = [](const at::Tensor& one, const at::Tensor& other) {
+            return one.view(at::kInt).ne(other.cpu().view(at::kInt)).sum().item<int64_t>();
+          };
+          SCOPED_TRACE(
+              absl::StrCat(name, ", ", count, " values, update ", update, ", decay ", decay));
+          EXPECT_EQ(different(host.parameter, there.parameter), 0);
+          for (size_t moment = 0; moment < host.moments.size(); ++moment) {
+            EXPECT_EQ(different(host.moments[moment], there.moments[moment]), 0) << moment;
+          }
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -214,6 +214,7 @@ int Run(const std::string& path, size_t bytes) {
   LargeCopies copies(**module, bytes, table);
   copies.PrintRates();
   copies.PrintSmallBesideLarge();
+  copies.PrintWays();
   GroupsOfTensors(**module, std::max<size_t>(1, bytes / kGroupBytes)).PrintRates(table);
   for (const std::string& goal : table.missed()) {
     std::fprintf(stderr, "goal missed: %s\n", goal.c_str());

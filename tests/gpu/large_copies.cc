@@ -6,6 +6,8 @@
 #include <string>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "planner/status.h"
 #include "planner/units.h"
 
@@ -20,7 +22,7 @@ constexpr double kGigabyte = 1e9;
 }  // namespace
 
 LargeCopies::LargeCopies(const CudaModule& module, size_t bytes, FactTable& table)
-    : table_(table), bytes_(bytes) {
+    : module_(module), table_(table), bytes_(bytes) {
   const Bytes size(static_cast<int64_t>(bytes));
   FactClock::time_point begin = FactClock::now();
   pool_ = Need(module.MakePinnedPool({.bytes = size * 2 + Bytes(1 << 20), .cap = size * 4}));
@@ -39,6 +41,9 @@ LargeCopies::LargeCopies(const CudaModule& module, size_t bytes, FactTable& tabl
   for (cudaStream_t& stream : streams_) {
     Need(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream");
   }
+  int least = 0, greatest = 0;
+  Need(cudaDeviceGetStreamPriorityRange(&least, &greatest), "priorities");
+  Need(cudaStreamCreateWithPriority(&urgent_, cudaStreamNonBlocking, greatest), "a stream");
   for (size_t word = 0; word + 8 <= bytes; word += 8) {
     const uint64_t value = word * 0x9E3779B97F4A7C15u;
     std::memcpy(&host_[0][word], &value, sizeof(value));
@@ -51,6 +56,7 @@ LargeCopies::~LargeCopies() {
   for (void* const device : device_) Need(cudaFree(device), "cudaFree");
   for (void* const device : small_device_) Need(cudaFree(device), "cudaFree");
   for (const cudaStream_t stream : streams_) Need(cudaStreamDestroy(stream), "a stream");
+  Need(cudaStreamDestroy(urgent_), "a stream");
 }
 
 void LargeCopies::PrintRates() {
@@ -79,26 +85,23 @@ void LargeCopies::PrintRates() {
   SIPHON_CHECK(same, "copies keep every byte");
 }
 
+std::vector<LargeCopies::SmallWay> LargeCopies::SmallWays() {
+  return {{"64 KiB to the device", small_device_[0], small_host_.data(), false},
+          {"64 KiB to the host", small_host_.data(), small_device_[0], true},
+          {"64 KiB within the device", small_device_[1], small_device_[0], false}};
+}
+
+double LargeCopies::Small(const SmallWay& way, cudaStream_t stream) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const FactClock::time_point begin = FactClock::now();
+  Need(cudaMemcpyAsync(way.to, way.from, kSmallCopy, cudaMemcpyDefault, stream), "a small copy");
+  Need(cudaStreamSynchronize(stream), "a small copy");
+  return SecondsSince(begin);
+}
+
 void LargeCopies::PrintSmallBesideLarge() {
-  struct Way {
-    const char* name;
-    void* to;
-    const void* from;
-    bool to_host;
-  };
-  const Way ways[] = {{"64 KiB to the device", small_device_[0], small_host_.data(), false},
-                      {"64 KiB to the host", small_host_.data(), small_device_[0], true},
-                      {"64 KiB within the device", small_device_[1], small_device_[0], false}};
-  for (const Way& way : ways) {
-    // A millisecond after whatever is to be in its way has begun.
-    const auto small = [&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      const FactClock::time_point begin = FactClock::now();
-      Need(cudaMemcpyAsync(way.to, way.from, kSmallCopy, cudaMemcpyDefault, streams_[1]),
-           "a small copy");
-      Need(cudaStreamSynchronize(streams_[1]), "a small copy");
-      return SecondsSince(begin);
-    };
+  for (const SmallWay& way : SmallWays()) {
+    const auto small = [&] { return Small(way, streams_[1]); };
     const auto behind_one_call = [&] {
       void* const to = way.to_host ? host_[1].data() : device_[0];
       const void* const from = way.to_host ? device_[1] : host_[0].data();
@@ -113,6 +116,33 @@ void LargeCopies::PrintSmallBesideLarge() {
     table_.PrintWithLimit(name + ", both lanes busy",
                           1e3 * MedianOf([&] { return BesideBothLanes(small); }), "ms",
                           kLongestSmallCopy);
+  }
+}
+
+void LargeCopies::PrintWays() {
+  const CudaWay ways[] = {{Bytes(8 << 20), 2, 1}, {Bytes(8 << 20), 1, 1}, {Bytes(32 << 20), 1, 1},
+                          {Bytes(2 << 20), 2, 1}, {Bytes(8 << 20), 2, 2}, {Bytes(8 << 20), 3, 3},
+                          {Bytes(8 << 20), 4, 2}, {Bytes(4 << 20), 2, 2}, {Bytes(16 << 20), 2, 2}};
+  for (const CudaWay& way : ways) {
+    CudaBackendOptions options = OptionsForLenders(0, 0, PeerEngines::kOneForAll);
+    options.ways[0] = way;
+    backend_ = nullptr;
+    backend_ = Need(module_.MakeBackend(options));
+    const std::string name =
+        absl::StrCat("chunks of ", way.chunk.value >> 20, " MiB, ", way.chunks_in_flight,
+                     " at a time, ", way.streams, way.streams == 1 ? " stream" : " streams");
+    const double in = Rate([&] { ByBackend(CopyLane::kIn, device_[0], host_[0].data()); });
+    const double both = Rate([&] { BesideBothLanes([] { return 0.0; }); });
+    std::string said =
+        absl::StrFormat("%.1f, both %.1f GB/s; 64 KiB", in / kGigabyte, both / kGigabyte);
+    for (const SmallWay& small : SmallWays()) {
+      const auto time = [&](cudaStream_t stream) {
+        return 1e3 *
+               MedianOf([&] { return BesideBothLanes([&] { return Small(small, stream); }); });
+      };
+      absl::StrAppendFormat(&said, " %.2f (urgent %.2f)", time(streams_[1]), time(urgent_));
+    }
+    table_.Print(name, said + " ms");
   }
 }
 

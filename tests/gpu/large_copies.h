@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "swap/device/load_cuda_module.h"
@@ -27,8 +28,20 @@ class LargeCopies {
   void PrintRates();
   // How long 64 KiB take: alone, behind one large call, beside the backend with both lanes busy.
   void PrintSmallBesideLarge();
+  // The rate of one lane, and 64 KiB beside both, with chunks of other sizes, more or fewer of them
+  // at a time, and several streams.
+  void PrintWays();
 
  private:
+  struct SmallWay {
+    const char* name;
+    void* to;
+    const void* from;
+    bool to_host;
+  };
+  std::vector<SmallWay> SmallWays();
+  // How long 64 KiB take, a millisecond after whatever is to be in their way has begun.
+  double Small(const SmallWay& way, cudaStream_t stream);
   double Rate(const std::function<void()>& copy) const;
   void ByCall(int stream, void* to, const void* from);
   void ByBackend(CopyLane lane, void* to, const void* from);
@@ -36,6 +49,7 @@ class LargeCopies {
   // Both lanes are busy while `run` runs.
   double BesideBothLanes(const std::function<double()>& run);
 
+  const CudaModule& module_;
   FactTable& table_;
   const size_t bytes_;
   std::unique_ptr<PinnedPool> pool_;
@@ -44,6 +58,7 @@ class LargeCopies {
   void* device_[2] = {};
   void* small_device_[2] = {};
   cudaStream_t streams_[2] = {};
+  cudaStream_t urgent_ = nullptr;  // of the highest priority
   std::unique_ptr<DeviceBackend> backend_;
 };
 

@@ -39,7 +39,8 @@ find_environment() {
   if [ -n "$torch" ]; then libraries=$libraries:$torch/lib:$mpi:$mpi/openmpi/lib; fi
   environment=(SIPHON_GPU=1 SIPHON_CUDA_MODULE="$here/siphon_cuda.so" SIPHON_TORCH_CUDA_MODULE="$here/siphon_torch_cuda.so"
     SIPHON_PROGRAM="$here/siphon" SIPHON_POOLING_PLUGIN="$here/pooling_plugin.so" LD_LIBRARY_PATH="$libraries"
-    OMPI_MCA_plm=isolated OPAL_PREFIX="$here/mpi/usr" PMIX_INSTALL_PREFIX="$here/mpi/usr" PATH="$here/mpi/usr/bin:$PATH")
+    OMPI_MCA_plm=isolated OPAL_PREFIX="$here/mpi/usr" PMIX_INSTALL_PREFIX="$here/mpi/usr"
+    PMIX_PKGLIBDIR="$here/mpi/usr/lib/x86_64-linux-gnu/pmix2/lib/pmix" PATH="$here/mpi/usr/bin:$PATH")
   # Where the machine's glibc is older than ours, ours starts the programs.
   local helpers=$here said
   start=() start_problem='' glibc_problem=''

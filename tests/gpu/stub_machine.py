@@ -81,7 +81,7 @@ elif deepest == 41 and layers in (40, 38):
     sys.exit(1)
 else:
     directory.mkdir(parents=True, exist_ok=True)
-    line = {{"loss": 9.0, "step_seconds": 30.0, "tflops": 400.0, "swapped_out_bytes": {{"d2d": [0, missing] if swap == "d2d_swap" else [0], "host": [0 if swap == "d2d_swap" else missing]}}, "peak_bytes": [1]}}
+    line = {{"loss": 9.01 + 0.0002 * hidden, "step_seconds": 30.0, "tflops": 400.0, "swapped_out_bytes": {{"d2d": [0, missing] if swap == "d2d_swap" else [0], "host": [0 if swap == "d2d_swap" else missing]}}, "peak_bytes": [1]}}
     (directory / "metrics.jsonl").write_text((json.dumps(line) + "\\n") * steps)
 """
 

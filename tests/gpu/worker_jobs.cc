@@ -46,16 +46,14 @@ void WorkerJobs::SetUpTestSuite() {
 
 std::string WorkerJobs::Arguments() { return OnGpu() ? "--share_gpu" : ""; }
 
+std::unique_ptr<TorchDevice> WorkerJobs::OpenGpu() {
+  auto opened = TheTorchCuda().Open(0, TorchKernels::kLoad);
+  SIPHON_CHECK(opened.ok(), opened.status().message());
+  return *std::move(opened);
+}
+
 JobResult WorkerJobs::Expected(const JobConfig& job) {
-  OpenTorchDevice open;
-  if (OnGpu()) {
-    open = [] {
-      auto opened = TheTorchCuda().Open(0, TorchKernels::kLoad);
-      SIPHON_CHECK(opened.ok(), opened.status().message());
-      return *std::move(opened);
-    };
-  }
-  const auto result = ReferenceResult(job, {}, open);
+  const auto result = ReferenceResult(job, {}, OnGpu() ? OpenGpu : OpenTorchDevice());
   EXPECT_TRUE(result.ok()) << result.status();
   return result.value_or(JobResult());
 }

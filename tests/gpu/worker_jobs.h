@@ -37,6 +37,8 @@ class WorkerJobs : public testing::Test {
 
   // What the program is told besides its job.
   static std::string Arguments();
+  // The device, for this process; needs one, as OnGpu says.
+  static std::unique_ptr<TorchDevice> OpenGpu();
   // One process alone, on the device.
   static JobResult Expected(const JobConfig& job);
 

@@ -88,7 +88,8 @@ def measure(args, bench, known, asked, notes):
         for one in asked:
             if number >= one.rounds or one.name in broken:
                 continue
-            if one.guess > bench.left():
+            # Whatever else has room, what was asked for first is tried.
+            if one.guess > bench.left() and (number, one) != (0, asked[0]):
                 notes.append(f"{one.name}: round {number + 1} left out, as about {one.guess:.0f} s of it did not fit into "
                              f"{bench.left():.0f} s")
                 all_well = all_well and number > 0

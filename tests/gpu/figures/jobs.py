@@ -1,5 +1,6 @@
 """What is trained: one shape for Siphon and for its peer, and Siphon's job file of it."""
 import dataclasses
+import math
 
 # One device, and the way to the host of a PCIe 5.0 slot (configs/topologies/hgx_h200.yaml); where `siphon topology --probe` has
 # measured the machine, its file is taken instead.
@@ -31,6 +32,10 @@ class Shape:
 
     def tokens(self):
         return self.sequence * self.microbatch * self.microbatches
+
+    def first_loss(self):
+        """Of parameters as they start: normed activations by output weights of deviation 0.02 are logits of variance 0.02^2 hidden."""
+        return math.log(self.vocabulary) + 0.02 ** 2 * self.hidden / 2
 
     def text(self):
         return (f"GPT of {self.parameters() / 1e9:.2f}B parameters: {self.layers} layers, hidden {self.hidden}, {self.heads} heads, "

@@ -25,7 +25,7 @@ class AgainstPeer:
     def __init__(self, bench, name, shape, workers, rounds, peer_missing, chip):
         self.bench, self.name, self.rounds, self.peer_missing, self.chip = bench, name, rounds, peer_missing, chip
         self.job = Job(shape, steps=6, workers=workers)
-        self.guess, self.ours, self.theirs = 80, [], []
+        self.guess, self.ours, self.theirs = 50, [], []
 
     def run_round(self, number):
         runs = [lambda: self.ours.append(self.bench.speed(self.job, self.name))]
@@ -69,7 +69,7 @@ class HostSwap:
     SHARE, GOAL = 0.40, 0.97
 
     def __init__(self, bench, shape, rounds):
-        self.bench, self.name, self.rounds, self.guess = bench, "host_swap", rounds, 90
+        self.bench, self.name, self.rounds, self.guess = bench, "host_swap", rounds, 60
         self.kept = Job(shape, steps=6, schedule="gpipe")
         self.swapped, self.activations, self.planned = None, 0, {}
         self.pairs = []
@@ -116,7 +116,7 @@ class Determinism:
     """What train.deterministic costs: a run without it beside one with it."""
 
     def __init__(self, bench, shape, rounds):
-        self.bench, self.name, self.rounds, self.guess = bench, "determinism", rounds, 80
+        self.bench, self.name, self.rounds, self.guess = bench, "determinism", rounds, 30
         self.job, self.pairs = Job(shape, steps=6), []
 
     def run_round(self, number):
@@ -140,7 +140,7 @@ class Largest:
     GOAL = 13e9
 
     def __init__(self, bench, shape, step_down, least, capacity, host_capacity, threads):
-        self.bench, self.name, self.rounds, self.guess = bench, "largest", 1, 300
+        self.bench, self.name, self.rounds, self.guess = bench, "largest", 1, 120
         self.job = Job(shape, steps=3, strategy="auto", capacity=capacity, host_capacity=host_capacity, threads=threads)
         self.step_down, self.least, self.tries, self.found = step_down, least, [], None
 

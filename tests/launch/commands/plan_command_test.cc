@@ -400,6 +400,7 @@ TEST_F(PlanCommand, NamesWhatTheInputLacks) {
               HasSubstr("--set memory.strategy: 'hope' is not known"));
   EXPECT_THAT(error({job, "--set", "pipeline.backend=cuda"}),
               HasSubstr("pipeline.backend: cuda, but nothing says which devices; write "
+                        "topology.source: probe, which measures this machine's, or "
                         "topology.name, or give --device (GTX-1080Ti"));
   EXPECT_THAT(
       error({job, "--set", "pipeline.backend=cuda", "--device", "A100", "--strategy", "d2d_swap"}),

@@ -32,6 +32,7 @@
 namespace siphon {
 namespace {
 
+using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
@@ -114,6 +115,20 @@ TEST_F(DeviceWorkers, LockNoMoreOfTheHostThanItCanSpare) {
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
   EXPECT_THAT(std::string(refused.message()), HasSubstr("bytes of locked host memory wanted, a"));
   EXPECT_EQ(books.used(), Bytes(0));
+}
+
+// What else would fit takes to know the devices' speed, that it does not fit does not.
+TEST_F(DeviceWorkers, AreRefusedForTheirMemoryThoughNothingSaysWhichDevices) {
+  JobConfig job = DeviceJob("keep", 50);
+  job.topology.name = "";
+  const absl::Status refused = PrepareJob(job, {}).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              AllOf(HasSubstr("does not fit"), HasSubstr("other strategies were not tried: "),
+                    HasSubstr("pipeline.backend: cuda, but nothing says which devices; write "
+                              "topology.source: probe")));
+  job.memory.strategy = "host_swap";
+  EXPECT_TRUE(absl::IsInvalidArgument(PrepareJob(job, {}).status()));
 }
 
 // Interleaved stages hand each other tensors within a worker, and tied embeddings gradients.

@@ -158,6 +158,22 @@ TEST_F(NcclFaults, AMessageThatNcclDoesNotTakeIsNamed) {
                                 "internal error (3): injected by a test"));
 }
 
+// As NCCL over sockets does, which ends the receive of a larger message as "truncated".
+TEST_F(NcclFaults, AnErrorThatOtherSizesExplainNamesBoth) {
+  NcclThreads job = Two(nullptr, SoonSure);
+  ASSERT_TRUE(job.ok());
+  const TransferId send = job.transport(0).StartSend(kForward, {job.memory[0]->Take(128)}).value();
+  FakeNccl::Set("fail_code", kNcclInternalError);
+  FakeNccl::Set("fail_group", FakeNccl::Get("groups") + 1);
+  const TransferId receive =
+      job.transport(1).StartReceive(kForward, {job.memory[1]->Take(96)}).value();
+  const absl::Status status = job.transport(1).Wait(receive);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr("1 part of 128 bytes (128)"), HasSubstr("1 part of 96 bytes (96)")));
+  EXPECT_EQ(job.transport(0).Wait(send).code(), absl::StatusCode::kFailedPrecondition);
+}
+
 TEST_F(NcclFaults, AFailedWorkerEndsTheWaitsOfAllOthers) {
   std::atomic<bool> failed = false;
   const absl::Status reason = absl::UnavailableError("worker 7 has not been heard of");

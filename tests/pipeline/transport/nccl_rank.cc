@@ -161,6 +161,11 @@ int main(int argc, char** argv) {
   if (siphon::ranks > static_cast<int>(devices->size())) {
     siphon::ShareDeviceWithOtherRanks(siphon::rank);
   }
+  // Which cases to run and where to report them was said to the program that started this one.
+  GTEST_FLAG_SET(filter, "*");
+  GTEST_FLAG_SET(output, "");
+  unsetenv("GTEST_TOTAL_SHARDS");
+  unsetenv("GTEST_SHARD_INDEX");
   testing::InitGoogleTest(&argc, argv);  // the suite's worlds have their number of ranks by now
   return argv[3] == std::string("0") ? siphon::RunSuite() : siphon::Linger();
 }
