@@ -16,8 +16,7 @@ namespace siphon {
 class PowersOnDevice {
  public:
   explicit PowersOnDevice(at::Device device) : device_(device) {}
-  // `update` counts from 1, and is less than 2^24, up to where float32 counts exactly. May wait for
-  // all that the calling thread's stream was given.
+  // `update` counts from 1. May wait for all that the calling thread's stream was given.
   float Of(double beta, int64_t update);
 
  private:

@@ -57,8 +57,8 @@ constexpr char kAssumptions[] =
     "Assumed, for all rows alike, as the paper does not say it: shapes of the models (GPT: hidden "
     "4096, sequence 1024;\nBert: hidden 1024, sequence 512; the larger Berts the shape closest to "
     "Table II), 32 microbatches a step, 1 GB of each\ndevice for its driver, stages balanced by "
-    "operations, times from the devices' data sheets and Megatron's share of them,\nAdam of a "
-    "billion parameters on the host 0.22 s.\nSteps are "
+    "operations, times from the devices' data sheets and the share of them that\nwhole "
+    "transformers reach, Adam of a billion parameters on the host 0.22 s.\nSteps are "
     "simulated: copies run beside the computation at the links' measured rates.\n";
 
 constexpr char kFigure7Notes[] =

@@ -41,9 +41,6 @@ LargeCopies::LargeCopies(const CudaModule& module, size_t bytes, FactTable& tabl
   for (cudaStream_t& stream : streams_) {
     Need(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream");
   }
-  int least = 0, greatest = 0;
-  Need(cudaDeviceGetStreamPriorityRange(&least, &greatest), "priorities");
-  Need(cudaStreamCreateWithPriority(&urgent_, cudaStreamNonBlocking, greatest), "a stream");
   for (size_t word = 0; word + 8 <= bytes; word += 8) {
     const uint64_t value = word * 0x9E3779B97F4A7C15u;
     std::memcpy(&host_[0][word], &value, sizeof(value));
@@ -56,7 +53,6 @@ LargeCopies::~LargeCopies() {
   for (void* const device : device_) Need(cudaFree(device), "cudaFree");
   for (void* const device : small_device_) Need(cudaFree(device), "cudaFree");
   for (const cudaStream_t stream : streams_) Need(cudaStreamDestroy(stream), "a stream");
-  Need(cudaStreamDestroy(urgent_), "a stream");
 }
 
 void LargeCopies::PrintRates() {
@@ -133,14 +129,11 @@ void LargeCopies::PrintWays() {
                      " at a time, ", way.streams, way.streams == 1 ? " stream" : " streams");
     const double in = Rate([&] { ByBackend(CopyLane::kIn, device_[0], host_[0].data()); });
     const double both = Rate([&] { BesideBothLanes([] { return 0.0; }); });
-    std::string said =
-        absl::StrFormat("%.1f, both %.1f GB/s; 64 KiB", in / kGigabyte, both / kGigabyte);
+    std::string said = absl::StrFormat("%.1f, both %.1f GB/s;", in / kGigabyte, both / kGigabyte);
     for (const SmallWay& small : SmallWays()) {
-      const auto time = [&](cudaStream_t stream) {
-        return 1e3 *
-               MedianOf([&] { return BesideBothLanes([&] { return Small(small, stream); }); });
-      };
-      absl::StrAppendFormat(&said, " %.2f (urgent %.2f)", time(streams_[1]), time(urgent_));
+      const double time =
+          MedianOf([&] { return BesideBothLanes([&] { return Small(small, streams_[1]); }); });
+      absl::StrAppendFormat(&said, " %.2f", 1e3 * time);
     }
     table_.Print(name, said + " ms");
   }

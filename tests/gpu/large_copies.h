@@ -28,8 +28,8 @@ class LargeCopies {
   void PrintRates();
   // How long 64 KiB take: alone, behind one large call, beside the backend with both lanes busy.
   void PrintSmallBesideLarge();
-  // The rate of one lane, and 64 KiB beside both, with chunks of other sizes, more or fewer of them
-  // at a time, and several streams.
+  // With chunks of other sizes, more or fewer of them at a time, and several streams: the rates of
+  // one lane and of both, and how long 64 KiB take beside both: in, out, and within the device.
   void PrintWays();
 
  private:
@@ -58,7 +58,6 @@ class LargeCopies {
   void* device_[2] = {};
   void* small_device_[2] = {};
   cudaStream_t streams_[2] = {};
-  cudaStream_t urgent_ = nullptr;  // of the highest priority
   std::unique_ptr<DeviceBackend> backend_;
 };
 

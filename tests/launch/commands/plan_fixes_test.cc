@@ -136,6 +136,7 @@ TEST_F(PlanFixes, AreSmallerWithAllStrategiesWhereTheseAloneAreNotEnough) {
 }
 
 TEST_F(PlanFixes, SayWhatWasTriedInVain) {
+  if (kSanitized) GTEST_SKIP() << "skipped, because it takes minutes under a sanitizer";
   const std::string job = Write(kSmallJob);
   const json plan = Json({job, "--set", "memory.strategy=auto", "--set", "memory.capacity=20KiB"},
                          kExitDoesNotFit);
@@ -220,6 +221,7 @@ class FixesOfAPlanFile : public PlanFixes {
 };
 
 TEST_F(FixesOfAPlanFile, ArePlannedAnew) {
+  if (kSanitized) GTEST_SKIP() << "skipped, because it takes minutes under a sanitizer";
   const std::vector<std::string> tight = Tight();
   const json plan = Json(tight, kExitDoesNotFit);
   EXPECT_EQ(plan["smallest_fix"]["set"], json::array({"memory.plan=none"}));

@@ -50,7 +50,7 @@ TEST(SuperchipTopology, JoinsBothMemoriesAndPutsDrivesBehindPcie) {
 // parameter: 16 * (12 * (12 h^2 + 13 h) + 52305 h) = 358.2e9; activations of eight microbatches of
 // two: 8 * 12 * sbh * (34 + 5 * 96 * s / h) = 550.8e9. 909e9 in 607e9: 302e9 / 8 leave with a
 // microbatch. A stage computes 3 * 12 * (24 h^2 + 4 s h) * 4096 operations in that time, at
-// 989.4e12 a second at most, and at 45 % of it otherwise.
+// 989.4e12 a second at most, and at 56 % of it otherwise.
 TEST(MpressProjection, DoesNotFitAndNeedsThePublishedRateAtPeak) {
   const auto ours = RunMpressProjection(
       GraceServer(), ToolsWithFloors(),
@@ -69,7 +69,7 @@ TEST(MpressProjection, DoesNotFitAndNeedsThePublishedRateAtPeak) {
   // The slowest stage also has the head.
   EXPECT_NEAR(static_cast<double>(ours->steps[1].hiding.each_way.value), swapped / slot,
               0.05 * swapped / slot);
-  EXPECT_NEAR(static_cast<double>(ours->steps[0].hiding.each_way.value), 0.45 * swapped / slot,
+  EXPECT_NEAR(static_cast<double>(ours->steps[0].hiding.each_way.value), 0.56 * swapped / slot,
               0.05 * swapped / slot);
   // More than 140 GB/s a GPU in the paper.
   EXPECT_NEAR(static_cast<double>(ours->steps[1].hiding.together.value), 140e9, 14e9);
