@@ -130,11 +130,11 @@ absl::Status FitMemory(const std::string& schedule_csv, const PlanningNews& news
   const std::string& strategy = prepared.job.memory.strategy;
   if (strategy == "keep" && OverlooksCapacity()) return absl::OkStatus();
   const absl::StatusOr<RunMachine> machine = MachineOf(prepared);
-  if (!machine.ok() && strategy == "keep") {
+  if (!machine.ok()) {
+    if (strategy != "keep") return machine.status();
     return absl::ResourceExhaustedError(absl::StrCat(
         kept.message(), "\n  other strategies were not tried: ", machine.status().message()));
   }
-  SIPHON_RETURN_IF_ERROR(machine.status());
   WorkersOfJob workers = WorkersOn(*machine, planned, prepared);
   workers.news = news;
   if (strategy == "keep") {

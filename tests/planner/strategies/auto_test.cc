@@ -104,7 +104,7 @@ TEST_P(Auto, FindsWhetherAnythingFits) {
   PlanningProblem problem = SmallProblem(GetParam());
   const Bytes capacity = problem.capacity[0];
   for (const int percent : {95, 75}) {
-    if (kSanitized && percent == 95) continue;
+    if (kSanitized && percent == 95) continue;  // both take a minute under a sanitizer
     SetCapacity(problem, Bytes(capacity.value * percent / 100));
     problem.goal = PlanningGoal::kShortestStep;
     const auto best = PlanWith("auto", problem);

@@ -81,6 +81,7 @@ TEST(MemoryStrategies, PlanWhatTheirProgramsDo) {
     PlanningProblem problem = TwoFullWorkers(Bytes(0));
     problem.schedule = LoweredSchedule(schedule, 2, 4);
     for (const int capacity : {700, 420}) {
+      // All take a minute under a sanitizer: each schedule with one capacity, both in use.
       if (kSanitized && (capacity == 700) == (schedule == "gpipe")) continue;
       SetCapacity(problem, Bytes(capacity));
       for (const MemoryStrategy& strategy : MemoryStrategies()) {
