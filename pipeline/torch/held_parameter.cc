@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "pipeline/torch/storage_memory.h"
 #include "pipeline/torch/tensor_bytes.h"
 #include "swap/memory_ledger.h"
@@ -99,6 +100,13 @@ std::vector<at::Tensor> TensorsIn(const StateGroup& group, const HeldParameter& 
       break;
   }
   return {};
+}
+
+absl::Status CheckMemory(const at::Tensor& tensor, absl::string_view what,
+                         absl::string_view parameter) {
+  if (!IsFreed(tensor.storage())) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the ", what, " of ", parameter, " is needed while it is away"));
 }
 
 }  // namespace siphon

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "pipeline/state_memory.h"
 #include "pipeline/torch/aten.h"
@@ -59,6 +61,11 @@ HeldParameter MakeHeldParameter(const ModelSpec& model, const Parameter& paramet
 
 // The parameter's tensors that are in the group.
 std::vector<at::Tensor> TensorsIn(const StateGroup& group, const HeldParameter& parameter);
+
+// Errors: FailedPrecondition that says which tensor of which parameter is away, if it has no
+// memory.
+absl::Status CheckMemory(const at::Tensor& tensor, absl::string_view what,
+                         absl::string_view parameter);
 
 }  // namespace siphon
 

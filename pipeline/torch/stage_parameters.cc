@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "pipeline/torch/call_torch.h"
+#include "pipeline/torch/gradient_sums.h"
 #include "pipeline/torch/initial_values.h"
 #include "pipeline/torch/storage_memory.h"
 #include "pipeline/torch/tensor_bytes.h"
@@ -40,35 +41,6 @@ std::vector<GroupKind> FreeAway(const std::vector<StateGroup>& away, HeldParamet
 
 // With the room behind it up to the next boundary of kTensorAlignment.
 Bytes AlignedBytes(Bytes bytes) { return RoundUp(bytes, Bytes(kTensorAlignment)); }
-
-// Elements that a gradient of 16 bits is widened in at a time, on the stack: a whole copy in
-// float32 would be the fullest moment of many backwards.
-constexpr int64_t kWidened = 4096;
-
-// Adds a gradient to a float32 sum, element by element in float32.
-void AddWide(const at::Tensor& gradient, at::Tensor& sum) {
-  // A device's kernels widen as they add.
-  if (gradient.scalar_type() == sum.scalar_type() || !sum.device().is_cpu()) {
-    sum.add_(gradient);
-    return;
-  }
-  alignas(kTensorAlignment) float widened[kWidened];
-  const at::Tensor from = gradient.view({-1});  // contiguous, as LayerGraph gives it
-  const at::Tensor to = sum.view({-1});
-  for (int64_t begin = 0; begin < from.numel(); begin += kWidened) {
-    const int64_t count = std::min(kWidened, from.numel() - begin);
-    const at::Tensor wide = at::from_blob(widened, {count}, at::kFloat);
-    wide.copy_(from.narrow(0, begin, count));
-    to.narrow(0, begin, count).add_(wide);
-  }
-}
-
-absl::Status CheckMemory(const at::Tensor& tensor, absl::string_view what,
-                         absl::string_view parameter) {
-  if (!IsFreed(tensor.storage())) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("the ", what, " of ", parameter, " is needed while it is away"));
-}
 
 }  // namespace
 
@@ -130,27 +102,14 @@ void StageParameters::BeginStep(int microbatches) {
   norms_.Forget();
   for (HeldParameter& held : held_) {
     held.stepped = false;
-    Forget(held);
-  }
-}
-
-void StageParameters::Forget(HeldParameter& held) {
-  held.total.reset();
-  for (HeldParameter::Use& use : held.uses) {
-    use.microbatches = 0;
-    if (!use.here) use.gradient.reset();
+    ForgetGradients(held);
   }
 }
 
 void StageParameters::Accumulate(int layer, const std::vector<at::Tensor>& gradients) {
   for (size_t index = 0; index < gradients.size(); ++index) {
     HeldParameter::Use& use = UseAt(layer, static_cast<int>(index));
-    if (use.microbatches > 0) {
-      AddWide(gradients[index], use.gradient);
-    } else {
-      use.gradient.copy_(gradients[index]);
-    }
-    ++use.microbatches;
+    AddMicrobatch(gradients[index], use);
     const auto parameter = static_cast<size_t>(use_[layer - first_layer_][index].first);
     // The gradient may be away when all agree on the norm.
     if (held_[parameter].HasOneUse() && use.microbatches == microbatches_) {
@@ -175,50 +134,15 @@ std::vector<SharedGradient> StageParameters::SharedGradients() {
 absl::Status StageParameters::AddSharedGradients() {
   const MemoryKindScope kind(MemoryKind::kGradients);
   for (HeldParameter& held : held_) {
-    if (!held.shared) continue;
-    if (held.total.defined()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("the shared gradients of ", held.name, " were added already"));
-    }
-    for (HeldParameter::Use& use : held.uses) {
-      if (use.here ? use.microbatches > 0 : use.gradient.defined()) continue;
-      return absl::FailedPreconditionError(absl::StrCat(
-          "the shared gradient of ", held.name, " in layer ", use.place.layer, " is not there"));
-    }
-    // Into memory of its own: the stage's own gradient may still be on its way to other stages.
-    held.total = at::add(held.uses[0].gradient, held.uses[1].gradient);
-    for (size_t use = 2; use < held.uses.size(); ++use) held.total.add_(held.uses[use].gradient);
-    for (HeldParameter::Use& use : held.uses) {
-      if (!use.here) use.gradient.reset();
-    }
+    if (held.shared) SIPHON_RETURN_IF_ERROR(AddSharedUses(held));
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<at::Tensor> StageParameters::Total(HeldParameter& held) {
-  if (held.total.defined()) return held.total;
-  if (held.shared) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the gradients of ", held.name,
-        ", which several stages use, have to be added before the norm and the update"));
-  }
-  for (const HeldParameter::Use& use : held.uses) {
-    if (use.microbatches > 0) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat("no backward pass has reached ", held.name, " in layer ", use.place.layer));
-  }
-  SIPHON_RETURN_IF_ERROR(CheckMemory(held.uses[0].gradient, "gradient", held.name));
-  for (size_t use = 1; use < held.uses.size(); ++use) {
-    held.uses[0].gradient.add_(held.uses[use].gradient);
-  }
-  held.total = held.uses[0].gradient;
-  return held.total;
 }
 
 absl::StatusOr<std::vector<float>> StageParameters::GradientNorms() {
   for (size_t index = 0; index < held_.size(); ++index) {
     if (!held_[index].owned || norms_.Has(index)) continue;
-    SIPHON_ASSIGN_OR_RETURN(const at::Tensor total, Total(held_[index]));
+    SIPHON_ASSIGN_OR_RETURN(const at::Tensor total, TotalGradient(held_[index]));
     norms_.Note(index, total);
   }
   const std::vector<float> all = norms_.Read();
@@ -234,7 +158,7 @@ absl::Status StageParameters::Update(const UpdateSettings& settings, StageRange 
   std::vector<HeldParameter*> updated;
   for (HeldParameter& held : held_) {
     if (held.stepped || held.layer < layers.begin || layers.end <= held.layer) continue;
-    SIPHON_RETURN_IF_ERROR(Total(held).status());
+    SIPHON_RETURN_IF_ERROR(TotalGradient(held).status());
     SIPHON_RETURN_IF_ERROR(CheckMemory(held.value, "value", held.name));
     for (const at::Tensor& tensor : held.OptimizerState()) {
       SIPHON_RETURN_IF_ERROR(CheckMemory(tensor, "optimizer state", held.name));
@@ -251,7 +175,7 @@ absl::Status StageParameters::Update(const UpdateSettings& settings, StageRange 
 void StageParameters::UpdateOne(const UpdateSettings& settings, const at::Tensor& value,
                                 const at::Tensor& gradient, Where where, HeldParameter& held) {
   held.stepped = true;
-  if (settings.skipped) return Forget(held);
+  if (settings.skipped) return ForgetGradients(held);
   if (settings.gradient_scale != 1.0f) gradient.mul_(settings.gradient_scale);
   const bool decays = held.spec.shape.size() >= 2;  // vectors are biases and norms
   const ParameterUpdate update = {
@@ -268,7 +192,7 @@ void StageParameters::UpdateOne(const UpdateSettings& settings, const at::Tensor
     optimizer_->update(options_, update);
   }
   if (held.master.defined()) value.copy_(held.master);
-  Forget(held);
+  ForgetGradients(held);
 }
 
 std::vector<StepTensor> StageParameters::StepTensors() {

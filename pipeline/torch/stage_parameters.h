@@ -65,9 +65,6 @@ class StageParameters final : public StateMemory {
 
  private:
   HeldParameter::Use& UseAt(int layer, int index);
-  // The gradient that norm and update see: the sum over uses, made at most once a step.
-  absl::StatusOr<at::Tensor> Total(HeldParameter& held);
-  void Forget(HeldParameter& held);
   // `value` is updated, by way of the master where there is one; all of it there, or on the host.
   enum class Where { kThere, kOnHost };
   void UpdateOne(const UpdateSettings& settings, const at::Tensor& value,
