@@ -1,12 +1,15 @@
 #include "launch/output/metrics.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cerrno>
 #include <cstring>
 
+#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -104,15 +107,42 @@ absl::StatusOr<std::unique_ptr<MetricsWriter>> MetricsWriter::Open(
   SIPHON_RETURN_IF_ERROR(WriteTextFile(path, kept));
   std::unique_ptr<MetricsWriter> writer(new MetricsWriter);
   writer->path_ = path;
-  writer->file_ = open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (writer->file_ < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("writing ", path, ": ", std::strerror(errno)));
-  }
+  SIPHON_RETURN_IF_ERROR(writer->OpenFile());
   return writer;
 }
 
 MetricsWriter::~MetricsWriter() {
   if (file_ >= 0) close(file_);
+}
+
+absl::Status MetricsWriter::OpenFile() {
+  const int file = open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (file < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("writing ", path_, ": ", std::strerror(errno)));
+  }
+  if (file_ >= 0) close(file_);
+  file_ = file;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> MetricsWriter::BeginAnewIfGone() {
+  struct stat written = {};
+  struct stat there = {};
+  if (fstat(file_, &written) != 0) return false;
+  if (stat(path_.c_str(), &there) == 0) {
+    // Not by its number alone, which some network file systems make up anew.
+    const bool same = there.st_dev == written.st_dev && there.st_ino == written.st_ino;
+    if (same || written.st_nlink > 0) return false;
+    return absl::FailedPreconditionError(
+        absl::StrCat("another file has taken the place of ", path_, "; is another run in there?"));
+  }
+  // A directory that cannot be looked into is not gone.
+  if (errno != ENOENT && errno != ENOTDIR) return false;
+  std::error_code error;  // what fails here, the next line says
+  std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), error);
+  SIPHON_RETURN_IF_ERROR(WriteTextFile(path_, ""));
+  SIPHON_RETURN_IF_ERROR(OpenFile());
+  return true;
 }
 
 absl::Status MetricsWriter::Write(const StepMetrics& step) {

@@ -68,6 +68,10 @@ class MetricsWriter {
   MetricsWriter(const MetricsWriter&) = delete;
   MetricsWriter& operator=(const MetricsWriter&) = delete;
 
+  // Where the file was removed or moved away, a new one from now on, in a directory that may be
+  // new, too. Returns whether it was. Errors: as of Open; FailedPrecondition if another file has
+  // been put in its place and it is no more.
+  absl::StatusOr<bool> BeginAnewIfGone();
   // Errors: as of Open. A line that could not be written whole is taken back, so a later one may
   // succeed.
   absl::Status Write(const StepMetrics& step);
@@ -76,6 +80,7 @@ class MetricsWriter {
 
  private:
   MetricsWriter() = default;
+  absl::Status OpenFile();
   std::string path_;
   int file_ = -1;
 };

@@ -217,7 +217,13 @@ void RunRecorder::Record(const StepSummary& summary, const std::vector<StepRecor
     if (const auto note = impl_->deviation->Note(metrics); note.has_value()) KeepWarning(*note);
   }
   if (impl_->metrics == nullptr) return;
-  const absl::Status written = impl_->metrics->Write(metrics);
+  const absl::StatusOr<bool> anew = impl_->metrics->BeginAnewIfGone();
+  if (anew.ok() && *anew) {
+    KeepWarning(absl::StrCat(impl_->metrics->path(),
+                             " was removed or moved during the run: it begins anew with step ",
+                             summary.step));
+  }
+  const absl::Status written = anew.ok() ? impl_->metrics->Write(metrics) : anew.status();
   if (!written.ok()) {
     KeepWarning(
         absl::StrCat("no more metrics from step ", summary.step, " on: ", written.message()));
@@ -279,6 +285,11 @@ void RunRecorder::Close(const RunOutcome& outcome) {
                      .checkpoint = outcome.last_checkpoint,
                      .trace = impl_->trace_path,
                      .warnings = impl_->warnings};
+  std::error_code error;
+  if (!summary.trace.empty() && !std::filesystem::exists(summary.trace, error)) {
+    summary.warnings.push_back(absl::StrCat(summary.trace, " was removed or moved during the run"));
+    summary.trace.clear();
+  }
   summary.warnings.insert(summary.warnings.begin(), outcome.warnings.begin(),
                           outcome.warnings.end());
   if (impl_->metrics != nullptr) summary.metrics = impl_->metrics->path();

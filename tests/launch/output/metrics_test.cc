@@ -130,6 +130,33 @@ TEST_F(Metrics, APathThatCannotBeWrittenIsNamed) {
             absl::InvalidArgumentError("writing " + path + ": No such file or directory"));
 }
 
+TEST_F(Metrics, BeginsAnewWhereTheFileOrItsDirectoryIsGone) {
+  const auto writer = MetricsWriter::Open(path_);
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  ASSERT_TRUE((*writer)->Write(SomeStep(1)).ok());
+  EXPECT_EQ((*writer)->BeginAnewIfGone(), absl::StatusOr<bool>(false));
+  std::filesystem::rename(path_, path_ + ".1");  // as one who rotates logs does
+  EXPECT_EQ((*writer)->BeginAnewIfGone(), absl::StatusOr<bool>(true));
+  ASSERT_TRUE((*writer)->Write(SomeStep(2)).ok());
+  EXPECT_EQ(Text(), MetricsLine(SomeStep(2)));
+  std::filesystem::remove_all(directory_);
+  EXPECT_EQ((*writer)->BeginAnewIfGone(), absl::StatusOr<bool>(true));
+  ASSERT_TRUE((*writer)->Write(SomeStep(3)).ok());
+  EXPECT_EQ(Text(), MetricsLine(SomeStep(3)));
+}
+
+TEST_F(Metrics, LeavesAFileThatHasTakenItsPlaceAlone) {
+  const auto writer = MetricsWriter::Open(path_);
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  const auto other = MetricsWriter::Open(path_);
+  ASSERT_TRUE(other.ok()) << other.status();
+  ASSERT_TRUE((*other)->Write(SomeStep(1)).ok());
+  EXPECT_EQ((*writer)->BeginAnewIfGone().status(),
+            absl::FailedPreconditionError("another file has taken the place of " + path_ +
+                                          "; is another run in there?"));
+  EXPECT_EQ(Text(), MetricsLine(SomeStep(1)));
+}
+
 // A file that may not grow stands for a full disk: write() fails part-way, as it does there.
 TEST_F(Metrics, ALineThatDoesNotFitIsTakenBack) {
   const auto writer = MetricsWriter::Open(path_);
