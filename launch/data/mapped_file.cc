@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "planner/keyed_hash.h"
@@ -42,7 +43,7 @@ absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::st
                      "; write a file"));
   }
   if (info.st_size == 0) return absl::InvalidArgumentError(absl::StrCat(place, " is empty"));
-  const FileDescriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  FileDescriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.value < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(place, " cannot be opened: ", std::strerror(errno)));
@@ -53,11 +54,23 @@ absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::st
     return absl::InvalidArgumentError(
         absl::StrCat(place, " cannot be mapped: ", std::strerror(errno)));
   }
-  return std::shared_ptr<const MappedFile>(
-      new MappedFile(path, static_cast<const char*>(data), size));
+  return std::shared_ptr<const MappedFile>(new MappedFile(
+      place, path, std::exchange(file.value, -1), static_cast<const char*>(data), size));
 }
 
-MappedFile::~MappedFile() { munmap(const_cast<char*>(data_), size_); }
+MappedFile::~MappedFile() {
+  munmap(const_cast<char*>(data_), size_);
+  close(file_);
+}
+
+absl::Status MappedFile::CheckWhole() const {
+  struct stat info = {};
+  if (fstat(file_, &info) != 0 || info.st_size >= static_cast<off_t>(size_)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(place_, " has been cut while in use, from ", size_,
+                                                 " to ", info.st_size, " bytes"));
+}
 
 uint64_t SampledHash(absl::string_view bytes) {
   uint64_t hash = KeyedHash(RandomPurpose::kDataOrder, {bytes.size()});

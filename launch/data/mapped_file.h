@@ -6,13 +6,15 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 namespace siphon {
 
 // A file mapped for reading; workers of one host share its pages. Any thread may read it.
-// The file must not be made shorter while it is mapped: reading beyond the new end is a SIGBUS.
+// Where the file has been made shorter since, reading beyond its new end is a SIGBUS: CheckWhole
+// first.
 class MappedFile {
  public:
   // Shared, because a Dataset's reader is a copyable function.
@@ -25,13 +27,17 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   absl::string_view bytes() const { return {data_, size_}; }
+  // Errors: InvalidArgument if the file is shorter than it was when it was opened. One system call.
+  absl::Status CheckWhole() const;
   const std::string& path() const { return path_; }
 
  private:
-  MappedFile(std::string path, const char* data, size_t size)
-      : path_(std::move(path)), data_(data), size_(size) {}
+  MappedFile(std::string place, std::string path, int file, const char* data, size_t size)
+      : place_(std::move(place)), path_(std::move(path)), file_(file), data_(data), size_(size) {}
 
+  std::string place_;  // key and path
   std::string path_;
+  int file_;
   const char* data_;
   size_t size_;
 };

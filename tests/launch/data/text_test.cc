@@ -51,6 +51,24 @@ TEST(TextData, ReadsAnyByte) {
   EXPECT_EQ(target[255], 0);
 }
 
+// Of memory behind a file's end, the rest of a page is zeros, and what comes then a SIGBUS.
+TEST(TextData, NoticesAFileThatIsCutWhileInUse) {
+  for (const int64_t left : {0, 9'000, 19'999}) {
+    const DataFolder folder;
+    const std::string path = folder.Write("a.txt", std::string(20'000, 'a'));
+    const auto data = OpenDataset(Text(path, 99, 0.05), TokenModel(Objective::kNextToken, 99, 256));
+    ASSERT_TRUE(data.ok()) << data.status();
+    ASSERT_TRUE(ReadSample(*data, Split::kValidation, data->validation_samples - 1).ok());
+    std::filesystem::resize_file(path, static_cast<uintmax_t>(left));
+    const auto cut = absl::InvalidArgumentError(absl::StrCat(
+        "data.path ", path, " has been cut while in use, from 20000 to ", left, " bytes"));
+    EXPECT_EQ(ReadSample(*data, Split::kTrain, 0).status(), cut);
+    EXPECT_EQ(ReadSample(*data, Split::kValidation, data->validation_samples - 1).status(), cut);
+    std::filesystem::resize_file(path, 30'000);  // more is no matter
+    EXPECT_TRUE(ReadSample(*data, Split::kTrain, 0).ok());
+  }
+}
+
 TEST(TextData, MaskedWindowsNeedNoLastTarget) {
   const DataFolder folder;
   const std::string path = folder.Write("a.txt", "abcdefgh");

@@ -217,5 +217,16 @@ TEST_F(TokenData, NoticesIdsThatChangeWhileInUse) {
   EXPECT_TRUE(ReadSample(*data, Split::kValidation, 0).ok());
 }
 
+TEST_F(TokenData, NoticesIdsThatAreCutWhileInUse) {
+  folder_.Write("d.idx", Index().Bytes());
+  const std::string path = folder_.Write("d.bin", IdBytes<uint16_t>({1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  const auto data = OpenDataset(Tokens(path), TokenModel(Objective::kNextToken, 4, 10));
+  ASSERT_TRUE(data.ok()) << data.status();
+  std::filesystem::resize_file(path, 4);
+  EXPECT_EQ(ReadSample(*data, Split::kTrain, 0).status(),
+            absl::InvalidArgumentError("data.path " + path +
+                                       " has been cut while in use, from 18 to 4 bytes"));
+}
+
 }  // namespace
 }  // namespace siphon
