@@ -162,7 +162,11 @@ absl::StatusOr<ReplanStudy> StudyReplan(const PreparedJob& prepared, const Follo
   SIPHON_ASSIGN_OR_RETURN(study.kept, step_time({}, best.problem.schedule));
   if (!GainsEnough(study.now, study.kept, measured.step)) return study;
   workers.measured = &best.costs;
-  SIPHON_ASSIGN_OR_RETURN(const FittingStep found, PlanFittingStep(workers, strategy));
+  const absl::StatusOr<FittingStep> fitting = PlanFittingStep(workers, strategy);
+  if (!fitting.ok()) {
+    return Annotate(fitting.status(), "planned again with what was measured, no other is found");
+  }
+  const FittingStep& found = *fitting;
   const PlannedStep& step = found.live.step;
   SIPHON_ASSIGN_OR_RETURN(study.best, step_time(step.memory, step.schedule));
   if (!GainsEnough(study.now, study.best, measured.step)) return study;
