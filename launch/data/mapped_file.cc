@@ -54,8 +54,8 @@ absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::st
     return absl::InvalidArgumentError(
         absl::StrCat(place, " cannot be mapped: ", std::strerror(errno)));
   }
-  return std::shared_ptr<const MappedFile>(new MappedFile(
-      place, path, std::exchange(file.value, -1), static_cast<const char*>(data), size));
+  return std::shared_ptr<const MappedFile>(
+      new MappedFile(path, std::exchange(file.value, -1), static_cast<const char*>(data), size));
 }
 
 MappedFile::~MappedFile() {
@@ -63,12 +63,12 @@ MappedFile::~MappedFile() {
   close(file_);
 }
 
-absl::Status MappedFile::CheckWhole() const {
+absl::Status MappedFile::CheckWhole(absl::string_view place) const {
   struct stat info = {};
   if (fstat(file_, &info) != 0 || info.st_size >= static_cast<off_t>(size_)) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat(place_, " has been cut while in use, from ", size_,
+  return absl::InvalidArgumentError(absl::StrCat(place, " has been cut while in use, from ", size_,
                                                  " to ", info.st_size, " bytes"));
 }
 

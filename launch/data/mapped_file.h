@@ -27,15 +27,15 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   absl::string_view bytes() const { return {data_, size_}; }
-  // Errors: InvalidArgument if the file is shorter than it was when it was opened. One system call.
-  absl::Status CheckWhole() const;
+  // Errors: InvalidArgument if the file is shorter than it was when it was opened; `place` is for
+  // the message. One system call.
+  absl::Status CheckWhole(absl::string_view place) const;
   const std::string& path() const { return path_; }
 
  private:
-  MappedFile(std::string place, std::string path, int file, const char* data, size_t size)
-      : place_(std::move(place)), path_(std::move(path)), file_(file), data_(data), size_(size) {}
+  MappedFile(std::string path, int file, const char* data, size_t size)
+      : path_(std::move(path)), file_(file), data_(data), size_(size) {}
 
-  std::string place_;  // key and path
   std::string path_;
   int file_;
   const char* data_;

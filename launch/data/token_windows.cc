@@ -135,13 +135,14 @@ absl::StatusOr<Dataset> CutIntoWindows(const TokenStream& stream, const DatasetO
     SIPHON_ASSIGN_OR_RETURN(const absl::Span<int64_t> input, AsIds(input_bytes, length));
     SIPHON_ASSIGN_OR_RETURN(const absl::Span<int64_t> target, AsIds(target_bytes, length));
     const int64_t window = sample + (split == Split::kTrain ? 0 : sizes.training);
-    SIPHON_RETURN_IF_ERROR(stream.copy(window * length, input));
+    SIPHON_RETURN_IF_ERROR(stream.file->CheckWhole(stream.place));
+    stream.copy(window * length, input);
     SIPHON_RETURN_IF_ERROR(CheckIds(input, stream, classes));
     if (objective == Objective::kMaskedToken) {
       MaskTokens(key, stream.vocabulary, input, target);
       return absl::OkStatus();
     }
-    SIPHON_RETURN_IF_ERROR(stream.copy(window * length + 1, target));
+    stream.copy(window * length + 1, target);
     return CheckIds(target, stream, classes);
   };
   return data;

@@ -3,12 +3,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "launch/data/dataset.h"
+#include "launch/data/mapped_file.h"
 
 namespace siphon {
 
@@ -19,9 +20,9 @@ struct TokenStream {
   int64_t size = 0;        // ids in all
   int64_t vocabulary = 0;  // ids are below it
   uint64_t content_hash = 0;
-  // Copies ids [begin, begin + ids.size()), which are within the stream. Errors: InvalidArgument if
-  // the file was cut since it was opened.
-  std::function<absl::Status(int64_t begin, absl::Span<int64_t> ids)> copy;
+  std::shared_ptr<const MappedFile> file;  // that the ids are in
+  // Copies ids [begin, begin + ids.size()), which are within the stream. The file is whole.
+  std::function<void(int64_t begin, absl::Span<int64_t> ids)> copy;
 };
 
 // How many of `samples` samples train and validate: the last `fraction` of them validate, but of

@@ -205,11 +205,9 @@ absl::StatusOr<Dataset> OpenTokens(const DatasetOptions& options, const ModelSpe
   SIPHON_ASSIGN_OR_RETURN(stream.vocabulary, CountVocabulary(files));
   stream.content_hash = KeyedHash(RandomPurpose::kDataOrder, {SampledHash(files.index->bytes()),
                                                               SampledHash(files.ids->bytes())});
-  stream.copy = [ids = files.ids, copy = files.type.copy](int64_t begin,
-                                                          absl::Span<int64_t> out) -> absl::Status {
-    SIPHON_RETURN_IF_ERROR(ids->CheckWhole());
+  stream.file = files.ids;
+  stream.copy = [ids = files.ids, copy = files.type.copy](int64_t begin, absl::Span<int64_t> out) {
     copy(ids->bytes(), begin, out);
-    return absl::OkStatus();
   };
   return CutIntoWindows(stream, options, model);
 }
