@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "planner/status.h"
@@ -15,6 +15,7 @@
 #include "planner/strategies/search_drafts.h"
 #include "planner/strategies/search_effort.h"
 #include "planner/strategies/second_choices.h"
+#include "planner/strategies/single_drafts.h"
 #include "planner/strategies/start_drafts.h"
 #include "planner/strategies/start_within_host.h"
 #include "planner/strategies/strategies.h"
@@ -34,35 +35,15 @@ constexpr int kPartOverTime = 8;
 constexpr int kMostFromUniform = 900;
 constexpr std::pair<int64_t, int64_t> kNearUniform = {20, 23};
 
-// The best of the strategies with one kind of place each.
-absl::StatusOr<SimulatedDraft> BestSingle(DraftSimulator& simulator, const SimulatedDraft& kept) {
-  const PlanningProblem& problem = simulator.problem();
-  absl::StatusOr<SimulatedDraft> best = DraftRecompute(simulator);
-  if (!problem.topology.links.empty()) {
-    best = Better(std::move(best), DraftPeerSwap(simulator));
-  }
-  if (!ReachesHost(problem, kept.draft.mapping)) return best;
-  for (const auto& draft :
-       {DraftHostSwap, DraftVdnn, DraftCapacityBased, DraftWeightOffloading, DraftLayerToLayer}) {
-    best = Better(std::move(best), draft(simulator));
-  }
-  if (problem.host_step > Nanos(0)) {
-    best = Better(std::move(best), DraftOptimizerOffload(simulator));
-  }
-  if (!problem.topology.drives.empty()) {
-    best = Better(std::move(best), DraftNvmeSwap(simulator));
-  }
-  return best;
-}
-
 // The best of all drafts, or the one that comes closest to fitting.
-// `near_lenders` is the draft of `kept` on the map from which lenders are reached fastest.
-absl::StatusOr<SimulatedDraft> BestDraft(DraftSimulator& simulator, const SimulatedDraft& kept,
+// `near_lenders` is the draft that keeps everything on the map from which lenders are reached
+// fastest.
+absl::StatusOr<SimulatedDraft> BestDraft(DraftSimulator& simulator,
+                                         const SimulatedDraft* best_single,
                                          const DraftPlan& near_lenders) {
-  if (Fits(kept)) return kept;
   SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft placed, simulator.Run(near_lenders));
-  absl::StatusOr<SimulatedDraft> single = BestSingle(simulator, kept);
-  return Better(std::move(single), BestStart(simulator, placed));
+  absl::StatusOr<SimulatedDraft> start = BestStart(simulator, placed);
+  return best_single == nullptr ? start : Better(*best_single, std::move(start));
 }
 
 bool SendsWeights(const DraftPlan& draft) {
@@ -151,13 +132,13 @@ absl::StatusOr<SimulatedDraft> SearchFromBlocks(DraftSimulator& simulator, Simul
 // Workers that only follow their programs take their copies as they come: these get more time where
 // that costs less than a thousandth of a step, and no single strategy is faster.
 absl::StatusOr<SimulatedDraft> SearchSlack(DraftSimulator& simulator, SimulatedDraft draft,
-                                           const SimulatedDraft& kept) {
+                                           const SimulatedDraft& kept,
+                                           const SimulatedDraft* best_single) {
   if (simulator.problem().lending != LendingRule::kPeaks || Fits(kept)) return draft;
   const Nanos step = draft.score.step;
   Nanos longest = step + Nanos(step.value / 1'000);
-  const absl::StatusOr<SimulatedDraft> single = BestSingle(simulator, kept);
-  if (single.ok() && Fits(*single)) {
-    longest = std::max(step, std::min(longest, single->score.step));
+  if (best_single != nullptr && Fits(*best_single)) {
+    longest = std::max(step, std::min(longest, best_single->score.step));
   }
   return GiveSlack(simulator, std::move(draft), longest);
 }
@@ -175,20 +156,10 @@ absl::StatusOr<std::optional<MapProof>> ProofOfMap(const PlanningProblem& proble
   return ProofOf(MappingScore::kSwapTime, *mapped.found);
 }
 
-// Strategies whose plans are none of the drafts that all this began with: they make no drafts, they
-// search a map of their own (d2d_swap), or they look for state at home between steps as well (host
-// and NVMe swap), which of large problems the searches do for all of them.
-bool IsTriedWhole(const PlanningProblem& problem, absl::string_view strategy) {
-  if (strategy == "host_swap" || strategy == "nvme_swap") return !IsLarge(problem);
-  constexpr absl::string_view kBeganWith[] = {"keep", "recompute",        "vdnn",
-                                              "l2l",  "capacity_based",   "weight_offload",
-                                              "auto", "optimizer_offload"};
-  return std::find(std::begin(kBeganWith), std::end(kBeganWith), strategy) == std::end(kBeganWith);
-}
-
 // All searches, one after the other, each from the best draft until then.
 absl::StatusOr<MappedDraft> SearchAll(DraftSimulator& simulator, SimulatedDraft draft,
-                                      const SimulatedDraft& kept) {
+                                      const SimulatedDraft& kept,
+                                      const SimulatedDraft* best_single) {
   const PlanningProblem& problem = simulator.problem();
   if (IsEnough(problem, draft)) return MappedDraft{.draft = std::move(draft)};
   if (IsLarge(problem)) {  // a few simulations, for more than many others gain
@@ -209,7 +180,8 @@ absl::StatusOr<MappedDraft> SearchAll(DraftSimulator& simulator, SimulatedDraft 
   SIPHON_ASSIGN_OR_RETURN(draft, SearchFurther(simulator, std::move(draft), kept));
   Tell(problem, "placing stages on devices once more", draft);
   SIPHON_ASSIGN_OR_RETURN(mapped, MapByStepTime(simulator, std::move(draft), MapsFor(problem)));
-  SIPHON_ASSIGN_OR_RETURN(mapped.draft, SearchSlack(simulator, std::move(mapped.draft), kept));
+  SIPHON_ASSIGN_OR_RETURN(mapped.draft,
+                          SearchSlack(simulator, std::move(mapped.draft), kept, best_single));
   return mapped;
 }
 
@@ -217,7 +189,8 @@ absl::StatusOr<MappedDraft> SearchAll(DraftSimulator& simulator, SimulatedDraft 
 // searches from other starts stop long before.
 absl::StatusOr<MappedDraft> SearchFromFullHosts(DraftSimulator& simulator, MappedDraft found,
                                                 const SimulatedDraft& kept,
-                                                const DraftPlan& near_lenders) {
+                                                const DraftPlan& near_lenders,
+                                                const SimulatedDraft* best_single) {
   const PlanningProblem& problem = simulator.problem();
   if (!MayFillHosts(problem, kept) || IsGood(found.draft, kept)) return found;
   if (!simulator.has_refused()) return found;  // there was room for whatever leaves
@@ -229,7 +202,8 @@ absl::StatusOr<MappedDraft> SearchFromFullHosts(DraftSimulator& simulator, Mappe
     return found;
   }
   if (!start.ok()) return start.status();
-  SIPHON_ASSIGN_OR_RETURN(MappedDraft other, SearchAll(once_more, *std::move(start), kept));
+  SIPHON_ASSIGN_OR_RETURN(MappedDraft other,
+                          SearchAll(once_more, *std::move(start), kept, best_single));
   if (found.draft.score <= other.draft.score) return found;
   simulator.LendBy(once_more.lending());
   return other;
@@ -246,11 +220,17 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   if (!Fits(kept)) {
     SIPHON_ASSIGN_OR_RETURN(mapped, MapToLenders(problem, kept));
   }
-  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft start, BestDraft(simulator, kept, mapped.draft));
-  SIPHON_ASSIGN_OR_RETURN(MappedDraft found, SearchAll(simulator, std::move(start), kept));
+  SIPHON_ASSIGN_OR_RETURN(const std::vector<SingleDraft> singles, SingleDrafts(simulator, kept));
+  const SimulatedDraft* best_single = BestOf(singles);
+  SimulatedDraft start = kept;
+  if (!Fits(kept)) {
+    SIPHON_ASSIGN_OR_RETURN(start, BestDraft(simulator, best_single, mapped.draft));
+  }
+  SIPHON_ASSIGN_OR_RETURN(MappedDraft found,
+                          SearchAll(simulator, std::move(start), kept, best_single));
   if (!IsEnough(problem, found.draft)) {
-    SIPHON_ASSIGN_OR_RETURN(found,
-                            SearchFromFullHosts(simulator, std::move(found), kept, mapped.draft));
+    SIPHON_ASSIGN_OR_RETURN(
+        found, SearchFromFullHosts(simulator, std::move(found), kept, mapped.draft, best_single));
   }
   const bool is_enough = IsEnough(problem, found.draft);
   if (!is_enough) {
@@ -263,13 +243,13 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
     SIPHON_ASSIGN_OR_RETURN(best->map, ProofOfMap(problem, kept, *best, found.found));
   }
   for (const MemoryStrategy& strategy : MemoryStrategies()) {
-    if (!IsTriedWhole(problem, strategy.name)) continue;
+    if (strategy.name == "auto" || MakesSingleDraft(strategy.name)) continue;
     absl::StatusOr<PlannedStep> other = strategy.plan(problem);
     if (!other.ok()) continue;
     const bool better = !best.ok() || other->simulated.step_time < best->simulated.step_time;
     if (better) best = std::move(other);
   }
-  return best;
+  return BestOnOwnMaps(problem, kept, singles, std::move(best));
 }
 
 }  // namespace siphon

@@ -5,7 +5,7 @@
 #include "planner/status.h"
 #include "planner/strategies/fit_moves.h"
 #include "planner/strategies/move_lists.h"
-#include "planner/strategies/second_choices.h"
+#include "planner/strategies/plan_on_map.h"
 #include "planner/strategies/strategies.h"
 
 namespace siphon {
@@ -64,10 +64,7 @@ absl::StatusOr<SimulatedDraft> DraftCapacityBased(DraftSimulator& simulator) {
 }
 
 absl::StatusOr<PlannedStep> PlanCapacityBased(const PlanningProblem& problem) {
-  SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
-  DraftSimulator simulator(problem);
-  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, DraftCapacityBased(simulator));
-  return PlannedWithSecondChoices(simulator, std::move(draft), "capacity_based");
+  return PlanOnBestMap(problem, DraftCapacityBased, "capacity_based");
 }
 
 }  // namespace siphon

@@ -8,8 +8,7 @@
 #include "planner/status.h"
 #include "planner/strategies/fit_moves.h"
 #include "planner/strategies/map_draft.h"
-#include "planner/strategies/search_effort.h"
-#include "planner/strategies/second_choices.h"
+#include "planner/strategies/plan_on_map.h"
 #include "planner/strategies/strategies.h"
 #include "planner/strategies/swap_draft.h"
 
@@ -65,31 +64,28 @@ absl::StatusOr<PlannedStep> PlanPeerSwap(const PlanningProblem& problem) {
   SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
   DraftSimulator simulator(problem);
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft kept, DraftKeep(simulator));
-  if (Fits(kept)) return PlannedOf(problem, std::move(kept), "d2d_swap");
+  if (Fits(kept)) return PlanOnBestMap(problem, DraftKeep, "d2d_swap");
   if (!HaveRoomTogether(problem, kept)) return NoRoom(simulator);
   SIPHON_ASSIGN_OR_RETURN(LenderMap mapped, MapToLenders(problem, kept));
-  const auto swapped = [&] {
-    return Better(
-        SwapToOnePlace(simulator, mapped.draft, Placement::kPeerSwap),
-        SwapToOnePlace(simulator, mapped.draft, Placement::kPeerSwap, StateBetweenSteps::kHome));
+  const auto swapped = [&](const DeviceMapping& mapping) {
+    DraftPlan start = KeepingDraft(problem);
+    start.mapping = mapping;
+    return Better(SwapToOnePlace(simulator, start, Placement::kPeerSwap),
+                  SwapToOnePlace(simulator, start, Placement::kPeerSwap, StateBetweenSteps::kHome));
   };
-  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, swapped());
+  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, swapped(mapped.draft.mapping));
   if (!Fits(draft)) {
     SIPHON_ASSIGN_OR_RETURN(mapped, MapToLenders(problem, kept, ParkedAs::kGroups));
-    SIPHON_ASSIGN_OR_RETURN(draft, swapped());
+    SIPHON_ASSIGN_OR_RETURN(draft, swapped(mapped.draft.mapping));
   }
   if (!Fits(draft) && simulator.MayLendOverTime()) {
     simulator.LendBy(LendingRule::kOverTime);
-    SIPHON_ASSIGN_OR_RETURN(draft, swapped());
+    SIPHON_ASSIGN_OR_RETURN(draft, swapped(mapped.draft.mapping));
   }
   if (!Fits(draft)) return NoRoom(simulator);
-  SIPHON_ASSIGN_OR_RETURN(MappedDraft by_step,
-                          MapByStepTime(simulator, std::move(draft), MapsFor(problem)));
-  SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, by_step.draft));
   SIPHON_ASSIGN_OR_RETURN(PlannedStep planned,
-                          PlannedOf(problem, std::move(by_step.draft), "d2d_swap"));
-  const std::optional<FoundMap>& found = by_step.found ? by_step.found : mapped.found;
-  if (found) planned.map = ProofOf(problem.score, *found);
+                          PlanOnBestMap(simulator, std::move(draft), swapped, "d2d_swap"));
+  if (!planned.map && mapped.found) planned.map = ProofOf(problem.score, *mapped.found);
   return planned;
 }
 

@@ -14,8 +14,8 @@
 #include "planner/status.h"
 #include "planner/strategies/draft_simulator.h"
 #include "planner/strategies/lower_memory_plan.h"
+#include "planner/strategies/plan_on_map.h"
 #include "planner/strategies/renumber_plan.h"
-#include "planner/strategies/second_choices.h"
 
 namespace siphon {
 namespace {
@@ -272,8 +272,13 @@ absl::StatusOr<PlannedStep> PlanHarmony(const PlanningProblem& problem,
   return PlanInCanonicalOrder(
       problem, [&](const PlanningProblem& canonical) -> absl::StatusOr<PlannedStep> {
         DraftSimulator simulator(canonical);
-        SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, simulator.Run(DraftOf(canonical, choice)));
-        return PlannedWithSecondChoices(simulator, std::move(draft), "harmony");
+        const auto run_on = [&](const DeviceMapping& mapping) {
+          DraftPlan draft = DraftOf(canonical, choice);
+          draft.mapping = mapping;
+          return simulator.Run(std::move(draft));
+        };
+        SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, run_on(DraftOf(canonical, choice).mapping));
+        return PlanOnBestMap(simulator, std::move(draft), run_on, "harmony");
       });
 }
 

@@ -1,8 +1,5 @@
-#include <utility>
-
-#include "planner/status.h"
 #include "planner/strategies/fit_moves.h"
-#include "planner/strategies/second_choices.h"
+#include "planner/strategies/plan_on_map.h"
 #include "planner/strategies/strategies.h"
 #include "planner/strategies/swap_draft.h"
 
@@ -12,14 +9,14 @@ absl::StatusOr<SimulatedDraft> DraftHostSwap(DraftSimulator& simulator) {
   return SwapToOnePlace(simulator, KeepingDraft(simulator.problem()), Placement::kHostSwap);
 }
 
+absl::StatusOr<SimulatedDraft> DraftHostSwapOrHome(DraftSimulator& simulator) {
+  return Better(DraftHostSwap(simulator),
+                SwapToOnePlace(simulator, KeepingDraft(simulator.problem()), Placement::kHostSwap,
+                               StateBetweenSteps::kHome));
+}
+
 absl::StatusOr<PlannedStep> PlanHostSwap(const PlanningProblem& problem) {
-  SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
-  DraftSimulator simulator(problem);
-  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft,
-                          Better(DraftHostSwap(simulator),
-                                 SwapToOnePlace(simulator, KeepingDraft(problem),
-                                                Placement::kHostSwap, StateBetweenSteps::kHome)));
-  return PlannedWithSecondChoices(simulator, std::move(draft), "host_swap");
+  return PlanOnBestMap(problem, DraftHostSwapOrHome, "host_swap");
 }
 
 }  // namespace siphon

@@ -1,5 +1,4 @@
-#include "planner/status.h"
-#include "planner/strategies/fit_moves.h"
+#include "planner/strategies/plan_on_map.h"
 #include "planner/strategies/strategies.h"
 
 namespace siphon {
@@ -9,10 +8,7 @@ absl::StatusOr<SimulatedDraft> DraftKeep(DraftSimulator& simulator) {
 }
 
 absl::StatusOr<PlannedStep> PlanKeep(const PlanningProblem& problem) {
-  SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
-  DraftSimulator simulator(problem);
-  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft kept, DraftKeep(simulator));
-  return PlannedOf(problem, std::move(kept), "keep");
+  return PlanOnBestMap(problem, DraftKeep, "keep");
 }
 
 }  // namespace siphon

@@ -1,9 +1,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "planner/status.h"
 #include "planner/strategies/fit_moves.h"
-#include "planner/strategies/second_choices.h"
+#include "planner/strategies/plan_on_map.h"
 #include "planner/strategies/strategies.h"
 #include "planner/strategies/weight_moves.h"
 
@@ -42,10 +41,7 @@ absl::StatusOr<SimulatedDraft> DraftLayerToLayer(DraftSimulator& simulator) {
 }
 
 absl::StatusOr<PlannedStep> PlanLayerToLayer(const PlanningProblem& problem) {
-  SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
-  DraftSimulator simulator(problem);
-  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, DraftLayerToLayer(simulator));
-  return PlannedWithSecondChoices(simulator, std::move(draft), "l2l");
+  return PlanOnBestMap(problem, DraftLayerToLayer, "l2l");
 }
 
 }  // namespace siphon

@@ -25,6 +25,10 @@ bool MayMap(const PlanningProblem& problem) {
   return !given && DeviceCount(problem.topology) > 0 && !problem.capacity.empty();
 }
 
+bool MayMapByStepTime(const PlanningProblem& problem) {
+  return MayMap(problem) && problem.score == MappingScore::kStepTime;
+}
+
 class StepMapSearch {
  public:
   StepMapSearch(DraftSimulator& simulator, SimulatedDraft draft, MapStepBound step_bound)
@@ -167,11 +171,15 @@ std::optional<double> GapOf(const MapProof& map) {
 absl::StatusOr<MappedDraft> MapByStepTime(DraftSimulator& simulator, SimulatedDraft draft,
                                           int64_t most_evaluations) {
   const PlanningProblem& problem = simulator.problem();
-  if (!MayMap(problem) || problem.score == MappingScore::kSwapTime) {
-    return MappedDraft{.draft = std::move(draft)};
-  }
+  if (!MayMapByStepTime(problem)) return MappedDraft{.draft = std::move(draft)};
   SIPHON_ASSIGN_OR_RETURN(MapStepBound bound, MapStepBound::Of(problem, draft.draft));
   return StepMapSearch(simulator, std::move(draft), std::move(bound)).Run(most_evaluations);
+}
+
+absl::StatusOr<Nanos> LeastStepOfMaps(const PlanningProblem& problem, const SimulatedDraft& draft) {
+  if (!MayMapByStepTime(problem)) return draft.score.step;
+  SIPHON_ASSIGN_OR_RETURN(MapStepBound bound, MapStepBound::Of(problem, draft.draft));
+  return bound.LeastStep({});
 }
 
 }  // namespace siphon

@@ -54,6 +54,10 @@ std::optional<double> GapOf(const MapProof& map);
 absl::StatusOr<MappedDraft> MapByStepTime(DraftSimulator& simulator, SimulatedDraft draft,
                                           int64_t most_evaluations);
 
+// The draft's step is no shorter on any map on which MapByStepTime would look for it, `draft`'s own
+// included. Errors: as LowerMemoryPlan.
+absl::StatusOr<Nanos> LeastStepOfMaps(const PlanningProblem& problem, const SimulatedDraft& draft);
+
 }  // namespace siphon
 
 #endif  // SIPHON_PLANNER_STRATEGIES_MAP_DRAFT_H_

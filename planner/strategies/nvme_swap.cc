@@ -1,8 +1,5 @@
-#include <utility>
-
-#include "planner/status.h"
 #include "planner/strategies/fit_moves.h"
-#include "planner/strategies/second_choices.h"
+#include "planner/strategies/plan_on_map.h"
 #include "planner/strategies/strategies.h"
 #include "planner/strategies/swap_draft.h"
 
@@ -15,14 +12,14 @@ absl::StatusOr<SimulatedDraft> DraftNvmeSwap(DraftSimulator& simulator) {
   return SwapToOnePlace(simulator, KeepingDraft(simulator.problem()), Placement::kNvmeSwap);
 }
 
+absl::StatusOr<SimulatedDraft> DraftNvmeSwapOrHome(DraftSimulator& simulator) {
+  return Better(DraftNvmeSwap(simulator),
+                SwapToOnePlace(simulator, KeepingDraft(simulator.problem()), Placement::kNvmeSwap,
+                               StateBetweenSteps::kHome));
+}
+
 absl::StatusOr<PlannedStep> PlanNvmeSwap(const PlanningProblem& problem) {
-  SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
-  DraftSimulator simulator(problem);
-  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft,
-                          Better(DraftNvmeSwap(simulator),
-                                 SwapToOnePlace(simulator, KeepingDraft(problem),
-                                                Placement::kNvmeSwap, StateBetweenSteps::kHome)));
-  return PlannedWithSecondChoices(simulator, std::move(draft), "nvme_swap");
+  return PlanOnBestMap(problem, DraftNvmeSwapOrHome, "nvme_swap");
 }
 
 }  // namespace siphon

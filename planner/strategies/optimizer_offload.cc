@@ -1,9 +1,7 @@
-#include <utility>
-
-#include "planner/status.h"
 #include "planner/strategies/element_state.h"
 #include "planner/strategies/fit_moves.h"
 #include "planner/strategies/move_lists.h"
+#include "planner/strategies/plan_on_map.h"
 #include "planner/strategies/strategies.h"
 
 namespace siphon {
@@ -19,10 +17,7 @@ absl::StatusOr<SimulatedDraft> DraftOptimizerOffload(DraftSimulator& simulator) 
 }
 
 absl::StatusOr<PlannedStep> PlanOptimizerOffload(const PlanningProblem& problem) {
-  SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
-  DraftSimulator simulator(problem);
-  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, DraftOptimizerOffload(simulator));
-  return PlannedOf(problem, std::move(draft), "optimizer_offload");
+  return PlanOnBestMap(problem, DraftOptimizerOffload, "optimizer_offload");
 }
 
 }  // namespace siphon

@@ -1,8 +1,8 @@
 #include <utility>
 
-#include "planner/status.h"
 #include "planner/strategies/fit_moves.h"
 #include "planner/strategies/move_lists.h"
+#include "planner/strategies/plan_on_map.h"
 #include "planner/strategies/strategies.h"
 
 namespace siphon {
@@ -36,10 +36,7 @@ absl::StatusOr<SimulatedDraft> DraftRecompute(DraftSimulator& simulator) {
 }
 
 absl::StatusOr<PlannedStep> PlanRecompute(const PlanningProblem& problem) {
-  SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
-  DraftSimulator simulator(problem);
-  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, DraftRecompute(simulator));
-  return PlannedOf(problem, std::move(draft), "recompute");
+  return PlanOnBestMap(problem, DraftRecompute, "recompute");
 }
 
 }  // namespace siphon

@@ -185,11 +185,4 @@ absl::Status AddSecondChoices(DraftSimulator& simulator, SimulatedDraft& simulat
   return LendToTheRestOf(simulator.problem(), simulated);
 }
 
-absl::StatusOr<PlannedStep> PlannedWithSecondChoices(DraftSimulator& simulator,
-                                                     SimulatedDraft simulated,
-                                                     absl::string_view strategy) {
-  if (Fits(simulated)) SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, simulated));
-  return PlannedOf(simulator.problem(), std::move(simulated), strategy);
-}
-
 }  // namespace siphon

@@ -22,11 +22,6 @@ namespace siphon {
 // DraftSimulator::Run, but for ResourceExhausted.
 absl::Status AddSecondChoices(DraftSimulator& simulator, SimulatedDraft& simulated);
 
-// PlannedOf with second choices.
-absl::StatusOr<PlannedStep> PlannedWithSecondChoices(DraftSimulator& simulator,
-                                                     SimulatedDraft simulated,
-                                                     absl::string_view strategy);
-
 }  // namespace siphon
 
 #endif  // SIPHON_PLANNER_STRATEGIES_SECOND_CHOICES_H_

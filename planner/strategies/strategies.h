@@ -26,6 +26,10 @@ absl::StatusOr<SimulatedDraft> DraftCapacityBased(DraftSimulator& simulator);
 absl::StatusOr<SimulatedDraft> DraftWeightOffloading(DraftSimulator& simulator);
 absl::StatusOr<SimulatedDraft> DraftLayerToLayer(DraftSimulator& simulator);
 
+// Or, where that is faster, with state at home between steps.
+absl::StatusOr<SimulatedDraft> DraftHostSwapOrHome(DraftSimulator& simulator);
+absl::StatusOr<SimulatedDraft> DraftNvmeSwapOrHome(DraftSimulator& simulator);
+
 }  // namespace siphon
 
 #endif  // SIPHON_PLANNER_STRATEGIES_STRATEGIES_H_

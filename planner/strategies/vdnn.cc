@@ -1,8 +1,6 @@
 #include <algorithm>
-#include <utility>
 
-#include "planner/status.h"
-#include "planner/strategies/second_choices.h"
+#include "planner/strategies/plan_on_map.h"
 #include "planner/strategies/strategies.h"
 
 namespace siphon {
@@ -32,10 +30,7 @@ absl::StatusOr<SimulatedDraft> DraftVdnn(DraftSimulator& simulator) {
 }
 
 absl::StatusOr<PlannedStep> PlanVdnn(const PlanningProblem& problem) {
-  SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
-  DraftSimulator simulator(problem);
-  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, DraftVdnn(simulator));
-  return PlannedWithSecondChoices(simulator, std::move(draft), "vdnn");
+  return PlanOnBestMap(problem, DraftVdnn, "vdnn");
 }
 
 }  // namespace siphon

@@ -4,7 +4,7 @@
 
 #include "planner/status.h"
 #include "planner/strategies/fit_moves.h"
-#include "planner/strategies/second_choices.h"
+#include "planner/strategies/plan_on_map.h"
 #include "planner/strategies/strategies.h"
 #include "planner/strategies/weight_moves.h"
 #include "planner/weight_offload/select_removals.h"
@@ -90,10 +90,7 @@ absl::StatusOr<SimulatedDraft> DraftWeightOffloading(DraftSimulator& simulator) 
 }
 
 absl::StatusOr<PlannedStep> PlanWeightOffloading(const PlanningProblem& problem) {
-  SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
-  DraftSimulator simulator(problem);
-  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, DraftWeightOffloading(simulator));
-  return PlannedWithSecondChoices(simulator, std::move(draft), "weight_offload");
+  return PlanOnBestMap(problem, DraftWeightOffloading, "weight_offload");
 }
 
 }  // namespace siphon

@@ -1,0 +1,52 @@
+#include "planner/strategies/plan_on_map.h"
+
+#include <utility>
+
+#include "planner/status.h"
+#include "planner/strategies/fit_moves.h"
+#include "planner/strategies/map_draft.h"
+#include "planner/strategies/search_drafts.h"
+#include "planner/strategies/search_effort.h"
+#include "planner/strategies/second_choices.h"
+
+namespace siphon {
+absl::StatusOr<PlannedStep> PlanOnBestMap(
+    DraftSimulator& simulator, SimulatedDraft draft,
+    absl::FunctionRef<absl::StatusOr<SimulatedDraft>(const DeviceMapping&)> make_on,
+    absl::string_view strategy) {
+  const PlanningProblem& problem = simulator.problem();
+  if (!Fits(draft) || IsEnough(problem, draft)) {
+    return PlannedOf(problem, std::move(draft), strategy);
+  }
+  const DeviceMapping first = draft.draft.mapping;
+  SIPHON_ASSIGN_OR_RETURN(MappedDraft mapped,
+                          MapByStepTime(simulator, std::move(draft), MapsFor(problem)));
+  if (mapped.draft.draft.mapping != first) {
+    absl::StatusOr<SimulatedDraft> there = make_on(mapped.draft.draft.mapping);
+    if (there.ok() && there->score < mapped.draft.score) {
+      SIPHON_ASSIGN_OR_RETURN(mapped,
+                              MapByStepTime(simulator, *std::move(there), MapsFor(problem)));
+    }
+  }
+  SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, mapped.draft));
+  SIPHON_ASSIGN_OR_RETURN(PlannedStep planned,
+                          PlannedOf(problem, std::move(mapped.draft), strategy));
+  if (mapped.found) planned.map = ProofOf(problem.score, *mapped.found);
+  return planned;
+}
+
+absl::StatusOr<PlannedStep> PlanOnBestMap(const PlanningProblem& problem, MakeDraft make,
+                                          absl::string_view strategy) {
+  SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
+  DraftSimulator simulator(problem);
+  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, make(simulator));
+  const auto make_on = [&](const DeviceMapping& mapping) {
+    PlanningProblem placed = problem;
+    placed.mapping = mapping;
+    DraftSimulator there(placed);
+    return make(there);
+  };
+  return PlanOnBestMap(simulator, std::move(draft), make_on, strategy);
+}
+
+}  // namespace siphon
