@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <limits>
 
 #include "absl/numeric/int128.h"
@@ -163,6 +164,17 @@ absl::StatusOr<int64_t> Parse(absl::string_view original, absl::Span<const Unit>
 }  // namespace
 
 std::string FormatBytes(Bytes bytes) { return Format(bytes.value, kBinaryBytes); }
+
+std::pair<std::string, std::string> FormatApart(Bytes a, Bytes b) {
+  std::pair<std::string, std::string> texts(FormatBytes(a), FormatBytes(b));
+  if (a == b || texts.first != texts.second) return texts;
+  for (auto unit = std::rbegin(kBinaryBytes); texts.first == texts.second; ++unit) {
+    texts = {absl::StrCat(a.value / unit->size, " ", unit->name),
+             absl::StrCat(b.value / unit->size, " ", unit->name)};
+  }
+  return texts;
+}
+
 std::string FormatNanos(Nanos nanos) { return Format(nanos.value, kTimes); }
 std::string FormatPercent(double share) { return absl::StrFormat("%.1f %%", 100 * share); }
 

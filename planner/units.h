@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -32,6 +33,9 @@ using BytesPerSecond = Quantity<struct BytesPerSecondTag>;
 
 // "1.50 GiB", "640 KiB", "17 B": three significant digits, binary units.
 std::string FormatBytes(Bytes bytes);
+// Both so that one sees that they differ: not {"19.1 MiB", "19.1 MiB"} but {"19583 KiB", "19531
+// KiB"}.
+std::pair<std::string, std::string> FormatApart(Bytes a, Bytes b);
 // "1.23 s", "45.6 ms", "7.89 us", "12 ns".
 std::string FormatNanos(Nanos nanos);
 // "12.3 %" of 0.1234.

@@ -63,8 +63,9 @@ std::optional<std::string> WhyNoPlanFits(const PlanningProblem& problem) {
     if (!worst.has_value() || missing(worker) > missing(*worst)) worst = worker;
   }
   if (!worst.has_value()) return std::nullopt;
-  return absl::StrCat("worker ", *worst, " needs ", FormatBytes(least[*worst]),
-                      " under any plan, its capacity is ", FormatBytes(problem.capacity[*worst]));
+  const auto [needed, has] = FormatApart(least[*worst], problem.capacity[*worst]);
+  return absl::StrCat("worker ", *worst, " needs ", needed, " under any plan, its capacity is ",
+                      has);
 }
 
 }  // namespace siphon

@@ -27,6 +27,7 @@
 #include "launch/process/loss_watch.h"
 #include "launch/process/mpirun_output.h"
 #include "launch/process/mpirun_process.h"
+#include "launch/process/open_files.h"
 #include "launch/process/rank_process.h"
 #include "launch/process/stop_signals.h"
 
@@ -317,6 +318,11 @@ class Supervision {
 
 int Supervise(const SuperviseOptions& options) {
   const StopSignals signals;  // first: from here on no signal leaves something behind
+  const absl::Status files = AllowOpenFiles(FilesOfMpirun(options.workers));
+  if (!files.ok()) {
+    WriteError(absl::StrCat("siphon: ", files.message(), "\n"));
+    return kExitBadInput;
+  }
   const Bytes needed = options.window_bytes + Bytes(static_cast<int64_t>(options.plan.size())) +
                        Bytes(kOpenMpiBytes) + Bytes(kOpenMpiBytesPerRank) * options.workers;
   absl::StatusOr<JobDirectory> directory = JobDirectory::Make(needed, options.roots);

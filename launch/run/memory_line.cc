@@ -89,9 +89,9 @@ std::string MemoryLine(const PreparedJob& prepared) {
   if (parts.empty()) return "";
   std::string line;
   if (const auto& misfit = prepared.kept_whole; misfit.has_value()) {
+    const auto [needed, may_hold] = FormatApart(misfit->needed, misfit->capacity);
     line = absl::StrCat("with everything kept worker ", misfit->worker.value, " would need ",
-                        FormatBytes(misfit->needed), ", and may hold ",
-                        FormatBytes(misfit->capacity), "; ");
+                        needed, ", and may hold ", may_hold, "; ");
   }
   const std::string& file = prepared.job.memory.plan;
   absl::StrAppend(&line, file.empty() ? "to fit into memory.capacity, "

@@ -46,9 +46,9 @@ absl::Status CheckBaselineProblem(const BaselineProblem& problem) {
 
 absl::Status CheckRoom(const BaselineProblem& problem, const BaselineStep& step) {
   if (step.device > problem.capacity) {
-    return absl::ResourceExhaustedError(absl::StrCat("a device needs ", FormatBytes(step.device),
-                                                     " at its fullest, its capacity is ",
-                                                     FormatBytes(problem.capacity)));
+    const auto [needed, has] = FormatApart(step.device, problem.capacity);
+    return absl::ResourceExhaustedError(
+        absl::StrCat("a device needs ", needed, " at its fullest, its capacity is ", has));
   }
   const Bytes host = problem.topology.host_memory;
   if (host > Bytes(0) && step.host > host) {

@@ -20,10 +20,10 @@ absl::Status NoRoom(DraftSimulator& simulator) {
   const auto most = std::max_element(kept.excess.begin(), kept.excess.end());
   const auto worker = static_cast<int>(most - kept.excess.begin());
   const Bytes capacity = simulator.CapacityOf(worker);
-  return absl::ResourceExhaustedError(
-      absl::StrCat("worker ", worker, " needs ", FormatBytes(capacity + *most),
-                   " at its fullest under d2d_swap, its capacity is ", FormatBytes(capacity),
-                   ", and lenders that it reaches have no room for the rest"));
+  const auto [needed, has] = FormatApart(capacity + *most, capacity);
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "worker ", worker, " needs ", needed, " at its fullest under d2d_swap, its capacity is ", has,
+      ", and lenders that it reaches have no room for the rest"));
 }
 
 // Weights, gradients and optimizer state stay on the devices, all of them at any time: whether

@@ -125,9 +125,10 @@ absl::StatusOr<PlannedStep> PlannedOf(const PlanningProblem& problem, SimulatedD
     const auto most = std::max_element(simulated.excess.begin(), simulated.excess.end());
     const auto worker = static_cast<int>(most - simulated.excess.begin());
     const Bytes capacity = problem.capacity[worker];
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "worker ", worker, " needs ", FormatBytes(capacity + *most), " at its fullest under ",
-        strategy, ", its capacity is ", FormatBytes(capacity)));
+    const auto [needed, has] = FormatApart(capacity + *most, capacity);
+    return absl::ResourceExhaustedError(absl::StrCat("worker ", worker, " needs ", needed,
+                                                     " at its fullest under ", strategy,
+                                                     ", its capacity is ", has));
   }
   SettlePlan(simulated.schedule, problem.partition, simulated.memory);
   SIPHON_ASSIGN_OR_RETURN(SimulatedStep step,

@@ -269,9 +269,10 @@ class MpressSearch {
       const Bytes spare = emulator_.SpareOf(candidate, worker);
       if (spare < emulator_.SpareOf(candidate, fullest)) fullest = worker;
     }
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "worker ", fullest, " needs ", FormatBytes(candidate.peaks[fullest]),
-        " at its fullest under mpress, its capacity is ", FormatBytes(problem_.capacity[fullest])));
+    const auto [needed, has] = FormatApart(candidate.peaks[fullest], problem_.capacity[fullest]);
+    return absl::ResourceExhaustedError(
+        absl::StrCat("worker ", fullest, " needs ", needed,
+                     " at its fullest under mpress, its capacity is ", has));
   }
 
   const PlanningProblem& problem_;

@@ -39,6 +39,15 @@ TEST(Units, FormatBytesWithThreeDigits) {
   for (const auto& [value, text] : cases) EXPECT_EQ(FormatBytes(Bytes(value)), text) << value;
 }
 
+TEST(Units, FormatsBytesThatDifferSoThatItShows) {
+  using Texts = std::pair<std::string, std::string>;
+  EXPECT_EQ(FormatApart(Bytes(3 << 20), Bytes(2 << 20)), Texts("3.00 MiB", "2.00 MiB"));
+  EXPECT_EQ(FormatApart(Bytes(20'053'000), Bytes(20'000'000)), Texts("19583 KiB", "19531 KiB"));
+  EXPECT_EQ(FormatApart(Bytes((1 << 20) + 1), Bytes(1 << 20)), Texts("1048577 B", "1048576 B"));
+  EXPECT_EQ(FormatApart(Bytes(1 << 20), Bytes(1 << 20)), Texts("1.00 MiB", "1.00 MiB"));
+  EXPECT_EQ(FormatApart(Bytes(7), Bytes(0)), Texts("7 B", "0 B"));
+}
+
 TEST(Units, FormatSharesInPercent) {
   EXPECT_EQ(FormatPercent(0.1234), "12.3 %");
   EXPECT_EQ(FormatPercent(0), "0.0 %");

@@ -1,6 +1,8 @@
 // What the real program says to input that it cannot use: the whole text, exit code 2, nothing on
 // standard output, and nothing written.
 
+#include <sys/resource.h>
+
 #include <filesystem>
 #include <ostream>
 #include <regex>
@@ -255,6 +257,23 @@ TEST_F(BadInput, CapacityBeyondTheMachineNamesWhatItHas) {
   EXPECT_THAT(end.errors, MatchesRegex("siphon: --set memory.capacity: 900 TiB is more than this "
                                        "machine's memory, [0-9.]+ [MGT]iB; write at most that\n"));
   EXPECT_FALSE(fs::exists(PathOf("run")));
+}
+
+// mpirun that may open no more files waits for ever.
+TEST_F(BadInput, TooFewOpenFilesAreNamedAndASoftLimitIsRaised) {
+  const auto limited_to = [](rlim_t soft, rlim_t hard) {
+    return RunOptions{.prepare = [soft, hard] {
+      const rlimit limit{soft, hard};
+      return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+    }};
+  };
+  const ProgramEnd few = Siphon({"train", job()}, limited_to(20, 20));
+  EXPECT_EQ(few.exit_code, 2);
+  EXPECT_THAT(few.errors, MatchesRegex("siphon: mpirun needs up to [0-9]+ open files for this job, "
+                                       "and the limit is 20; raise it \\(ulimit -Hn .*\n"));
+  ExpectNothingLeft();
+  const ProgramEnd soft = Siphon({"train", job()}, limited_to(20, 512));
+  EXPECT_EQ(soft.exit_code, 0) << soft.errors;
 }
 
 TEST_F(BadInput, OptionsThatMpirunRefusesAreNamedBehindItsOwnWords) {
