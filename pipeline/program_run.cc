@@ -11,31 +11,6 @@
 #include "planner/status.h"
 
 namespace siphon {
-namespace {
-
-std::string Describe(StageId stage, Boundary boundary, MicrobatchId microbatch) {
-  return absl::StrCat(BoundaryName(boundary), " of stage ", stage.value, ", microbatch ",
-                      microbatch.value);
-}
-
-StageId Next(StageId stage) { return StageId(stage.value + 1); }
-StageId Previous(StageId stage) { return StageId(stage.value - 1); }
-
-bool IsForward(ActionKind kind) {
-  return kind == ActionKind::kSendForward || kind == ActionKind::kReceiveForward;
-}
-bool IsSend(ActionKind kind) {
-  return kind == ActionKind::kSendForward || kind == ActionKind::kSendBackward;
-}
-bool IsReceive(ActionKind kind) {
-  return kind == ActionKind::kReceiveForward || kind == ActionKind::kReceiveBackward;
-}
-Boundary ReceivedBy(ActionKind receive) {
-  return IsForward(receive) ? Boundary::kInput : Boundary::kOutputGradient;
-}
-
-}  // namespace
-
 ProgramRun::ProgramRun(WorkerId me, const WorkerLayout& layout,
                        const std::map<StageId, StageCompute*>& stages, Transport* transport,
                        SwapEngine* swaps, StateSwaps& state, HostSteps& host_steps,
@@ -46,12 +21,13 @@ ProgramRun::ProgramRun(WorkerId me, const WorkerLayout& layout,
       transport_(transport),
       microbatches_(microbatches),
       end_(end),
+      boundaries_(me, layout, stages, transport, recorder_),
       swaps_(layout, stages, swaps, recorder_),
       state_(state),
       host_steps_(host_steps) {
   state_.BeginStep(&recorder_);
   for (const StageId stage : SharingStages(layout)) {
-    if (HasStage(stage)) unreduced_.insert(stage);
+    if (stages_.contains(stage)) unreduced_.insert(stage);
   }
   for (const auto& [stage, compute] : stages_) {
     const auto [watcher, added] = watchers_.try_emplace(stage, *this, stage);
@@ -72,27 +48,12 @@ ProgramRun::~ProgramRun() {
   for (const auto& [stage, compute] : stages_) compute->Watch(nullptr);
 }
 
-// Between messages nothing is computed, so no more is in memory at once than without.
-absl::Status ProgramRun::TakeReceiveMemory(absl::Span<const Action> rest) {
-  if (transport_ == nullptr || !transport_->SendsKeepDeviceBusy()) return absl::OkStatus();
-  if (!IsSend(rest.front().kind)) return absl::OkStatus();
-  for (const Action& action : rest) {
-    if (IsSend(action.kind)) continue;
-    if (!IsReceive(action.kind)) break;
-    const auto stage = stages_.find(action.stage);
-    if (stage == stages_.end()) break;  // the action says what is wrong with it
-    SIPHON_RETURN_IF_ERROR(
-        stage->second->Buffers(ReceivedBy(action.kind), action.microbatch).status());
-  }
-  return absl::OkStatus();
-}
-
 absl::Status ProgramRun::Execute(absl::Span<const Action> rest) {
   const Action& action = rest.front();
-  SIPHON_RETURN_IF_ERROR(TakeReceiveMemory(rest));
+  SIPHON_RETURN_IF_ERROR(boundaries_.TakeReceiveMemory(rest));
   recorder_.BeginAction(action);
   SIPHON_RETURN_IF_ERROR(Dispatch(action));
-  SIPHON_RETURN_IF_ERROR(ReleaseFinishedSends());
+  SIPHON_RETURN_IF_ERROR(boundaries_.ReleaseFinishedSends());
   recorder_.EndAction();
   return absl::OkStatus();
 }
@@ -106,10 +67,10 @@ absl::Status ProgramRun::Dispatch(const Action& action) {
       return Compute(action);
     case ActionKind::kSendForward:
     case ActionKind::kSendBackward:
-      return StartSend(action);
+      return boundaries_.StartSend(action);
     case ActionKind::kReceiveForward:
     case ActionKind::kReceiveBackward:
-      return StartReceive(action);
+      return boundaries_.StartReceive(action);
     case ActionKind::kReduceGradient:
       return ReduceGradient(action.stage);
     case ActionKind::kReduceNorm:
@@ -134,7 +95,7 @@ absl::Status ProgramRun::Dispatch(const Action& action) {
 }
 
 absl::Status ProgramRun::Compute(const Action& action) {
-  SIPHON_ASSIGN_OR_RETURN(StageCompute * compute, Find(action.stage));
+  SIPHON_ASSIGN_OR_RETURN(StageCompute * compute, FindStage(stages_, action.stage));
   if (!within_cell_) ending_ = 0;
   within_cell_ = action.pairing == Pairing::kWithNext;
   state_.BeginPass(action);
@@ -149,10 +110,7 @@ absl::Status ProgramRun::Compute(const Action& action) {
 }
 
 absl::Status ProgramRun::Forward(StageCompute& compute, const Action& action) {
-  if (action.stage > StageId(0)) {
-    SIPHON_RETURN_IF_ERROR(
-        Provide({action.stage, Boundary::kInput, action.microbatch}, Previous(action.stage)));
-  }
+  SIPHON_RETURN_IF_ERROR(boundaries_.ProvideFor(action));
   SIPHON_RETURN_IF_ERROR(compute.Forward(action.microbatch));
   int live = ending_;
   for (const auto& [stage, each] : stages_) live += each->LiveMicrobatches();
@@ -161,7 +119,7 @@ absl::Status ProgramRun::Forward(StageCompute& compute, const Action& action) {
 }
 
 absl::Status ProgramRun::DropOrRecompute(const Action& action) {
-  SIPHON_ASSIGN_OR_RETURN(StageCompute * compute, Find(action.stage));
+  SIPHON_ASSIGN_OR_RETURN(StageCompute * compute, FindStage(stages_, action.stage));
   SIPHON_ASSIGN_OR_RETURN(const LayerTensors tensors, ActivationsOf(layout_, action));
   if (action.kind == ActionKind::kDrop) return compute->Drop(action.microbatch, tensors);
   SIPHON_RETURN_IF_ERROR(state_.NeedParameters(action.stage, tensors.layers));
@@ -169,56 +127,13 @@ absl::Status ProgramRun::DropOrRecompute(const Action& action) {
 }
 
 absl::Status ProgramRun::BackwardToInput(StageCompute& compute, const Action& action) {
-  if (static_cast<size_t>(Next(action.stage).value) < layout_.worker_of_stage.size()) {
-    SIPHON_RETURN_IF_ERROR(
-        Provide({action.stage, Boundary::kOutputGradient, action.microbatch}, Next(action.stage)));
-  }
+  SIPHON_RETURN_IF_ERROR(boundaries_.ProvideFor(action));
   return action.kind == ActionKind::kBackward ? compute.Backward(action.microbatch)
                                               : compute.BackwardInput(action.microbatch);
 }
 
-absl::Status ProgramRun::StartSend(const Action& action) {
-  const bool forward = IsForward(action.kind);
-  const StageId to = forward ? Next(action.stage) : Previous(action.stage);
-  const Boundary boundary = forward ? Boundary::kOutput : Boundary::kInputGradient;
-  SIPHON_ASSIGN_OR_RETURN(StageCompute * compute, Find(action.stage));
-  if (to < StageId(0) || static_cast<size_t>(to.value) >= layout_.worker_of_stage.size() ||
-      HasStage(to)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("stage ", to.value, " is not on another worker: there is nothing to send"));
-  }
-  SIPHON_ASSIGN_OR_RETURN(const TensorSpans spans, compute->Buffers(boundary, action.microbatch));
-  const Channel channel{me_, WorkerOf(layout_, to), forward ? Lane::kForward : Lane::kBackward};
-  SIPHON_ASSIGN_OR_RETURN(const TransferId transfer,
-                          transport_->StartSend(channel, {spans.begin(), spans.end()}));
-  sends_.push_back({transfer, {action.stage, boundary, action.microbatch}});
-  return absl::OkStatus();
-}
-
-absl::Status ProgramRun::StartReceive(const Action& action) {
-  const bool forward = IsForward(action.kind);
-  const StageId from = forward ? Previous(action.stage) : Next(action.stage);
-  const Boundary boundary = ReceivedBy(action.kind);
-  SIPHON_ASSIGN_OR_RETURN(StageCompute * compute, Find(action.stage));
-  if (from < StageId(0) || static_cast<size_t>(from.value) >= layout_.worker_of_stage.size() ||
-      HasStage(from)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "stage ", from.value, " is not on another worker: there is nothing to receive"));
-  }
-  const Place place{action.stage, boundary, action.microbatch};
-  if (receives_.contains(place)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the ", Describe(action.stage, boundary, action.microbatch), " is being received already"));
-  }
-  SIPHON_ASSIGN_OR_RETURN(const TensorSpans spans, compute->Buffers(boundary, action.microbatch));
-  const Channel channel{WorkerOf(layout_, from), me_, forward ? Lane::kForward : Lane::kBackward};
-  SIPHON_ASSIGN_OR_RETURN(const TransferId transfer, transport_->StartReceive(channel, spans));
-  receives_[place] = transfer;
-  return absl::OkStatus();
-}
-
 absl::Status ProgramRun::ReduceGradient(StageId stage) {
-  SIPHON_RETURN_IF_ERROR(Find(stage).status());
+  SIPHON_RETURN_IF_ERROR(FindStage(stages_, stage).status());
   if (unreduced_.erase(stage) == 0) {
     return absl::FailedPreconditionError(absl::StrCat(
         "stage ", stage.value, " shares no parameter, or its shared gradients were added already"));
@@ -226,8 +141,9 @@ absl::Status ProgramRun::ReduceGradient(StageId stage) {
   // All stages at once, with the last: one exchange has one order of messages, which every worker
   // can tell.
   if (!unreduced_.empty()) return absl::OkStatus();
-  return ExchangeSharedGradients(me_, layout_, stages_, transport_,
-                                 [this](TransferId transfer) { return Await(transfer); });
+  return ExchangeSharedGradients(me_, layout_, stages_, transport_, [this](TransferId transfer) {
+    return boundaries_.Await(transfer);
+  });
 }
 
 absl::Status ProgramRun::ReduceNorm() {
@@ -248,7 +164,7 @@ absl::Status ProgramRun::ReduceNorm() {
 
 absl::Status ProgramRun::Step(const Action& action) {
   const StageId stage = action.stage;
-  SIPHON_ASSIGN_OR_RETURN(StageCompute * compute, Find(stage));
+  SIPHON_ASSIGN_OR_RETURN(StageCompute * compute, FindStage(stages_, stage));
   const bool agreed = agreement_.has_value();
   // Gradients of shared parameters are complete when those of all stages here are.
   const bool added = unreduced_.empty() || !SharingStages(layout_).contains(stage);
@@ -289,69 +205,8 @@ absl::Status ProgramRun::MoveState(const Action& action) {
   return state_.Run(action);
 }
 
-absl::Status ProgramRun::Provide(const Place& place, StageId neighbour) {
-  if (HasStage(neighbour)) return CopyFromNeighbour(place, neighbour);
-  const auto found = receives_.find(place);
-  if (found == receives_.end()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("no RECV was started for the ", std::apply(Describe, place)));
-  }
-  const TransferId transfer = found->second;
-  receives_.erase(found);
-  return Annotate(Await(transfer), std::apply(Describe, place));
-}
-
-absl::Status ProgramRun::CopyFromNeighbour(const Place& place, StageId neighbour) {
-  const auto& [stage, boundary, microbatch] = place;
-  const Boundary source =
-      boundary == Boundary::kInput ? Boundary::kOutput : Boundary::kInputGradient;
-  StageCompute& giver = *stages_.at(neighbour);
-  SIPHON_ASSIGN_OR_RETURN(const TensorSpans from, giver.Buffers(source, microbatch));
-  SIPHON_ASSIGN_OR_RETURN(const TensorSpans to, stages_.at(stage)->Buffers(boundary, microbatch));
-  bool alike = from.size() == to.size();
-  for (size_t part = 0; alike && part < from.size(); ++part) {
-    alike = from[part].size() == to[part].size();
-    if (alike) SIPHON_RETURN_IF_ERROR(stages_.at(stage)->CopyWithin(from[part], to[part]));
-  }
-  if (!alike) {
-    return absl::InternalError(absl::StrCat("the ", Describe(neighbour, source, microbatch),
-                                            " and the ", Describe(stage, boundary, microbatch),
-                                            " have other sizes"));
-  }
-  return giver.Release(source, microbatch);
-}
-
-absl::Status ProgramRun::Await(TransferId transfer) {
-  SIPHON_ASSIGN_OR_RETURN(const bool done, transport_->Test(transfer));
-  if (done) return absl::OkStatus();
-  recorder_.BeginWait();
-  SIPHON_RETURN_IF_ERROR(transport_->Wait(transfer));
-  recorder_.EndWait();
-  return absl::OkStatus();
-}
-
-absl::Status ProgramRun::ReleaseFinishedSends() {
-  for (size_t index = 0; index < sends_.size();) {
-    const auto [stage, boundary, microbatch] = sends_[index].place;
-    SIPHON_ASSIGN_OR_RETURN(const bool done, transport_->Test(sends_[index].transfer));
-    if (!done) {
-      ++index;
-      continue;
-    }
-    sends_.erase(sends_.begin() + static_cast<std::ptrdiff_t>(index));
-    SIPHON_RETURN_IF_ERROR(stages_.at(stage)->Release(boundary, microbatch));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status ProgramRun::Drain() {
-  while (!sends_.empty()) {
-    const auto [transfer, place] = sends_.front();
-    sends_.erase(sends_.begin());
-    SIPHON_RETURN_IF_ERROR(Annotate(Await(transfer), std::apply(Describe, place)));
-    const auto& [stage, boundary, microbatch] = place;
-    SIPHON_RETURN_IF_ERROR(stages_.at(stage)->Release(boundary, microbatch));
-  }
+  SIPHON_RETURN_IF_ERROR(boundaries_.FinishSends());
   SIPHON_RETURN_IF_ERROR(host_steps_.EndStep(recorder_));
   SIPHON_RETURN_IF_ERROR(state_.EndStep());
   SIPHON_RETURN_IF_ERROR(swaps_.End());
@@ -359,10 +214,7 @@ absl::Status ProgramRun::Drain() {
 }
 
 absl::Status ProgramRun::NothingLeft() const {
-  std::vector<std::string> left;
-  for (const auto& [place, transfer] : receives_) {
-    left.push_back(absl::StrCat("the received ", std::apply(Describe, place)));
-  }
+  std::vector<std::string> left = boundaries_.Unused();
   for (const auto& [stage, compute] : stages_) {
     if (const int live = compute->LiveMicrobatches(); live != 0) {
       left.push_back(absl::StrCat(live, " live microbatches of stage ", stage.value));
@@ -391,17 +243,5 @@ std::vector<float> ProgramRun::LossesHere() const {
   const auto last = stages_.find(StageId(static_cast<int>(layout_.worker_of_stage.size()) - 1));
   return last == stages_.end() ? std::vector<float>() : last->second->Losses();
 }
-
-absl::StatusOr<StageCompute*> ProgramRun::Find(StageId stage) const {
-  const auto found = stages_.find(stage);
-  if (found != stages_.end()) return found->second;
-  std::vector<int> held;
-  for (const auto& [held_stage, compute] : stages_) held.push_back(held_stage.value);
-  return absl::FailedPreconditionError(absl::StrCat("stage ", stage.value,
-                                                    " is not on this worker, which holds stages ",
-                                                    absl::StrJoin(held, ", ")));
-}
-
-bool ProgramRun::HasStage(StageId stage) const { return stages_.contains(stage); }
 
 }  // namespace siphon

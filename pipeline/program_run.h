@@ -4,12 +4,11 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <tuple>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "pipeline/boundary_transfers.h"
 #include "pipeline/group_swaps.h"
 #include "pipeline/host_steps.h"
 #include "pipeline/stage_worker.h"
@@ -47,12 +46,6 @@ class ProgramRun {
   StepReport TakeReport();
 
  private:
-  // A boundary of one stage and microbatch.
-  using Place = std::tuple<StageId, Boundary, MicrobatchId>;
-  struct Sending {
-    TransferId transfer;
-    Place place;
-  };
   // Of one stage: writes down what it computes again as RECOMPUTE of the group, and tells the
   // swaps.
   class Watcher final : public PassWatch {
@@ -74,16 +67,12 @@ class ProgramRun {
     const StageId stage_;
   };
 
-  // Before a send that keeps the device busy: memory for what is received right behind it.
-  absl::Status TakeReceiveMemory(absl::Span<const Action> rest);
   absl::Status Dispatch(const Action& action);
   absl::Status Compute(const Action& action);
   // Runs the pass, and waits for what it takes in.
   absl::Status Forward(StageCompute& compute, const Action& action);
   absl::Status BackwardToInput(StageCompute& compute, const Action& action);
   absl::Status DropOrRecompute(const Action& action);
-  absl::Status StartSend(const Action& action);
-  absl::Status StartReceive(const Action& action);
   absl::Status ReduceGradient(StageId stage);
   absl::Status ReduceNorm();
   absl::Status Step(const Action& action);
@@ -94,16 +83,7 @@ class ProgramRun {
   // SWAP_*, DROP of a group that belongs to no microbatch.
   absl::Status MoveState(const Action& action);
 
-  // Makes the input (or the gradient of the output) of a compute action complete, wherever it comes
-  // from.
-  absl::Status Provide(const Place& place, StageId neighbour);
-  absl::Status CopyFromNeighbour(const Place& place, StageId neighbour);
-  // Waits, and writes down the time if there is any.
-  absl::Status Await(TransferId transfer);
-  absl::Status ReleaseFinishedSends();
   absl::Status NothingLeft() const;
-  absl::StatusOr<StageCompute*> Find(StageId stage) const;
-  bool HasStage(StageId stage) const;
   // The last stage's losses so far; empty on the workers that do not hold it.
   std::vector<float> LossesHere() const;
 
@@ -115,12 +95,11 @@ class ProgramRun {
   const StepEnd& end_;
 
   StepRecorder recorder_;
+  BoundaryTransfers boundaries_;
   GroupSwaps swaps_;
   StateSwaps& state_;
   HostSteps& host_steps_;
   std::map<StageId, Watcher> watchers_;
-  std::map<Place, TransferId> receives_;
-  std::vector<Sending> sends_;
   std::set<StageId> unreduced_;  // stages here whose shared gradients are still to be added
   // Gradient norms of stages that have had their optimizer step before all agreed on the norm.
   std::map<StageId, std::vector<float>> stepped_norms_;

@@ -249,9 +249,9 @@ std::vector<JobKey> MachineKeys() {
       KEY(topology, throttle, NoneOrScale(),
           "hold messages and moved tensors to the rates of the topology's links times this scale"),
       KEY(topology, map_score, (OneOf{{"step_time", "swap_time"}}),
-          "what maps of workers to devices are scored by, in strategies that look for one (auto, "
-          "d2d_swap; mpress has its own): the simulated step, or the longest swap to another "
-          "device"),
+          "what maps of workers to devices are scored by (mpress has a score of its own): the "
+          "simulated step, or the longest swap to another device, which maps of strategies that "
+          "use no other devices do not change"),
       KEY(topology, servers, AtLeast(int64_t{1}),
           "how many of that server there are, or of machines with CPU workers; workers are started "
           "on all of them by mpirun, tensors move within each"),

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
-#include <utility>
 
-#include "planner/home_groups.h"
 #include "planner/memory/group_memory.h"
 #include "planner/status.h"
 
@@ -33,49 +31,13 @@ std::span<const GroupKind> NeedsOf(ActionKind kind) {
 
 }  // namespace
 
-GroupResidence::GroupResidence(StepWriter& writer)
-    : writer_(writer), stages_(GroupsOfStages(writer.input())), accounts_(writer.input()) {
-  const Schedule& schedule = writer.input().schedule;
-  const HomeGroups home = HomeGroupsOf(schedule, writer.input().memory);
-  books_.resize(static_cast<size_t>(schedule.replicas) * stages_.size());
-  for (size_t row = 0; row < books_.size(); ++row) {
-    const size_t stage = row % stages_.size();
-    const StageGroups& groups = stages_[stage];
-    books_[row].resize(static_cast<size_t>(groups.size()) *
-                       static_cast<size_t>(schedule.microbatches));
-    for (int group = 0; group < groups.size(); ++group) {
-      const bool away = !IsPassing(groups[group].group->kind) &&
-                        groups[group].choice->placement != Placement::kKeep &&
-                        !home.contains({StageId(static_cast<int>(stage)), GroupId(group)});
-      if (away) books_[row][group].where = Where::kAway;
-    }
-  }
-}
-
-GroupResidence::Book& GroupResidence::BookOf(int group) {
-  const Action& action = writer_.action();
-  const size_t row = static_cast<size_t>(writer_.replica()) * stages_.size() + action.stage.value;
-  const GroupKind kind = Groups()[group].group->kind;
-  MicrobatchId copy(0);
-  if (IsPassing(kind)) copy = action.microbatch;
-  if (kind == GroupKind::kWeightVersions && GoesByStash()) {
-    copy = stashes_.stashes[stashes_.At(writer_.place())].update;
-  }
-  const auto groups = static_cast<size_t>(Groups().size());
-  return books_[row][static_cast<size_t>(copy.value) * groups + static_cast<size_t>(group)];
-}
-
-void GroupResidence::BeginProgram(WorkerId worker) {
-  stashes_ = FindWeightStashes(writer_.input().schedule, worker);
-}
-
 absl::Status GroupResidence::Move() {
   const int group = writer_.action().group.value;
   const TensorGroup& tensors = *Groups()[group].group;
   const bool activations = tensors.kind == GroupKind::kActivations;
   const bool version = tensors.kind == GroupKind::kWeightVersions;
   const MemoryKind kind = MemoryKindOf(tensors.kind);
-  Book& book = BookOf(group);
+  Book& book = groups_.Of(group);
   switch (writer_.action().kind) {
     case ActionKind::kDrop:
       if (!activations && book.where != Where::kThere) return Announce(Where::kToDrop, book);
@@ -86,12 +48,12 @@ absl::Status GroupResidence::Move() {
       book.swap_out = writer_.place();
       book.streamed = false;
       if (!activations && book.where != Where::kThere) return Announce(Where::kToSwap, book);
-      if (book.made || !activations) return StartCopies(group, CopyDirection::kOut);
+      if (book.made || !activations) return groups_.StartCopies(group, CopyDirection::kOut);
       book.where = Where::kToSwap;
       return absl::OkStatus();
     case ActionKind::kSwapOutEnd:
       book.where = Where::kAway;
-      WaitForCopies(book);
+      groups_.WaitForCopies(book);
       // A version that has been part of the parameters frees nothing.
       if (book.streamed || (version && !book.made)) return absl::OkStatus();
       if (version) book.made = false;
@@ -101,9 +63,9 @@ absl::Status GroupResidence::Move() {
       book.where = Where::kArriving;
       if (version) book.made = true;
       writer_.Change(writer_.last(), TaskMoment::kEnd, kind, tensors.bytes);
-      return StartCopies(group, CopyDirection::kIn);
+      return groups_.StartCopies(group, CopyDirection::kIn);
     case ActionKind::kSwapInEnd:
-      Arrive(group);
+      groups_.Arrive(group);
       return absl::OkStatus();
     case ActionKind::kRecompute:
       Recompute(group, RemakeWorkspace(group));
@@ -116,11 +78,11 @@ absl::Status GroupResidence::Move() {
 bool GroupResidence::IsArriving(int layer, GroupKind kind) {
   const int group = Groups().At(layer, kind);
   if (group == kNone) return false;
-  if (kind == GroupKind::kWeightVersions && !GoesByStash()) return false;
+  if (kind == GroupKind::kWeightVersions && !groups_.GoesByStash()) return false;
   const bool forward = writer_.action().kind == ActionKind::kForward;
   const StageGroup& placed = Groups()[group];
   if (layer != (forward ? placed.first : placed.last)) return false;
-  return BookOf(group).where == Where::kArriving;
+  return groups_.Of(group).where == Where::kArriving;
 }
 
 absl::Status GroupResidence::Announce(Where where, Book& book) {
@@ -136,7 +98,7 @@ void GroupResidence::BeginCompute() {
   for (const GroupKind kind : NeedsOf(writer_.action().kind)) {
     if (IsPassing(kind)) continue;
     for (const int group : Groups().Of(kind)) {
-      const Where where = BookOf(group).where;
+      const Where where = groups_.Of(group).where;
       if (where != Where::kToDrop && where != Where::kToSwap) continue;
       const int layer = forward ? Groups()[group].first : Groups()[group].last;
       const auto same = [layer](const Stream& stream) { return stream.layer == layer; };
@@ -156,11 +118,11 @@ bool GroupResidence::BeginsStream(int layer) const {
 
 absl::Status GroupResidence::StartStream(const Stream& stream) {
   for (const int group : stream.groups) {
-    Book& book = BookOf(group);
+    Book& book = groups_.Of(group);
     if (book.coming) continue;
     const TensorGroup& tensors = *Groups()[group].group;
     writer_.Change(writer_.last(), TaskMoment::kEnd, MemoryKindOf(tensors.kind), tensors.bytes);
-    SIPHON_RETURN_IF_ERROR(StartCopies(group, CopyDirection::kIn));
+    SIPHON_RETURN_IF_ERROR(groups_.StartCopies(group, CopyDirection::kIn));
     book.coming = true;
   }
   return absl::OkStatus();
@@ -174,12 +136,12 @@ absl::Status GroupResidence::PrepareStream(int layer) {
     return ahead ? StartStream(streams_.front()) : absl::OkStatus();
   }
   SIPHON_RETURN_IF_ERROR(StartStream(streams_[next_stream_]));
-  for (const int group : streams_[next_stream_].groups) WaitForCopies(BookOf(group));
+  for (const int group : streams_[next_stream_].groups) groups_.WaitForCopies(groups_.Of(group));
   ++next_stream_;
   if (next_stream_ == streams_.size()) return absl::OkStatus();
   if (next_stream_ >= 3) {
     for (const int group : streams_[next_stream_ - 3].groups) {
-      if (BookOf(group).streamed) WaitForCopies(BookOf(group));
+      if (groups_.Of(group).streamed) groups_.WaitForCopies(groups_.Of(group));
     }
   }
   return StartStream(streams_[next_stream_]);
@@ -199,7 +161,7 @@ absl::Status GroupResidence::Leave(int layer) {
 }
 
 absl::Status GroupResidence::LeaveStreamed(int group) {
-  Book& book = BookOf(group);
+  Book& book = groups_.Of(group);
   if (!book.coming || (book.where != Where::kToDrop && book.where != Where::kToSwap)) {
     return absl::OkStatus();
   }
@@ -213,11 +175,7 @@ absl::Status GroupResidence::LeaveStreamed(int group) {
     return absl::OkStatus();
   }
   book.streamed = true;
-  const int here = writer_.place();
-  writer_.BeginAction(book.swap_out);
-  const absl::Status started = StartCopies(group, CopyDirection::kOut);
-  writer_.BeginAction(here);
-  return started;
+  return groups_.StartAnnouncedCopies(group);
 }
 
 bool GroupResidence::Stops(int layer) {
@@ -227,7 +185,7 @@ bool GroupResidence::Stops(int layer) {
   if (next_stream_ == 0 && !streams_.empty()) {
     const std::vector<int>& first = streams_.front().groups;
     for (const int group : first) {
-      if (!BookOf(group).coming) return true;
+      if (!groups_.Of(group).coming) return true;
     }
   }
   for (const GroupKind kind : NeedsOf(writer_.action().kind)) {
@@ -235,7 +193,7 @@ bool GroupResidence::Stops(int layer) {
     if (kind != GroupKind::kActivations) continue;
     const int group = Groups().At(layer, kind);
     if (group == kNone || layer != Groups()[group].last) continue;
-    if (BookOf(group).where == Where::kDropped) return true;
+    if (groups_.Of(group).where == Where::kDropped) return true;
   }
   return false;
 }
@@ -244,36 +202,30 @@ absl::Status GroupResidence::Prepare(int layer, Bytes workspace) {
   SIPHON_RETURN_IF_ERROR(PrepareStream(layer));
   for (const GroupKind kind : NeedsOf(writer_.action().kind)) {
     const int group = Groups().At(layer, kind);
-    if (IsArriving(layer, kind)) Arrive(group);
+    if (IsArriving(layer, kind)) groups_.Arrive(group);
     if (kind != GroupKind::kActivations || group == kNone || layer != Groups()[group].last)
       continue;
-    if (BookOf(group).where != Where::kDropped) continue;
+    if (groups_.Of(group).where != Where::kDropped) continue;
     Recompute(group, std::max(RemakeWorkspace(group) - workspace, Bytes(0)));
   }
   return absl::OkStatus();
-}
-
-void GroupResidence::Arrive(int group) {
-  Book& book = BookOf(group);
-  book.where = Where::kThere;
-  WaitForCopies(book);
 }
 
 void GroupResidence::PrepareStep(const StageRange& layers) {
   for (int group = 0; group < Groups().size(); ++group) {
     const TensorGroup& tensors = *Groups()[group].group;
     if (IsPassing(tensors.kind) || !Overlap(tensors.layers, layers)) continue;
-    if (BookOf(group).where == Where::kArriving) Arrive(group);
+    if (groups_.Of(group).where == Where::kArriving) groups_.Arrive(group);
   }
 }
 
 void GroupResidence::StashWeights(int update) {
-  if (!GoesByStash()) return;
+  if (!groups_.GoesByStash()) return;
   Bytes bytes = writer_.CostOf(writer_.action().stage).parameters;
   for (int group = 0; group < Groups().size(); ++group) {
     const auto& [tensors, choice, first, last] = Groups()[group];
     if (tensors->kind != GroupKind::kWeightVersions || !IsSwap(choice->placement)) continue;
-    Book& book = BookOf(group);
+    Book& book = groups_.Of(group);
     book.made = book.where != Where::kAway;
     if (!book.made) bytes -= tensors->bytes;
   }
@@ -281,8 +233,8 @@ void GroupResidence::StashWeights(int update) {
 }
 
 void GroupResidence::ReleaseWeights() {
-  if (!GoesByStash()) return;
-  const WeightStash& stash = stashes_.stashes[stashes_.At(writer_.place())];
+  if (!groups_.GoesByStash()) return;
+  const WeightStash& stash = groups_.stash();
   if (stash.last_use != writer_.place()) return;
   writer_.Change(writer_.last(), TaskMoment::kEnd, MemoryKind::kWeightVersions,
                  writer_.CostOf(stash.stage).parameters * -1);
@@ -293,7 +245,7 @@ Bytes GroupResidence::OnHost(GroupKind kind, const StageRange& layers) {
   for (int group = 0; group < Groups().size(); ++group) {
     const auto& [tensors, choice, first, last] = Groups()[group];
     if (tensors->kind != kind || choice->placement != Placement::kHostSwap ||
-        BookOf(group).where != Where::kAway || !Overlap(tensors->layers, layers)) {
+        groups_.Of(group).where != Where::kAway || !Overlap(tensors->layers, layers)) {
       continue;
     }
     const int begin = std::max(tensors->layers.begin, layers.begin);
@@ -310,7 +262,7 @@ absl::Status GroupResidence::Forward(int layer, int task, Bytes stash) {
     return absl::OkStatus();
   }
   const StageGroup& group = Groups()[id];
-  Book& book = BookOf(id);
+  Book& book = groups_.Of(id);
   if (book.where == Where::kToDrop) {
     Bytes kept = layer == group.first ? group.group->input : Bytes(0);
     if (group.group->first_tensors > 0) kept += stash - group.group->bytes;
@@ -323,12 +275,7 @@ absl::Status GroupResidence::Forward(int layer, int task, Bytes stash) {
   book.made = true;
   if (book.where != Where::kToSwap) return absl::OkStatus();
   book.where = Where::kThere;
-  // The copy is the SWAP_OUT's, which has waited for the layer.
-  const int here = writer_.place();
-  writer_.BeginAction(book.swap_out);
-  const absl::Status started = StartCopies(id, CopyDirection::kOut);
-  writer_.BeginAction(here);
-  return started;
+  return groups_.StartAnnouncedCopies(id);
 }
 
 Bytes GroupResidence::RemakeWorkspace(int group) const {
@@ -340,10 +287,11 @@ void GroupResidence::Recompute(int group, Bytes workspace) {
   const TensorGroup& tensors = *Groups()[group].group;
   for (int layer = Groups()[group].first; layer <= Groups()[group].last; ++layer) {
     const int parameters = Groups().At(layer, GroupKind::kParameters);
-    if (parameters != kNone && BookOf(parameters).where == Where::kArriving) Arrive(parameters);
+    if (parameters != kNone && groups_.Of(parameters).where == Where::kArriving)
+      groups_.Arrive(parameters);
     const int version = Groups().At(layer, GroupKind::kWeightVersions);
-    if (version == kNone || !GoesByStash()) continue;
-    if (BookOf(version).where == Where::kArriving) Arrive(version);
+    if (version == kNone || !groups_.GoesByStash()) continue;
+    if (groups_.Of(version).where == Where::kArriving) groups_.Arrive(version);
   }
   const int task = writer_.AddRecompute(GroupId(group), tensors.recompute);
   // Less than the input where another group saves the rest of it.
@@ -351,60 +299,7 @@ void GroupResidence::Recompute(int group, Bytes workspace) {
   writer_.Change(task, more > Bytes(0) ? TaskMoment::kBegin : TaskMoment::kEnd,
                  MemoryKind::kActivations, more);
   writer_.Hold(task, task, MemoryKind::kWorkspace, workspace);
-  BookOf(group).where = Where::kThere;
-}
-
-absl::Status GroupResidence::StartCopies(int group, CopyDirection direction) {
-  const auto& [tensors, choice, first, last] = Groups()[group];
-  Book& book = BookOf(group);
-  book.first_copy = kNone;
-  book.copies = 0;
-  StepResources& resources = writer_.resources();
-  const int worker = writer_.account();
-  if (choice->placement == Placement::kHostSwap) {
-    SIPHON_ASSIGN_OR_RETURN(const Route route, resources.HostCopy(worker, direction));
-    AddGroupCopy(group, direction, route, accounts_.OfHostOf(worker), tensors->bytes);
-  } else if (choice->placement == Placement::kNvmeSwap) {
-    SIPHON_ASSIGN_OR_RETURN(const Route route, resources.DriveCopy(worker, direction));
-    AddGroupCopy(group, direction, route, accounts_.OfDriveOf(worker), tensors->bytes);
-  }
-  for (const Stripe& stripe : choice->stripes) {
-    SIPHON_ASSIGN_OR_RETURN(const Route route,
-                            resources.PeerCopy(worker, stripe.lender, direction));
-    AddGroupCopy(group, direction, route, accounts_.OfDevice(stripe.lender), stripe.bytes);
-  }
-  return absl::OkStatus();
-}
-
-void GroupResidence::AddGroupCopy(int group, CopyDirection direction, const Route& route,
-                                  int account, Bytes bytes) {
-  Book& book = BookOf(group);
-  const int copy = writer_.AddCopy(TaskRole::kSwap, route, bytes);
-  if (book.copies++ == 0) book.first_copy = copy;
-  if (book.streamed && direction == CopyDirection::kOut) {
-    if (writer_.input().frees_at_waits) {
-      book.owed += bytes;
-    } else {
-      writer_.Change(copy, TaskMoment::kEnd, MemoryKindOf(Groups()[group].group->kind), bytes * -1);
-    }
-  }
-  // Of other kinds the place for what is away stays theirs for the whole step.
-  const GroupKind kind = Groups()[group].group->kind;
-  if (!IsPassing(kind)) return;
-  const bool out = direction == CopyDirection::kOut;
-  writer_.ChangeAt(account, copy, out ? TaskMoment::kBegin : TaskMoment::kEnd,
-                   accounts_.IsDevice(account) ? MemoryKind::kLent : MemoryKindOf(kind),
-                   out ? bytes : bytes * -1);
-}
-
-void GroupResidence::WaitForCopies(Book& book) {
-  const int end = writer_.AddOnLane(TaskRole::kMarker, Nanos(0));
-  for (int copy = book.first_copy; copy < book.first_copy + book.copies; ++copy) {
-    writer_.Wait(end, copy);
-  }
-  if (book.owed == Bytes(0)) return;
-  writer_.Change(end, TaskMoment::kEnd, MemoryKind::kGradients,
-                 std::exchange(book.owed, Bytes(0)) * -1);
+  groups_.Of(group).where = Where::kThere;
 }
 
 }  // namespace siphon

@@ -2,14 +2,12 @@
 #define SIPHON_PLANNER_SIMULATOR_GROUP_RESIDENCE_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "planner/simulator/group_whereabouts.h"
 #include "planner/simulator/stage_groups.h"
-#include "planner/simulator/step_accounts.h"
 #include "planner/simulator/step_writer.h"
-#include "planner/weight_stashes.h"
 
 namespace siphon {
 
@@ -18,14 +16,14 @@ namespace siphon {
 class GroupResidence {
  public:
   // The writer must outlive this. Requires: the schedule passes CheckResidency with the plan.
-  explicit GroupResidence(StepWriter& writer);
+  explicit GroupResidence(StepWriter& writer) : writer_(writer), groups_(writer) {}
 
   // Requires: the action names a group.
   GroupKind KindOf(const Action& action) const {
-    return stages_[action.stage.value][action.group.value].group->kind;
+    return groups_.GroupsOf(action.stage)[action.group.value].group->kind;
   }
   // The program of a worker begins.
-  void BeginProgram(WorkerId worker);
+  void BeginProgram(WorkerId worker) { groups_.BeginProgram(worker); }
   // The memory action on a group that is being written. Errors: InvalidArgument when there is no
   // path to where the group goes.
   absl::Status Move();
@@ -56,9 +54,9 @@ class GroupResidence {
   Bytes OnHost(GroupKind kind, const StageRange& layers);
 
  private:
-  static constexpr int kNone = StepWriter::kNone;
-
-  enum class Where : uint8_t { kThere, kToDrop, kToSwap, kDropped, kArriving, kAway };
+  static constexpr int kNone = GroupWhereabouts::kNone;
+  using Book = GroupWhereabouts::Book;
+  using Where = GroupWhereabouts::Where;
 
   // Groups that an action has only while it is at their layers, from the same layer on.
   struct Stream {
@@ -66,43 +64,18 @@ class GroupResidence {
     std::vector<int> groups;
   };
 
-  // A group's activations of one microbatch, weights of one version, or another kind of group.
-  struct Book {
-    Where where = Where::kThere;
-    // Activations: the F has been written. Weight versions: a stash has memory of its own.
-    bool made = false;
-    int swap_out = kNone;    // place of the SWAP_OUT before the F
-    int first_copy = kNone;  // of the latest swap: tasks [first_copy, first_copy + copies)
-    int copies = 0;
-    bool coming = false;    // kToDrop, kToSwap: the copy in has been started
-    bool streamed = false;  // the latest copies out give back the memory themselves
-    Bytes owed;             // memory that waiting for them gives back instead
-  };
-
-  const StageGroups& Groups() const { return stages_[writer_.action().stage.value]; }
-  // Requires, for weight versions: GoesByStash, or a memory action on them.
-  Book& BookOf(int group);
-  // Whether the action goes by older weights than the newest, or makes such a stash.
-  bool GoesByStash() const { return stashes_.At(writer_.place()) != WeightStashes::kNone; }
+  const StageGroups& Groups() const { return groups_.groups(); }
   bool IsArriving(int layer, GroupKind kind);
   absl::Status Announce(Where where, Book& book);
   bool BeginsStream(int layer) const;
   absl::Status StartStream(const Stream& stream);
   absl::Status PrepareStream(int layer);
   absl::Status LeaveStreamed(int group);
-  void Arrive(int group);
   Bytes RemakeWorkspace(int group) const;
   void Recompute(int group, Bytes workspace);
-  absl::Status StartCopies(int group, CopyDirection direction);
-  void AddGroupCopy(int group, CopyDirection direction, const Route& route, int account,
-                    Bytes bytes);
-  void WaitForCopies(Book& book);
 
   StepWriter& writer_;
-  const std::vector<StageGroups> stages_;
-  const StepAccounts accounts_;
-  std::vector<std::vector<Book>> books_;  // [replica, stage][microbatch * groups + group]
-  WeightStashes stashes_;                 // of the program that is being written
+  GroupWhereabouts groups_;
   // Of the action that is being written, in the order in which it comes to them:
   std::vector<Stream> streams_;
   size_t next_stream_ = 0;  // to be waited for
