@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "launch/commands/parameter_count.h"
 #include "launch/output/text_table.h"
 
 namespace siphon {
@@ -31,12 +32,12 @@ bool HasChunks(const MemoryEstimate& estimate) {
 std::string Title(const MemoryReport& report) {
   const ModelOptions& options = report.model.options;
   return absl::StrFormat(
-      "%s, %d layers, %.3g million parameters; %s on %d workers, %d microbatches of %d, %s, %s\n"
+      "%s, %d layers, %s; %s on %d workers, %d microbatches of %d, %s, %s\n"
       "%s\n\n",
-      options.kind, report.model.layers.size(),
-      static_cast<double>(ParameterCount(report.model)) / 1e6, report.plan.schedule_name,
-      WorkerCount(report.plan.training), report.plan.training.microbatches, report.plan.microbatch,
-      report.job.train.precision, report.job.train.optimizer,
+      options.kind, report.model.layers.size(), ParameterCountText(ParameterCount(report.model)),
+      report.plan.schedule_name, WorkerCount(report.plan.training),
+      report.plan.training.microbatches, report.plan.microbatch, report.job.train.precision,
+      report.job.train.optimizer,
       report.accounting == Accounting::kRuntime
           ? "Runtime accounting: what each worker holds at its fullest moment of a step."
           : "Published accounting: parameters and formula 2 of arXiv:2205.05198, as papers count.");

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "launch/commands/parameter_count.h"
 #include "launch/commands/plan_explain.h"
 #include "launch/commands/plan_limits.h"
 #include "launch/commands/plan_map.h"
@@ -23,10 +24,9 @@ std::string Line(absl::string_view name, absl::string_view value) {
 std::string Headline(const StudiedPlan& studied) {
   const PlanText& plan = studied.plan;
   std::string text = absl::StrFormat(
-      "%s, %d layers, %.3g million parameters; %s on %d workers, %d microbatches of %d\n",
-      plan.model, studied.problem.profile.layers.size(),
-      static_cast<double>(studied.parameters) / 1e6, plan.schedule, studied.kept.peak.size(),
-      plan.training.microbatches, plan.microbatch);
+      "%s, %d layers, %s; %s on %d workers, %d microbatches of %d\n", plan.model,
+      studied.problem.profile.layers.size(), ParameterCountText(studied.parameters), plan.schedule,
+      studied.kept.peak.size(), plan.training.microbatches, plan.microbatch);
   const std::string& server = studied.problem.topology.name;
   absl::StrAppend(&text, "costs ", plan.costs, server.empty() ? "" : ", on ", server, "\n");
   if (const std::string remark = RemarkOn(studied); !remark.empty()) {

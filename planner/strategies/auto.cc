@@ -242,6 +242,9 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   if (best.ok()) {
     SIPHON_ASSIGN_OR_RETURN(best->map, ProofOfMap(problem, kept, *best, found.found));
   }
+  if (problem.news) {
+    problem.news("asking all other strategies", best.ok() ? best->simulated.step_time : Nanos(0));
+  }
   for (const MemoryStrategy& strategy : MemoryStrategies()) {
     if (strategy.name == "auto" || MakesSingleDraft(strategy.name)) continue;
     absl::StatusOr<PlannedStep> other = strategy.plan(problem);

@@ -10,6 +10,7 @@
 #include "planner/strategies/second_choices.h"
 
 namespace siphon {
+
 absl::StatusOr<PlannedStep> PlanOnBestMap(
     DraftSimulator& simulator, SimulatedDraft draft,
     absl::FunctionRef<absl::StatusOr<SimulatedDraft>(const DeviceMapping&)> make_on,
@@ -22,10 +23,11 @@ absl::StatusOr<PlannedStep> PlanOnBestMap(
   SIPHON_ASSIGN_OR_RETURN(MappedDraft mapped,
                           MapByStepTime(simulator, std::move(draft), MapsFor(problem)));
   if (mapped.draft.draft.mapping != first) {
-    absl::StatusOr<SimulatedDraft> there = make_on(mapped.draft.draft.mapping);
-    if (there.ok() && there->score < mapped.draft.score) {
+    SIPHON_ASSIGN_OR_RETURN(const bool better,
+                            TakeIfBetter(make_on(mapped.draft.draft.mapping), mapped.draft));
+    if (better) {
       SIPHON_ASSIGN_OR_RETURN(mapped,
-                              MapByStepTime(simulator, *std::move(there), MapsFor(problem)));
+                              MapByStepTime(simulator, std::move(mapped.draft), MapsFor(problem)));
     }
   }
   SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, mapped.draft));

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "launch/commands/parameter_count.h"
 #include "launch/plan_job/matrix_kernels.h"
 #include "launch/process/exit_codes.h"
 #include "launch/profile/profile_file.h"
@@ -74,6 +75,13 @@ TEST_F(MemoryCommand, ShowsATableForPeople) {
   EXPECT_THAT(end.out, HasSubstr("stage  layers  live  parameters  gradients  optimizer"));
   EXPECT_THAT(end.out, HasSubstr("activations from: saved tensors\n"));
   EXPECT_THAT(end.out, Not(HasSubstr("fits")));
+}
+
+TEST(ParameterCountText, SaysMillionsOrBillions) {
+  EXPECT_EQ(ParameterCountText(221'000), "0.221 million parameters");
+  EXPECT_EQ(ParameterCountText(999'400'000), "999 million parameters");
+  EXPECT_EQ(ParameterCountText(999'600'000), "1 billion parameters");
+  EXPECT_EQ(ParameterCountText(6'459'000'000), "6.46 billion parameters");
 }
 
 // Table II of MPress through the front door: 28.5 and 164.8 GB within 10 %, without data, a device
