@@ -21,13 +21,13 @@ absl::StatusOr<PlannedStep> PlanOnBestMap(
   }
   const DeviceMapping first = draft.draft.mapping;
   SIPHON_ASSIGN_OR_RETURN(MappedDraft mapped,
-                          MapByStepTime(simulator, std::move(draft), MapsFor(problem)));
+                          MapByStepTime(simulator, std::move(draft), MapsForSingle(problem)));
   if (mapped.draft.draft.mapping != first) {
     SIPHON_ASSIGN_OR_RETURN(const bool better,
                             TakeIfBetter(make_on(mapped.draft.draft.mapping), mapped.draft));
     if (better) {
-      SIPHON_ASSIGN_OR_RETURN(mapped,
-                              MapByStepTime(simulator, std::move(mapped.draft), MapsFor(problem)));
+      SIPHON_ASSIGN_OR_RETURN(
+          mapped, MapByStepTime(simulator, std::move(mapped.draft), MapsForSingle(problem)));
     }
   }
   SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, mapped.draft));

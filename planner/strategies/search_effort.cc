@@ -45,6 +45,10 @@ int64_t MapsFor(const PlanningProblem& problem) {
   return std::clamp<int64_t>(kMapForwards / ForwardsOf(problem), kFewestMaps, kMostMaps);
 }
 
+int64_t MapsForSingle(const PlanningProblem& problem) {
+  return std::max(kFewestMaps, MapsFor(problem) / 4);
+}
+
 int64_t MapPartsFor(const PlanningProblem& problem) {
   if (IsLarge(problem)) return kMapPartsOfLarge;
   return std::min(kMapPartForwards / ForwardsOf(problem), kMostMapParts);
