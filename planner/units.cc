@@ -148,6 +148,7 @@ absl::StatusOr<int64_t> Parse(absl::string_view original, absl::Span<const Unit>
   }
   const absl::string_view name = absl::StripAsciiWhitespace(text.substr(end));
   if (name.empty()) {
+    if (text.find_first_not_of("0.") == absl::string_view::npos) return 0;  // of whatever unit
     return BadQuantity(original, absl::StrCat("has no unit; known: ", KnownUnits(units)));
   }
   const auto unit = std::find_if(units.begin(), units.end(),

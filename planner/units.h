@@ -44,8 +44,8 @@ std::string FormatPercent(double share);
 std::string FormatRate(BytesPerSecond rate);
 
 // Parse "1048576B", "512MiB", "32GB", "1.5 GiB" (B, kB, MB, GB, TB decimal; KiB, MiB, GiB, TiB
-// binary). Errors: InvalidArgument when the unit is missing or unknown (known ones are listed), the
-// number is negative or not a number, or the result does not fit into 63 bits.
+// binary); 0 needs no unit. Errors: InvalidArgument when the unit is missing or unknown (known ones
+// are listed), the number is negative or not a number, or the result does not fit into 63 bits.
 absl::StatusOr<Bytes> ParseBytes(absl::string_view text);
 // Parse "5ms", "20 s", "1.5us", "3min", "100ns". Errors as for ParseBytes.
 absl::StatusOr<Nanos> ParseNanos(absl::string_view text);

@@ -104,6 +104,14 @@ TEST(Units, ParseTimesAndRates) {
   }
 }
 
+TEST(Units, NothingNeedsNoUnit) {
+  for (const char* text : {"0", "0.0", " 00 "}) {
+    EXPECT_EQ(ParseBytes(text).value_or(Bytes(1)), Bytes(0)) << text;
+    EXPECT_EQ(ParseNanos(text).value_or(Nanos(1)), Nanos(0)) << text;
+    EXPECT_EQ(ParseRate(text).value_or(BytesPerSecond(1)), BytesPerSecond(0)) << text;
+  }
+}
+
 TEST(Units, SayWhatIsWrongWithAText) {
   const std::string known = "; known: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB";
   const std::vector<std::pair<std::string, std::string>> cases = {
