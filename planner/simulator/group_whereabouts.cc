@@ -34,9 +34,7 @@ GroupWhereabouts::Book& GroupWhereabouts::Of(int group) {
   const GroupKind kind = groups()[group].group->kind;
   MicrobatchId copy(0);
   if (IsPassing(kind)) copy = action.microbatch;
-  if (kind == GroupKind::kWeightVersions && GoesByStash()) {
-    copy = stash().update;
-  }
+  if (kind == GroupKind::kWeightVersions && GoesByStash()) copy = stash().update;
   const auto count = static_cast<size_t>(groups().size());
   return books_[row][static_cast<size_t>(copy.value) * count + static_cast<size_t>(group)];
 }

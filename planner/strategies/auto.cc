@@ -247,10 +247,7 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   }
   for (const MemoryStrategy& strategy : MemoryStrategies()) {
     if (strategy.name == "auto" || MakesSingleDraft(strategy.name)) continue;
-    absl::StatusOr<PlannedStep> other = strategy.plan(problem);
-    if (!other.ok()) continue;
-    const bool better = !best.ok() || other->simulated.step_time < best->simulated.step_time;
-    if (better) best = std::move(other);
+    TakeIfFaster(strategy.plan(problem), best);
   }
   return BestOnOwnMaps(problem, kept, singles, std::move(best));
 }

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "planner/status.h"
-#include "planner/strategies/fit_moves.h"
 #include "planner/strategies/map_draft.h"
 #include "planner/strategies/search_effort.h"
 #include "planner/strategies/start_drafts.h"
@@ -64,6 +63,12 @@ bool MakesSingleDraft(absl::string_view strategy) {
          is_it(kRecompute) || is_it(kOffload) || is_it(kNvmeSwap);
 }
 
+void TakeIfFaster(absl::StatusOr<PlannedStep> other, absl::StatusOr<PlannedStep>& best) {
+  if (!other.ok()) return;
+  const bool faster = !best.ok() || other->simulated.step_time < best->simulated.step_time;
+  if (faster) best = std::move(other);
+}
+
 absl::StatusOr<PlannedStep> BestOnOwnMaps(const PlanningProblem& problem,
                                           const SimulatedDraft& kept,
                                           const std::vector<SingleDraft>& singles,
@@ -80,11 +85,8 @@ absl::StatusOr<PlannedStep> BestOnOwnMaps(const PlanningProblem& problem,
       SIPHON_ASSIGN_OR_RETURN(const Nanos on_maps, LeastStepOfMaps(problem, single->draft));
       if (best->simulated.step_time <= on_maps) continue;
     }
-    absl::StatusOr<PlannedStep> planned =
-        PlanOnBestMap(problem, tries_more ? strategy->whole : strategy->draft, strategy->name);
-    if (!planned.ok()) continue;
-    const bool is_faster = !best.ok() || planned->simulated.step_time < best->simulated.step_time;
-    if (is_faster) best = std::move(planned);
+    const MakeDraft make = tries_more ? strategy->whole : strategy->draft;
+    TakeIfFaster(PlanOnBestMap(problem, make, strategy->name), best);
   }
   return best;
 }

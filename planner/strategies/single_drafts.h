@@ -37,10 +37,13 @@ const SimulatedDraft* BestOf(const std::vector<SingleDraft>& singles);
 // drafts hang on a search of maps for lenders (d2d_swap): they are tried whole.
 bool MakesSingleDraft(absl::string_view strategy);
 
+// Puts `other` into the place of `best` where that is none or slower; one that is none is not.
+void TakeIfFaster(absl::StatusOr<PlannedStep> other, absl::StatusOr<PlannedStep>& best);
+
 // `best`, or the fastest of the plans that the strategies of such drafts give out, where that is
-// faster; those whose drafts did not fit are not asked, if they try no more
-// than that; of large problems those that are no faster on any map. `kept`: as above. Errors:
-// `best`'s, where none of them fits; as LeastStepOfMaps.
+// faster. Not asked are those whose drafts did not fit, if they try no more than that; and of large
+// problems those whose drafts are no faster on any map. `kept`: as above. Errors: `best`'s, where
+// none of them fits; as LeastStepOfMaps.
 absl::StatusOr<PlannedStep> BestOnOwnMaps(const PlanningProblem& problem,
                                           const SimulatedDraft& kept,
                                           const std::vector<SingleDraft>& singles,

@@ -18,6 +18,7 @@
 #include "absl/strings/str_format.h"
 #include "planner/strategies/map_draft.h"
 #include "planner/strategies/memory_strategy.h"
+#include "planner/strategies/plan_on_map.h"
 #include "planner/strategies/search_effort.h"
 #include "planner/strategies/strategies.h"
 #include "tests/bench/machine_name.h"
@@ -36,8 +37,6 @@ struct Search {
   double gap = 0;  // percent, at most; 0: proven
   int64_t evaluated = 0;
 };
-
-using MakeDraft = absl::StatusOr<SimulatedDraft> (*)(DraftSimulator&);
 
 // Drafts that do not fit have no step to shorten.
 void AddSearch(const GapInstance& instance, const std::string& name, MakeDraft make,
