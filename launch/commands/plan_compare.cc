@@ -7,10 +7,10 @@
 #include "absl/algorithm/container.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "launch/commands/plan_report.h"
 #include "launch/commands/plan_tables.h"
+#include "launch/output/figure_text.h"
 #include "launch/process/run_together.h"
 #include "planner/baselines/memory_baseline.h"
 #include "planner/placement_bytes.h"
@@ -117,7 +117,7 @@ PageTable ComparisonTable(const std::vector<ComparedPlan>& plans) {
   for (const ComparedPlan& plan : plans) {
     const bool fits = plan.step_time.has_value();
     table.rows.push_back({plan.name, fits ? FormatNanos(*plan.step_time) : "-",
-                          fits ? absl::StrFormat("%.4g", plan.tokens_per_second) : "-",
+                          fits ? FigureText(plan.tokens_per_second) : "-",
                           plan.gap.has_value() ? FormatPercent(*plan.gap) : "-",
                           BytesText(plan.recomputed), BytesText(plan.parked), plan.remark});
   }

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "launch/commands/plan_explain.h"
 #include "launch/commands/plan_limits.h"
 #include "launch/commands/plan_tables.h"
+#include "launch/output/figure_text.h"
 #include "planner/placement_bytes.h"
 
 namespace siphon {
@@ -157,7 +157,7 @@ std::vector<std::pair<std::string, std::string>> FactsOf(const StudiedPlan& stud
   }
   if (const auto gap = GapOf(studied)) facts.emplace_back("gap", FormatPercent(*gap));
   if (const auto tokens = TokensPerSecond(studied)) {
-    facts.emplace_back("tokens/s", absl::StrFormat("%.4g", *tokens));
+    facts.emplace_back("tokens/s", FigureText(*tokens));
   }
   if (fits) facts.emplace_back("bubble", FormatPercent(studied.step->bubble_fraction));
   return facts;

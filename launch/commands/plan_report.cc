@@ -10,6 +10,7 @@
 #include "launch/commands/plan_limits.h"
 #include "launch/commands/plan_map.h"
 #include "launch/commands/plan_tables.h"
+#include "launch/output/figure_text.h"
 #include "launch/output/text_table.h"
 
 namespace siphon {
@@ -60,9 +61,9 @@ std::string BoundText(const StudiedPlan& studied) {
 // Of a plan that fits.
 std::string PlannedText(const StudiedPlan& studied) {
   const SimulatedStep& step = *studied.step;
-  std::string text =
-      Line("step time", absl::StrFormat("%s  (%.4g tokens/s)", FormatNanos(step.step_time),
-                                        TokensPerSecond(studied).value_or(0)));
+  std::string text = Line(
+      "step time", absl::StrCat(FormatNanos(step.step_time), "  (",
+                                FigureText(TokensPerSecond(studied).value_or(0)), " tokens/s)"));
   if (step.step_time > studied.kept.step_time) {
     absl::StrAppend(&text,
                     Line("with more memory", absl::StrCat(FormatNanos(studied.kept.step_time),

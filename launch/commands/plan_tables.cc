@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "launch/output/figure_text.h"
 #include "planner/placement_bytes.h"
 
 namespace siphon {
@@ -88,7 +88,7 @@ std::vector<std::string> PlanColumn(const StudiedPlan& studied) {
       fits ? "yes" : "no",
       studied.strategy,
       if_fits(FormatNanos(studied.shown().step_time)),
-      if_fits(absl::StrFormat("%.4g", TokensPerSecond(studied).value_or(0))),
+      if_fits(FigureText(TokensPerSecond(studied).value_or(0))),
       bounded ? FormatNanos(studied.bound.step_time) : std::string(kNone),
       gap.has_value() ? FormatPercent(*gap) : std::string(kNone),
       if_fits(FormatPercent(studied.shown().bubble_fraction)),

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "launch/output/figure_text.h"
 
 namespace siphon {
 namespace {
@@ -34,8 +35,9 @@ std::string ProgressPrinter::TimeLeft(const StepMetrics& step, Nanos now) const 
 }
 
 std::string ProgressPrinter::Line(const StepMetrics& step, Nanos now) const {
-  return absl::StrFormat("step %d/%d  loss %.4f  %.0f tokens/s  %s left", step.step,
-                         options_.total_steps, step.loss, tokens_per_second_, TimeLeft(step, now));
+  return absl::StrFormat("step %d/%d  loss %.4f  %s tokens/s  %s left", step.step,
+                         options_.total_steps, step.loss, FigureText(tokens_per_second_),
+                         TimeLeft(step, now));
 }
 
 std::string ProgressPrinter::Bar(const StepMetrics& step, Nanos now) const {

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "launch/output/figure_text.h"
 #include "launch/output/progress.h"
 
 namespace siphon {
@@ -20,9 +21,10 @@ std::string FirstLine(const RunSummary& summary) {
       absl::StrFormat("%s after step %d of %d, in %s", stopped ? "stopped" : "done",
                       summary.steps_done, summary.total_steps, FormatDuration(summary.duration));
   if (summary.duration.value > 0) {
-    absl::StrAppendFormat(
-        &text, " (%.0f tokens/s)",
-        static_cast<double>(summary.tokens) * 1e9 / static_cast<double>(summary.duration.value));
+    absl::StrAppend(&text, " (",
+                    FigureText(static_cast<double>(summary.tokens) * 1e9 /
+                               static_cast<double>(summary.duration.value)),
+                    " tokens/s)");
   }
   if (summary.steps_done > summary.first_step) {
     absl::StrAppendFormat(&text, ": loss %.4f", summary.last_loss);

@@ -1,0 +1,24 @@
+#include "launch/output/figure_text.h"
+
+#include <gtest/gtest.h>
+
+namespace siphon {
+namespace {
+
+TEST(FigureText, LargeFiguresAreWholeAndHaveNoExponent) {
+  EXPECT_EQ(FigureText(19720.4), "19720");
+  EXPECT_EQ(FigureText(1234567.8), "1234568");
+  EXPECT_EQ(FigureText(999.96), "1000");
+}
+
+TEST(FigureText, SmallOnesHaveFourDigits) {
+  EXPECT_EQ(FigureText(999.94), "999.9");
+  EXPECT_EQ(FigureText(3.2141), "3.214");
+  EXPECT_EQ(FigureText(0.5), "0.5");
+  EXPECT_EQ(FigureText(0.00521), "0.00521");
+  EXPECT_EQ(FigureText(0.00002), "0.00002");
+  EXPECT_EQ(FigureText(0), "0");
+}
+
+}  // namespace
+}  // namespace siphon
