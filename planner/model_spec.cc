@@ -84,8 +84,8 @@ absl::StatusOr<ModelSpec> BuildModelSpec(const ModelOptions& options) {
   for (const std::string& kind : KnownPlannedModelKinds()) {
     known.push_back(absl::StrCat(kind, " (for planning only)"));
   }
-  return absl::NotFoundError(absl::StrCat("unknown model kind '", options.kind,
-                                          "'; known: ", absl::StrJoin(known, ", ")));
+  return absl::NotFoundError(
+      absl::StrCat("unknown model kind '", options.kind, "'; known: ", absl::StrJoin(known, ", ")));
 }
 
 std::vector<std::string> KnownModelKinds() {

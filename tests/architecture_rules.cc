@@ -119,7 +119,8 @@ bool IsImpure(const std::string& header) {
 // .h.
 bool IsSystemHeader(const std::string& header) {
   static const std::regex system(
-      "(sys|linux|net|netinet|arpa|asm)/.*|(unistd|fcntl|signal|dlfcn|errno|sched|poll|pthread|dirent|"
+      "(sys|linux|net|netinet|arpa|asm)/"
+      ".*|(unistd|fcntl|signal|dlfcn|errno|sched|poll|pthread|dirent|"
       "spawn|time|termios|immintrin|pwd|grp|execinfo|limits|getopt|netdb|semaphore|string|stdlib|"
       "stdio|math|stdint|stddef|ucontext|link|elf|locale|malloc|syslog|ifaddrs)\\.h");
   return std::regex_match(header, system);

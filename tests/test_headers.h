@@ -1,7 +1,8 @@
 #ifndef SIPHON_TESTS_TEST_HEADERS_H_
 #define SIPHON_TESTS_TEST_HEADERS_H_
 
-// What most tests include, precompiled. Only what changes never: tests name what they use themselves.
+// What most tests include, precompiled. Only what changes never: tests name what they use
+// themselves.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -33,8 +33,7 @@ bool IsUpdate(ActionKind kind) { return kind == ActionKind::kStep || kind == Act
 std::string NameOf(const Action& action, bool with_stage) {
   if (with_stage) return ToString(action);
   const absl::string_view kind = ActionKindName(action.kind);
-  return HasMicrobatch(action) ? absl::StrCat(kind, action.microbatch.value)
-                                    : std::string(kind);
+  return HasMicrobatch(action) ? absl::StrCat(kind, action.microbatch.value) : std::string(kind);
 }
 
 // The labels of a worker's row. Cells that share their steps share a label.

@@ -49,8 +49,8 @@ class FaultInjector {
   std::atomic<int64_t> chunks_ = 0;
 };
 
-// Whether the variable is "RANK:STEP:memory.capacity:overlook", of whatever rank and step: a job that
-// keeps everything is then not refused before its start where it does not fit.
+// Whether the variable is "RANK:STEP:memory.capacity:overlook", of whatever rank and step: a job
+// that keeps everything is then not refused before its start where it does not fit.
 bool OverlooksCapacity();
 
 }  // namespace siphon

@@ -35,7 +35,8 @@ struct StagePace {
 
 // [stage]. Both of one program, so that what workers take from each other (shared cores) is in both
 // and cancels. Where a backward is not split its halves go at its pace, and the other way round; a
-// kind that is not seen goes at that of the whole stage, recomputation at that of the forward. Requires: as many stages in both.
+// kind that is not seen goes at that of the whole stage, recomputation at that of the forward.
+// Requires: as many stages in both.
 std::vector<StagePace> PacesOf(const std::vector<ActionTimes>& predicted,
                                const std::vector<ActionTimes>& measured);
 

@@ -20,6 +20,48 @@ bool StepsOnHost(const PlanningProblem& problem, const UplinkRates& uplink) {
   return problem.host_step > Nanos(0) && FastestOut(uplink).value > 0;
 }
 
+// A layer's optimizer step, on the worker's device or on the host.
+struct LayerStep {
+  int64_t device = 0;
+  int64_t host = 0;
+};
+
+// The least time in which all layers have stepped, some on the host while the others do on the
+// device; any part of a layer may go either way. Whole layers on the host first, those that take
+// the device longest for what they take of the host, until both have as much to do.
+Nanos LeastStep(std::vector<LayerStep> layers) {
+  std::sort(layers.begin(), layers.end(), [](const LayerStep& a, const LayerStep& b) {
+    return absl::int128(a.device) * b.host > absl::int128(b.device) * a.host;
+  });
+  absl::int128 device = 0;
+  for (const LayerStep& layer : layers) device += layer.device;
+  absl::int128 host = 0;
+  for (const LayerStep& layer : layers) {
+    if (host + layer.host > device - layer.device) {
+      // A part of this one: host + part * layer.host = device - part * layer.device.
+      return Nanos(static_cast<int64_t>(host + layer.host * (device - host) /
+                                                   absl::int128(layer.host + layer.device)));
+    }
+    host += layer.host;
+    device -= layer.device;
+  }
+  return Nanos(static_cast<int64_t>(host));
+}
+
+// `host`: of the whole stage.
+std::vector<LayerStep> LayerSteps(const PlanningProblem& problem, size_t stage, Bytes state,
+                                  Nanos host) {
+  std::vector<LayerStep> steps;
+  const StageRange& layers = problem.partition.stages[stage];
+  for (int index = layers.begin; index < layers.end; ++index) {
+    const LayerProfile& layer = problem.profile.layers[index];
+    const absl::int128 part = absl::int128(host.value) * layer.optimizer_state.value;
+    steps.push_back(
+        {layer.optimizer.value, state == Bytes(0) ? 0 : static_cast<int64_t>(part / state.value)});
+  }
+  return steps;
+}
+
 // A step on the host takes nothing of the worker, but its part of the host's time until the end.
 void AddSteps(const PlanningProblem& problem, const SwapLimits& limits, StepPaths::Costs& costs) {
   absl::int128 state = 0;
@@ -32,8 +74,9 @@ void AddSteps(const PlanningProblem& problem, const SwapLimits& limits, StepPath
     costs.ends.push_back(cost.step);
     if (!host) continue;
     const absl::int128 part = absl::int128(problem.host_step.value) * cost.optimizer_state.value;
+    const Nanos on_host(state == 0 ? 0 : static_cast<int64_t>(part / state));
     costs.ends.back() =
-        std::min(cost.step, Nanos(state == 0 ? 0 : static_cast<int64_t>(part / state)));
+        std::min(cost.step, LeastStep(LayerSteps(problem, stage, cost.optimizer_state, on_host)));
   }
 }
 

@@ -51,7 +51,8 @@ size_t SameTasks(const TaskGraph& base, const Part& from, const TaskGraph& graph
   // The order of a lane is compared as what it is: what a task waits for.
   const auto is_same = [&](const Task& a, const Task& b) {
     return a.duration == b.duration && a.bytes == b.bytes && a.path == b.path &&
-           a.on_core == b.on_core && a.core_work == b.core_work && in_queue(base, a) == in_queue(graph, b);
+           a.on_core == b.on_core && a.core_work == b.core_work &&
+           in_queue(base, a) == in_queue(graph, b);
   };
   size_t same = 0;
   while (same < most && is_same(base.tasks()[from.task + same], graph.tasks()[to.task + same])) {

@@ -13,8 +13,8 @@ size_t CommonTasks(const TaskGraph& base, const TaskGraph& graph);
 
 // Until when the run of `graph` is that of `base`, whose run is given: until the first task is
 // ready that only one of them has, or that waits for other tasks in one than in the other. All
-// events before that are the same, in the same order. Graphs of which that cannot be told, or that differ
-// before the first mark of the run, have nothing in common (0 events).
+// events before that are the same, in the same order. Graphs of which that cannot be told, or that
+// differ before the first mark of the run, have nothing in common (0 events).
 //
 // Requires: the run of `base` is complete, and outlives the answer. O(tasks + dependencies).
 RunBeginning FindCommonBeginning(const TaskGraph& base, const TaskRunSpace& run,

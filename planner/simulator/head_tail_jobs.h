@@ -15,9 +15,9 @@ struct HeadTailJob {
 };
 
 // Before which all cannot have ended, tails included, however the machine shares itself: the end of
-// Jackson's preemptive schedule, longest tail first, that is the greatest, over all sets of jobs, of
-// the least head, all work and the least tail (Carlier, "The one-machine sequencing problem", 1982).
-// 0 without jobs. O(n log n).
+// Jackson's preemptive schedule, longest tail first, that is the greatest, over all sets of jobs,
+// of the least head, all work and the least tail (Carlier, "The one-machine sequencing problem",
+// 1982). 0 without jobs. O(n log n).
 Nanos LeastEnd(std::vector<HeadTailJob> jobs);
 
 }  // namespace siphon

@@ -65,11 +65,8 @@ TaskId TaskGraph::AddCopy(std::optional<LaneId> lane, Bytes bytes, Nanos latency
                           Nanos core_work) {
   SIPHON_CHECK(bytes >= Bytes(0) && latency >= Nanos(0) && core_work >= Nanos(0),
                "a copy has bytes and takes time");
-  tasks_.push_back({.lane = lane,
-                    .path = path,
-                    .duration = latency,
-                    .bytes = bytes,
-                    .core_work = core_work});
+  tasks_.push_back(
+      {.lane = lane, .path = path, .duration = latency, .bytes = bytes, .core_work = core_work});
   return TaskId(static_cast<int>(tasks_.size()) - 1);
 }
 

@@ -33,20 +33,20 @@ inline ModelProfile DicedProfile(int layers, Bytes boundary, int seed) {
   const auto bytes = [&](int low, int high) { return Bytes(dice.Roll(low, high)); };
   ModelProfile profile{.model = "diced", .source = "dice"};
   for (int layer = 0; layer < layers; ++layer) {
-    LayerProfile one{.name = absl::StrCat("layer", layer),
-                     .forward = Nanos(dice.Roll(100, 1000)),
-                     .input_backward = Nanos(dice.Roll(100, 1000)),
-                     .weight_backward = Nanos(dice.Roll(100, 1000)),
-                     .optimizer = Nanos(dice.Roll(10, 100)),
-                     .parameters = bytes(1, 300),
-                     .gradients = bytes(1, 300),
-                     .optimizer_state = bytes(1, 600),
-                     .boundary = boundary,
-                     .forward_workspace = bytes(0, 200),
-                     .backward_workspace = bytes(0, 200),
-                     .saved = {{"first", bytes(50, 400), 300'000},
-                               {"second", bytes(50, 400), 1'000'000}},
-                     .kept_for_weights = bytes(0, 900)};
+    LayerProfile one{
+        .name = absl::StrCat("layer", layer),
+        .forward = Nanos(dice.Roll(100, 1000)),
+        .input_backward = Nanos(dice.Roll(100, 1000)),
+        .weight_backward = Nanos(dice.Roll(100, 1000)),
+        .optimizer = Nanos(dice.Roll(10, 100)),
+        .parameters = bytes(1, 300),
+        .gradients = bytes(1, 300),
+        .optimizer_state = bytes(1, 600),
+        .boundary = boundary,
+        .forward_workspace = bytes(0, 200),
+        .backward_workspace = bytes(0, 200),
+        .saved = {{"first", bytes(50, 400), 300'000}, {"second", bytes(50, 400), 1'000'000}},
+        .kept_for_weights = bytes(0, 900)};
     if (dice.Roll(0, 1) == 1) one.saved_input = one.saved[0].bytes;
     if (dice.Roll(0, 1) == 1) one.saved_output = one.saved[1].bytes;
     if (dice.Roll(0, 1) == 1) one.whole_backward = Nanos(dice.Roll(200, 2000));

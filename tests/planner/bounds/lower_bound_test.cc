@@ -133,6 +133,27 @@ TEST(LowerBound, LetsTheHostStepWhatItHolds) {
   ExpectProgram(BoundOf(problem), Nanos(1'000'000), "the uplink of worker 0");
 }
 
+// Two layers, of which the device takes 90 us and 30 us to step, the host 30 us each. The first on
+// the host and the second on the device take 30 us together, where all on the host take 60.
+TEST(LowerBound, LetsHostAndDeviceStepAtOnce) {
+  PlanningProblem problem = ProblemOf(AppendOptimizerStep(ScheduleOf("gpipe", 1, 2), {}),
+                                      PlainLayer(), Bytes(0), /*layers_per_stage=*/2);
+  for (LayerProfile& layer : problem.profile.layers) layer.optimizer_state = Bytes(10);
+  problem.profile.layers[0].optimizer = Nanos(90'000);
+  problem.profile.layers[1].optimizer = Nanos(30'000);
+  problem.host_step = Nanos(60'000);
+  problem.topology = Islands(1);
+  EXPECT_EQ(BoundOf(problem).step_time, Nanos(120'000 + 120'000)) << "no way to the host";
+  problem.topology.switches = {UplinkOf({DeviceId(0)}, kBytePerNano)};
+  EXPECT_EQ(BoundOf(problem).step_time, Nanos(120'000 + 30'000));
+  // A quarter of the second one goes to the host, too: 30 + 15 us there, 45 us on the device.
+  problem.profile.layers[0].optimizer = Nanos(45'000);
+  problem.profile.layers[1].optimizer = Nanos(60'000);
+  problem.host_step = Nanos(90'000);
+  problem.profile.layers[1].optimizer_state = Bytes(20);
+  EXPECT_EQ(BoundOf(problem).step_time, Nanos(120'000 + 45'000));
+}
+
 // F0 I0 F1 I1 W0 W1 of two layers, 60,000 bytes each, all of which the Ws need: 240,000 when I1
 // ends, 40,000 too many, though I1 may begin with its first layer dropped. What the Ws need cannot
 // be away, so 40,000 of the optimizer state are: home between steps, they leave behind F0 and come
