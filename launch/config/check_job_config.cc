@@ -160,6 +160,13 @@ absl::Status CheckJobConfig(const JobConfig& job, const ConfigLimits& limits) {
                                     "(pipeline.backend: ",
                                     job.pipeline.backend, "); preset and file work"));
   }
+  if (job.topology.source == "probe" && job.topology.servers > 1) {
+    return ConfigError(
+        job, "topology.source",
+        absl::StrCat("probe measures one machine, and topology.servers is ", job.topology.servers,
+                     "; file works, with what siphon topology --probe --output FILE "
+                     "writes on one of them"));
+  }
   SIPHON_RETURN_IF_ERROR(CheckServers(job));
   return CheckMemory(job, limits);
 }

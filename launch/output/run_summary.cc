@@ -20,11 +20,10 @@ std::string FirstLine(const RunSummary& summary) {
   std::string text =
       absl::StrFormat("%s after step %d of %d, in %s", stopped ? "stopped" : "done",
                       summary.steps_done, summary.total_steps, FormatDuration(summary.duration));
-  if (summary.duration.value > 0) {
-    absl::StrAppend(&text, " (",
-                    FigureText(static_cast<double>(summary.tokens) * 1e9 /
-                               static_cast<double>(summary.duration.value)),
-                    " tokens/s)");
+  if (summary.training.value > 0) {
+    const double rate =
+        static_cast<double>(summary.tokens) * 1e9 / static_cast<double>(summary.training.value);
+    absl::StrAppend(&text, " (", FigureText(rate), " tokens/s)");
   }
   if (summary.steps_done > summary.first_step) {
     absl::StrAppendFormat(&text, ": loss %.4f", summary.last_loss);
@@ -33,6 +32,16 @@ std::string FirstLine(const RunSummary& summary) {
     }
   }
   return text;
+}
+
+std::string CheckpointText(const RunSummary& summary) {
+  if (summary.steps_done == summary.first_step) return summary.checkpoint;
+  if (summary.checkpoint.empty()) {
+    return "none: what was trained is not kept (checkpoint.every_steps writes one at the end, too)";
+  }
+  if (summary.checkpoint_step == summary.steps_done) return summary.checkpoint;
+  return absl::StrCat(summary.checkpoint, ", which has ", summary.checkpoint_step, " of ",
+                      summary.steps_done, " steps; the later ones are in none");
 }
 
 }  // namespace
@@ -45,7 +54,7 @@ std::string ToString(const RunSummary& summary) {
   for (const std::string& warning : summary.warnings) add("warning", warning);
   add("parked", summary.parked);
   add("recomputed", summary.recomputed);
-  add("checkpoint", summary.checkpoint);
+  add("checkpoint", CheckpointText(summary));
   add("metrics", summary.metrics);
   add("trace",
       summary.trace.empty() ? "" : summary.trace + " (open it at https://ui.perfetto.dev)");

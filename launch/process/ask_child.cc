@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 namespace siphon {
 namespace {
 
@@ -27,7 +29,9 @@ std::optional<std::string> ReadAnswer(int pipe, int patience_ms) {
   char buffer[512];
   for (;;) {
     pollfd waiting{.fd = pipe, .events = POLLIN, .revents = 0};
-    if (poll(&waiting, 1, patience_ms) <= 0) return std::nullopt;
+    const int ready = poll(&waiting, 1, patience_ms);
+    if (ready < 0 && errno == EINTR) continue;  // a signal that another one answers
+    if (ready <= 0) return std::nullopt;
     const ssize_t bytes = read(pipe, buffer, sizeof(buffer));
     if (bytes <= 0) return std::nullopt;
     text.append(buffer, static_cast<size_t>(bytes));

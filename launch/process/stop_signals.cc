@@ -23,6 +23,9 @@ void CountInterrupt(int) {
 
 void CountRequest(int) { request_count.fetch_add(1); }
 
+// Who asks to quit does not want to wait for the step, as with a second interrupt.
+void CountTwoInterrupts(int) { interrupt_count.fetch_add(2); }
+
 }  // namespace
 
 StopSignals::StopSignals() {
@@ -42,7 +45,9 @@ StopSignals::StopSignals() {
   handle(SIGINT, CountInterrupt);
   handle(SIGTERM, CountRequest);
   handle(SIGUSR1, CountRequest);
+  handle(SIGUSR2, CountRequest);
   handle(SIGHUP, CountRequest);
+  handle(SIGQUIT, CountTwoInterrupts);
   handle(SIGPIPE, SIG_IGN);
   handle(SIGXFSZ, SIG_IGN);  // writing says so itself; workers have it from here
 }

@@ -11,6 +11,7 @@
 #include "planner/round_up.h"
 #include "planner/status.h"
 #include "planner/strategies/element_state.h"
+#include "swap/device/cuda_module.h"
 
 namespace siphon {
 namespace {
@@ -79,6 +80,12 @@ absl::StatusOr<std::vector<Bytes>> CapacitiesOf(const JobConfig& job, const JobM
   return capacities;
 }
 
+// How many others may have tensors there.
+int LinksTo(const Topology& topology, int device) {
+  const auto leads_there = [device](const TopologyLink& link) { return link.to.value == device; };
+  return static_cast<int>(std::count_if(topology.links.begin(), topology.links.end(), leads_there));
+}
+
 absl::StatusOr<Topology> TopologyForJob(const JobConfig& job, const Topology& topology,
                                         int workers) {
   if (DeviceCount(topology) < workers) {
@@ -90,9 +97,14 @@ absl::StatusOr<Topology> TopologyForJob(const JobConfig& job, const Topology& to
   }
   Topology server = topology;
   // What devices without a worker lend.
-  for (TopologyDevice& device : server.devices) {
+  for (int index = 0; index < DeviceCount(server); ++index) {
+    TopologyDevice& device = server.devices[static_cast<size_t>(index)];
     if (device.memory == Bytes(0)) continue;
-    device.memory = std::max(device.memory - job.memory.reserve, Bytes(1));  // 0 would be no limit
+    const Bytes contexts = job.pipeline.backend == "cuda"
+                               ? kCudaLenderContext * std::min(workers, LinksTo(server, index))
+                               : Bytes(0);
+    // 0 would be no limit.
+    device.memory = std::max(device.memory - job.memory.reserve - contexts, Bytes(1));
   }
   const Bytes limit = job.memory.host_capacity;
   const bool smaller = server.host_memory == Bytes(0) || limit < server.host_memory;

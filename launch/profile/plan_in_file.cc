@@ -198,6 +198,11 @@ absl::StatusOr<PlanInFile> PlanOf(const std::string& path, std::string text) {
   return file;
 }
 
+// Programs that cannot run are no failure of ours where a file has them.
+absl::Status BadInput(const absl::Status& status) {
+  return absl::IsFailedPrecondition(status) ? absl::InvalidArgumentError(status.message()) : status;
+}
+
 }  // namespace
 
 absl::StatusOr<PlanInFile> LoadPlanInFile(const JobConfig& job) {
@@ -282,11 +287,11 @@ absl::StatusOr<PlannedStep> StepInFile(const PlanInFile& file, const PlanningPro
     step.mapping = IdentityMapping(WorkerCount(step.schedule) * step.schedule.replicas);
   }
   const std::string place = PlaceInPlan(file, kTrainingSection, "");
-  SIPHON_RETURN_IF_ERROR(
-      Annotate(ValidateSchedule(step.schedule, SchedulePurpose::kTraining, step.memory), place));
+  SIPHON_RETURN_IF_ERROR(BadInput(
+      Annotate(ValidateSchedule(step.schedule, SchedulePurpose::kTraining, step.memory), place)));
   absl::StatusOr<SimulatedStep> simulated =
       Simulate(SimulationOf(problem, step.mapping, step.memory, step.schedule));
-  if (!simulated.ok()) return Annotate(simulated.status(), place);
+  if (!simulated.ok()) return BadInput(Annotate(simulated.status(), place));
   step.simulated = *std::move(simulated);
   return step;
 }

@@ -2,8 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <limits>
 #include <map>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -33,6 +35,26 @@ void DescribeTrain(CLI::App& app, TrainArguments* train) {
       JobConfigHelp(MachineLimits(ModelSource::kJobFile).known)));
 }
 
+// CLI11 itself takes what is too large for what is too small or for the largest, and tells limits
+// to six digits behind the point.
+CLI::Validator WholeNumber(int64_t least, int64_t most) {
+  const auto check = [least, most](const std::string& text) -> std::string {
+    int64_t number = 0;
+    if (absl::SimpleAtoi(text, &number) && least <= number && number <= most) return "";
+    return absl::StrCat("'", text, "' is not a whole number from ", least, " to ", most);
+  };
+  return CLI::Validator(check, absl::StrCat(least, " to ", most));
+}
+
+CLI::Validator NumberTo(int most) {
+  const auto check = [most](const std::string& text) -> std::string {
+    double number = 0;
+    if (absl::SimpleAtod(text, &number) && 0 <= number && number <= most) return "";
+    return absl::StrCat("'", text, "' is not a number from 0 to ", most);
+  };
+  return CLI::Validator(check, absl::StrCat("0 to ", most));
+}
+
 void DescribeGenerate(CLI::App& app, GenerateArguments* generate) {
   GenerateOptions& options = generate->options;
   CLI::App* command = app.add_subcommand("generate", "Continue a text with a trained gpt");
@@ -42,15 +64,16 @@ void DescribeGenerate(CLI::App& app, GenerateArguments* generate) {
       ->required();
   command->add_option("--prompt", options.prompt, "The text to continue")->required();
   command->add_option("--length", options.length, "New tokens (bytes)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
+      ->check(WholeNumber(1, int64_t{1} << 30))
       ->capture_default_str();
   command->add_option("--temperature", options.temperature, "0: always the likeliest byte")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(NumberTo(100))
       ->capture_default_str();
   command->add_option("--top_k", options.top_k, "Draw among so many likeliest; 0: among all")
-      ->check(CLI::NonNegativeNumber)
+      ->check(WholeNumber(0, int64_t{1} << 30))
       ->capture_default_str();
   command->add_option("--seed", options.seed, "The same seed gives the same text")
+      ->check(WholeNumber(0, std::numeric_limits<int64_t>::max()))
       ->capture_default_str();
   AddFormat(command, &generate->format);
 }

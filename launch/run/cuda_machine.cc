@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -35,12 +36,18 @@ constexpr Nanos kPatience{int64_t{120} * 1'000'000'000};
 constexpr Bytes kContext{1 << 30};
 
 absl::Status AskHere(CudaMachine& machine) {
+  NumberCudaDevicesByBus();
   const std::string path = FindCudaModule("/proc/self/exe");
   SIPHON_ASSIGN_OR_RETURN(const CudaModule* const module, LoadCudaModule(path));
   SIPHON_ASSIGN_OR_RETURN(const std::vector<CudaDeviceInfo> devices, module->Devices());
   SIPHON_ASSIGN_OR_RETURN(const TorchCudaModule* const torch,
                           LoadTorchCuda(FindTorchCudaModule(path)));
-  SIPHON_RETURN_IF_ERROR(torch->Open(0, TorchKernels::kLoad).status());
+  // Ranks of a user's own mpirun ask all at once: each of them one device.
+  int local_rank = 0;
+  const char* const said = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+  if (said == nullptr || !absl::SimpleAtoi(said, &local_rank)) local_rank = 0;
+  const int asked = local_rank % static_cast<int>(devices.size());
+  SIPHON_RETURN_IF_ERROR(torch->Open(asked, TorchKernels::kLoad).status());
   for (const CudaDeviceInfo& device : devices) machine.memory.push_back(device.memory);
   return absl::OkStatus();
 }
@@ -79,17 +86,23 @@ int SmallestDevice(const CudaMachine& machine) {
   return static_cast<int>(smallest - machine.memory.begin());
 }
 
-// What is taken of devices of the plan that have no worker, for tensors that are parked there: an
-// arena for each owner.
-std::map<DeviceId, Bytes> LentByIdleDevices(const PreparedJob& prepared) {
+// What is taken of a device of the plan that has no worker, for tensors that are parked there: an
+// arena for each owner, and a context.
+struct IdleLender {
+  Bytes arenas;
+  int owners = 0;
+};
+
+std::map<DeviceId, IdleLender> IdleLenders(const PreparedJob& prepared) {
   std::set<DeviceId> computing;
   for (WorkerId worker(0); worker.value < WorkerCount(prepared.plan.training); ++worker.value) {
     computing.insert(DeviceOfWorker(prepared, worker));
   }
-  std::map<DeviceId, Bytes> lent;
+  std::map<DeviceId, IdleLender> lent;
   for (const ParkingRegion::Part& part : LayOutRegion(RegionOf(prepared, {}).parking).parts) {
     if (computing.contains(part.lender)) continue;
-    lent[part.lender] += RoundUp(part.bytes, kCudaArenaBlock);
+    lent[part.lender].arenas += RoundUp(part.bytes, kCudaArenaBlock);
+    ++lent[part.lender].owners;
   }
   return lent;
 }
@@ -122,7 +135,7 @@ absl::Status CheckDevicesAreThere(const PreparedJob& prepared, int devices) {
   for (WorkerId worker(0); worker.value < WorkerCount(prepared.plan.training); ++worker.value) {
     use(DeviceOfWorker(prepared, worker));
   }
-  for (const auto& [lender, bytes] : LentByIdleDevices(prepared)) use(lender);
+  for (const auto& [lender, taken] : IdleLenders(prepared)) use(lender);
   std::vector<int> missing;
   for (const DeviceId device : used) {
     if (device.value >= devices) missing.push_back(device.value);
@@ -140,8 +153,15 @@ absl::Status CheckDevicesAreThere(const PreparedJob& prepared, int devices) {
 struct DeviceNeed {
   std::vector<int> workers;
   Bytes at_peaks;  // theirs, all together
-  Bytes parked;    // beside them, where the plan has a device without a worker
+  // Beside them, where the plan has a device without a worker; with the owners' contexts.
+  Bytes parked;
 };
+
+// "device 1", of several servers "device 1 of server 2".
+std::string DeviceName(const Topology& topology, int server, int device) {
+  const bool one = ServerCount(topology) == 1;
+  return absl::StrCat("device ", device, one ? "" : absl::StrCat(" of server ", server));
+}
 
 // "workers 1, 3 need 3.00 GiB at their peaks"
 std::string ToString(const DeviceNeed& need) {
@@ -212,21 +232,29 @@ absl::Status CheckDeviceMemory(const PreparedJob& prepared, const CudaMachine& m
                                DeviceUse use) {
   const int devices = static_cast<int>(machine.memory.size());
   SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> peaks, PredictedPeaks(prepared));
-  std::vector<DeviceNeed> needs(machine.memory.size());
+  const Topology& topology = prepared.plan_text.topology;
+  std::map<std::pair<int, int>, DeviceNeed> needs;  // [server, visible device], servers alike
+  const auto need_of = [&](DeviceId planned) -> DeviceNeed& {
+    const DeviceId device(IndexInServer(topology, planned));
+    return needs[{ServerOf(topology, planned), VisibleDevice(device, devices, use)}];
+  };
   for (int worker = 0; worker < static_cast<int>(peaks.size()); ++worker) {
-    const DeviceId planned = DeviceOfWorker(prepared, WorkerId(worker));
-    DeviceNeed& need = needs[static_cast<size_t>(VisibleDevice(planned, devices, use))];
+    DeviceNeed& need = need_of(DeviceOfWorker(prepared, WorkerId(worker)));
     need.at_peaks += peaks[static_cast<size_t>(worker)];
     need.workers.push_back(worker);
   }
-  for (const auto& [lender, bytes] : LentByIdleDevices(prepared)) {
-    needs[static_cast<size_t>(VisibleDevice(lender, devices, use))].parked += bytes;
+  for (const auto& [lender, taken] : IdleLenders(prepared)) {
+    Bytes& parked = need_of(lender).parked;
+    parked += taken.arenas;
+    // Of a shared device its owners have contexts anyway.
+    if (use == DeviceUse::kOneEach) parked += kCudaLenderContext * taken.owners;
   }
-  for (size_t device = 0; device < needs.size(); ++device) {
-    if (needs[device].at_peaks + needs[device].parked <= machine.memory[device]) continue;
+  for (const auto& [at, need] : needs) {
+    const Bytes memory = machine.memory[static_cast<size_t>(at.second)];
+    if (need.at_peaks + need.parked <= memory) continue;
     return absl::ResourceExhaustedError(
-        absl::StrCat("the job does not fit: ", ToString(needs[device]), ", and device ", device,
-                     " has ", FormatBytes(machine.memory[device]),
+        absl::StrCat("the job does not fit: ", ToString(need), ", and ",
+                     DeviceName(topology, at.first, at.second), " has ", FormatBytes(memory),
                      "\n  memory.capacity allows more than that; without it the job is planned "
                      "with what devices have beside contexts of ",
                      FormatBytes(kContext)));
@@ -235,6 +263,7 @@ absl::Status CheckDeviceMemory(const PreparedJob& prepared, const CudaMachine& m
 }
 
 void SetCudaEnvironment(int rank, DeviceUse use) {
+  NumberCudaDevicesByBus();
   // The workspace that LibTorch gives cuBLAS for each stream: of a fixed size, by which sums have
   // one order, and as plans count it.
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);

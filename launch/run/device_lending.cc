@@ -70,18 +70,26 @@ absl::Status DeviceLending::Open(const std::vector<WorkerParking>& parking) {
       handle = handles[static_cast<size_t>(lender - device_of_.begin())];
       if (handle.empty()) return absl::OkStatus();  // it does not lend
     } else {
-      SIPHON_ASSIGN_OR_RETURN(idle_.emplace_back(),
+      SIPHON_ASSIGN_OR_RETURN(std::unique_ptr<ParkingArena> idle,
                               device_.cuda->MakeArena(device_.index_of(part.lender), part.bytes));
-      handle = idle_.back()->handle();
+      handle = idle->handle();
+      idle_.push_back(std::move(idle));
       offset = Bytes(0);
     }
-    SIPHON_ASSIGN_OR_RETURN(opened_[part.lender], device_.cuda->OpenArena(here, handle));
-    parts_[part.lender] = Cut(opened_[part.lender]->memory(), offset, part.bytes);
+    SIPHON_ASSIGN_OR_RETURN(std::unique_ptr<OpenedArena> arena,
+                            device_.cuda->OpenArena(here, handle));
+    parts_[part.lender] = Cut(arena->memory(), offset, part.bytes);
+    opened_[part.lender] = std::move(arena);
     return absl::OkStatus();
   };
   absl::Status opened;
+  out_of_reach_.clear();
   for (const ParkingRegion::Part& part : region.parts) {
-    if (part.owner == me_ && opened.ok()) opened = open(part);
+    if (part.owner != me_ || !opened.ok()) continue;
+    opened = open(part);
+    if (!absl::IsUnavailable(opened) && !absl::IsResourceExhausted(opened)) continue;
+    out_of_reach_[part.lender] = std::string(opened.message());
+    opened = absl::OkStatus();
   }
   return coordinator_.Agree(opened);
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -38,6 +39,9 @@ class DeviceLending {
   // Collective: opens what others lend to this worker, as far as they do. On a lender's device that
   // has no worker, the owner takes its part itself. Errors: on all workers alike.
   absl::Status Open(const std::vector<WorkerParking>& parking);
+  // Since then: lenders of this worker's whose memory it cannot use, and why, in a line each. Its
+  // device does not reach theirs, or one without a worker has too little.
+  const std::map<DeviceId, std::string>& out_of_reach() const { return out_of_reach_; }
   // This worker's part of what the device lends; empty: it lends nothing.
   absl::Span<std::byte> PartAt(DeviceId lender) const;
   // Collective: everybody closes what those lend, and their arenas go; nobody parks there then.
@@ -54,6 +58,7 @@ class DeviceLending {
   std::vector<std::unique_ptr<ParkingArena>> idle_;          // on devices without a worker
   std::map<DeviceId, std::unique_ptr<OpenedArena>> opened_;  // by lender
   std::map<DeviceId, absl::Span<std::byte>> parts_;          // by lender
+  std::map<DeviceId, std::string> out_of_reach_;
 };
 
 }  // namespace siphon

@@ -147,6 +147,10 @@ absl::Status Lending::GiveBack() {
   return absl::OkStatus();
 }
 
+std::map<DeviceId, std::string> Lending::OutOfReach() const {
+  return on_device_ == nullptr ? std::map<DeviceId, std::string>() : on_device_->out_of_reach();
+}
+
 bool Lending::Lacks(const WorkerParking& parking) const {
   if (on_device_ == nullptr) return false;
   return absl::c_any_of(parking.bytes, [&](const auto& place) {

@@ -1,8 +1,10 @@
 #ifndef SIPHON_LAUNCH_RUN_LENDING_H_
 #define SIPHON_LAUNCH_RUN_LENDING_H_
 
+#include <map>
 #include <memory>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -57,6 +59,8 @@ class Lending {
   // Collective: all of it. Nobody parks anything then. Errors: as those of the coordinator.
   absl::Status GiveBack();
 
+  // Lenders that this worker cannot use, and why (DeviceLending::out_of_reach).
+  std::map<DeviceId, std::string> OutOfReach() const;
   // Whether a lender of this worker's does not lend what it would park there.
   bool Lacks(const WorkerParking& parking) const;
   // Null: the memory of all lenders is shared.

@@ -8,12 +8,13 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "launch/output/start_log.h"
 #include "launch/plan_job/parking_region.h"
-#include "launch/run/device_node.h"
 #include "launch/run/fit_memory.h"
 #include "launch/run/name_of_place.h"
 #include "pipeline/carried_state.h"
@@ -34,7 +35,8 @@ struct StartRecord {
 // Where a job's memory is kept whole, nobody asks.
 NumaPlace PlaceOf(const PreparedJob& prepared, const WorkerSeat& seat) {
   if (prepared.plan.memory.stages.empty()) return NumaPlace();
-  return NumaPlace::OfThisThread(NodeOfDevice(prepared, seat.device, seat.me));
+  // What a topology calls a node need not be the system's number of it.
+  return NumaPlace::OfThisThread(seat.device == nullptr ? std::nullopt : seat.device->numa_node);
 }
 
 // The topology that a run plans with may have more devices than its machine.
@@ -158,7 +160,30 @@ absl::Status PlanFollower::TakeRoomFor(int64_t next_step) {
       all.push_back({{says, PlaceOfNumber(records[worker].no_room_at)}, says});
     }
   }
+  if (lent_.on_device() != nullptr) {
+    SIPHON_ASSIGN_OR_RETURN(const std::vector<Leaving> unreached, OutOfReach());
+    all.insert(all.end(), unreached.begin(), unreached.end());
+  }
   return Leave(all, next_step);
+}
+
+absl::StatusOr<std::vector<PlanFollower::Leaving>> PlanFollower::OutOfReach() const {
+  std::string mine;  // the places' numbers, in words
+  for (const auto& [lender, why] : lent_.OutOfReach()) {
+    LogWarning(absl::StrCat("worker ", seat_.me.value, ": ", why));
+    absl::StrAppend(&mine, PlaceNumber({Placement::kPeerSwap, lender}), " ");
+  }
+  SIPHON_ASSIGN_OR_RETURN(const std::vector<std::string> texts, coordinator_.GatherText(mine));
+  std::vector<Leaving> all;
+  for (size_t worker = 0; worker < texts.size(); ++worker) {
+    const WorkerId says(static_cast<int>(worker));
+    for (const absl::string_view word : absl::StrSplit(texts[worker], ' ', absl::SkipEmpty())) {
+      int32_t number = 0;
+      SIPHON_CHECK(absl::SimpleAtoi(word, &number), "a worker has sent numbers");
+      all.push_back({{says, PlaceOfNumber(number)}, says});
+    }
+  }
+  return all;
 }
 
 void PlanFollower::FillHost() {
@@ -296,7 +321,15 @@ std::string PlanFollower::Reason(const Leaving& leaving) const {
                         leaving.left.place == kHost ? " does not give the memory that is planned"
                                                     : " do not give the room that is planned");
   }
-  return absl::StrCat("worker ", owner, ": ", place, " does not lend its memory");
+  return absl::StrCat(
+      "worker ", owner, ": ", place,
+      leaving.says == leaving.left.owner ? " is out of its reach" : " does not lend its memory");
+}
+
+absl::Status PlanFollower::WhyRefused(const Leaving& leaving) const {
+  if (leaving.left.place.tier != Placement::kPeerSwap) return room_refusal_;
+  if (leaving.left.owner != seat_.me) return lent_.refusal();
+  return absl::ResourceExhaustedError(lent_.OutOfReach()[leaving.left.place.lender]);
 }
 
 absl::Status PlanFollower::Leave(const std::vector<Leaving>& all, int64_t next_step) {
@@ -309,13 +342,12 @@ absl::Status PlanFollower::Leave(const std::vector<Leaving>& all, int64_t next_s
         FallBack(now_, leaving.left,
                  slow ? WithoutSecondChoice::kStay : WithoutSecondChoice::kRefuse, second_);
     if (!fallen.ok()) {  // on every worker; who does not give the memory tells why
-      const absl::Status& why =
-          leaving.left.place.tier == Placement::kPeerSwap ? lent_.refusal() : room_refusal_;
-      const absl::Status mine =
-          leaving.says == seat_.me
-              ? absl::Status(why.code(),
-                             absl::StrCat(why.message(), "; ", fallen.status().message()))
-              : absl::OkStatus();
+      absl::Status mine;
+      if (leaving.says == seat_.me) {
+        const absl::Status why = WhyRefused(leaving);
+        mine =
+            absl::Status(why.code(), absl::StrCat(why.message(), "; ", fallen.status().message()));
+      }
       SIPHON_RETURN_IF_ERROR(coordinator_.Agree(mine));
       return fallen.status();
     }

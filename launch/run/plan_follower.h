@@ -104,7 +104,11 @@ class PlanFollower {
   absl::Status LeaveRoom();
   absl::Status MakeRoom();
   std::vector<Leaving> OwnersOf(WorkerId lender) const;
+  // Collective: what all workers' devices do not reach.
+  absl::StatusOr<std::vector<Leaving>> OutOfReach() const;
   std::string Reason(const Leaving& leaving) const;
+  // Of this worker, who says so.
+  absl::Status WhyRefused(const Leaving& leaving) const;
   absl::Status Leave(const std::vector<Leaving>& all, int64_t next_step);
   absl::Status MoveRoom();
 

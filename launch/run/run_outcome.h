@@ -20,6 +20,7 @@ struct RunOutcome {
   double last_loss = 0;    // 0 where this run has done no step
   std::optional<double> last_validation_loss;
   std::string last_checkpoint;        // empty: none was written
+  int64_t checkpoint_step = 0;        // of the last checkpoint
   std::vector<std::string> warnings;  // to be said again at the end
   Bytes host_peak;                    // what all workers of a host had of it at once, at most
 };

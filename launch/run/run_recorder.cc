@@ -155,6 +155,7 @@ struct RunRecorder::Impl {
   ProgressPrinter progress;
   std::unique_ptr<MetricsWriter> metrics;  // null when switched off
   int64_t tokens = 0;
+  Nanos training;  // all steps together
   MemoryCost memory;
   std::vector<Bytes> peaks;  // [worker], of all steps so far
   std::string trace_path;
@@ -207,6 +208,7 @@ absl::StatusOr<std::unique_ptr<RunRecorder>> RunRecorder::Open(const PreparedJob
 void RunRecorder::Record(const StepSummary& summary, const std::vector<StepRecord>& workers) {
   const StepMetrics metrics = impl_->MetricsOf(summary, workers);
   impl_->tokens += metrics.tokens;
+  impl_->training += summary.duration;
   Add(metrics, impl_->memory);
   impl_->peaks.resize(metrics.workers.size());
   for (size_t worker = 0; worker < metrics.workers.size(); ++worker) {
@@ -277,12 +279,14 @@ void RunRecorder::Close(const RunOutcome& outcome) {
                      .steps_done = outcome.steps_done,
                      .total_steps = job.train.steps,
                      .duration = Now() - impl_->begin,
+                     .training = impl_->training,
                      .tokens = impl_->tokens,
                      .last_loss = outcome.last_loss,
                      .last_validation_loss = outcome.last_validation_loss,
                      .parked = ParkedText(impl_->memory),
                      .recomputed = RecomputedText(impl_->memory),
                      .checkpoint = outcome.last_checkpoint,
+                     .checkpoint_step = outcome.checkpoint_step,
                      .trace = impl_->trace_path,
                      .warnings = impl_->warnings};
   std::error_code error;

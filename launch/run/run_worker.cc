@@ -66,6 +66,8 @@ class WorkerRun {
  private:
   absl::StatusOr<RunOutcome> Train();
   absl::Status TrainOneStep();
+  // Collective: asks all once more whether to stop.
+  absl::Status AgreeToStop();
   // The scale of the next step, after one that was skipped or not.
   absl::Status FollowLossScale(bool skipped);
   absl::Status FollowPlan(const std::vector<StepRecord>& records);
@@ -145,6 +147,8 @@ absl::Status WorkerRun::TrainOneStep() {
     SIPHON_ASSIGN_OR_RETURN(validation, ValidationLoss(prepared_, follower_.evaluation(),
                                                        progress_.step, stages_, coordinator_));
     outcome_.last_validation_loss = validation;
+    // That may have taken longer than the step.
+    SIPHON_RETURN_IF_ERROR(AgreeToStop());
   }
   std::vector<WorkerTimeline> timelines;
   if (job.output.trace && progress_.step == traced_step_) {
@@ -164,6 +168,13 @@ absl::Status WorkerRun::TrainOneStep() {
                       records);
   }
   return FollowPlan(records);
+}
+
+absl::Status WorkerRun::AgreeToStop() {
+  const int32_t mine = seat_.stop_requested && seat_.stop_requested() ? 1 : 0;
+  SIPHON_ASSIGN_OR_RETURN(const std::vector<int32_t> all, coordinator_.Gather(mine));
+  stop_agreed_ = stop_agreed_ || absl::c_linear_search(all, 1);
+  return absl::OkStatus();
 }
 
 absl::Status WorkerRun::FollowLossScale(bool skipped) {
@@ -273,7 +284,7 @@ absl::Status WorkerRun::SaveCheckpoint() {
                          [this](const std::string& phase) { return Phase(phase); });
   if (saved.ok()) {
     outcome_.last_checkpoint = *saved;
-    saved_step_ = progress_.step;
+    outcome_.checkpoint_step = saved_step_ = progress_.step;
     if (seat_.at_progress) seat_.at_progress(progress_.step, outcome_.last_checkpoint);
     return absl::OkStatus();
   }
@@ -321,6 +332,7 @@ absl::StatusOr<RunOutcome> WorkerRun::Train() {
       progress_, RestoreState(prepared_, stages_.ForCheckpoint(), coordinator_, outcome_.warnings));
   outcome_.steps_done = outcome_.first_step = progress_.step;
   outcome_.last_checkpoint = progress_.checkpoint;
+  outcome_.checkpoint_step = progress_.step;
   if (progress_.step > 0 && seat_.at_progress) {
     seat_.at_progress(progress_.step, outcome_.last_checkpoint);
   }
@@ -344,7 +356,7 @@ absl::StatusOr<RunOutcome> WorkerRun::Train() {
     SIPHON_RETURN_IF_ERROR(TrainOneStep());
     const bool last = progress_.step == job.train.steps;
     const int64_t every = job.checkpoint.every_steps;
-    if ((every > 0 && (last || progress_.step % every == 0)) || (stop_agreed_ && !last)) {
+    if ((every > 0 && (last || progress_.step % every == 0)) || stop_agreed_) {
       SIPHON_RETURN_IF_ERROR(SaveCheckpoint());
     }
   }

@@ -1,11 +1,16 @@
 #include "launch/run/training_state.h"
 
+#include <array>
 #include <filesystem>
 #include <set>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "launch/config/job_schema.h"
 #include "launch/config/load_job_config.h"
 #include "planner/plan_text.h"
 #include "planner/status.h"
@@ -108,6 +113,29 @@ bool AddsUpInAnotherOrder(const Schedule& now, const Schedule& then) {
   return orders.size() > 1 && now != then;
 }
 
+// Keys that decide the bits of a run and can change without another shape of any tensor; those that
+// a checkpoint has beside its job are compared by themselves.
+constexpr const char* kKeysOfBits[] = {
+    "model.heads",           "model.dropout",
+    "model.flash_attention", "model.activation",
+    "train.learning_rate",   "train.schedule",
+    "train.warmup_steps",    "train.final_learning_rate_fraction",
+    "train.weight_decay",    "train.beta1",
+    "train.beta2",           "train.momentum",
+    "train.clip_norm",       "train.deterministic"};
+
+// What of `now` is otherwise in the job that wrote the checkpoint: key, now, then.
+std::vector<std::array<std::string, 3>> ChangedKeys(const JobConfig& now, const JobConfig& then) {
+  std::vector<std::array<std::string, 3>> changed;
+  for (const JobKey& key : JobSchema()) {
+    const std::string name = absl::StrCat(key.section, ".", key.key);
+    if (!absl::c_linear_search(kKeysOfBits, name)) continue;
+    std::array<std::string, 3> values = {name, key.write(now), key.write(then)};
+    if (values[1] != values[2]) changed.push_back(std::move(values));
+  }
+  return changed;
+}
+
 void NoteDifferences(const PreparedJob& prepared, const CheckpointInfo& info,
                      std::vector<std::string>& warnings) {
   const JobConfig& job = prepared.job;
@@ -120,6 +148,11 @@ void NoteDifferences(const PreparedJob& prepared, const CheckpointInfo& info,
   differs("train.precision", job.train.precision, info.precision);
   differs("pipeline.threads_per_worker", job.pipeline.threads_per_worker, info.threads_per_worker);
   differs("train.seed", job.train.seed, info.seed);
+  // A job of another version may have keys that this one does not know.
+  const absl::StatusOr<JobConfig> job_then = ParseJobConfig(info.job_text, "the checkpoint", {});
+  if (job_then.ok()) {
+    for (const auto& [key, now, before] : ChangedKeys(job, *job_then)) differs(key, now, before);
+  }
   const absl::StatusOr<PlanText> then = ParsePlanText(info.plan_text);
   const bool knows_plan = then.ok();  // else of a version that wrote plans otherwise
   const bool same_batch = !knows_plan || (then->global_batch == job.train.global_batch &&

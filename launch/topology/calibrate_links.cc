@@ -32,6 +32,14 @@ BytesPerSecond ThreeDigits(BytesPerSecond rate) {
   return BytesPerSecond((rate.value + digit / 2) / digit * digit);
 }
 
+// Of as many wires as each device has to the fabric.
+void WireEachPair(TopologyKeys* keys) {
+  const auto devices = static_cast<size_t>(keys->devices);
+  keys->wires.assign(devices, std::vector<int64_t>(devices, keys->fabric_wires));
+  for (size_t device = 0; device < devices; ++device) keys->wires[device][device] = 0;
+  keys->fabric_wires = 0;
+}
+
 class Calibration {
  public:
   Calibration(const CudaModule& module, const CalibrationSizes& sizes, ServerFacts* facts)
@@ -96,11 +104,10 @@ absl::StatusOr<bool> Calibration::IsPair(int from, int to) {
   if (has_wires && !reaches) {
     facts_.notes.push_back(absl::StrCat("warning: GPU", from, " has NVLinks to GPU", to,
                                         ", but cannot reach it (MIG, IOMMU, a container?)"));
-    // A fabric's wires are those of all pairs.
-    if (!keys_.wires.empty()) {
-      keys_.wires[static_cast<size_t>(from)][static_cast<size_t>(to)] = 0;
-      keys_.wires[static_cast<size_t>(to)][static_cast<size_t>(from)] = 0;
-    }
+    // A fabric's wires are those of all pairs; from here on each pair has its own.
+    if (keys_.wires.empty()) WireEachPair(&keys_);
+    keys_.wires[static_cast<size_t>(from)][static_cast<size_t>(to)] = 0;
+    keys_.wires[static_cast<size_t>(to)][static_cast<size_t>(from)] = 0;
     return false;
   }
   const bool near = facts_.shared_bridges[static_cast<size_t>(from)] ==

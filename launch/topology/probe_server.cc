@@ -120,6 +120,7 @@ absl::StatusOr<ProbeSources> ProbeSourcesHere() {
 
 absl::StatusOr<ProbeSources> ProbeSourcesWith(const std::string& cuda_module) {
   ProbeSources sources;
+  NumberCudaDevicesByBus();
   SIPHON_ASSIGN_OR_RETURN(sources.module, LoadCudaModule(cuda_module));
   sources.host_memory =
       Bytes(static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE));

@@ -64,15 +64,28 @@ Wires CountWires(const std::vector<CudaDeviceInfo>& devices, const NvmlServer& n
 }
 
 void TakeFabric(const Wires& wires, ServerFacts* facts) {
-  const auto [fewest, most] = absl::c_minmax_element(wires.to_switch);
+  const std::vector<int64_t>& up = wires.to_switch;
+  const auto [fewest, most] = absl::c_minmax_element(up);
   facts->keys.copy_engines = CopyEngines::kOneForAllPeers;
-  facts->keys.fabric_wires = *fewest;
+  const bool some_have_none = *fewest == 0;
+  if (some_have_none) {
+    std::vector<std::vector<int64_t>>& pairs = facts->keys.wires;
+    pairs.assign(up.size(), std::vector<int64_t>(up.size()));
+    for (size_t from = 0; from < up.size(); ++from) {
+      for (size_t to = 0; to < up.size(); ++to) {
+        if (from != to) pairs[from][to] = std::min(up[from], up[to]);
+      }
+    }
+  } else {
+    facts->keys.fabric_wires = *fewest;
+  }
   if (*fewest == *most) return;
-  for (size_t device = 0; device < wires.to_switch.size(); ++device) {
-    if (wires.to_switch[device] == *most) continue;
+  for (size_t device = 0; device < up.size(); ++device) {
+    if (up[device] == *most) continue;
     facts->notes.push_back(absl::StrCat(
-        "warning: ", DeviceName(device), " has ", wires.to_switch[device], " of ", *most,
-        " NVLinks to the switches up; every device is taken to have ", *fewest));
+        "warning: ", DeviceName(device), " has ", up[device], " of ", *most,
+        " NVLinks to the switches up",
+        some_have_none ? "" : absl::StrCat("; every device is taken to have ", *fewest)));
   }
 }
 

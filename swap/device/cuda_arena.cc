@@ -126,7 +126,8 @@ absl::StatusOr<std::unique_ptr<OpenedArena>> OpenCudaArena(int device, absl::str
   const CudaDeviceScope scope(device);
   SIPHON_RETURN_IF_ERROR(scope.status());
   if (bytes.process == ThisProcess()) {
-    SIPHON_RETURN_IF_ERROR(AllowCudaPeer(device, bytes.device));
+    const absl::Status allowed = AllowCudaPeer(device, bytes.device);
+    if (!allowed.ok()) return absl::UnavailableError(allowed.message());
     return std::make_unique<MappedArena>(
         device, absl::MakeSpan(reinterpret_cast<std::byte*>(bytes.address), bytes.bytes),
         MappedArena::At::kRawPointer);

@@ -24,6 +24,10 @@ namespace siphon {
 // what else lies in its block.
 inline constexpr Bytes kCudaArenaBlock{2 << 20};
 
+// What a context takes of a device where a process only takes memory and copies; ASSUMED: the order
+// of what drivers take without kernels.
+inline constexpr Bytes kCudaLenderContext{512 << 20};
+
 // Memory of a device that other workers may park in; theirs to read and write as long as it lives.
 // Thread-safety: any thread.
 class ParkingArena {
@@ -78,7 +82,7 @@ class CudaModule {
   virtual absl::StatusOr<std::unique_ptr<ParkingArena>> MakeArena(int device,
                                                                   Bytes bytes) const = 0;
   // Opens an arena for copies by `device`. Errors: InvalidArgument for what is no handle,
-  // Unavailable when its owner is gone.
+  // Unavailable when its owner is gone, or the device does not reach the memory's.
   virtual absl::StatusOr<std::unique_ptr<OpenedArena>> OpenArena(
       int device, absl::string_view handle) const = 0;
   // Errors: ResourceExhausted beyond the cap, or when the host has not as much.

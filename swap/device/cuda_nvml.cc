@@ -35,7 +35,6 @@ class Nvml {
   explicit Nvml(void* library) : library_(library) {}
   absl::Status FindFunctions(const std::string& library);
   absl::Status Check(nvml::Return answer, absl::string_view asked) const;
-  absl::StatusOr<nvml::Device> Device(unsigned index) const;
   absl::StatusOr<std::string> BusIdOf(nvml::Device device) const;
   absl::StatusOr<std::vector<NvlinkEnd>> LinksOf(nvml::Device device,
                                                  const std::set<std::string>& devices) const;
@@ -108,12 +107,6 @@ absl::Status Nvml::FindFunctions(const std::string& library) {
 absl::Status Nvml::Check(nvml::Return answer, absl::string_view asked) const {
   if (answer == nvml::kSuccess) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("NVML: ", asked, ": ", error_string_(answer)));
-}
-
-absl::StatusOr<nvml::Device> Nvml::Device(unsigned index) const {
-  nvml::Device device = nullptr;
-  SIPHON_RETURN_IF_ERROR(Check(by_index_(index, &device), absl::StrCat("device ", index)));
-  return device;
 }
 
 absl::StatusOr<std::string> Nvml::BusIdOf(nvml::Device device) const {
@@ -189,7 +182,11 @@ absl::StatusOr<NvmlServer> Nvml::Read() const {
   std::vector<nvml::Device> devices;
   std::set<std::string> bus_ids;
   for (unsigned index = 0; index < count; ++index) {
-    SIPHON_ASSIGN_OR_RETURN(nvml::Device device, Device(index));
+    nvml::Device device = nullptr;
+    const nvml::Return found = by_index_(index, &device);
+    // One of others, as a control group says.
+    if (found == nvml::kNoPermission) continue;
+    SIPHON_RETURN_IF_ERROR(Check(found, absl::StrCat("device ", index)));
     devices.push_back(device);
     NvmlDevice described;
     SIPHON_ASSIGN_OR_RETURN(described.bus_id, BusIdOf(device));
@@ -199,7 +196,7 @@ absl::StatusOr<NvmlServer> Nvml::Read() const {
     bus_ids.insert(described.bus_id);
     server.devices.push_back(std::move(described));
   }
-  for (unsigned index = 0; index < count; ++index) {
+  for (size_t index = 0; index < devices.size(); ++index) {
     SIPHON_ASSIGN_OR_RETURN(server.devices[index].links, LinksOf(devices[index], bus_ids));
   }
   return server;

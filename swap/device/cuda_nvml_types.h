@@ -13,6 +13,7 @@ using Return = int;
 inline constexpr Return kSuccess = 0;
 inline constexpr Return kInvalidArgument = 2;
 inline constexpr Return kNotSupported = 3;
+inline constexpr Return kNoPermission = 4;
 inline constexpr Return kNotFound = 6;
 
 inline constexpr unsigned kMostLinks = 18;        // NVML_NVLINK_MAX_LINKS

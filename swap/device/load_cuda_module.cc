@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
@@ -35,6 +36,8 @@ std::string FindCudaModule(const std::string& program) {
   }
   return "";
 }
+
+void NumberCudaDevicesByBus() { setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", /*overwrite=*/0); }
 
 absl::StatusOr<const CudaModule*> LoadCudaModule(const std::string& path) {
   if (path.empty()) {

@@ -12,6 +12,10 @@ namespace siphon {
 // where it is installed, or in its build folder. Empty: this build has none.
 std::string FindCudaModule(const std::string& program);
 
+// From now on CUDA numbers devices by where they are on the bus, as NVML, nvidia-smi and NCCL do,
+// unless the user has said otherwise. Before the process has other threads, and has called CUDA.
+void NumberCudaDevicesByBus();
+
 // Loads the shared object; it stays until the process ends. Errors: FailedPrecondition, in one
 // line: there is none (`path` is empty), it cannot be loaded, or it is of another version.
 absl::StatusOr<const CudaModule*> LoadCudaModule(const std::string& path);

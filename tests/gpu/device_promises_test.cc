@@ -44,7 +44,7 @@ TEST_P(FusedAttention, HasTheSameBitsTwice) {
     return made;
   };
   const JobConfig first = job();
-  const absl::Status trained = TrainWithProgram(first, folder_, Arguments());
+  const absl::Status trained = TrainWithProgram(first, folder_, Arguments(first));
   ASSERT_TRUE(trained.ok()) << trained;
   const auto once = ReadResult(first);
   ASSERT_TRUE(once.ok()) << once.status();
@@ -84,7 +84,7 @@ TEST_F(DevicePromises, AdaptivePoolingIsRefusedByNameWhereItsBitsMayDiffer) {
   job.data = {.kind = "synthetic", .validation_fraction = 0, .samples = 64};
   const char* const elsewhere = std::getenv("SIPHON_POOLING_PLUGIN");
   job.model = {.kind = "plugin", .library = elsewhere == nullptr ? SIPHON_POOLING : elsewhere};
-  const absl::Status trained = TrainWithProgram(job, folder_, Arguments());
+  const absl::Status trained = TrainWithProgram(job, folder_, Arguments(job));
   if (!OnGpu()) {
     EXPECT_TRUE(trained.ok()) << trained;
     return;
@@ -94,7 +94,7 @@ TEST_F(DevicePromises, AdaptivePoolingIsRefusedByNameWhereItsBitsMayDiffer) {
                              testing::HasSubstr("has no deterministic algorithm")));
   job.output.directory += "-allowed";
   job.train.deterministic = false;
-  const absl::Status allowed = TrainWithProgram(job, folder_, Arguments());
+  const absl::Status allowed = TrainWithProgram(job, folder_, Arguments(job));
   EXPECT_TRUE(allowed.ok()) << allowed;
 }
 

@@ -105,10 +105,15 @@ compare() { # name
   if [ "$(losses "$1")" != "$(losses one_fp32)" ]; then differ+=" $1"; fi
 }
 
+devices() { # that CUDA shows
+  if [ -n "${CUDA_VISIBLE_DEVICES:-}" ]; then tr ',' '\n' <<<"$CUDA_VISIBLE_DEVICES" | grep -c .
+  else nvidia-smi -L 2>/dev/null | grep -c '^GPU'; fi
+}
+
 differ=''
 # More workers than devices: said to share them, which CPU workers need not.
 share=(--share_gpu)
-if [ "$backend" != cuda ]; then share=(); fi
+if [ "$backend" != cuda ] || [ "$(devices)" -ge 2 ]; then share=(); fi
 job one_fp32 1 fp32 keep && train one_fp32
 job one_bf16 1 bf16 keep && train one_bf16
 job two_workers 2 fp32 keep && train two_workers "${share[@]}" && compare two_workers

@@ -137,7 +137,7 @@ TEST_F(WorkerConformance, GoesOnFromACheckpointOnOtherWorkers) {
   resumed.pipeline.stages = 4;
   resumed.pipeline.schedule = "interleaved_1f1b";
   resumed.checkpoint.resume = SavedCheckpoint(job);
-  const absl::Status went_on = TrainWithProgram(resumed, folder_, Arguments());
+  const absl::Status went_on = TrainWithProgram(resumed, folder_, Arguments(resumed));
   ASSERT_TRUE(went_on.ok()) << went_on;
   ExpectSame(expected, resumed, kSavedStep);
 }
@@ -150,7 +150,7 @@ TEST_P(AKilledWorker, EndsTheJobSoon) {
   const JobConfig job = JobOf("gpt", 2);
   const std::string fault = absl::StrCat("SIPHON_INJECT_FAULT='1:", GetParam(), ":kill'");
   const auto begin = std::chrono::steady_clock::now();
-  const absl::Status trained = TrainWithProgram(job, folder_, Arguments(), fault);
+  const absl::Status trained = TrainWithProgram(job, folder_, Arguments(job), fault);
   EXPECT_THAT(std::string(trained.message()),
               testing::HasSubstr(absl::StrCat("exit code ", kExitWorkerLost)));
   // Starting a rank on a device takes several seconds by itself.

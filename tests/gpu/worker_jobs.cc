@@ -44,7 +44,11 @@ void WorkerJobs::SetUpTestSuite() {
   SetDeterminism(Determinism::kRequired);
 }
 
-std::string WorkerJobs::Arguments() { return OnGpu() ? "--share_gpu" : ""; }
+std::string WorkerJobs::Arguments(const JobConfig& job) {
+  if (!OnGpu()) return "";
+  const auto devices = TheTorchCuda().Devices();
+  return devices.ok() && *devices >= job.pipeline.stages ? "" : "--share_gpu";
+}
 
 std::unique_ptr<TorchDevice> WorkerJobs::OpenGpu() {
   auto opened = TheTorchCuda().Open(0, TorchKernels::kLoad);
@@ -114,7 +118,7 @@ std::optional<JobConfig> WorkerJobs::Tightest(const JobConfig& kept, const std::
 }
 
 void WorkerJobs::Trains(const JobConfig& job, const JobResult& expected) {
-  const absl::Status trained = TrainWithProgram(job, folder_, Arguments());
+  const absl::Status trained = TrainWithProgram(job, folder_, Arguments(job));
   ASSERT_TRUE(trained.ok()) << trained;
   ExpectSame(expected, job, 0);
   if (job.memory.capacity.empty()) return;

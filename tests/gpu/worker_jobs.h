@@ -36,7 +36,7 @@ class WorkerJobs : public testing::Test {
   static void SetUpTestSuite();  // determinism and the environment, as a worker has them
 
   // What the program is told besides its job.
-  static std::string Arguments();
+  static std::string Arguments(const JobConfig& job);
   // The device, for this process; needs one, as OnGpu says.
   static std::unique_ptr<TorchDevice> OpenGpu();
   // One process alone, on the device.

@@ -2,6 +2,7 @@
 
 #include "launch/config/check_job_config.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/launch/config/config_fixture.h"
@@ -86,6 +87,13 @@ TEST(CheckJobConfig, TopologiesFromFilesNeedAFile) {
             "job.yaml:1:20: topology.source: probe measures CUDA devices, and the job's workers "
             "have none (pipeline.backend: cpu); preset and file work");
   EXPECT_EQ(Refusal("topology: {name: dgx1_v100}\n"), "accepted");
+  JobConfig job;
+  job.pipeline.backend = "cuda";
+  job.topology = {.source = "probe", .servers = 2, .network_rate = BytesPerSecond(1)};
+  EXPECT_THAT(
+      std::string(CheckJobConfig(job, {}).message()),
+      testing::HasSubstr("topology.source: probe measures one machine, and topology.servers is 2; "
+                         "file works, with what siphon topology --probe --output FILE writes"));
 }
 
 TEST(CheckJobConfig, CapacitiesFitTheMachineAndLeaveRoom) {

@@ -12,6 +12,8 @@
 #include "launch/profile/predict_step.h"
 #include "planner/performance/device_spec.h"
 #include "planner/stage_cost.h"
+#include "planner/topology.h"
+#include "swap/device/cuda_module.h"
 
 namespace siphon {
 namespace {
@@ -132,6 +134,23 @@ TEST(ProblemOfJob, LeavesTheReserveToDevicesThatOnlyLend) {
   EXPECT_EQ(memory(2), Bytes(0));  // not known
   server.devices[3].memory = Bytes(900'000);
   EXPECT_EQ(memory(3), Bytes(1));  // nothing worth lending; 0 would be no limit
+}
+
+// Each owner has a context there, of workers on devices.
+TEST(ProblemOfJob, LeavesContextsOfOwnersToDevicesThatOnlyLend) {
+  constexpr Bytes kMemory(int64_t{8} << 30);
+  Job job;
+  Topology server = NvswitchTopology(4, BytesPerSecond(1'000'000'000), Nanos(0));
+  for (TopologyDevice& device : server.devices) device.memory = kMemory;
+  const auto lent = [&] {
+    return job.On({.topology = &server})->problem.topology.devices[3].memory;
+  };
+  EXPECT_EQ(lent(), kMemory);
+  job.config.pipeline.backend = "cuda";
+  EXPECT_EQ(lent(), kMemory - kCudaLenderContext * 2) << "two workers";
+  server.links.resize(1);
+  server.links[0] = {.from = DeviceId(1), .to = DeviceId(3), .rate = BytesPerSecond(1'000'000'000)};
+  EXPECT_EQ(lent(), kMemory - kCudaLenderContext) << "one device reaches it";
 }
 
 TEST(ProblemOfJob, LimitsTheHostByTheSmallerOfBoth) {

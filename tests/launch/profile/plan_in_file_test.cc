@@ -201,7 +201,7 @@ TEST_F(PlanInFileTest, StripesAreCutForWhatWorkersCanMove) {
     EXPECT_EQ(step->memory.stages[0].groups.back().choice.stripes,
               (std::vector<Stripe>{{DeviceId(1), Bytes(1000)}}));
   } else {
-    EXPECT_TRUE(absl::IsFailedPrecondition(step.status())) << step.status();
+    EXPECT_TRUE(absl::IsInvalidArgument(step.status())) << step.status();
   }
   groups().back().group.bytes = Bytes(1500);
   EXPECT_THAT(Refusal(StepInFile(file, problem_, whole).status()),

@@ -407,7 +407,8 @@ TEST_F(Faults, AFullDiskCostsCheckpointsAndNotTheRun) {
           "\n  warning     4 checkpoints could not be written, the last: no checkpoint after step "
           "12: worker [0-3]: .*No space left on device\n"));
   EXPECT_EQ(CheckpointBits(PathOf("kept/step-00000002")), ExpectedCheckpoint(2));
-  EXPECT_THAT(end.errors, ContainsRegex("\n  checkpoint  [^\n]*/small/step-0000000[24]\n"));
+  EXPECT_THAT(end.errors, ContainsRegex("\n  checkpoint  [^\n]*/small/step-0000000[24], which has "
+                                        "[24] of 12 steps; the later ones are in none\n"));
   const std::string newest = NewestCheckpoint(PathOf("kept")).value_or("");
   EXPECT_EQ(CheckpointBits(newest), ExpectedCheckpoint(newest.back() - '0')) << newest;
   ExpectEndedInTime(end);

@@ -6,7 +6,9 @@
 #include <cstdlib>
 #include <string>
 
+#include "planner/memory_plan.h"
 #include "planner/status.h"
+#include "planner/topology.h"
 #include "tests/launch/run/parking_job.h"
 
 namespace siphon {
@@ -113,6 +115,39 @@ TEST_F(CheckOnCudaOf, WhatIsParkedOnAnIdleDeviceIsMemoryOfOneThatThereIs) {
                         "device 2 has 1.00 MiB\n"));
 }
 
+// Devices of all servers have numbers of their own; each machine knows its first ones.
+TEST_F(CheckOnCudaOf, EachServerHasDevicesOfItsOwn) {
+  auto prepared = PrepareJob(Job(4), {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  Topology server = NvswitchTopology(2, BytesPerSecond(1'000'000'000), Nanos(0));
+  prepared->plan_text.topology =
+      SeveralServers(server, 2, {BytesPerSecond(1'000'000'000), Nanos(0)});
+  prepared->plan_text.mapping = IdentityMapping(4);
+  CudaMachine machine{.memory = {Bytes(kGibibyte), Bytes(kGibibyte)}};
+  for (const DeviceUse use : {DeviceUse::kOneEach, DeviceUse::kShared}) {
+    EXPECT_EQ(CheckDeviceMemory(*prepared, machine, use), absl::OkStatus());
+  }
+  machine.memory[1] = Bytes(1 << 10);
+  EXPECT_THAT(std::string(CheckDeviceMemory(*prepared, machine, DeviceUse::kOneEach).message()),
+              ContainsRegex("worker 1 needs [0-9.]+ [KM]iB at its peak, and device 1 of server 0 "
+                            "has 1.00 KiB\n"));
+}
+
+// The owner has a context there.
+TEST_F(CheckOnCudaOf, OwnersOfWhatAnIdleDeviceLendsHaveContextsThere) {
+  auto prepared = PrepareJob(Job(2), {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  prepared->parking.resize(2);
+  for (WorkerParking& owner : prepared->parking) {
+    owner.bytes[{Placement::kPeerSwap, DeviceId(2)}] = Bytes(kGibibyte);
+  }
+  CudaMachine machine{.memory = std::vector<Bytes>(3, Bytes(3 * kGibibyte))};
+  EXPECT_EQ(CheckDeviceMemory(*prepared, machine, DeviceUse::kOneEach), absl::OkStatus());
+  machine.memory[2] = Bytes(3 * kGibibyte - 1);
+  EXPECT_THAT(std::string(CheckDeviceMemory(*prepared, machine, DeviceUse::kOneEach).message()),
+              HasSubstr("tensors that are parked there need 3.00 GiB, and device 2 has "));
+}
+
 // All of those that share a device count there.
 TEST_F(CheckOnCudaOf, PlansDoNotNeedMoreThanDevicesHave) {
   const auto prepared = PrepareJob(Job(4), {});
@@ -179,6 +214,18 @@ TEST(SetCudaEnvironment, LetsSegmentsGrowWhereTheUserSaysNothingOfLibTorchsAlloc
   setenv(kName, "expandable_segments:False", 1);
   SetCudaEnvironment(0, DeviceUse::kOneEach);
   EXPECT_STREQ(std::getenv(kName), "expandable_segments:False");
+  unsetenv(kName);
+}
+
+// As nvidia-smi and NCCL number them, by whose words a topology may have been written.
+TEST(SetCudaEnvironment, NumbersDevicesByBusUnlessTheUserSaysOtherwise) {
+  constexpr char kName[] = "CUDA_DEVICE_ORDER";
+  unsetenv(kName);
+  SetCudaEnvironment(0, DeviceUse::kOneEach);
+  EXPECT_STREQ(std::getenv(kName), "PCI_BUS_ID");
+  setenv(kName, "FASTEST_FIRST", 1);
+  SetCudaEnvironment(0, DeviceUse::kOneEach);
+  EXPECT_STREQ(std::getenv(kName), "FASTEST_FIRST");
   unsetenv(kName);
 }
 

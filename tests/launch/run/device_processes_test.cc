@@ -25,6 +25,7 @@
 namespace siphon {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 constexpr int64_t kDeviceMemory = int64_t{2} << 30;
@@ -100,6 +101,20 @@ TEST_F(DeviceProcesses, HaveTheCpusBits) {
     }
     EXPECT_EQ(ranks, 4u) << end.said;
   }
+}
+
+// As where a topology names links that the machine does not have: what would go there goes its
+// second way, before the first step, and the run says why.
+TEST_F(DeviceProcesses, TakeSecondChoicesWhereLendersAreOutOfReach) {
+  const auto expected = OnCpu();
+  SmallJobFile("d2d_swap", 93);
+  const End end =
+      Start("SIPHON_FAKE_CUDA_DEVICES=1 SIPHON_FAKE_CUDA_FAIL_OPEN=1", kUnderMpirun, "");
+  ASSERT_EQ(end.exit_code, 0) << end.said;
+  EXPECT_THAT(end.said, ContainsRegex("worker [0-9]: worker [0-9] is out of its reach: [0-9]+ "
+                                      "groups? (goes|go) to the host from step 1 on"));
+  EXPECT_THAT(end.said, HasSubstr("cudaErrorPeerAccessUnsupported"));
+  EXPECT_TRUE(CheckpointBits(folder_ + "/cuda/checkpoints/step-00000004") == expected) << end.said;
 }
 
 // By the job's parent, for all: ranks of a user's mpirun would measure all at once.

@@ -99,6 +99,18 @@ TEST_F(DeviceWorkers, TakeMemoryOfDevicesWithoutAWorkerThemselves) {
   EXPECT_EQ(lending.PartAt(DeviceId(5)).size(), 5000u);
   EXPECT_TRUE(lending.PartAt(DeviceId(0)).empty());
   EXPECT_EQ(FakeCuda::Get("allocations"), kept_free + 1);
+  EXPECT_TRUE(lending.out_of_reach().empty());
+  EXPECT_EQ(lending.Close(), absl::OkStatus());
+  EXPECT_EQ(FakeCuda::Get("allocations"), kept_free);
+
+  // Others may have taken it.
+  FakeCuda::Set("memory", 1 << 10);
+  EXPECT_EQ(lending.Open(parking), absl::OkStatus());
+  FakeCuda::Reset();
+  EXPECT_TRUE(lending.PartAt(DeviceId(5)).empty());
+  ASSERT_TRUE(lending.out_of_reach().contains(DeviceId(5)));
+  EXPECT_THAT(lending.out_of_reach().at(DeviceId(5)),
+              HasSubstr("taking 2097152 bytes of device 1"));
   EXPECT_EQ(lending.Close(), absl::OkStatus());
   EXPECT_EQ(FakeCuda::Get("allocations"), kept_free);
 }

@@ -5,12 +5,14 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "launch/run/outcome_json.h"
 #include "pipeline/torch/layers.h"
 #include "tests/launch/run/checkpoint_bits.h"
+#include "tests/launch/run/seated_run.h"
 #include "tests/launch/run/small_job.h"
 
 namespace siphon {
@@ -105,6 +107,46 @@ TEST(Trainer, NamesTheBatchThatTheCheckpointWasNotWrittenWith) {
               testing::ElementsAre(
                   was("train.global_batch", 4 * batch, 2 * batch),
                   was("train.microbatch", job.train.microbatch, job.train.microbatch / 2)));
+}
+
+// Of tensors of the same shapes, so that nothing refuses them.
+TEST(Trainer, NamesWhatElseDecidesTheBitsAndHasChanged) {
+  JobConfig job = TinyJob(TestFolder(), "run", 2);
+  MustTrain(job);
+  job.checkpoint.resume = "auto";
+  job.train.steps += 1;
+  job.train.validate_every = 3;
+  EXPECT_THAT(MustTrain(job).warnings, testing::IsEmpty());
+  job.train.steps += 1;
+  job.train.clip_norm *= 2;
+  job.model.dropout = 0.5;
+  EXPECT_THAT(MustTrain(job).warnings,
+              testing::UnorderedElementsAre(
+                  testing::HasSubstr("train.clip_norm is "),
+                  testing::HasSubstr("model.dropout is 0.5 and was 0.1 when the checkpoint was")));
+}
+
+// Asked for behind step 1: in its validation, or, where there is none, in the last step.
+TEST(Trainer, WritesACheckpointWhereverItIsStopped) {
+  for (const int64_t validate_every : {0, 1}) {
+    SCOPED_TRACE(validate_every);
+    JobConfig job = TinyJob(TestFolder(), "run", 2);
+    job.checkpoint.every_steps = 0;
+    job.train.steps = 2;
+    job.train.validate_every = validate_every;
+    const auto prepared = PrepareJob(job, {});
+    ASSERT_TRUE(prepared.ok()) << prepared.status();
+    const SeatedRun run = RunSeats(*prepared, [](WorkerSeat& seat) {
+      const auto stops = std::make_shared<bool>(false);
+      seat.stop_requested = [stops] { return *stops; };
+      seat.at_progress = [stops](int64_t, const std::string&) { *stops = true; };
+    });
+    ASSERT_TRUE(run.ends[0].ok()) << run.ends[0].status();
+    const int64_t steps = validate_every == 0 ? 2 : 1;
+    EXPECT_EQ(run.ends[0]->steps_done, steps);
+    EXPECT_EQ(run.ends[0]->checkpoint_step, steps);
+    EXPECT_TRUE(std::filesystem::exists(run.ends[0]->last_checkpoint));
+  }
 }
 
 TEST(Trainer, WritesOneLineOfMetricsAStepWithEveryWorkersPeak) {

@@ -144,6 +144,44 @@ TEST_F(Probe, SeesThatAFabricGivesAllPeersTogetherWhatItGivesOne) {
                        "taken to be its own"));
 }
 
+// As of a partition of the fabric, or with MIG: that pair has no link, all others have theirs.
+TEST_F(Probe, LeavesOutPairsThatAFabricDoesNotLink) {
+  MadeUpServer server(3, "NVIDIA H200");
+  for (const auto& [from, to] : {std::pair(0, 1), {1, 0}, {0, 2}, {2, 0}}) {
+    server.Link(from, to, 374);
+  }
+  server.LimitEach(374);
+  WireToSwitches({18, 18, 18});
+  const ProbedServer probed = Run(server);
+  const Topology& topology = probed.discovered.topology;
+  EXPECT_EQ(topology.copy_engines, CopyEngines::kOneForAllPeers);
+  EXPECT_EQ(WiresBetween(topology, DeviceId(0), DeviceId(2)), 18);
+  EXPECT_NEAR(RateOfLink(topology, 0, 2), 374, 4);
+  EXPECT_FALSE(FindLink(topology, DeviceId(1), DeviceId(2)).has_value());
+  EXPECT_FALSE(FindLink(topology, DeviceId(2), DeviceId(1)).has_value());
+  EXPECT_NEAR(static_cast<double>(topology.devices[0].egress.value), 374e9, 4e9);
+  EXPECT_THAT(probed.discovered.notes,
+              Contains(HasSubstr("warning: GPU1 has NVLinks to GPU2, but cannot reach it")));
+}
+
+// What a device has that is left out of the fabric is no matter of the others.
+TEST_F(Probe, LeavesOutDevicesWithoutWiresToTheFabric) {
+  MadeUpServer server(3, "NVIDIA H200");
+  for (int from = 0; from < 3; ++from) {
+    for (int to = 0; to < 3; ++to) {
+      if (from != to) server.Link(from, to, from == 2 || to == 2 ? 37 : 374);
+    }
+  }
+  WireToSwitches({18, 18, 0});
+  const ProbedServer probed = Run(server);
+  const Topology& topology = probed.discovered.topology;
+  EXPECT_EQ(topology.copy_engines, CopyEngines::kOneForAllPeers);
+  EXPECT_NEAR(RateOfLink(topology, 0, 1), 374, 4);
+  EXPECT_FALSE(FindLink(topology, DeviceId(0), DeviceId(2)).has_value());
+  EXPECT_THAT(probed.discovered.notes,
+              Contains("warning: GPU2 has 0 of 18 NVLinks to the switches up"));
+}
+
 // One wire of a pair is bad, and a card sits in a slot that gives less than it should.
 TEST_F(Probe, WarnsOfWhatIsBelowSixtyPercent) {
   MadeUpServer server(2, "Tesla V100-SXM2-16GB");

@@ -20,7 +20,11 @@
 //                  cudaErrorInvalidValue and copies nothing; 0: none (0)
 //   fail_record    the call of cudaEventRecord, counted from 1, that finds the device broken by
 //                  fail_code, likewise; 0: none (0)
-// What may be asked for besides: copies (that ran), counted (of them, for
+//   fail_open      the call of cudaIpcOpenMemHandle, counted from 1, that is refused as between
+//                  devices that do not reach each other; 0: none (0)
+//   apart          the device that reaches no other one, and is reached by none; -1: none (-1)
+// What may be asked for besides: copies (that ran), opens (calls of
+// cudaIpcOpenMemHandle), counted (of them, for
 // fail_copy), starts (calls of cudaMemcpyAsync), records (calls
 // of cudaEventRecord), pageable
 // (copies from or to memory that is not locked), most_queued (copies that one stream had at a

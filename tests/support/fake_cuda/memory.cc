@@ -105,6 +105,7 @@ cudaError_t AddressBook::Open(const cudaIpcMemHandle_t& handle, void** address) 
     return cudaErrorInvalidValue;
   // Nobody opens what is his own: "invalid device context".
   if (text.pid == getpid()) return cudaErrorDeviceUninitialized;
+  if (!AreTogether(CurrentDevice(), text.device)) return cudaErrorPeerAccessUnsupported;
   const std::lock_guard lock(mutex_);
   for (auto& [begin, range] : devices_) {
     if (range.origin != Origin::kOpened || range.serial != text.serial) continue;

@@ -17,6 +17,7 @@
 #include "tests/support/fake_cuda/streams.h"
 
 using siphon::fake_cuda::AddressBook;
+using siphon::fake_cuda::AreTogether;
 using siphon::fake_cuda::Board;
 using siphon::fake_cuda::CurrentDevice;
 using siphon::fake_cuda::Finish;
@@ -59,6 +60,9 @@ ErrorText TextOf(cudaError_t error) {
       {cudaErrorNotReady, {"cudaErrorNotReady", "device not ready"}},
       {cudaErrorIllegalAddress,
        {"cudaErrorIllegalAddress", "an illegal memory access was encountered"}},
+      {cudaErrorPeerAccessUnsupported,
+       {"cudaErrorPeerAccessUnsupported",
+        "peer access is not supported between these two devices"}},
       {cudaErrorPeerAccessAlreadyEnabled,
        {"cudaErrorPeerAccessAlreadyEnabled", "peer access is already enabled"}},
       {cudaErrorHostMemoryAlreadyRegistered,
@@ -168,13 +172,14 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   FAKE_CUDA_ENTER();
   if (!IsDevice(device) || !IsDevice(peer)) return Finish(cudaErrorInvalidDevice);
-  *can = device != peer ? 1 : 0;
+  *can = device != peer && AreTogether(device, peer) ? 1 : 0;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
   FAKE_CUDA_ENTER();
   if (flags != 0) return Finish(cudaErrorInvalidValue);
   if (!IsDevice(peer) || peer == CurrentDevice()) return Finish(cudaErrorInvalidDevice);
+  if (!AreTogether(CurrentDevice(), peer)) return Finish(cudaErrorPeerAccessUnsupported);
   Peers& peers = ThePeers();
   const std::lock_guard lock(peers.mutex);
   const bool is_new = peers.enabled.emplace(CurrentDevice(), peer).second;
@@ -231,6 +236,7 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* address) {
 cudaError_t cudaIpcOpenMemHandle(void** address, cudaIpcMemHandle_t handle, unsigned flags) {
   FAKE_CUDA_ENTER();
   if (flags != cudaIpcMemLazyEnablePeerAccess) return Finish(cudaErrorInvalidValue);
+  if (++TheState().opens == TheState().fail_open) return Finish(cudaErrorPeerAccessUnsupported);
   return Finish(AddressBook::The().Open(handle, address));
 }
 cudaError_t cudaIpcCloseMemHandle(void* address) {

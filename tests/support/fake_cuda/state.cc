@@ -31,6 +31,8 @@ const std::map<std::string, Setting>& Settings() {
       {"fail_least", {&State::fail_least, 0}},
       {"fail_start", {&State::fail_start, 0}},
       {"fail_record", {&State::fail_record, 0}},
+      {"fail_open", {&State::fail_open, 0}},
+      {"apart", {&State::apart, -1}},
   };
   return *settings;
 }
@@ -116,6 +118,11 @@ cudaError_t StandingError() {
 int& CurrentDevice() { return current_device; }
 
 bool IsDevice(int device) { return device >= 0 && device < TheState().devices; }
+
+bool AreTogether(int device, int peer) {
+  const int64_t apart = TheState().apart;
+  return device == peer || (device != apart && peer != apart);
+}
 
 }  // namespace siphon::fake_cuda
 

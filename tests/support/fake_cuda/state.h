@@ -11,9 +11,9 @@ namespace siphon::fake_cuda {
 // What tests set and ask for (fake_cuda.h), of this process.
 struct State {
   std::atomic<int64_t> devices, memory, rate, delay_ns, fail_copy, fail_code, fail_least,
-      fail_start, fail_record;
-  std::atomic<int64_t> copies, counted, starts, records, pageable, most_queued, freed_while_opened,
-      opened, streams, events, kernels, allocations, contexts;
+      fail_start, fail_record, fail_open, apart;
+  std::atomic<int64_t> copies, counted, starts, opens, records, pageable, most_queued,
+      freed_while_opened, opened, streams, events, kernels, allocations, contexts;
   // What every call returns from now on.
   std::atomic<int> sticky;
 
@@ -33,6 +33,8 @@ cudaError_t StandingError();
 // The thread's current device.
 int& CurrentDevice();
 bool IsDevice(int device);
+// Whether one device may use the other's memory.
+bool AreTogether(int device, int peer);
 
 }  // namespace siphon::fake_cuda
 

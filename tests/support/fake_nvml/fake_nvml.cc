@@ -5,6 +5,7 @@
 // A device is its bus id, name and compute capability, then what each of its links is: the bus id
 // of a device's, "switch:<bus id>", "hidden" (a switch that a virtual machine does not show),
 // "off", "local" (no peer can be reached by it), or "lost" (asking where it ends is an error).
+// A device of the name "forbidden" may not be seen.
 // Without the variable there is no driver; "driver=" alone is one without devices.
 
 #include <cstdio>
@@ -129,6 +130,7 @@ Return nvmlDeviceGetCount_v2(unsigned* count) {
 
 Return nvmlDeviceGetHandleByIndex_v2(unsigned index, Device* device) {
   if (index >= TheServer().devices.size()) return siphon::nvml::kInvalidArgument;
+  if (TheServer().devices[index].uuid == "forbidden") return siphon::nvml::kNoPermission;
   *device = &TheServer().devices[index];
   return siphon::nvml::kSuccess;
 }

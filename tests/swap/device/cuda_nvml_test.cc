@@ -62,6 +62,18 @@ TEST(ReadNvml, LeavesOutWiresOfWhichItIsToldNothing) {
   EXPECT_THAT(server->devices[0].links, ElementsAre(Switch()));
 }
 
+// A control group shows some devices only, and NVML counts all.
+TEST(ReadNvml, LeavesOutDevicesThatItMayNotShow) {
+  const auto server = Read(
+      "driver=580.1;0000:1b:00.0,forbidden,7.0,0000:1c:00.0;"
+      "0000:1c:00.0,GPU-b,7.0,0000:1b:00.0,0000:1d:00.0;0000:1d:00.0,GPU-c,7.0,0000:1c:00.0");
+  ASSERT_TRUE(server.ok()) << server.status();
+  ASSERT_EQ(server->devices.size(), 2u);
+  EXPECT_EQ(server->devices[0].uuid, "GPU-b");
+  EXPECT_EQ(server->devices[1].uuid, "GPU-c");
+  EXPECT_THAT(server->devices[1].links, ElementsAre(Device("0000:1c:00.0")));
+}
+
 TEST(ReadNvml, SaysWhatItAskedWhenThatFails) {
   unsetenv("SIPHON_FAKE_NVML");
   EXPECT_EQ(ReadNvml(SIPHON_FAKE_NVML_LIBRARY).status().message(),
