@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "launch/commands/parameter_count.h"
+#include "launch/output/figure_text.h"
 #include "launch/output/text_table.h"
 
 namespace siphon {
@@ -32,12 +33,13 @@ bool HasChunks(const MemoryEstimate& estimate) {
 std::string Title(const MemoryReport& report) {
   const ModelOptions& options = report.model.options;
   return absl::StrFormat(
-      "%s, %d layers, %s; %s on %d workers, %d microbatches of %d, %s, %s\n"
+      "%s, %s, %s; %s on %s, %s of %d, %s, %s\n"
       "%s\n\n",
-      options.kind, report.model.layers.size(), ParameterCountText(ParameterCount(report.model)),
-      report.plan.schedule_name, WorkerCount(report.plan.training),
-      report.plan.training.microbatches, report.plan.microbatch, report.job.train.precision,
-      report.job.train.optimizer,
+      options.kind, CountText(static_cast<int64_t>(report.model.layers.size()), "layer"),
+      ParameterCountText(ParameterCount(report.model)), report.plan.schedule_name,
+      CountText(WorkerCount(report.plan.training), "worker"),
+      CountText(report.plan.training.microbatches, "microbatch"), report.plan.microbatch,
+      report.job.train.precision, report.job.train.optimizer,
       report.accounting == Accounting::kRuntime
           ? "Runtime accounting: what each worker holds at its fullest moment of a step."
           : "Published accounting: parameters and formula 2 of arXiv:2205.05198, as papers count.");

@@ -29,7 +29,8 @@ ComparedPlan AsCompared(absl::string_view strategy, const StudiedPlan& studied) 
   }
   compared.step_time = studied.step->step_time;
   compared.tokens_per_second = TokensPerSecond(studied).value_or(0);
-  compared.gap = GapOf(studied);
+  // Of other stages and another schedule the bound is another one.
+  if (studied.settings.empty()) compared.gap = GapOf(studied);
   const PlacementBytes bytes = Sum(BytesByPlacement(studied.plan));
   for (const Placement placement :
        {Placement::kPeerSwap, Placement::kHostSwap, Placement::kNvmeSwap}) {
@@ -75,6 +76,9 @@ ComparedPlan ByBaseline(const StudiedPlan& planned, const MemoryBaseline& baseli
                                static_cast<double>(std::max<int64_t>(1, compared.step_time->value));
   compared.parked = step->host + step->drives;
   compared.remark = std::string(baseline.help);
+  if (devices != WorkerCount(problem.schedule) * problem.schedule.replicas) {
+    compared.remark = absl::StrCat("on all ", devices, " devices: ", compared.remark);
+  }
   return compared;
 }
 

@@ -143,6 +143,10 @@ std::string ReasonOf(const ExplainedGroup& group, const StudiedPlan& studied, Wo
 }
 
 std::string NoRoomWithPeers(const StudiedPlan& studied, DeviceId device, Bytes bytes) {
+  // Workers of one machine have links in plans that use them.
+  if (DeviceCount(studied.problem.topology) == 0) {
+    return absl::StrCat("takes links, with which ", studied.strategy, " does not plan here");
+  }
   const std::vector<std::optional<Bytes>> free = FreeBytes(studied);
   Bytes room;
   bool linked = false;

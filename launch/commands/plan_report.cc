@@ -25,9 +25,11 @@ std::string Line(absl::string_view name, absl::string_view value) {
 std::string Headline(const StudiedPlan& studied) {
   const PlanText& plan = studied.plan;
   std::string text = absl::StrFormat(
-      "%s, %d layers, %s; %s on %d workers, %d microbatches of %d\n", plan.model,
-      studied.problem.profile.layers.size(), ParameterCountText(studied.parameters), plan.schedule,
-      studied.kept.peak.size(), plan.training.microbatches, plan.microbatch);
+      "%s, %s, %s; %s on %s, %s of %d\n", plan.model,
+      CountText(static_cast<int64_t>(studied.problem.profile.layers.size()), "layer"),
+      ParameterCountText(studied.parameters), plan.schedule,
+      CountText(static_cast<int64_t>(studied.kept.peak.size()), "worker"),
+      CountText(plan.training.microbatches, "microbatch"), plan.microbatch);
   const std::string& server = studied.problem.topology.name;
   absl::StrAppend(&text, "costs ", plan.costs, server.empty() ? "" : ", on ", server, "\n");
   if (const std::string remark = RemarkOn(studied); !remark.empty()) {

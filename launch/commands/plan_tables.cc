@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "launch/output/figure_text.h"
@@ -42,6 +43,17 @@ std::string StagesText(const StudiedPlan& studied, size_t worker) {
 std::string AtOnce(Bytes peak, Bytes sum) {
   return sum > peak ? absl::StrCat(FormatBytes(peak), " at once, of ", FormatBytes(sum), " in sum")
                     : FormatBytes(peak);
+}
+
+// What is there beside what is parked has a reason of its own.
+std::string OnHost(Bytes peak, Bytes parked, const MemoryPlan& plan) {
+  if (peak <= parked) return AtOnce(peak, parked);
+  const bool steps = absl::c_any_of(
+      plan.stages, [](const StagePlan& stage) { return stage.update == UpdatePlace::kHost; });
+  const std::string some =
+      parked == Bytes(0) ? "" : absl::StrCat(", ", FormatBytes(peak - parked), " of it");
+  return absl::StrCat(FormatBytes(peak), some, " for ",
+                      steps ? "optimizer steps there" : "copies on their way");
 }
 
 // Each drive that holds anything, with the workers that swap to it.
@@ -147,7 +159,7 @@ PageTable ParkingTable(const StudiedPlan& studied) {
         Sum(BytesByPlacement(studied.plan))[static_cast<size_t>(Placement::kHostSwap)];
     rows.push_back({"all", "-",
                     ServerCount(studied.problem.topology) > 1 ? "a server's host" : "host",
-                    AtOnce(studied.shown().host_peak, sum)});
+                    OnHost(studied.shown().host_peak, sum, studied.plan.memory)});
   }
   for (std::vector<std::string>& row : DriveRows(studied)) rows.push_back(std::move(row));
   return {.title = "parked elsewhere",

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "launch/commands/plan_report.h"
+#include "launch/output/figure_text.h"
 #include "launch/output/text_table.h"
 #include "launch/profile/predict_step.h"
 #include "planner/placement_bytes.h"
@@ -25,11 +26,11 @@ std::string Share(Nanos part, Nanos whole) {
 std::string Headline(const PlanText& plan) {
   const int workers = WorkerCount(plan.training);
   const int stages = StageCount(plan.training);
-  std::string text = absl::StrCat(plan.model.empty() ? "a model" : plan.model, ", ",
-                                  plan.schedule.empty() ? "a schedule" : plan.schedule, ": ",
-                                  workers, workers == 1 ? " worker, " : " workers, ", stages,
-                                  stages == 1 ? " stage, " : " stages, ",
-                                  plan.training.microbatches, " microbatches of ", plan.microbatch);
+  std::string text =
+      absl::StrCat(plan.model.empty() ? "a model" : plan.model, ", ",
+                   plan.schedule.empty() ? "a schedule" : plan.schedule, ": ",
+                   CountText(workers, "worker"), ", ", CountText(stages, "stage"), ", ",
+                   CountText(plan.training.microbatches, "microbatch"), " of ", plan.microbatch);
   if (plan.training.replicas > 1) absl::StrAppend(&text, ", ", plan.training.replicas, " replicas");
   if (!plan.strategy.empty()) absl::StrAppend(&text, ", ", plan.strategy);
   return text;

@@ -4,6 +4,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "launch/config/closest_name.h"
 
@@ -20,10 +21,15 @@ absl::Status OneOf::Check(const std::string& value, const KnownNames& known) con
   std::vector<std::string> all = built;
   all.insert(all.end(), not_built.begin(), not_built.end());
   const std::string closest = ClosestName(value, all);
+  std::string names = today;
+  if (known.purpose == JobPurpose::kStudy) {
+    names = absl::StrJoin(all, ", ");
+  } else if (!not_built.empty()) {
+    absl::StrAppend(&names, "; not built yet: ", absl::StrJoin(not_built, ", "));
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       QuoteForMessage(value), " is not known; ",
-      closest.empty() ? "" : absl::StrCat("did you mean '", closest, "'? "), "known: ", today,
-      not_built.empty() ? "" : absl::StrCat("; not built yet: ", absl::StrJoin(not_built, ", "))));
+      closest.empty() ? "" : absl::StrCat("did you mean '", closest, "'? "), "known: ", names));
 }
 
 std::string OneOf::Words(const KnownNames&) const { return absl::StrJoin(built, ", "); }

@@ -162,6 +162,10 @@ absl::StatusOr<LiveStep> WithLentMemoryHeld(LiveStep live, const std::vector<Byt
   SIPHON_ASSIGN_OR_RETURN(live.step.simulated,
                           Simulate(SimulationOf(live.problem, live.step.mapping, live.step.memory,
                                                 live.step.schedule)));
+  // What they have of the host is theirs all the time, too.
+  const HostUse use = FullestHost(
+      HostUseOfServers(live.parking, live.host_steps, live.problem.topology, live.step.mapping));
+  live.step.simulated.host_peak = std::max(live.step.simulated.host_peak, use.total());
   return live;
 }
 

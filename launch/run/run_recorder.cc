@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "launch/output/figure_text.h"
 #include "launch/output/memory_cost.h"
 #include "launch/output/metrics.h"
 #include "launch/output/progress.h"
@@ -54,11 +55,10 @@ std::string Headline(const PreparedJob& prepared) {
   const int64_t workers = WorkerCount(prepared.plan.training);
   return absl::StrCat(
       "training ", job.model.kind, " with ", ParameterCount(prepared.model.spec), " parameters",
-      job.train.precision == "fp32" ? "" : absl::StrCat(" in ", job.train.precision), ": ", workers,
-      workers == 1 ? " worker" : " workers", ", schedule ", job.pipeline.schedule, ", ",
-      prepared.plan.training.microbatches, " microbatches of ", job.train.microbatch, ", ",
-      job.pipeline.threads_per_worker,
-      job.pipeline.threads_per_worker == 1 ? " thread a worker" : " threads a worker");
+      job.train.precision == "fp32" ? "" : absl::StrCat(" in ", job.train.precision), ": ",
+      CountText(workers, "worker"), ", schedule ", job.pipeline.schedule, ", ",
+      CountText(prepared.plan.training.microbatches, "microbatch"), " of ", job.train.microbatch,
+      ", ", CountText(job.pipeline.threads_per_worker, "thread"), " a worker");
 }
 
 }  // namespace

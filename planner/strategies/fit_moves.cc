@@ -126,8 +126,10 @@ absl::StatusOr<PlannedStep> PlannedOf(const PlanningProblem& problem, SimulatedD
     const auto worker = static_cast<int>(most - simulated.excess.begin());
     const Bytes capacity = problem.capacity[worker];
     const auto [needed, has] = FormatApart(capacity + *most, capacity);
+    // Of a search, which may have missed a plan that needs less.
+    const absl::string_view plan = strategy == "auto" ? "the nearest plan of " : "";
     return absl::ResourceExhaustedError(absl::StrCat("worker ", worker, " needs ", needed,
-                                                     " at its fullest under ", strategy,
+                                                     " at its fullest under ", plan, strategy,
                                                      ", its capacity is ", has));
   }
   SettlePlan(simulated.schedule, problem.partition, simulated.memory);

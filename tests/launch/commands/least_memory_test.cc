@@ -111,7 +111,8 @@ TEST_F(LeastMemoryOfPlans, RefusesWithoutASearchWhatNoPlanFits) {
   const auto searched = Plan(tiny, "auto");
   ASSERT_TRUE(searched.ok()) << searched.status();
   EXPECT_FALSE(searched->step.has_value());
-  EXPECT_THAT(searched->misfit, testing::HasSubstr(" at its fullest under auto"));
+  EXPECT_THAT(searched->misfit,
+              testing::HasSubstr(" at its fullest under the nearest plan of auto"));
 }
 
 }  // namespace

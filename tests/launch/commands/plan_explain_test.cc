@@ -184,6 +184,10 @@ TEST_F(ExplainTablesOf, SaysWhetherADeviceHasRoom) {
                                                       .bytes = Bytes(int64_t{1} << 40)},
                                             .choice = {.placement = Placement::kRecompute}}};
   EXPECT_THAT(ExplainPlan(*studied)[0].groups[0].why, HasSubstr("d2d_swap has no room ("));
+  studied->problem.topology = Topology();
+  EXPECT_THAT(ExplainPlan(*studied)[0].groups[0].why,
+              HasSubstr("d2d_swap takes links, with which auto does not plan here"));
+  studied->problem.topology = UniformTopology(2, BytesPerSecond(1'000'000), Nanos(0));
   studied->problem.topology.links.clear();
   EXPECT_THAT(ExplainPlan(*studied)[0].groups[0].why, HasSubstr("d2d_swap has no link"));
 }

@@ -35,6 +35,11 @@ TEST_F(PlanCommand, SaysWhatOfTheHostIsAtOnceAndWhatInSum) {
             absl::StrCat("1.00 KiB at once, of ", FormatBytes(sum), " in sum"));
   studied->step->host_peak = sum;
   EXPECT_EQ(ParkingTable(*studied).rows.back()[3], FormatBytes(sum));
+  studied->step->host_peak = sum + Bytes(2048);
+  studied->plan.memory.stages[0].update = UpdatePlace::kHost;
+  EXPECT_EQ(
+      ParkingTable(*studied).rows.back()[3],
+      absl::StrCat(FormatBytes(sum + Bytes(2048)), ", 2.00 KiB of it for optimizer steps there"));
 }
 
 TEST_F(PlanCommand, SaysWhatDrivesHold) {
@@ -47,9 +52,14 @@ TEST_F(PlanCommand, SaysWhatDrivesHold) {
   const HolderPeak held = studied->step->other_peaks[0];
   ASSERT_EQ(held.name, "drive 0");
   const PageTable table = ParkingTable(*studied);
-  ASSERT_EQ(table.rows.size(), 1u);
-  EXPECT_EQ(table.rows[0][2], "drive 0");
-  EXPECT_THAT(table.rows[0][3], StartsWith(FormatBytes(held.bytes)));
+  // Through the host's memory.
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(table.rows[0][2], "host");
+  EXPECT_EQ(table.rows[0][3],
+            absl::StrCat(FormatBytes(studied->step->host_peak), " for copies on their way"));
+  EXPECT_EQ(table.rows[1][2], "drive 0");
+  EXPECT_THAT(table.rows[1][3], StartsWith(FormatBytes(held.bytes)));
+  studied->step->host_peak = Bytes(0);
   // Two drives in turn, and worker 1 has the second.
   studied->problem.topology.drives.resize(2);
   for (StagePlan& stage : studied->plan.memory.stages) {

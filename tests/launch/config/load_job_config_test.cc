@@ -310,6 +310,7 @@ TEST(LoadJobConfig, AsksWhyNoJobRunsOnCudaWhereOneWantsTo) {
   EXPECT_EQ(problem("cpu"), "");
   limits.known.purpose = JobPurpose::kStudy;
   EXPECT_EQ(problem("cuda"), "");
+  EXPECT_THAT(problem("gpu"), testing::EndsWith("known: cpu, cuda"));
 }
 
 TEST(LoadJobConfig, ListsKnownNamesForUnknownOnes) {

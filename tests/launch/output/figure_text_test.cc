@@ -11,6 +11,12 @@ TEST(FigureText, LargeFiguresAreWholeAndHaveNoExponent) {
   EXPECT_EQ(FigureText(999.96), "1000");
 }
 
+TEST(CountText, IsOfOneOrOfMany) {
+  EXPECT_EQ(CountText(1, "worker"), "1 worker");
+  EXPECT_EQ(CountText(0, "worker"), "0 workers");
+  EXPECT_EQ(CountText(12, "microbatch"), "12 microbatches");
+}
+
 TEST(FigureText, SmallOnesHaveFourDigits) {
   EXPECT_EQ(FigureText(999.94), "999.9");
   EXPECT_EQ(FigureText(3.2141), "3.214");
