@@ -47,4 +47,8 @@ absl::Status ScheduleError(const Schedule& schedule, ActionPosition bad,
   return absl::FailedPreconditionError(absl::StrCat(sentence, "\n", MarkedGrid(schedule, bad)));
 }
 
+std::string SentenceOf(const absl::Status& status) {
+  return std::string(status.message().substr(0, status.message().find('\n')));
+}
+
 }  // namespace siphon

@@ -18,6 +18,9 @@ std::string MarkedGrid(const Schedule& schedule, ActionPosition bad);
 absl::Status ScheduleError(const Schedule& schedule, ActionPosition bad,
                            absl::string_view sentence);
 
+// The sentence of such an error, or of any other one.
+std::string SentenceOf(const absl::Status& status);
+
 }  // namespace siphon
 
 #endif  // SIPHON_PLANNER_MARKED_GRID_H_

@@ -20,6 +20,7 @@
 #include "launch/profile/plan_in_file.h"
 #include "launch/profile/predict_step.h"
 #include "pipeline/schedules/build_schedule.h"
+#include "planner/marked_grid.h"
 #include "planner/simulator/simulate.h"
 #include "planner/status.h"
 #include "planner/strategies/harmony_search.h"
@@ -73,16 +74,11 @@ std::optional<MapProof> WithBound(std::optional<MapProof> map, Nanos bound) {
   return map;
 }
 
-// What follows shows the place in all workers' programs.
-std::string FirstLine(absl::string_view message) {
-  return std::string(message.substr(0, message.find('\n')));
-}
-
 // Takes what `strategy` says of the problem.
 absl::Status TakePlan(absl::StatusOr<PlannedStep> planned, StudiedPlan& studied) {
   const PlanningProblem& problem = studied.problem;
   if (absl::IsResourceExhausted(planned.status())) {
-    studied.misfit = FirstLine(planned.status().message());
+    studied.misfit = SentenceOf(planned.status());
     const int workers = WorkerCount(problem.schedule) * problem.schedule.replicas;
     studied.plan = WithSimulationInput(
         std::move(studied.plan),
@@ -121,7 +117,7 @@ std::optional<std::string> HostIsShort(const MemoryStrategy& strategy, const abs
   const Bytes has = problem.topology.host_memory;
   const bool is_of_host = absl::IsResourceExhausted(refused) && has > Bytes(0) &&
                           absl::StrContains(refused.message(), '\n') &&
-                          absl::StrContains(FirstLine(refused.message()), "but the host");
+                          absl::StrContains(SentenceOf(refused), "but the host");
   if (!is_of_host) return std::nullopt;
   const absl::StatusOr<PlannedStep> planned = PlanWithRoomOnHost(strategy, problem);
   if (!planned.ok()) return std::nullopt;

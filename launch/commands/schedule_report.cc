@@ -8,6 +8,7 @@
 #include "launch/commands/step_grid_text.h"
 #include "launch/output/text_table.h"
 #include "planner/lower_schedule.h"
+#include "planner/marked_grid.h"
 #include "planner/status.h"
 #include "planner/validate_schedule.h"
 
@@ -87,11 +88,6 @@ nlohmann::ordered_json FiguresJson(const ScheduleReport& report) {
   return json;
 }
 
-std::string OneLine(const absl::Status& status) {
-  const std::string message(status.message());
-  return message.substr(0, message.find('\n'));
-}
-
 }  // namespace
 
 absl::StatusOr<ScheduleReport> ReportSchedule(const ScheduleEntry& entry,
@@ -147,7 +143,7 @@ std::string ScheduleOverviewText(const std::vector<ScheduleOverviewRow>& rows) {
   std::string refused;
   for (const ScheduleOverviewRow& row : rows) {
     if (!row.report.ok()) {
-      absl::StrAppend(&refused, "  ", OneLine(row.report.status()), "\n");
+      absl::StrAppend(&refused, "  ", SentenceOf(row.report.status()), "\n");
       continue;
     }
     const ScheduleReport& report = *row.report;
@@ -180,7 +176,7 @@ std::string ScheduleOverviewJson(const std::vector<ScheduleOverviewRow>& rows) {
     nlohmann::ordered_json one =
         row.report.ok() ? FiguresJson(*row.report)
                         : nlohmann::ordered_json{{"name", row.entry.name},
-                                                 {"refused", OneLine(row.report.status())}};
+                                                 {"refused", SentenceOf(row.report.status())}};
     one["summary"] = row.entry.summary;
     one["options"] = row.entry.options;
     json["schedules"].push_back(std::move(one));

@@ -16,6 +16,7 @@
 #include "launch/profile/predict_step.h"
 #include "launch/profile/worker_problem.h"
 #include "launch/run/run_machine.h"
+#include "planner/marked_grid.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -86,7 +87,7 @@ absl::Status FollowPlan(const PlannedJob& planned, const absl::Status& kept, con
       FittingStepInFile(WorkersOn(machine, planned, prepared), file);
   if (absl::IsResourceExhausted(found.status())) {
     return absl::ResourceExhaustedError(absl::StrCat(
-        TighterWorker(planned, file), ": the plan does not fit: ", found.status().message(),
+        TighterWorker(planned, file), ": the plan does not fit: ", SentenceOf(found.status()),
         "\n  without memory.plan the job is planned with the room "
         "that workers take"));
   }
@@ -147,7 +148,7 @@ absl::Status FitMemory(const std::string& schedule_csv, const PlanningNews& news
         kept.message(), "\n  ",
         strategy == kRecomputeStrategy ? std::string("computing activations again")
                                        : absl::StrCat("memory.strategy ", strategy),
-        " is not enough: ", found.status().message(), StrategyThatFits(workers, strategy)));
+        " is not enough: ", SentenceOf(found.status()), StrategyThatFits(workers, strategy)));
   }
   SIPHON_RETURN_IF_ERROR(found.status());
   return TakePlan(*std::move(found), strategy, prepared);

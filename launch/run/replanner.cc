@@ -4,8 +4,8 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "launch/run/replan.h"
+#include "planner/marked_grid.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -63,10 +63,7 @@ std::string Replanner::Plan(const PlanFollower& follower, const MeasuredRun& mea
   const Clock::time_point begin = Clock::now();
   const absl::StatusOr<ReplanStudy> study = StudyReplan(prepared_, follower.plan(), measured);
   if (!study.ok()) {
-    // What is behind the first line is a grid.
-    const std::vector<std::string> lines =
-        absl::StrSplit(std::string(study.status().message()), absl::MaxSplits('\n', 1));
-    decision_ = absl::StrCat("the plan stays: ", lines[0]);
+    decision_ = absl::StrCat("the plan stays: ", SentenceOf(study.status()));
     return "";
   }
   decision_ = ReplanText(*study, measured.step, Since(begin));

@@ -22,6 +22,7 @@
 #include "launch/run/plan_deviation.h"
 #include "launch/run/run_report.h"
 #include "launch/run/training_state.h"
+#include "planner/marked_grid.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -133,8 +134,7 @@ struct RunRecorder::Impl {
     }
     if (status.ok()) return;
     // The grid behind the first line is for siphon simulate, which shows it for plan.txt.
-    const absl::string_view sentence = status.message().substr(0, status.message().find('\n'));
-    warnings.push_back(absl::StrCat("no prediction: ", sentence));
+    warnings.push_back(absl::StrCat("no prediction: ", SentenceOf(status)));
   }
 
   absl::Status WriteReport(const std::vector<WorkerTimeline>& workers, int64_t step) const {

@@ -190,7 +190,8 @@ bool Fits(const JobArguments& arguments) {
 
 // A change with which the job would fit: planned with it, and prepared as this one was. Only of
 // workers with a capacity of the job's own, for which something leaves or is computed again.
-std::optional<PlanFix> SmallestChange(const JobArguments& arguments) {
+// `looked`: such a one, so that it could be found.
+std::optional<PlanFix> SmallestChange(const JobArguments& arguments, bool& looked) {
   PlanningProgress progress;
   const auto say = [&](absl::string_view doing) { progress.Say(doing); };
   const PlanRequest request{.job = arguments,
@@ -203,6 +204,7 @@ std::optional<PlanFix> SmallestChange(const JobArguments& arguments) {
   const MemoryConfig& memory = misfit->job.memory;
   const bool plans = memory.plan.empty() && memory.strategy != "keep";
   if (!plans || memory.capacity.empty() || Fits(arguments)) return std::nullopt;
+  looked = true;
   return FindFix(request, *misfit, say, [&](const PlanFix& planned) {
     return Fits(WithSettings(request, planned.settings).job);
   });
@@ -218,8 +220,11 @@ int Refuse(const absl::Status& status, const TrainArguments& arguments,
   }
   if (!absl::IsResourceExhausted(status)) return ExitCodeOf(status);
   if (is_one_of_many || factory) return kExitDoesNotFit;
-  if (const std::optional<PlanFix> change = SmallestChange(arguments)) {
+  bool looked = false;
+  if (const std::optional<PlanFix> change = SmallestChange(arguments, looked)) {
     std::fprintf(stderr, "  smallest change that fits: %s\n", FixText(*change).c_str());
+  } else if (looked) {
+    std::fprintf(stderr, "  no change was found with which the workers' plan fits\n");
   }
   return kExitDoesNotFit;
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
+#include "planner/marked_grid.h"
 #include "planner/stage_cost.h"
 #include "planner/status.h"
 
@@ -58,11 +59,7 @@ MemorySaved SavedBy(Placement placement, const PlanningProblem& problem,
   return saved;
 }
 
-std::string ReasonOf(const MpressRun& run) {
-  // What a simulation says of a program that cannot run has the programs below its first line.
-  const absl::string_view message = run.status.message();
-  return std::string(message.substr(0, message.find('\n')));
-}
+std::string ReasonOf(const MpressRun& run) { return SentenceOf(run.status); }
 
 absl::StatusOr<SimulatedStep> KeptStep(const PlanningProblem& problem) {
   SimulationInput input =
