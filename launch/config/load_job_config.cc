@@ -216,4 +216,8 @@ absl::StatusOr<JobConfig> ParseJobConfig(const std::string& text, const std::str
   return job;
 }
 
+absl::StatusOr<JobConfig> ParsePastJob(const std::string& text, const std::string& name) {
+  return ParseJobConfig(text, name, {}, {.known = {.purpose = JobPurpose::kStudy}});
+}
+
 }  // namespace siphon

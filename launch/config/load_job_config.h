@@ -49,6 +49,10 @@ absl::StatusOr<JobConfig> ParseJobConfig(const std::string& text, const std::str
                                          const std::vector<std::string>& overrides,
                                          const ConfigLimits& limits = {});
 
+// A job that has run, here or elsewhere (WriteJobConfig of then), to be looked at: devices that it
+// ran on may not be there. `name` as above.
+absl::StatusOr<JobConfig> ParsePastJob(const std::string& text, const std::string& name);
+
 // The job in effect as YAML with every key that has a value, which parses back to an equal
 // JobConfig.
 std::string WriteJobConfig(const JobConfig& job);

@@ -96,9 +96,8 @@ absl::Status Generate(const GenerateOptions& options,
   }
   SIPHON_ASSIGN_OR_RETURN(const std::string path, FindCheckpoint(options.checkpoint));
   SIPHON_ASSIGN_OR_RETURN(const Checkpoint checkpoint, Checkpoint::Open(path));
-  SIPHON_ASSIGN_OR_RETURN(
-      const JobConfig job,
-      ParseJobConfig(checkpoint.info().job_text, absl::StrCat(path, " (its job)"), {}));
+  SIPHON_ASSIGN_OR_RETURN(const JobConfig job, ParsePastJob(checkpoint.info().job_text,
+                                                            absl::StrCat(path, " (its job)")));
   if (job.model.kind != "gpt" || job.data.kind != "text") {
     return absl::InvalidArgumentError(
         absl::StrCat("'", path, "' holds a ", job.model.kind, " trained on ", job.data.kind,

@@ -149,7 +149,7 @@ void NoteDifferences(const PreparedJob& prepared, const CheckpointInfo& info,
   differs("pipeline.threads_per_worker", job.pipeline.threads_per_worker, info.threads_per_worker);
   differs("train.seed", job.train.seed, info.seed);
   // A job of another version may have keys that this one does not know.
-  const absl::StatusOr<JobConfig> job_then = ParseJobConfig(info.job_text, "the checkpoint", {});
+  const absl::StatusOr<JobConfig> job_then = ParsePastJob(info.job_text, "the checkpoint");
   if (job_then.ok()) {
     for (const auto& [key, now, before] : ChangedKeys(job, *job_then)) differs(key, now, before);
   }

@@ -313,6 +313,18 @@ TEST(LoadJobConfig, AsksWhyNoJobRunsOnCudaWhereOneWantsTo) {
   EXPECT_THAT(problem("gpu"), testing::EndsWith("known: cpu, cuda"));
 }
 
+// As `siphon generate` and a resume read what a checkpoint says of it.
+TEST(LoadJobConfig, ReadsAJobThatRanOnDevicesWhereThereAreNone) {
+  JobConfig job;
+  job.pipeline.backend = "cuda";
+  job.memory.strategy = "auto";
+  const auto read = ParsePastJob(WriteJobConfig(job), "step-00000004 (its job)");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, job);
+  EXPECT_THAT(std::string(ParsePastJob("pipelines: {}", "it").status().message()),
+              testing::HasSubstr("it:1:1: "));
+}
+
 TEST(LoadJobConfig, ListsKnownNamesForUnknownOnes) {
   EXPECT_EQ(
       Refusal("pipeline:\n  schedule: 1b1f\n"),

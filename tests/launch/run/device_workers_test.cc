@@ -18,6 +18,7 @@
 #include "launch/profile/profile_file.h"
 #include "launch/run/device_lending.h"
 #include "launch/run/fit_memory.h"
+#include "launch/run/generate.h"
 #include "launch/run/host_memory.h"
 #include "launch/run/locked_memory.h"
 #include "launch/run/name_of_place.h"
@@ -81,6 +82,27 @@ TEST_F(DeviceWorkers, HaveTheCpusBitsWithEveryStrategy) {
     EXPECT_EQ(FakeCuda::Get("freed_while_opened"), 0);
     EXPECT_EQ(FakeCuda::Get("allocations"), kept_free) << "something of the devices is left";
   }
+}
+
+// Wherever that is asked for, with devices or without.
+TEST_F(DeviceWorkers, WriteCheckpointsThatContinueAText) {
+  JobConfig job = PlainJob("cuda");
+  job.data.kind = "text";
+  job.data.path = folder_ + "/text.txt";
+  job.model.vocabulary = 0;
+  std::string read;
+  for (int line = 0; line < 200; ++line) absl::StrAppend(&read, line, " lines of a text\n");
+  std::filesystem::create_directories(folder_);
+  ASSERT_EQ(WriteTextFile(job.data.path, read), absl::OkStatus());
+  const auto prepared = PrepareJob(job, {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  const Run run = Train(*prepared);
+  std::string text;
+  const absl::Status continued =
+      Generate({.checkpoint = run.seats.ends[0]->last_checkpoint, .prompt = "ab", .length = 4},
+               [&](absl::string_view more) { absl::StrAppend(&text, more); });
+  EXPECT_EQ(continued, absl::OkStatus());
+  EXPECT_FALSE(text.empty());
 }
 
 // A device that no worker computes on: the owner takes its memory itself.
