@@ -119,6 +119,12 @@ void HaveFewerBuffers(Bytes buffers, Bytes room, Bytes on_drive, PlanningProblem
   }
 }
 
+// What the workers have of the host, all the time, where they have most.
+HostUse UseOfHost(const LiveStep& live) {
+  return FullestHost(
+      HostUseOfServers(live.parking, live.host_steps, live.problem.topology, live.step.mapping));
+}
+
 // OK where all that is parked has its room all the time. Otherwise `planned` leaves so much more,
 // `times` over, for another plan.
 absl::Status CheckRoom(const LiveStep& live, const std::vector<Bytes>& own, int64_t times,
@@ -136,8 +142,7 @@ absl::Status CheckRoom(const LiveStep& live, const std::vector<Bytes>& own, int6
   }
   status.Update(CheckRoomOnDrive(live, planned));
   const Bytes room = live.problem.topology.host_memory;
-  const HostUse use = FullestHost(
-      HostUseOfServers(live.parking, live.host_steps, live.problem.topology, live.step.mapping));
+  const HostUse use = UseOfHost(live);
   const Bytes missing = use.total() - room;
   if (room == Bytes(0) || missing <= Bytes(0)) return status;
   if (use.drive_buffers >= room) {
@@ -162,10 +167,7 @@ absl::StatusOr<LiveStep> WithLentMemoryHeld(LiveStep live, const std::vector<Byt
   SIPHON_ASSIGN_OR_RETURN(live.step.simulated,
                           Simulate(SimulationOf(live.problem, live.step.mapping, live.step.memory,
                                                 live.step.schedule)));
-  // What they have of the host is theirs all the time, too.
-  const HostUse use = FullestHost(
-      HostUseOfServers(live.parking, live.host_steps, live.problem.topology, live.step.mapping));
-  live.step.simulated.host_peak = std::max(live.step.simulated.host_peak, use.total());
+  live.step.simulated.host_peak = std::max(live.step.simulated.host_peak, UseOfHost(live).total());
   return live;
 }
 

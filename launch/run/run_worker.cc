@@ -95,7 +95,6 @@ class WorkerRun {
   Progress progress_;
   RunOutcome outcome_;
   int64_t traced_step_ = 0;   // the second of this run: the first has warm-up effects
-  int64_t saved_step_ = -1;   // of the last checkpoint written
   absl::Status failed_save_;  // the last one; says who met it
   int64_t failed_saves_ = 0;  // after the first, their warning is the last of the outcome's
   bool stop_agreed_ = false;
@@ -284,7 +283,7 @@ absl::Status WorkerRun::SaveCheckpoint() {
                          [this](const std::string& phase) { return Phase(phase); });
   if (saved.ok()) {
     outcome_.last_checkpoint = *saved;
-    outcome_.checkpoint_step = saved_step_ = progress_.step;
+    outcome_.checkpoint_step = progress_.step;
     if (seat_.at_progress) seat_.at_progress(progress_.step, outcome_.last_checkpoint);
     return absl::OkStatus();
   }
@@ -362,7 +361,7 @@ absl::StatusOr<RunOutcome> WorkerRun::Train() {
   }
   if (progress_.step < job.train.steps) {
     outcome_.end = RunEnd::kStopped;
-    if (saved_step_ != progress_.step) {
+    if (outcome_.checkpoint_step != progress_.step) {
       return StoppedWithout(failed_save_);
     }
   }

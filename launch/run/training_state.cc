@@ -1,6 +1,5 @@
 #include "launch/run/training_state.h"
 
-#include <array>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -124,18 +123,6 @@ constexpr const char* kKeysOfBits[] = {
     "train.beta2",           "train.momentum",
     "train.clip_norm",       "train.deterministic"};
 
-// What of `now` is otherwise in the job that wrote the checkpoint: key, now, then.
-std::vector<std::array<std::string, 3>> ChangedKeys(const JobConfig& now, const JobConfig& then) {
-  std::vector<std::array<std::string, 3>> changed;
-  for (const JobKey& key : JobSchema()) {
-    const std::string name = absl::StrCat(key.section, ".", key.key);
-    if (!absl::c_linear_search(kKeysOfBits, name)) continue;
-    std::array<std::string, 3> values = {name, key.write(now), key.write(then)};
-    if (values[1] != values[2]) changed.push_back(std::move(values));
-  }
-  return changed;
-}
-
 void NoteDifferences(const PreparedJob& prepared, const CheckpointInfo& info,
                      std::vector<std::string>& warnings) {
   const JobConfig& job = prepared.job;
@@ -150,8 +137,10 @@ void NoteDifferences(const PreparedJob& prepared, const CheckpointInfo& info,
   differs("train.seed", job.train.seed, info.seed);
   // A job of another version may have keys that this one does not know.
   const absl::StatusOr<JobConfig> job_then = ParsePastJob(info.job_text, "the checkpoint");
-  if (job_then.ok()) {
-    for (const auto& [key, now, before] : ChangedKeys(job, *job_then)) differs(key, now, before);
+  for (const JobKey& key : JobSchema()) {
+    const std::string name = absl::StrCat(key.section, ".", key.key);
+    const bool decides = job_then.ok() && absl::c_linear_search(kKeysOfBits, name);
+    if (decides) differs(name, key.write(job), key.write(*job_then));
   }
   const absl::StatusOr<PlanText> then = ParsePlanText(info.plan_text);
   const bool knows_plan = then.ok();  // else of a version that wrote plans otherwise

@@ -81,6 +81,26 @@ inline std::optional<Nanos> PartOf(const LowerBound& bound, const std::string& r
   return std::nullopt;
 }
 
+// A step that a plan takes.
+struct RandomStep {
+  PlanningProblem problem;  // whose capacities are just enough for the plan
+  DeviceMapping mapping;
+  Nanos step_time;
+  Bytes saved;  // what the fullest worker would hold more without the plan
+};
+
+// Of all maps, and of its own.
+inline void ExpectAboveItsBounds(RandomStep made, int seed) {
+  for (const bool mapped : {false, true}) {
+    if (mapped) made.problem.mapping = made.mapping;
+    const LowerBound bound = BoundOf(made.problem);
+    EXPECT_EQ(bound.cannot_fit, std::nullopt) << seed;
+    for (const BoundPart& part : bound.parts) {
+      EXPECT_LE(*part.time, made.step_time) << seed << " " << part.reason;
+    }
+  }
+}
+
 }  // namespace siphon
 
 #endif  // SIPHON_TESTS_PLANNER_BOUNDS_BOUNDS_TESTING_H_
