@@ -10,6 +10,7 @@
 #include "planner/strategies/map_draft.h"
 #include "planner/strategies/plan_on_map.h"
 #include "planner/strategies/strategies.h"
+#include "planner/strategies/swap_as_needed.h"
 #include "planner/strategies/swap_draft.h"
 
 namespace siphon {
@@ -67,11 +68,14 @@ absl::StatusOr<PlannedStep> PlanPeerSwap(const PlanningProblem& problem) {
   if (Fits(kept)) return PlanOnBestMap(problem, DraftKeep, "d2d_swap");
   if (!HaveRoomTogether(problem, kept)) return NoRoom(simulator);
   SIPHON_ASSIGN_OR_RETURN(LenderMap mapped, MapToLenders(problem, kept));
-  const auto swapped = [&](const DeviceMapping& mapping) {
+  const auto swapped = [&](const DeviceMapping& mapping) -> absl::StatusOr<SimulatedDraft> {
     DraftPlan start = KeepingDraft(problem);
     start.mapping = mapping;
-    return Better(SwapToOnePlace(simulator, start, Placement::kPeerSwap),
-                  SwapToOnePlace(simulator, start, Placement::kPeerSwap, StateBetweenSteps::kHome));
+    SIPHON_ASSIGN_OR_RETURN(
+        SimulatedDraft whole,
+        Better(SwapToOnePlace(simulator, start, Placement::kPeerSwap),
+               SwapToOnePlace(simulator, start, Placement::kPeerSwap, StateBetweenSteps::kHome)));
+    return SwapAsNeeded(simulator, std::move(whole), Placement::kPeerSwap);
   };
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, swapped(mapped.draft.mapping));
   if (!Fits(draft)) {

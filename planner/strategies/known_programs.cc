@@ -43,6 +43,7 @@ void AddTiming(const SwapTiming& timing, StepKey& key) {
         timing.actions_to_come_home, timing.actions_to_stay}) {
     key.Add(times);
   }
+  key.Add(static_cast<int64_t>(timing.turn));
 }
 
 uint64_t KeyOf(const std::vector<StageId>& stages, const MemoryPlan& plan,

@@ -28,6 +28,7 @@ class ProgramLowering {
         options_(options),
         stashes_(FindWeightStashes(schedule, WorkerId(worker))),
         slots_(schedule, worker),
+        beside_backwards_(slots_.ForwardsAndBehind()),
         steps_(StagesOf(schedule, WorkerId(worker)), plan, options, slots_) {
     for (const StageId stage : StagesOf(schedule, WorkerId(worker))) {
       const std::vector<PlannedGroup>& groups = plan.stages[stage.value].groups;
@@ -120,12 +121,23 @@ class ProgramLowering {
       if (life.backward > life.forward + 1) Move(action, life.forward + 1, timing);
       return;
     }
-    const std::vector<int>& forwards = slots_.forwards();
-    const auto next = std::upper_bound(forwards.begin(), forwards.end(), life.forward);
-    const auto past = std::lower_bound(next, forwards.end(), life.backward);
+    const bool turns = timing.turn == SwapTiming::Turn::kFirstStay;
+    const std::vector<int>& ends = turns ? beside_backwards_ : slots_.forwards();
+    const auto next = std::upper_bound(ends.begin(), ends.end(), life.forward);
+    const auto past = std::lower_bound(next, ends.end(), life.backward);
     if (next == past) return;
     const auto waited = std::min<std::ptrdiff_t>(timing.forwards_to_leave, past - next) - 1;
-    Move(action, *(next + waited), timing);
+    const int gone = *(next + waited);
+    if (turns && IsBackTooSoon(life, gone, timing)) return;
+    Move(action, gone, timing);
+  }
+
+  // Whether the first backward behind all forwards needs it, or it would be back before anything
+  // has used the room.
+  bool IsBackTooSoon(const ProgramSlots::Life& life, int gone, const SwapTiming& timing) const {
+    const int last_forward = slots_.forwards().back();
+    const bool used = gone <= last_forward || life.backward - timing.actions_to_come_back > gone;
+    return life.backward == last_forward + 1 || !used;
   }
 
   // The copy out has until slot `gone`.
@@ -237,6 +249,7 @@ class ProgramLowering {
   const WeightStashes stashes_;
   std::map<int, std::vector<Action>> leaving_;  // [place of an UPDATE]
   ProgramSlots slots_;
+  const std::vector<int> beside_backwards_;
   StepUnits steps_;
 };
 

@@ -21,6 +21,16 @@ struct SwapTiming {
   // SWAP_IN stands so many compute actions before the one that needs the tensors. 0: right before
   // it, so that only the backward of the layers behind hides the copy.
   int actions_to_come_back = 1;
+  // Which activations stay where the worker's forwards end and its backwards begin.
+  enum class Turn {
+    // Those with no forward behind theirs: nothing would use the room, unless others come back.
+    kLastStay,
+    // Those that the backward behind the last forward needs, which would have to come back while
+    // the last ones leave. The last ones leave beside backwards: behind the last forward, all
+    // compute actions count for forwards_to_leave.
+    kFirstStay,
+  };
+  Turn turn = Turn::kLastStay;
   // The same before STEP, whose first groups come in while earlier work runs ...
   int actions_before_step = 0;
   // ... and so many groups more than the one that steps are in at a time, one more on its way out.
@@ -88,7 +98,7 @@ bool Goes(MicrobatchId microbatch, int share);
 // `schedule` with the memory actions that `plan` means (planner/memory_plan.h):
 // - activations leave behind their F and are back for their B or I; those of a microbatch whose
 //   backward follows its forward directly stay, and where copies out have until the next forward,
-//   those without one in between, since nothing would use the room;
+//   those without one in between, since nothing would use the room (or others: SwapTiming::Turn);
 // - what is to be computed again is so within its B or I; or before it, but for backwards that
 //   follow their forward directly, and for stages whose weights are away at times;
 // - a weight version goes as soon as it is made, and is back for the first action that goes by it

@@ -1,6 +1,10 @@
+#include <utility>
+
+#include "planner/status.h"
 #include "planner/strategies/fit_moves.h"
 #include "planner/strategies/plan_on_map.h"
 #include "planner/strategies/strategies.h"
+#include "planner/strategies/swap_as_needed.h"
 #include "planner/strategies/swap_draft.h"
 
 namespace siphon {
@@ -13,9 +17,11 @@ absl::StatusOr<SimulatedDraft> DraftNvmeSwap(DraftSimulator& simulator) {
 }
 
 absl::StatusOr<SimulatedDraft> DraftNvmeSwapOrHome(DraftSimulator& simulator) {
-  return Better(DraftNvmeSwap(simulator),
-                SwapToOnePlace(simulator, KeepingDraft(simulator.problem()), Placement::kNvmeSwap,
-                               StateBetweenSteps::kHome));
+  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft whole,
+                          Better(DraftNvmeSwap(simulator),
+                                 SwapToOnePlace(simulator, KeepingDraft(simulator.problem()),
+                                                Placement::kNvmeSwap, StateBetweenSteps::kHome)));
+  return SwapAsNeeded(simulator, std::move(whole), Placement::kNvmeSwap);
 }
 
 absl::StatusOr<PlannedStep> PlanNvmeSwap(const PlanningProblem& problem) {

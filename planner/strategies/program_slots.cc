@@ -58,6 +58,15 @@ int ProgramSlots::SlotOf(int place) const {
          1;
 }
 
+std::vector<int> ProgramSlots::ForwardsAndBehind() const {
+  std::vector<int> slots = forwards_;
+  const int behind = slots.empty() ? last() : slots.back() + 1;
+  for (int slot = behind; slot < last(); ++slot) {
+    if (IsCompute(ActionAt(slot).kind)) slots.push_back(slot);
+  }
+  return slots;
+}
+
 std::vector<int> ProgramSlots::UsesOf(StageId stage, GroupKind kind) const {
   std::vector<int> uses;
   for (int slot = 0; slot < last(); ++slot) {

@@ -37,6 +37,8 @@ class ProgramSlots {
   // The last slot that is not behind the place.
   int SlotOf(int place) const;
   const std::vector<int>& forwards() const { return forwards_; }  // slots with a forward
+  // Likewise, and all compute slots behind the last of them.
+  std::vector<int> ForwardsAndBehind() const;
   Life LifeOf(const Action& action) const { return lives_[PlaceOf(action)]; }
   // Slots of all actions that need such a group of the stage.
   std::vector<int> UsesOf(StageId stage, GroupKind kind) const;

@@ -38,6 +38,8 @@ class ShareSearch {
         better |= one;
       }
     }
+    SIPHON_RETURN_IF_ERROR(Take(Turned(all)).status());
+    for (const size_t stage : all) SIPHON_RETURN_IF_ERROR(Take(Turned({stage})).status());
     return std::move(best_);
   }
 
@@ -60,6 +62,17 @@ class ShareSearch {
       }
     }
     return better;
+  }
+
+  // Other microbatches stay where forwards end and backwards begin.
+  DraftPlan Turned(const std::vector<size_t>& stages) const {
+    using Turn = SwapTiming::Turn;
+    DraftPlan turned = best_.draft;
+    for (const size_t stage : stages) {
+      Turn& turn = turned.stages[stage].timing.turn;
+      turn = turn == Turn::kLastStay ? Turn::kFirstStay : Turn::kLastStay;
+    }
+    return turned;
   }
 
   DraftPlan Changed(const std::vector<size_t>& stages, Placement placement, Layers layers,

@@ -67,6 +67,8 @@ if command == "memory":
 elif command == "plan":
     print(json.dumps({{"fits": layers <= deepest, "choices": {{swap: missing}}, "kept_step_seconds": 1.0, "step_seconds": 1.02}}))
     sys.exit(0 if layers <= deepest else 3)
+elif command == "simulate":
+    print(json.dumps({{"channels": [{{"name": "device 0, copies to host", "bytes": missing}}, {{"name": "device 0, copies from host", "bytes": missing}}]}}))
 elif "smoke" in rest[0] and os.environ.get("STUB_SMOKE", "none") in rest[0]:
     print("worker 1: a stub fails")
     sys.exit(1)

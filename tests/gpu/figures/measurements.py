@@ -75,16 +75,20 @@ class HostSwap:
         self.pairs = []
 
     def plan(self):
-        """The largest capacity, in steps of a fortieth of the activations, whose plan swaps so much."""
+        """The largest capacity, in steps of an eightieth of the activations, whose plan swaps so much."""
         memory = self.bench.ask("memory", self.kept, self.name)
         self.activations = memory["workers"][0]["activations"]
-        for part in range(10, 33):
-            capacity = memory["max_bytes"] - self.activations * part // 40
+        for part in range(20, 66):
+            capacity = memory["max_bytes"] - self.activations * part // 80
             job = dataclasses.replace(self.kept, strategy="host_swap", capacity=f"{capacity // 1024}KiB")
             plan = self.bench.ask("plan", job, self.name)
-            if plan["fits"] and plan["choices"]["host_swap"] >= self.SHARE * self.activations:
+            if not plan["fits"]:
+                continue
+            step = self.bench.ask("simulate", job, self.name)
+            swapped = sum(channel["bytes"] for channel in step["channels"] if channel["name"].endswith(", copies to host"))
+            if swapped >= self.SHARE * self.activations:
                 self.swapped = job
-                self.planned = {"host_bytes": plan["choices"]["host_swap"], "capacity": job.capacity,
+                self.planned = {"host_bytes": swapped, "capacity": job.capacity,
                                 "ratio": plan["kept_step_seconds"] / plan["step_seconds"]}
                 return
         raise Failed(f"no capacity makes a plan that swaps {self.SHARE:.0%} of {self.activations} bytes")

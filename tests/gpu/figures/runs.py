@@ -86,7 +86,7 @@ class Bench:
         return file, directory
 
     def ask(self, command, job, name, *more):
-        """What `siphon memory` or `siphon plan` says of a job, as JSON; a plan that does not fit says so itself."""
+        """What `siphon memory`, `plan` or `simulate` says of a job, as JSON; a plan that does not fit says so itself."""
         file, _ = self.write_job(job, name)
         code, output, _ = run([self.siphon, command, file, "--format", "json", *more], min(120, self.left()), self.log(name))
         if code not in (0, 3):

@@ -126,12 +126,14 @@ RandomStep MakeStep(PlanningProblem random, Dice& dice) {
       dice.Roll(0, 1) == 0 ? WeightResidence::kWholeActions : WeightResidence::kLayerByLayer;
   MemoryPlan plan = RandomPlan(problem, made.mapping, dice);
   AddVersions(problem, made.mapping, plan, dice);
-  const SwapTiming timing{.forwards_to_leave = dice.Roll(1, 3),
-                          .actions_to_come_back = dice.Roll(0, 2),
-                          .groups_away_between_steps = dice.Roll(0, 3),
-                          .home_beside_host = dice.Roll(0, 1) == 0,
-                          .forwards_to_leave_home = dice.Roll(1, 3),
-                          .actions_to_come_home = dice.Roll(0, 3)};
+  const SwapTiming timing{
+      .forwards_to_leave = dice.Roll(1, 3),
+      .actions_to_come_back = dice.Roll(0, 2),
+      .turn = dice.Roll(0, 1) == 0 ? SwapTiming::Turn::kLastStay : SwapTiming::Turn::kFirstStay,
+      .groups_away_between_steps = dice.Roll(0, 3),
+      .home_beside_host = dice.Roll(0, 1) == 0,
+      .forwards_to_leave_home = dice.Roll(1, 3),
+      .actions_to_come_home = dice.Roll(0, 3)};
   const DirectBackward direct =
       dice.Roll(0, 1) == 0 ? DirectBackward::kDrop : DirectBackward::kLeave;
   const HomeTimes home{.gone = {dice.Roll(0, 2), dice.Roll(1, 5)},

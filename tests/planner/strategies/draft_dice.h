@@ -21,7 +21,7 @@ class DraftDice {
                                      Placement::kHostSwap};
     StageDraft& stage = draft.stages[Roll(static_cast<int>(draft.stages.size()))];
     const auto layers = static_cast<int>(stage.activations.size());
-    switch (Roll(11)) {
+    switch (Roll(12)) {
       case 0:
         stage.timing.forwards_to_leave = Roll(3);
         break;
@@ -50,6 +50,10 @@ class DraftDice {
         break;
       case 8:
         stage.parameters[Roll(layers)] = Roll(2) == 0 ? Placement::kKeep : Placement::kHostSwap;
+        break;
+      case 9:
+        stage.timing.turn =
+            Roll(2) == 0 ? SwapTiming::Turn::kLastStay : SwapTiming::Turn::kFirstStay;
         break;
       default:
         stage.activations[Roll(layers)] = kPlaces[Roll(4)];

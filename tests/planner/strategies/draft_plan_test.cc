@@ -205,10 +205,12 @@ DraftPlan RollDraft(const PlanningProblem& problem, Dice& dice) {
     stage.weight_run = dice.Roll(0, 3);
     stage.weights =
         dice.Roll(0, 3) == 0 ? WeightResidence::kWholeActions : WeightResidence::kLayerByLayer;
-    stage.timing = {.forwards_to_leave = dice.Roll(0, 2),
-                    .actions_to_come_back = dice.Roll(0, 2),
-                    .actions_before_step = dice.Roll(0, 2),
-                    .groups_ahead = dice.Roll(0, 2)};
+    stage.timing = {
+        .forwards_to_leave = dice.Roll(0, 2),
+        .actions_to_come_back = dice.Roll(0, 2),
+        .turn = dice.Roll(0, 1) == 0 ? SwapTiming::Turn::kLastStay : SwapTiming::Turn::kFirstStay,
+        .actions_before_step = dice.Roll(0, 2),
+        .groups_ahead = dice.Roll(0, 2)};
     stage.layers_made_early = dice.Roll(0, 4);
     stage.actions_made_early = dice.Roll(0, 2);
     for (int& share : stage.shares) share = dice.Roll(1, LowerMemoryOptions::kShares);

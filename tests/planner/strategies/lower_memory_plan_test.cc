@@ -58,6 +58,21 @@ TEST(LowerMemoryPlan, EndsCopiesOutBeforeABackwardTakesRoomWhenTold) {
             "0SWAP_OUT2.0 0F2 0SWAP_OUT_END2.0 0SWAP_IN1.0 0B1 0SWAP_IN2.0 0B2\n");
 }
 
+TEST(LowerMemoryPlan, KeepsWhatTheFirstBackwardNeedsWhenTold) {
+  const std::vector<PlannedGroup> groups = {Activations(Placement::kHostSwap)};
+  constexpr auto kFirstStay = SwapTiming::Turn::kFirstStay;
+  // Without it 0 comes back before F4, 3 is gone before F4, and 4 stays.
+  EXPECT_EQ(Lowered("0F0 0F1 0F2 0F3 0F4 0B0 0B1 0B2 0B3 0B4\n", groups,
+                    {.forwards_to_leave = 2, .turn = kFirstStay}),
+            "0F0 0SWAP_OUT1.0 0F1 0SWAP_OUT2.0 0F2 0SWAP_OUT_END1.0 0SWAP_OUT3.0 0F3 "
+            "0SWAP_OUT_END2.0 0SWAP_OUT4.0 0F4 0SWAP_OUT_END3.0 0SWAP_IN1.0 0B0 0SWAP_OUT_END4.0 "
+            "0SWAP_IN2.0 0B1 0SWAP_IN3.0 0B2 0SWAP_IN4.0 0B3 0B4\n");
+  // 3 would have to be back before anything has used its room.
+  EXPECT_EQ(Lowered("0F0 0F1 0B0 0F2 0B1 0F3 0B2 0B3\n", groups, {.turn = kFirstStay}),
+            "0SWAP_OUT0.0 0F0 0SWAP_OUT_END0.0 0SWAP_OUT1.0 0F1 0SWAP_IN0.0 0B0 "
+            "0SWAP_OUT_END1.0 0F2 0SWAP_IN1.0 0B1 0F3 0B2 0B3\n");
+}
+
 TEST(LowerMemoryPlan, BringsTheLastLayersBackFirst) {
   EXPECT_EQ(Lowered("0F0 0F1 0B0 0B1\n",
                     {Activations(Placement::kHostSwap), Activations(Placement::kHostSwap)}),
