@@ -104,14 +104,16 @@ void AddPlacements(const PlanText& before, const PlanText& after, Rows& rows) {
   }
 }
 
-// What each device may hold of others' tensors, what passes as often as it is live.
+// What each device may hold of others' tensors, what passes as often as it is live and goes there.
 std::map<DeviceId, Bytes> Lent(const PlanText& plan) {
   std::map<DeviceId, Bytes> lent;
-  const std::vector<LiveCopies> live = PeakLiveCopies(plan.training);
+  const std::vector<std::vector<int>> goes = CopiesThatGo(plan.training, plan.memory);
   for (size_t stage = 0; stage < plan.memory.stages.size(); ++stage) {
-    for (const auto& [group, choice] : plan.memory.stages[stage].groups) {
-      const int64_t copies = CopiesAway(group.kind, live[stage]);
-      for (const Stripe& stripe : choice.stripes) lent[stripe.lender] += stripe.bytes * copies;
+    const std::vector<PlannedGroup>& groups = plan.memory.stages[stage].groups;
+    for (size_t group = 0; group < groups.size(); ++group) {
+      for (const Stripe& stripe : groups[group].choice.stripes) {
+        lent[stripe.lender] += stripe.bytes * goes[stage][group];
+      }
     }
   }
   return lent;

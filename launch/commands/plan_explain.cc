@@ -76,10 +76,12 @@ class StageExplainer {
         device_(DeviceOf(studied.plan, worker_)),
         costs_(studied.problem, device_) {}
 
-  ExplainedStage Explain(const LiveCopies& live) const {
+  // `goes` [group] is of CopiesThatGo.
+  ExplainedStage Explain(const LiveCopies& live, const std::vector<int>& goes) const {
     ExplainedStage explained{.stage = stage_, .worker = worker_, .device = device_};
-    for (const PlannedGroup& planned : studied_.plan.memory.stages[stage_.value].groups) {
-      explained.groups.push_back(Group(planned, live));
+    const std::vector<PlannedGroup>& groups = studied_.plan.memory.stages[stage_.value].groups;
+    for (size_t group = 0; group < groups.size(); ++group) {
+      explained.groups.push_back(Group(groups[group], live, goes[group]));
     }
     return explained;
   }
@@ -106,22 +108,24 @@ class StageExplainer {
     group.unused_until = gaps.front().end;
   }
 
-  ExplainedGroup Group(const PlannedGroup& planned, const LiveCopies& live) const {
+  ExplainedGroup Group(const PlannedGroup& planned, const LiveCopies& live, int goes) const {
     ExplainedGroup group{.planned = planned};
     const TensorGroup& tensors = planned.group;
     const WorkerTimeline& timeline = studied_.step->workers[worker_.value];
-    const WorkerTimeline& kept = studied_.kept.workers[worker_.value];
+    const WorkerTimeline& kept_step = studied_.kept.workers[worker_.value];
     group.live = CopiesOf(tensors.kind, live);
+    const bool kept = planned.choice.placement == Placement::kKeep;
+    group.goes = kept ? group.live : std::min(group.live, goes);
     if (tensors.kind == GroupKind::kActivations) {
       group.times = studied_.plan.training.microbatches;
       group.each.recompute = tensors.recompute;
       SetGaps(GapsOf(timeline, stage_, group.times), group);
-      group.kept_gap = Shortest(GapsOf(kept, stage_, group.times));
+      group.kept_gap = Shortest(GapsOf(kept_step, stage_, group.times));
     } else if (tensors.kind == GroupKind::kWeightVersions) {
       const std::vector<Gap> gaps = VersionGapsOf(timeline, studied_.plan.training, stage_);
       group.times = static_cast<int>(gaps.size());
       SetGaps(gaps, group);
-      group.kept_gap = Shortest(VersionGapsOf(kept, studied_.plan.training, stage_));
+      group.kept_gap = Shortest(VersionGapsOf(kept_step, studied_.plan.training, stage_));
     } else if (tensors.kind == GroupKind::kOptimizerState) {
       group.shortest_gap = StepBegin(timeline, stage_, studied_.step->step_time);
       group.longest_gap = group.shortest_gap;
@@ -158,9 +162,11 @@ std::vector<ExplainedStage> ExplainPlan(const StudiedPlan& studied) {
   std::vector<ExplainedStage> stages;
   if (!studied.step.has_value()) return stages;
   const std::vector<LiveCopies> live = PeakLiveCopies(studied.plan.training);
+  const std::vector<std::vector<int>> goes =
+      CopiesThatGo(studied.plan.training, studied.plan.memory);
   for (size_t stage = 0; stage < studied.plan.memory.stages.size(); ++stage) {
     const StageId id(static_cast<int>(stage));
-    stages.push_back(StageExplainer(studied, id).Explain(live[stage]));
+    stages.push_back(StageExplainer(studied, id).Explain(live[stage], goes[stage]));
   }
   return stages;
 }

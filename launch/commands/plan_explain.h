@@ -28,6 +28,7 @@ struct WayCosts {
 struct ExplainedGroup {
   PlannedGroup planned;
   int live = 1;   // microbatches that keep it at once, or older weights
+  int goes = 1;   // of those, how many go where it is placed at once, at most
   int times = 1;  // that it can leave in a step
   // Between the end of a forward and the begin of its backward; optimizer state: until the
   // optimizer step; weight versions: between the UPDATE that replaces them and their next use.

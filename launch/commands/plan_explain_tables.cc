@@ -48,15 +48,20 @@ std::string SecondChoiceText(const ExplainedGroup& group) {
   return group.steps_on_host ? "none: it steps there" : "none: no room elsewhere";
 }
 
+// "384 MiB"; "15 of 20 x 384 MiB" where of 20 copies at once 15 go where it is placed
+std::string BytesText(const ExplainedGroup& group) {
+  const std::string bytes = FormatBytes(group.planned.group.bytes);
+  if (group.live <= 1) return bytes;
+  const std::string some =
+      group.goes < group.live ? absl::StrCat(group.goes, " of ") : std::string();
+  return absl::StrCat(some, group.live, " x ", bytes);
+}
+
 // Of one group, all that its row says beside which layers it is of.
 std::vector<std::string> CellsOf(const ExplainedGroup& group) {
-  const Bytes bytes = group.planned.group.bytes;
-  return {group.live > 1 ? absl::StrCat(group.live, " x ", FormatBytes(bytes)) : FormatBytes(bytes),
-          GapText(group),
-          FirstGapText(group),
-          ChoiceText(group.planned.choice),
-          SecondChoiceText(group),
-          group.why};
+  return {BytesText(group),        GapText(group),
+          FirstGapText(group),     ChoiceText(group.planned.choice),
+          SecondChoiceText(group), group.why};
 }
 
 // Groups of layers behind each other of which the same is said.

@@ -114,6 +114,7 @@ Json GroupJson(const ExplainedGroup& group) {
                {"first_tensors", tensors.first_tensors},
                {"bytes", tensors.bytes.value},
                {"live", group.live},
+               {"goes", group.goes},
                {"shortest_gap_seconds", Seconds(group.shortest_gap)},
                {"longest_gap_seconds", Seconds(group.longest_gap)},
                {"kept_gap_seconds", SecondsJson(group.kept_gap)},

@@ -48,7 +48,7 @@ std::string ExposedText(const ExplainedGroup& group, Nanos copies) {
 std::string KeepText(const ExplainedGroup& group, const StudiedPlan& studied, WorkerId worker) {
   const auto index = static_cast<size_t>(worker.value);
   const Bytes capacity = CapacityOf(studied, index);
-  const std::string more = FormatBytes(group.planned.group.bytes * group.live);
+  const std::string more = FormatBytes(group.planned.group.bytes * group.goes);
   if (capacity == Bytes(0)) return absl::StrCat("keep ", more, " (no limit)");
   const Bytes free = std::max(Bytes(0), capacity - PeakOf(*studied.step, index));
   return absl::StrCat("keep up to ", more, " (", FormatBytes(free), " free)");

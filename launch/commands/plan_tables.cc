@@ -190,14 +190,14 @@ PageTable WhatIfTable(const PlanReport& report) {
 }
 
 std::vector<ParkedBytes> ParkedBytesOf(const PlanText& plan) {
-  const std::vector<LiveCopies> live = PeakLiveCopies(plan.training);
+  const std::vector<std::vector<int>> goes = CopiesThatGo(plan.training, plan.memory);
   std::map<std::pair<int, int>, Bytes> parked;
   for (size_t stage = 0; stage < plan.memory.stages.size(); ++stage) {
     const int worker = plan.training.worker_of_stage[stage].value;
-    for (const auto& [group, choice] : plan.memory.stages[stage].groups) {
-      const int times = CopiesAway(group.kind, live[stage]);
-      for (const Stripe& stripe : choice.stripes) {
-        parked[{worker, stripe.lender.value}] += stripe.bytes * times;
+    const std::vector<PlannedGroup>& groups = plan.memory.stages[stage].groups;
+    for (size_t group = 0; group < groups.size(); ++group) {
+      for (const Stripe& stripe : groups[group].choice.stripes) {
+        parked[{worker, stripe.lender.value}] += stripe.bytes * goes[stage][group];
       }
     }
   }

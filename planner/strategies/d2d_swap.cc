@@ -58,7 +58,8 @@ absl::StatusOr<SimulatedDraft> DraftPeerSwap(DraftSimulator& simulator) {
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft kept, DraftKeep(simulator));
   if (Fits(kept)) return kept;
   SIPHON_ASSIGN_OR_RETURN(const LenderMap mapped, MapToLenders(simulator.problem(), kept));
-  return SwapToOnePlace(simulator, mapped.draft, Placement::kPeerSwap);
+  return SwapAsNeeded(simulator, SwapToOnePlace(simulator, mapped.draft, Placement::kPeerSwap),
+                      Placement::kPeerSwap);
 }
 
 absl::StatusOr<PlannedStep> PlanPeerSwap(const PlanningProblem& problem) {
@@ -68,14 +69,14 @@ absl::StatusOr<PlannedStep> PlanPeerSwap(const PlanningProblem& problem) {
   if (Fits(kept)) return PlanOnBestMap(problem, DraftKeep, "d2d_swap");
   if (!HaveRoomTogether(problem, kept)) return NoRoom(simulator);
   SIPHON_ASSIGN_OR_RETURN(LenderMap mapped, MapToLenders(problem, kept));
-  const auto swapped = [&](const DeviceMapping& mapping) -> absl::StatusOr<SimulatedDraft> {
+  const auto swapped = [&](const DeviceMapping& mapping) {
     DraftPlan start = KeepingDraft(problem);
     start.mapping = mapping;
-    SIPHON_ASSIGN_OR_RETURN(
-        SimulatedDraft whole,
+    return SwapAsNeeded(
+        simulator,
         Better(SwapToOnePlace(simulator, start, Placement::kPeerSwap),
-               SwapToOnePlace(simulator, start, Placement::kPeerSwap, StateBetweenSteps::kHome)));
-    return SwapAsNeeded(simulator, std::move(whole), Placement::kPeerSwap);
+               SwapToOnePlace(simulator, start, Placement::kPeerSwap, StateBetweenSteps::kHome)),
+        Placement::kPeerSwap);
   };
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, swapped(mapped.draft.mapping));
   if (!Fits(draft)) {

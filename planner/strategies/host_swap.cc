@@ -1,6 +1,3 @@
-#include <utility>
-
-#include "planner/status.h"
 #include "planner/strategies/fit_moves.h"
 #include "planner/strategies/plan_on_map.h"
 #include "planner/strategies/strategies.h"
@@ -10,15 +7,17 @@
 namespace siphon {
 
 absl::StatusOr<SimulatedDraft> DraftHostSwap(DraftSimulator& simulator) {
-  return SwapToOnePlace(simulator, KeepingDraft(simulator.problem()), Placement::kHostSwap);
+  return SwapAsNeeded(
+      simulator, SwapToOnePlace(simulator, KeepingDraft(simulator.problem()), Placement::kHostSwap),
+      Placement::kHostSwap);
 }
 
 absl::StatusOr<SimulatedDraft> DraftHostSwapOrHome(DraftSimulator& simulator) {
-  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft whole,
-                          Better(DraftHostSwap(simulator),
-                                 SwapToOnePlace(simulator, KeepingDraft(simulator.problem()),
-                                                Placement::kHostSwap, StateBetweenSteps::kHome)));
-  return SwapAsNeeded(simulator, std::move(whole), Placement::kHostSwap);
+  const auto home = [&] {
+    return SwapToOnePlace(simulator, KeepingDraft(simulator.problem()), Placement::kHostSwap,
+                          StateBetweenSteps::kHome);
+  };
+  return Better(DraftHostSwap(simulator), SwapAsNeeded(simulator, home(), Placement::kHostSwap));
 }
 
 absl::StatusOr<PlannedStep> PlanHostSwap(const PlanningProblem& problem) {

@@ -1,6 +1,3 @@
-#include <utility>
-
-#include "planner/status.h"
 #include "planner/strategies/fit_moves.h"
 #include "planner/strategies/plan_on_map.h"
 #include "planner/strategies/strategies.h"
@@ -13,15 +10,17 @@ absl::StatusOr<SimulatedDraft> DraftNvmeSwap(DraftSimulator& simulator) {
   if (simulator.problem().topology.drives.empty()) {
     return absl::InvalidArgumentError("nvme_swap needs an NVMe drive, but the topology has none");
   }
-  return SwapToOnePlace(simulator, KeepingDraft(simulator.problem()), Placement::kNvmeSwap);
+  return SwapAsNeeded(
+      simulator, SwapToOnePlace(simulator, KeepingDraft(simulator.problem()), Placement::kNvmeSwap),
+      Placement::kNvmeSwap);
 }
 
 absl::StatusOr<SimulatedDraft> DraftNvmeSwapOrHome(DraftSimulator& simulator) {
-  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft whole,
-                          Better(DraftNvmeSwap(simulator),
-                                 SwapToOnePlace(simulator, KeepingDraft(simulator.problem()),
-                                                Placement::kNvmeSwap, StateBetweenSteps::kHome)));
-  return SwapAsNeeded(simulator, std::move(whole), Placement::kNvmeSwap);
+  const auto home = [&] {
+    return SwapToOnePlace(simulator, KeepingDraft(simulator.problem()), Placement::kNvmeSwap,
+                          StateBetweenSteps::kHome);
+  };
+  return Better(DraftNvmeSwap(simulator), SwapAsNeeded(simulator, home(), Placement::kNvmeSwap));
 }
 
 absl::StatusOr<PlannedStep> PlanNvmeSwap(const PlanningProblem& problem) {

@@ -36,10 +36,13 @@ class ShareFitter {
       for (size_t worker = 0; worker < low.size(); ++worker) {
         middle.push_back((low[worker] + high[worker]) / 2);
       }
-      SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft tried, Run(middle));
+      const absl::StatusOr<SimulatedDraft> tried = Run(middle);
+      // What the host has no room for is more than is needed.
+      const bool is_too_much = absl::IsResourceExhausted(tried.status());
+      if (!is_too_much) SIPHON_RETURN_IF_ERROR(tried.status());
       for (size_t worker = 0; worker < low.size(); ++worker) {
         if (low[worker] == high[worker]) continue;
-        if (IsFull(tried, worker)) {
+        if (!is_too_much && IsFull(*tried, worker)) {
           low[worker] = middle[worker] + 1;
         } else {
           high[worker] = middle[worker];
@@ -82,10 +85,10 @@ class ShareFitter {
 
 }  // namespace
 
-absl::StatusOr<SimulatedDraft> SwapAsNeeded(DraftSimulator& simulator, SimulatedDraft start,
-                                            Placement place) {
-  if (!Fits(start)) return start;
-  SimulatedDraft best = std::move(start);
+absl::StatusOr<SimulatedDraft> SwapAsNeeded(DraftSimulator& simulator,
+                                            absl::StatusOr<SimulatedDraft> start, Placement place) {
+  if (!start.ok() || !Fits(*start)) return start;
+  SimulatedDraft best = *std::move(start);
   for (const SwapTiming::Turn turn : {SwapTiming::Turn::kLastStay, SwapTiming::Turn::kFirstStay}) {
     DraftPlan turned = best.draft;
     for (StageDraft& stage : turned.stages) stage.timing.turn = turn;

@@ -11,10 +11,10 @@ namespace siphon {
 // from forwards to backwards the last ones or the first ones (SwapTiming::Turn), whichever makes
 // the shorter step. The layer that goes last goes for a share, the ones before it whole.
 //
-// The result is never worse than `start`. Errors: as DraftSimulator::Run, but for
+// The result is never worse than `start`. Errors: those of `start`; as DraftSimulator::Run, but for
 // ResourceExhausted. At most 12 simulations.
-absl::StatusOr<SimulatedDraft> SwapAsNeeded(DraftSimulator& simulator, SimulatedDraft start,
-                                            Placement place);
+absl::StatusOr<SimulatedDraft> SwapAsNeeded(DraftSimulator& simulator,
+                                            absl::StatusOr<SimulatedDraft> start, Placement place);
 
 }  // namespace siphon
 

@@ -23,6 +23,7 @@ TEST(BytesByPlacement, CountsActivationsForEachLiveMicrobatch) {
   plan.stages[1].cost = {.gradients = Bytes(5), .stash = Bytes(3)};
   EXPECT_EQ(Sum(BytesByPlacement(plan)), (PlacementBytes{Bytes(10 + 20 + 2 * 7 + 5 + 3)}));
 
+  plan.training = ParsedSchedule("0SWAP_OUT0.0 0F0 0SWAP_OUT1.0 0F1 0B0 0B1\n1F0 1B0 1F1 1B1\n");
   plan.memory.stages.resize(2);
   plan.memory.stages[0].groups = {
       {{GroupKind::kActivations, {0, 1}, Bytes(4)}, {Placement::kPeerSwap}},
@@ -36,6 +37,22 @@ TEST(BytesByPlacement, CountsActivationsForEachLiveMicrobatch) {
   plan.memory.stages[0].update = UpdatePlace::kHost;  // which then has all of its state
   EXPECT_EQ(BytesByPlacement(plan)[0],
             (PlacementBytes{Bytes(10 + 2 * 3), Bytes(0), Bytes(2 * 4), Bytes(20), Bytes(0)}));
+}
+
+TEST(BytesByPlacement, CountsMicrobatchesThatGoAsOftenAsTheyAreLive) {
+  PlanText plan;
+  plan.training =
+      ParsedSchedule("0DROP0.0 0F0 0F1 0DROP2.0 0F2 0B0 0SWAP_OUT3.1 0F3 0B1 0B2 0B3\n");
+  plan.stages.resize(1);
+  plan.stages[0].cost = {.stash = Bytes(50)};
+  plan.memory.stages.resize(1);
+  plan.memory.stages[0].groups = {
+      {{GroupKind::kActivations, {0, 1}, Bytes(4)}, {Placement::kRecompute}},
+      {{GroupKind::kActivations, {1, 2}, Bytes(10)}, {Placement::kNvmeSwap}}};
+  // Of three at once, 0 and 2 are dropped, and later one is swapped.
+  EXPECT_EQ(CopiesThatGo(plan.training, plan.memory), (std::vector<std::vector<int>>{{2, 1}}));
+  EXPECT_EQ(BytesByPlacement(plan)[0],
+            (PlacementBytes{Bytes(3 * 50 - 8 - 10), Bytes(8), Bytes(0), Bytes(0), Bytes(10)}));
 }
 
 }  // namespace

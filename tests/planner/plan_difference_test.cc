@@ -38,6 +38,7 @@ PlanText TwoStagesSwapped() {
   plan.strategy = "d2d_swap";
   plan.predicted = {Nanos(120'000'000), Nanos(80'000'000), {Bytes(1 << 19), Bytes(1 << 18)}};
   plan.mapping.device_of_worker = {DeviceId(2), DeviceId(0)};
+  plan.training = ParsedSchedule("0SWAP_OUT0.0 0F0 0SWAP_OUT1.0 0F1 0B0 0B1\n1F0 1B0 1F1 1B1\n");
   plan.memory.stages.resize(2);
   plan.memory.stages[0].groups = {
       {{GroupKind::kActivations, {0, 2}, Bytes(1 << 19)},

@@ -71,11 +71,11 @@ class HostSwap:
     def __init__(self, bench, shape, rounds):
         self.bench, self.name, self.rounds, self.guess = bench, "host_swap", rounds, 60
         self.kept = Job(shape, steps=6, schedule="gpipe")
-        self.swapped, self.activations, self.planned = None, 0, {}
+        self.swapped, self.activations, self.planned, self.candidates = None, 0, {}, self.plans()
         self.pairs = []
 
-    def plan(self):
-        """The largest capacity, in steps of an eightieth of the activations, whose plan swaps so much."""
+    def plans(self):
+        """Jobs whose plan swaps so much, those with the largest capacity first, in steps of an eightieth of the activations."""
         memory = self.bench.ask("memory", self.kept, self.name)
         self.activations = memory["workers"][0]["activations"]
         for part in range(20, 66):
@@ -84,23 +84,27 @@ class HostSwap:
             plan = self.bench.ask("plan", job, self.name)
             if not plan["fits"]:
                 continue
-            step = self.bench.ask("simulate", job, self.name)
-            swapped = sum(channel["bytes"] for channel in step["channels"] if channel["name"].endswith(", copies to host"))
+            channels = self.bench.ask("simulate", job, self.name)["channels"]
+            swapped = sum(channel["bytes"] for channel in channels if channel["name"].endswith(", copies to host"))
             if swapped >= self.SHARE * self.activations:
-                self.swapped = job
-                self.planned = {"host_bytes": swapped, "capacity": job.capacity,
-                                "ratio": plan["kept_step_seconds"] / plan["step_seconds"]}
-                return
-        raise Failed(f"no capacity makes a plan that swaps {self.SHARE:.0%} of {self.activations} bytes")
+                yield job, {"host_bytes": swapped, "capacity": job.capacity,
+                            "ratio": plan["kept_step_seconds"] / plan["step_seconds"]}
+
+    def run_swapped(self):
+        """Live workers may swap less than the plan by the simulation alone, as they leave copies more time: then with less memory."""
+        while True:
+            if self.swapped is None:
+                self.swapped, self.planned = next(self.candidates, (None, {}))
+            if self.swapped is None:
+                raise Failed(f"with no capacity a step swaps {self.SHARE:.0%} of {self.activations} bytes")
+            done = self.bench.speed(self.swapped, f"{self.name}_swapped")
+            if done["host_bytes"] >= self.SHARE * self.activations:
+                return done
+            self.swapped = None
 
     def run_round(self, number):
-        if self.swapped is None:
-            self.plan()
-        runs = [("kept", self.kept), ("swapped", self.swapped)]
-        done = {what: self.bench.speed(job, f"{self.name}_{what}") for what, job in (runs if number % 2 == 0 else reversed(runs))}
-        if done["swapped"]["host_bytes"] < self.SHARE * self.activations:
-            raise Failed(f"a step swapped {done['swapped']['host_bytes']} bytes, and {self.SHARE:.0%} of {self.activations} were meant")
-        self.pairs.append(done)
+        runs = [("kept", lambda: self.bench.speed(self.kept, f"{self.name}_kept")), ("swapped", self.run_swapped)]
+        self.pairs.append({what: run() for what, run in (runs if number % 2 == 0 else reversed(runs))})
 
     def rows(self):
         figure, goal = f"host swap of {self.SHARE:.0%} of the activations: speed of no swap", f"at least {self.GOAL}"

@@ -185,7 +185,7 @@ TEST_F(PlanCommand, ExplainsTheChoiceForEachTensorGroup) {
       EXPECT_LE(group["shortest_gap_seconds"], group["longest_gap_seconds"]);
       EXPECT_NE(group["because"], "");
       if (group["choice"] != "recompute") continue;
-      recomputed += group["bytes"].get<int64_t>() * group["live"].get<int64_t>();
+      recomputed += group["bytes"].get<int64_t>() * group["goes"].get<int64_t>();
       EXPECT_GT(group["seconds_by_way"]["recompute"], 0.0);
     }
   }

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "launch/commands/plan_copy_costs.h"
@@ -26,6 +27,23 @@ memory: {capacity: 1GB}
 )";
 
 class ExplainTablesOf : public CommandTest {};
+
+// Every microbatch's activations of stage 0 go where they are placed.
+void LetAllGo(StudiedPlan& studied) {
+  const std::vector<PlannedGroup>& groups = studied.plan.memory.stages[0].groups;
+  std::vector<Action> program;
+  for (const Action& action : studied.plan.training.programs[0]) {
+    if (IsMemory(action.kind)) continue;
+    for (size_t group = 0; action.kind == ActionKind::kForward && group < groups.size(); ++group) {
+      Action goes = action;
+      goes.kind = IsSwap(groups[group].choice.placement) ? ActionKind::kSwapOut : ActionKind::kDrop;
+      goes.group = GroupId(static_cast<int>(group));
+      program.push_back(goes);
+    }
+    program.push_back(action);
+  }
+  studied.plan.training.programs[0] = std::move(program);
+}
 
 // Of a stage that steps on the host, which layers do, and which come in for a step on the device.
 TEST_F(ExplainTablesOf, StatesSayWhereTheirLayersStep) {
@@ -72,12 +90,20 @@ TEST_F(ExplainTablesOf, LayersThatAreAlikeShareARow) {
                    .recompute = Nanos(1'000)},
          .choice = {.placement = Placement::kHostSwap, .second_choice = Placement::kRecompute}});
   }
+  LetAllGo(*studied);
   const std::vector<PageTable> tables = ExplainTables(*studied);
   ASSERT_EQ(tables[0].rows.size(), 2u);
   EXPECT_EQ(tables[0].rows[0][5], "recompute");
   EXPECT_EQ(tables[0].rows[0][0], "activations of layers 0 to 1, 2 groups");
   EXPECT_EQ(tables[0].rows[0][1], "2 x 2 x 8 B");
   EXPECT_EQ(tables[0].rows[1][0], "activations of layer 2");
+  EXPECT_EQ(tables[0].rows[1][1], "2 x 16 B");
+  std::vector<Action>& program = studied->plan.training.programs[0];
+  std::erase_if(program, [](const Action& action) {
+    return action.kind == ActionKind::kSwapOut && action.group == GroupId(2) &&
+           action.microbatch.value % 2 == 0;
+  });
+  EXPECT_EQ(ExplainTables(*studied)[0].rows[1][1], "1 of 2 x 16 B");
   // When they are away for the first time, and what the others would cost.
   EXPECT_THAT(tables[0].rows[0][3], HasSubstr(" - "));
   EXPECT_THAT(tables[0].rows[0][6], HasSubstr("; else recompute 1.00 us exposed, d2d_swap "));
@@ -117,6 +143,7 @@ TEST_F(ExplainTablesOf, EachWayIsHiddenOrSaysByHowMuchItIsExposed) {
   studied->plan.memory.stages[0].groups = {ActivationsOf(0, 2, Placement::kRecompute),
                                            ActivationsOf(1, 4, Placement::kRecompute),
                                            ActivationsOf(2, 2, Placement::kHostSwap)};
+  LetAllGo(*studied);
   studied->problem.capacity = {Bytes(5 << 20) + PeakOf(*studied->step, 0), Bytes(0)};
   const std::vector<ExplainedGroup> groups = ExplainPlan(*studied)[0].groups;
   ASSERT_EQ(groups.size(), 3u);

@@ -86,8 +86,8 @@ TEST_F(SimulateMemoryPlan, CountsBytesWhereTheyGo) {
   EXPECT_DOUBLE_EQ(json["step_seconds"], 0.096);
   EXPECT_EQ(json["strategy"], "d2d_swap");
   EXPECT_EQ(json["mapping"], (std::vector<int>{1, 0}));
-  EXPECT_EQ(json["choices"]["d2d_swap"], 20'000'000);  // two live microbatches
-  EXPECT_EQ(json["choices"]["keep"], 2 * 4'000'000 + 10'000'000);
+  EXPECT_EQ(json["choices"]["d2d_swap"], 10'000'000);  // one of two live microbatches
+  EXPECT_EQ(json["choices"]["keep"], 2 * 4'000'000 + 2 * 10'000'000);
   EXPECT_DOUBLE_EQ(json["planned_step_seconds"], 0.090);
   EXPECT_DOUBLE_EQ(json["lower_bound_seconds"], 0.080);
   EXPECT_NEAR(json["gap"].get<double>(), 0.2, 1e-9);

@@ -107,7 +107,8 @@ TEST_F(HostBooks, ACapacityOfExactlyWhatIsPlannedIsEnough) {
     job.memory.host_capacity = ample->total();
     const absl::StatusOr<HostUse> exact = PlannedUse(job);
     ExpectAsPlanned(job, exact);
-    EXPECT_EQ(exact.value_or(HostUse()).total(), ample->total());
+    // What a search may not try there, it may find to be needless.
+    EXPECT_LE(exact.value_or(HostUse()).total(), ample->total());
     job.memory.host_capacity = ample->total() - Bytes(1);
     const absl::StatusOr<HostUse> less = PlannedUse(job);
     if (less.ok()) {

@@ -46,7 +46,7 @@ int CopiesOut(const SimulatedDraft& simulated) {
 TEST(SwapAsNeeded, LetsAsFewMicrobatchesGoAsNeeded) {
   const PlanningProblem problem = WithAHost("gpipe", 1, 16, 100, 580);
   DraftSimulator simulator(problem);
-  const auto whole = DraftHostSwap(simulator);
+  const auto whole = SwapToOnePlace(simulator, KeepingDraft(problem), Placement::kHostSwap);
   ASSERT_TRUE(whole.ok()) << whole.status();
   ASSERT_TRUE(Fits(*whole));
   EXPECT_GE(CopiesOut(*whole), 15);
@@ -71,7 +71,7 @@ TEST(SwapAsNeeded, LetsAsFewMicrobatchesGoAsNeeded) {
 TEST(SwapAsNeeded, KeepsWhatIsNeededFirstWhereAllForwardsComeFirst) {
   const PlanningProblem problem = WithAHost("gpipe", 1, 8, 1300, 170);
   DraftSimulator simulator(problem);
-  const auto whole = DraftHostSwap(simulator);
+  const auto whole = SwapToOnePlace(simulator, KeepingDraft(problem), Placement::kHostSwap);
   ASSERT_TRUE(whole.ok()) << whole.status();
   ASSERT_TRUE(Fits(*whole));
   const auto needed = SwapAsNeeded(simulator, *whole, Placement::kHostSwap);
