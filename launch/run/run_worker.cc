@@ -287,7 +287,10 @@ absl::Status WorkerRun::SaveCheckpoint() {
     if (seat_.at_progress) seat_.at_progress(progress_.step, outcome_.last_checkpoint);
     return absl::OkStatus();
   }
-  if (absl::IsUnavailable(saved.status())) return saved.status();  // a worker is gone
+  // A worker is gone, or what was parked is not what left: that is not for want of a checkpoint.
+  if (absl::IsUnavailable(saved.status()) || absl::IsDataLoss(saved.status())) {
+    return saved.status();
+  }
   WarnOfFailedSave(saved.status());
   failed_save_ = saved.status();
   return absl::OkStatus();

@@ -84,6 +84,11 @@ absl::StatusOr<RunOutcome> Trainer::Train() {
       seat.more_shared = [&shared, worker](Bytes bytes) {
         return shared.More(WorkerId(worker), bytes);
       };
+      // Before its tensors go: others may still send to them, or receive from them.
+      seat.at_failure = [&failure, &transports, worker](const absl::Status& status) {
+        failure.Record(status);
+        transports[worker].reset();
+      };
       outcomes[worker] = RunWorker(prepared, seat);
       failure.Record(outcomes[worker].status());
     });

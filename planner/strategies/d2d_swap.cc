@@ -10,7 +10,6 @@
 #include "planner/strategies/map_draft.h"
 #include "planner/strategies/plan_on_map.h"
 #include "planner/strategies/strategies.h"
-#include "planner/strategies/swap_as_needed.h"
 #include "planner/strategies/swap_draft.h"
 
 namespace siphon {
@@ -58,8 +57,8 @@ absl::StatusOr<SimulatedDraft> DraftPeerSwap(DraftSimulator& simulator) {
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft kept, DraftKeep(simulator));
   if (Fits(kept)) return kept;
   SIPHON_ASSIGN_OR_RETURN(const LenderMap mapped, MapToLenders(simulator.problem(), kept));
-  return SwapAsNeeded(simulator, SwapToOnePlace(simulator, mapped.draft, Placement::kPeerSwap),
-                      Placement::kPeerSwap);
+  return FewestSwapped(simulator, SwapToOnePlace(simulator, mapped.draft, Placement::kPeerSwap),
+                       Placement::kPeerSwap);
 }
 
 absl::StatusOr<PlannedStep> PlanPeerSwap(const PlanningProblem& problem) {
@@ -72,7 +71,7 @@ absl::StatusOr<PlannedStep> PlanPeerSwap(const PlanningProblem& problem) {
   const auto swapped = [&](const DeviceMapping& mapping) {
     DraftPlan start = KeepingDraft(problem);
     start.mapping = mapping;
-    return SwapAsNeeded(
+    return FewestSwapped(
         simulator,
         Better(SwapToOnePlace(simulator, start, Placement::kPeerSwap),
                SwapToOnePlace(simulator, start, Placement::kPeerSwap, StateBetweenSteps::kHome)),

@@ -1,13 +1,12 @@
 #include "planner/strategies/fit_moves.h"
 #include "planner/strategies/plan_on_map.h"
 #include "planner/strategies/strategies.h"
-#include "planner/strategies/swap_as_needed.h"
 #include "planner/strategies/swap_draft.h"
 
 namespace siphon {
 
 absl::StatusOr<SimulatedDraft> DraftHostSwap(DraftSimulator& simulator) {
-  return SwapAsNeeded(
+  return FewestSwapped(
       simulator, SwapToOnePlace(simulator, KeepingDraft(simulator.problem()), Placement::kHostSwap),
       Placement::kHostSwap);
 }
@@ -17,7 +16,7 @@ absl::StatusOr<SimulatedDraft> DraftHostSwapOrHome(DraftSimulator& simulator) {
     return SwapToOnePlace(simulator, KeepingDraft(simulator.problem()), Placement::kHostSwap,
                           StateBetweenSteps::kHome);
   };
-  return Better(DraftHostSwap(simulator), SwapAsNeeded(simulator, home(), Placement::kHostSwap));
+  return Better(DraftHostSwap(simulator), FewestSwapped(simulator, home(), Placement::kHostSwap));
 }
 
 absl::StatusOr<PlannedStep> PlanHostSwap(const PlanningProblem& problem) {

@@ -1,7 +1,6 @@
 #include "planner/strategies/fit_moves.h"
 #include "planner/strategies/plan_on_map.h"
 #include "planner/strategies/strategies.h"
-#include "planner/strategies/swap_as_needed.h"
 #include "planner/strategies/swap_draft.h"
 
 namespace siphon {
@@ -10,7 +9,7 @@ absl::StatusOr<SimulatedDraft> DraftNvmeSwap(DraftSimulator& simulator) {
   if (simulator.problem().topology.drives.empty()) {
     return absl::InvalidArgumentError("nvme_swap needs an NVMe drive, but the topology has none");
   }
-  return SwapAsNeeded(
+  return FewestSwapped(
       simulator, SwapToOnePlace(simulator, KeepingDraft(simulator.problem()), Placement::kNvmeSwap),
       Placement::kNvmeSwap);
 }
@@ -20,7 +19,7 @@ absl::StatusOr<SimulatedDraft> DraftNvmeSwapOrHome(DraftSimulator& simulator) {
     return SwapToOnePlace(simulator, KeepingDraft(simulator.problem()), Placement::kNvmeSwap,
                           StateBetweenSteps::kHome);
   };
-  return Better(DraftNvmeSwap(simulator), SwapAsNeeded(simulator, home(), Placement::kNvmeSwap));
+  return Better(DraftNvmeSwap(simulator), FewestSwapped(simulator, home(), Placement::kNvmeSwap));
 }
 
 absl::StatusOr<PlannedStep> PlanNvmeSwap(const PlanningProblem& problem) {

@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "planner/strategies/fewest_microbatches.h"
 #include "planner/strategies/fit_moves.h"
 #include "planner/strategies/move_lists.h"
 #include "planner/strategies/plan_on_map.h"
@@ -32,7 +33,7 @@ absl::StatusOr<SimulatedDraft> DraftRecompute(DraftSimulator& simulator) {
     }
     if (best.ok() && Fits(*best)) break;
   }
-  return best;
+  return FewestMicrobatches(simulator, std::move(best), moves);
 }
 
 absl::StatusOr<PlannedStep> PlanRecompute(const PlanningProblem& problem) {

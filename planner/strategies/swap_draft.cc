@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "planner/status.h"
+#include "planner/strategies/fewest_microbatches.h"
 #include "planner/strategies/fit_moves.h"
 #include "planner/strategies/give_slack.h"
 #include "planner/strategies/move_lists.h"
@@ -55,6 +56,14 @@ absl::StatusOr<SimulatedDraft> SwapToOnePlace(DraftSimulator& simulator, const D
   if (simulator.problem().lending != LendingRule::kPeaks) return best;
   const Nanos step = best.score.step;
   return GiveSlack(simulator, std::move(best), step);
+}
+
+absl::StatusOr<SimulatedDraft> FewestSwapped(DraftSimulator& simulator,
+                                             absl::StatusOr<SimulatedDraft> start,
+                                             Placement place) {
+  return FewestMicrobatches(
+      simulator, std::move(start),
+      ActivationMoves(simulator.problem(), place, LayerOrder::kFirstLayersFirst));
 }
 
 }  // namespace siphon

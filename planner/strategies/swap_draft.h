@@ -21,6 +21,10 @@ absl::StatusOr<SimulatedDraft> SwapToOnePlace(DraftSimulator& simulator, const D
                                               Placement place,
                                               StateBetweenSteps state = StateBetweenSteps::kAway);
 
+// The same, of a draft that it has made, for as few microbatches as needed (FewestMicrobatches).
+absl::StatusOr<SimulatedDraft> FewestSwapped(DraftSimulator& simulator,
+                                             absl::StatusOr<SimulatedDraft> start, Placement place);
+
 }  // namespace siphon
 
 #endif  // SIPHON_PLANNER_STRATEGIES_SWAP_DRAFT_H_

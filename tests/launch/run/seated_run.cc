@@ -18,7 +18,7 @@ SeatedRun RunSeats(const PreparedJob& prepared, const SeatChange& change) {
   std::atomic<bool> failed = false;
   const auto lent = HostMapping::Make(ParkingRegionBytes(prepared));
   SharedByThreads more(workers);
-  const auto transports = MakeInProcessTransports(workers, [&failed] {
+  auto transports = MakeInProcessTransports(workers, [&failed] {
     return failed ? absl::UnavailableError("another worker failed") : absl::OkStatus();
   });
   SeatedRun run;
@@ -31,8 +31,12 @@ SeatedRun RunSeats(const PreparedJob& prepared, const SeatChange& change) {
           .me = WorkerId(worker), .transport = transports[worker].get(), .lent = lent->bytes()};
       seat.more_shared = [&, worker](Bytes bytes) { return more.More(WorkerId(worker), bytes); };
       if (change) change(seat);
+      seat.at_failure = [&, worker, at_failure = seat.at_failure](const absl::Status& failure) {
+        if (at_failure) at_failure(failure);
+        failed = true;
+        transports[worker].reset();
+      };
       run.ends[worker] = RunWorker(prepared, seat);
-      if (!run.ends[worker].ok()) failed = true;
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -1,6 +1,6 @@
 // As few microbatches of as few layers on the way as needed.
 
-#include "planner/strategies/swap_as_needed.h"
+#include "planner/strategies/fewest_microbatches.h"
 
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ int CopiesOut(const SimulatedDraft& simulated) {
 
 // 16 microbatches of 40 bytes need 640. A layer that goes for all but the last one leaves 490 and
 // what is on its way; for four of eight microbatches about half of that.
-TEST(SwapAsNeeded, LetsAsFewMicrobatchesGoAsNeeded) {
+TEST(FewestMicrobatches, LetsAsFewMicrobatchesGoAsNeeded) {
   const PlanningProblem problem = WithAHost("gpipe", 1, 16, 100, 580);
   DraftSimulator simulator(problem);
   const auto whole = SwapToOnePlace(simulator, KeepingDraft(problem), Placement::kHostSwap);
@@ -51,7 +51,7 @@ TEST(SwapAsNeeded, LetsAsFewMicrobatchesGoAsNeeded) {
   ASSERT_TRUE(Fits(*whole));
   EXPECT_GE(CopiesOut(*whole), 15);
   const int before = simulator.simulations();
-  const auto needed = SwapAsNeeded(simulator, *whole, Placement::kHostSwap);
+  const auto needed = FewestSwapped(simulator, *whole, Placement::kHostSwap);
   ASSERT_TRUE(needed.ok()) << needed.status();
   EXPECT_LE(simulator.simulations() - before, 12);
   EXPECT_TRUE(Fits(*needed));
@@ -68,13 +68,13 @@ TEST(SwapAsNeeded, LetsAsFewMicrobatchesGoAsNeeded) {
 
 // Three layers take 3.9 of a forward's 4 us to the host: copies are hidden beside forwards and
 // backwards, but not those of what leaves last and is needed first, one behind the other.
-TEST(SwapAsNeeded, KeepsWhatIsNeededFirstWhereAllForwardsComeFirst) {
+TEST(FewestMicrobatches, KeepsWhatIsNeededFirstWhereAllForwardsComeFirst) {
   const PlanningProblem problem = WithAHost("gpipe", 1, 8, 1300, 170);
   DraftSimulator simulator(problem);
   const auto whole = SwapToOnePlace(simulator, KeepingDraft(problem), Placement::kHostSwap);
   ASSERT_TRUE(whole.ok()) << whole.status();
   ASSERT_TRUE(Fits(*whole));
-  const auto needed = SwapAsNeeded(simulator, *whole, Placement::kHostSwap);
+  const auto needed = FewestSwapped(simulator, *whole, Placement::kHostSwap);
   ASSERT_TRUE(needed.ok()) << needed.status();
   EXPECT_TRUE(Fits(*needed));
   const Nanos kept(8 * 4 * 3000);
@@ -90,7 +90,7 @@ TEST(SwapAsNeeded, KeepsWhatIsNeededFirstWhereAllForwardsComeFirst) {
   EXPECT_LE(planned->simulated.step_time, needed->score.step);
 }
 
-TEST(SwapAsNeeded, IsNeverWorseThanItsStart) {
+TEST(FewestMicrobatches, IsNeverWorseThanItsStart) {
   int fewer = 0, faster = 0;
   for (const char* schedule : {"gpipe", "1f1b", "zb_h1", "interleaved_1f1b"}) {
     for (const int64_t copy : {200, 700, 1500}) {
@@ -99,7 +99,7 @@ TEST(SwapAsNeeded, IsNeverWorseThanItsStart) {
         DraftSimulator simulator(problem);
         const auto whole = SwapToOnePlace(simulator, KeepingDraft(problem), Placement::kHostSwap);
         ASSERT_TRUE(whole.ok()) << whole.status();
-        const auto needed = SwapAsNeeded(simulator, *whole, Placement::kHostSwap);
+        const auto needed = FewestSwapped(simulator, *whole, Placement::kHostSwap);
         ASSERT_TRUE(needed.ok()) << needed.status();
         EXPECT_LE(needed->score, whole->score) << schedule << " " << copy << " " << capacity;
         EXPECT_LE(CopiesOut(*needed), CopiesOut(*whole) + 8);

@@ -1,4 +1,4 @@
-#include "planner/strategies/swap_as_needed.h"
+#include "planner/strategies/fewest_microbatches.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "planner/status.h"
-#include "planner/strategies/move_lists.h"
 
 namespace siphon {
 namespace {
@@ -16,20 +15,18 @@ constexpr int kWhole = LowerMemoryOptions::kShares;
 // Shares of layers, from the first one of each worker's list on.
 class ShareFitter {
  public:
-  ShareFitter(DraftSimulator& simulator, const DraftPlan& draft, Placement place)
-      : simulator_(simulator),
-        draft_(draft),
-        layers_(ActivationMoves(simulator.problem(), place, LayerOrder::kFirstLayersFirst)) {}
+  ShareFitter(DraftSimulator& simulator, const DraftPlan& draft, const MoveLists& layers)
+      : simulator_(simulator), draft_(draft), layers_(layers) {}
 
-  // Workers that swap no activations are left alone.
+  // Workers of which none goes are left alone.
   absl::StatusOr<SimulatedDraft> Fit() {
     std::vector<int> low, high;
     for (const std::vector<DraftMove>& layers : layers_) {
-      const int swapped = static_cast<int>(std::count_if(
-          layers.begin(), layers.end(), [this](const DraftMove& move) { return IsSwapped(move); }));
+      const int whole = static_cast<int>(std::count_if(
+          layers.begin(), layers.end(), [this](const DraftMove& move) { return Goes(move); }));
       const int all = static_cast<int>(layers.size());
-      low.push_back(kWhole * std::max(0, swapped - 1));
-      high.push_back(swapped == 0 ? 0 : kWhole * std::min(swapped + 1, all));
+      low.push_back(kWhole * std::max(0, whole - 1));
+      high.push_back(whole == 0 ? 0 : kWhole * std::min(whole + 1, all));
     }
     while (low != high) {
       std::vector<int> middle;
@@ -53,7 +50,7 @@ class ShareFitter {
   }
 
  private:
-  bool IsSwapped(const DraftMove& move) const {
+  bool Goes(const DraftMove& move) const {
     return draft_.stages[move.stage].activations[move.layer] == move.to;
   }
 
@@ -63,7 +60,7 @@ class ShareFitter {
       int left = shares[worker];
       for (const DraftMove& move : layers_[worker]) {
         StageDraft& stage = draft.stages[move.stage];
-        if (left == 0 && !IsSwapped(move)) continue;
+        if (left == 0 && !Goes(move)) continue;
         const int share = std::min(kWhole, left);
         stage.activations[move.layer] = share == 0 ? Placement::kKeep : move.to;
         stage.shares[move.layer] = share == 0 ? kWhole : share;
@@ -80,19 +77,24 @@ class ShareFitter {
 
   DraftSimulator& simulator_;
   const DraftPlan& draft_;
-  const MoveLists layers_;
+  const MoveLists& layers_;
 };
 
 }  // namespace
 
-absl::StatusOr<SimulatedDraft> SwapAsNeeded(DraftSimulator& simulator,
-                                            absl::StatusOr<SimulatedDraft> start, Placement place) {
+absl::StatusOr<SimulatedDraft> FewestMicrobatches(DraftSimulator& simulator,
+                                                  absl::StatusOr<SimulatedDraft> start,
+                                                  const MoveLists& moves) {
   if (!start.ok() || !Fits(*start)) return start;
   SimulatedDraft best = *std::move(start);
+  const bool swaps = std::any_of(moves.begin(), moves.end(), [](const auto& of_worker) {
+    return !of_worker.empty() && IsSwap(of_worker.front().to);
+  });
   for (const SwapTiming::Turn turn : {SwapTiming::Turn::kLastStay, SwapTiming::Turn::kFirstStay}) {
+    if (turn == SwapTiming::Turn::kFirstStay && !swaps) break;
     DraftPlan turned = best.draft;
     for (StageDraft& stage : turned.stages) stage.timing.turn = turn;
-    absl::StatusOr<SimulatedDraft> fewest = ShareFitter(simulator, turned, place).Fit();
+    absl::StatusOr<SimulatedDraft> fewest = ShareFitter(simulator, turned, moves).Fit();
     if (absl::IsResourceExhausted(fewest.status())) continue;
     SIPHON_RETURN_IF_ERROR(fewest.status());
     // With fewer copies in the same time there is more room for them.
