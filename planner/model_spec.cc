@@ -1,5 +1,6 @@
 #include "planner/model_spec.h"
 
+#include <cmath>
 #include <cstddef>
 #include <utility>
 
@@ -49,6 +50,16 @@ absl::Status CheckParameters(const LayerSpec& layer,
   absl::flat_hash_set<absl::string_view> in_this_layer;
   for (const ParameterSpec& parameter : layer.parameters) {
     if (parameter.name.empty()) return BadLayer(layer, "has a parameter without a name");
+    if (parameter.name == "__metadata__") {
+      return BadLayer(layer,
+                      "has a parameter named __metadata__, which files of weights have for "
+                      "themselves");
+    }
+    if (!std::isfinite(parameter.standard_deviation) || parameter.standard_deviation < 0) {
+      return BadLayer(
+          layer, absl::StrCat("has parameter '", parameter.name, "' with a standard deviation of ",
+                              parameter.standard_deviation, "; it must be 0 or more"));
+    }
     for (const int64_t extent : parameter.shape) {
       if (extent <= 0) {
         return BadLayer(

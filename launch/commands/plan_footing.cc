@@ -83,8 +83,6 @@ absl::StatusOr<PlanFooting> LoadFooting(const StudiedJob& job, const std::string
   footing.for_workers = job.job.pipeline.backend == "cpu" && device.empty() && !other_links;
   if (footing.for_workers) {
     SIPHON_ASSIGN_OR_RETURN(footing.topology, LoadThrottledTopology(job.job));
-    // Workers have memory.nvme_directory, or none.
-    if (footing.topology.has_value()) footing.topology->drives.clear();
   }
   const bool of_topology = footing.topology.has_value() && !footing.for_workers;
   if (of_topology) footing.device_memory = MemoryOfLargest(*footing.topology);
@@ -100,7 +98,11 @@ absl::StatusOr<PlanFooting> LoadFooting(const StudiedJob& job, const std::string
 absl::StatusOr<JobProblem> ProblemOn(const PlanFooting& footing, const StudiedJob& job,
                                      absl::string_view strategy) {
   SIPHON_RETURN_IF_ERROR(CheckLinks(job.job, strategy, footing.topology));
-  const Topology* const topology = footing.topology.has_value() ? &*footing.topology : nullptr;
+  std::optional<Topology> with_drives = footing.topology;
+  if (with_drives.has_value() && footing.for_workers) {
+    KeepDrivesOfWorkers(job.job, strategy, *with_drives);
+  }
+  const Topology* const topology = with_drives.has_value() ? &*with_drives : nullptr;
   const bool may_want_drive = topology == nullptr || footing.for_workers;
   return ProblemOfJob({job.job, job.model, job.plan, job.schedule_csv},
                       {.costs = footing.costs.source(),

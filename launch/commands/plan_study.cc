@@ -312,6 +312,11 @@ absl::StatusOr<StudiedPlan> StudyStrategy(const PlanRequest& request, const Foot
   studied.problem.news = request.news;
   absl::StatusOr<PlannedStep> planned = strategy.plan(studied.problem);
   studied.problem.news = nullptr;
+  // Workers that keep everything hold more than a problem of tensors that may move says.
+  if (strategy.name == "keep" && planned.ok() && footed.footing.for_workers) {
+    const absl::Status fits = CheckFits({job.job, job.model, job.plan, job.schedule_csv});
+    if (absl::IsResourceExhausted(fits)) planned = fits;
+  }
   const absl::Status refused = planned.status();
   SIPHON_RETURN_IF_ERROR(TakePlan(std::move(planned), studied));
   if (const std::optional<std::string> why = HostIsShort(strategy, refused, studied.problem)) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "launch/commands/command.h"
 #include "launch/commands/schedule_report.h"
@@ -63,7 +64,10 @@ absl::Status TakeFile(const ScheduleArguments& arguments, ScheduleShape& shape) 
   SIPHON_ASSIGN_OR_RETURN(shape.options.csv, ReadTextFile(arguments.file, "schedule"));
   const absl::StatusOr<Schedule> parsed = ParseScheduleCsv(shape.options.csv);
   if (!parsed.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(arguments.file, ":", parsed.status().message()));
+    const absl::string_view problem = parsed.status().message();  // at a place, or of the whole
+    const bool has_place = !problem.empty() && absl::ascii_isdigit(problem.front());
+    return absl::InvalidArgumentError(
+        absl::StrCat(arguments.file, has_place ? ":" : ": ", problem));
   }
   const absl::Status valid = ValidateSchedule(*parsed, SchedulePurpose::kTraining);
   if (!valid.ok()) {

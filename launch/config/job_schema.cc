@@ -252,7 +252,7 @@ std::vector<JobKey> MachineKeys() {
           "what maps of workers to devices are scored by (mpress has a score of its own): the "
           "simulated step, or the longest swap to another device, which maps of strategies that "
           "use no other devices do not change"),
-      KEY(topology, servers, AtLeast(int64_t{1}),
+      KEY(topology, servers, Between(1, kMostWorkers),
           "how many of that server there are, or of machines with CPU workers; workers are started "
           "on all of them by mpirun, tensors move within each"),
       KEY(topology, network_rate, AnyValue(),

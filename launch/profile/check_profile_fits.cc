@@ -27,6 +27,10 @@ class ProfileChecker {
   absl::Status CheckKind() const;
   absl::Status CheckNames() const;
   absl::Status CheckLayers(int64_t microbatch) const;
+  // Of a microbatch.
+  absl::Status CheckHandedOn(int layer, Bytes handed_on) const;
+  absl::Status CheckParameters(int layer, int64_t owned) const;
+  bool is_measured() const { return file_.model.source == "measured"; }
   int layers() const { return static_cast<int>(file_.model.layers.size()); }
   int wanted() const { return static_cast<int>(model_.layers.size()); }
 
@@ -94,6 +98,37 @@ Bytes OutputBytes(const LayerSpec& layer) {
   return bytes;
 }
 
+absl::Status ProfileChecker::CheckHandedOn(int layer, Bytes handed_on) const {
+  const Bytes measured = file_.model.layers[layer].boundary;
+  if (handed_on == Bytes() || measured == handed_on) return absl::OkStatus();
+  // Twice or half of it was computed in other numbers. What nobody has measured may be anything.
+  const bool in_other_numbers = measured == handed_on * 2 || measured * 2 == handed_on;
+  if (!in_other_numbers && (!is_measured() || measured == Bytes())) return absl::OkStatus();
+  return Refuse(layer, absl::StrCat("layer ", layer, " of the profile hands on ", measured.value,
+                                    " bytes, of the job's model ", handed_on.value,
+                                    in_other_numbers ? " in its train.precision" : ""));
+}
+
+// Of the parameters that a layer uses, which may be others' as well.
+int64_t UsedElements(const LayerSpec& layer) {
+  int64_t elements = 0;
+  for (const ParameterSpec& parameter : layer.parameters) {
+    elements += ElementCount({DType::kFloat32, parameter.shape});
+  }
+  return elements;
+}
+
+// Of 4 bytes each, or 2; 0: not said.
+absl::Status ProfileChecker::CheckParameters(int layer, int64_t owned) const {
+  const Bytes measured = file_.model.layers[layer].parameters;
+  const int64_t used = UsedElements(model_.layers[layer]);
+  const bool fits = Bytes(2 * owned) <= measured && measured <= Bytes(4 * used);
+  if (fits || !is_measured() || measured == Bytes(0)) return absl::OkStatus();
+  return Refuse(layer,
+                absl::StrCat("layer ", layer, " of the profile has ", measured.value,
+                             " bytes of parameters, of the job's model ", used, " parameters"));
+}
+
 absl::Status ProfileChecker::CheckLayers(int64_t microbatch) const {
   const std::vector<int64_t> owned = OwnedElements(model_);
   for (int layer = 0; layer < layers(); ++layer) {
@@ -109,15 +144,8 @@ absl::Status ProfileChecker::CheckLayers(int64_t microbatch) const {
                                           owned[layer], " parameters in the model"));
       }
     }
-    // Twice or half of what the layer hands on was computed in other numbers.
-    const Bytes handed_on = OutputBytes(model_.layers[layer]) * microbatch;
-    if (handed_on == Bytes() ||
-        (measured.boundary != handed_on * 2 && measured.boundary * 2 != handed_on)) {
-      continue;
-    }
-    return Refuse(
-        layer, absl::StrCat("layer ", layer, " of the profile hands on ", measured.boundary.value,
-                            " bytes, of the model in the job's train.precision ", handed_on.value));
+    SIPHON_RETURN_IF_ERROR(CheckHandedOn(layer, OutputBytes(model_.layers[layer]) * microbatch));
+    SIPHON_RETURN_IF_ERROR(CheckParameters(layer, owned[layer]));
   }
   return absl::OkStatus();
 }

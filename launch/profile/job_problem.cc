@@ -88,13 +88,7 @@ int LinksTo(const Topology& topology, int device) {
 
 absl::StatusOr<Topology> TopologyForJob(const JobConfig& job, const Topology& topology,
                                         int workers) {
-  if (DeviceCount(topology) < workers) {
-    return ConfigError(
-        job, "topology.name",
-        absl::StrCat(topology.name, " has ", DeviceCount(topology), " devices for ", workers,
-                     " workers; plan for fewer "
-                     "pipeline.stages, or on a larger server"));
-  }
+  SIPHON_RETURN_IF_ERROR(CheckDevicesOf(topology, job, workers));
   Topology server = topology;
   // What devices without a worker lend.
   for (int index = 0; index < DeviceCount(server); ++index) {
@@ -173,6 +167,14 @@ Topology TopologyOfJob(const JobConfig& job, int workers, const TransportCosts& 
 }
 
 }  // namespace
+
+absl::Status CheckDevicesOf(const Topology& topology, const JobConfig& job, int workers) {
+  if (DeviceCount(topology) >= workers) return absl::OkStatus();
+  return ConfigError(
+      job, "topology.name",
+      absl::StrCat(topology.name, " has ", DeviceCount(topology), " devices for ", workers,
+                   " workers; plan for fewer pipeline.stages, or on a larger server"));
+}
 
 absl::StatusOr<JobProblem> ProblemOfJob(const PlannedJob& planned, const JobMachine& machine) {
   SIPHON_CHECK(machine.costs.profile != nullptr || machine.costs.device != nullptr,

@@ -51,6 +51,9 @@ inline constexpr absl::string_view kWorkersOfOneMachine = "workers of one machin
 inline constexpr absl::string_view kWorkersOf = "workers of ";  // "workers of 2 machines"
 Topology TopologyOfWorkers(int workers, const TransportCosts& transport, Bytes host_memory);
 
+// InvalidArgument where the topology has fewer devices than workers, on topology.name.
+absl::Status CheckDevicesOf(const Topology& topology, const JobConfig& job, int workers);
+
 }  // namespace siphon
 
 #endif  // SIPHON_LAUNCH_PROFILE_JOB_PROBLEM_H_

@@ -110,15 +110,15 @@ bool UsesDrive(const JobConfig& job, absl::string_view strategy) {
   return strategy == "nvme_swap" || !job.memory.nvme_directory.empty();
 }
 
-// Of each server, whatever a topology has.
-void KeepOneDriveEach(bool needs_drive, Topology& topology) {
+}  // namespace
+
+void KeepDrivesOfWorkers(const JobConfig& job, absl::string_view strategy, Topology& topology) {
+  const bool needs_drive = UsesDrive(job, strategy);
   std::set<int> servers;
   std::erase_if(topology.drives, [&](const NvmeDrive& drive) {
     return !needs_drive || !servers.insert(drive.server).second;
   });
 }
-
-}  // namespace
 
 absl::StatusOr<JobProblem> RoomiestProblemOfWorkers(const WorkersOfJob& job,
                                                     absl::string_view strategy) {
@@ -136,7 +136,11 @@ absl::StatusOr<JobProblem> RoomiestProblemOfWorkers(const WorkersOfJob& job,
   SIPHON_ASSIGN_OR_RETURN(JobProblem made, ProblemOfJob(planned, machine));
   PlanningProblem& problem = made.problem;
   HoldUntilTaken(planned, problem);
-  KeepOneDriveEach(machine.needs_drive, problem.topology);
+  if (moves) {
+    KeepDrivesOfWorkers(planned.job, strategy, problem.topology);
+  } else {
+    problem.topology.drives.clear();
+  }
   if (job.measured != nullptr && DeviceCount(problem.topology) > 0) {
     problem.topology = AtPace(std::move(problem.topology), job.measured->links);
     problem.mapping = job.measured->mapping;

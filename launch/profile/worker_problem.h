@@ -34,6 +34,10 @@ absl::StatusOr<JobProblem> ProblemOfWorkers(const WorkersOfJob& job, absl::strin
 absl::StatusOr<JobProblem> RoomiestProblemOfWorkers(const WorkersOfJob& job,
                                                     absl::string_view strategy);
 
+// Of the topology's drives what workers may park on: one of each server, which has
+// memory.nvme_directory, or none where neither strategy nor job wants that.
+void KeepDrivesOfWorkers(const JobConfig& job, absl::string_view strategy, Topology& topology);
+
 // For plans that take passes apart (TakesPassesApart). The simulator gives a recomputation, and
 // each part of a pass that waits for weights, the room that a pass of its whole stage takes for
 // itself beside all that it has saved. One of few layers may need more; that much is held all the

@@ -12,6 +12,7 @@
 #include "launch/process/inject_fault.h"
 #include "launch/process/rank_process.h"
 #include "launch/profile/fitting_step.h"
+#include "launch/profile/job_problem.h"
 #include "launch/profile/plan_in_file.h"
 #include "launch/profile/predict_step.h"
 #include "launch/profile/worker_problem.h"
@@ -41,9 +42,7 @@ absl::Status TakePlan(FittingStep found, const std::string& strategy, PreparedJo
 // Where nothing has to move, messages do all the same.
 void ExpectThrottledMessages(PreparedJob& prepared) {
   PlanText& plan = prepared.plan_text;
-  if (!prepared.throttled.has_value() || plan.workers.size() > prepared.throttled->devices.size()) {
-    return;
-  }
+  if (!prepared.throttled.has_value()) return;
   plan.topology = *prepared.throttled;
   plan.topology.name = NameForPlan(plan.topology.name);
   plan.topology.device_kind = NameForPlan(plan.topology.device_kind);
@@ -75,10 +74,19 @@ absl::StatusOr<std::optional<PlanInFile>> PlanToFollow(const JobConfig& job) {
   return LoadPlanAt(parents);
 }
 
+bool KeepsEverything(const MemoryPlan& memory) {
+  return absl::c_all_of(memory.stages, [](const StagePlan& stage) {
+    return stage.update == UpdatePlace::kDevice &&
+           absl::c_all_of(stage.groups, [](const PlannedGroup& group) {
+             return group.choice.placement == Placement::kKeep;
+           });
+  });
+}
+
 absl::Status FollowPlan(const PlannedJob& planned, const absl::Status& kept, const PlanInFile& file,
                         PreparedJob& prepared) {
   SIPHON_RETURN_IF_ERROR(CheckPlanOfJob(file, planned));
-  if (file.plan.memory.stages.empty()) {
+  if (file.plan.memory.stages.empty() || (!kept.ok() && KeepsEverything(file.plan.memory))) {
     if (kept.ok()) ExpectThrottledMessages(prepared);
     return Annotate(kept, absl::StrCat(file.path, " keeps everything"));
   }
@@ -118,6 +126,10 @@ bool ParksAnything(const std::vector<WorkerParking>& parking) {
 absl::Status FitMemory(const std::string& schedule_csv, const PlanningNews& news,
                        PreparedJob& prepared) {
   const PlannedJob planned{prepared.job, prepared.model.spec, prepared.plan, schedule_csv};
+  if (prepared.throttled.has_value()) {
+    SIPHON_RETURN_IF_ERROR(
+        CheckDevicesOf(*prepared.throttled, prepared.job, WorkerCount(prepared.plan.training)));
+  }
   const absl::Status kept = CheckFits(planned);
   if (absl::IsResourceExhausted(kept)) {
     SIPHON_ASSIGN_OR_RETURN(const MemoryEstimate estimate,

@@ -77,6 +77,7 @@ absl::StatusOr<PreparedJob> PrepareJob(const JobConfig& job, const ModelFactory&
   SIPHON_ASSIGN_OR_RETURN(prepared.model,
                           factory ? factory(options) : MakeConfiguredModel(job, options));
   SIPHON_RETURN_IF_ERROR(ValidateModel(prepared.model));
+  prepared.model.spec.options.kind = job.model.kind;  // of a user's own nothing else says it
   const absl::StatusOr<Precision> precision = ParsePrecision(job.train.precision);
   if (!precision.ok()) return ConfigError(job, "train.precision", precision.status().message());
   SetPrecision(*precision, HeldVectorsOf(job.pipeline), prepared.model);

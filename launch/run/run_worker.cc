@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "launch/data/batches.h"
+#include "launch/output/figure_text.h"
 #include "launch/plan_job/learning_rate.h"
 #include "launch/run/coordinate.h"
 #include "launch/run/device_failure.h"
@@ -77,6 +79,9 @@ class WorkerRun {
                                          const std::set<StageId>& on_host);
   absl::Status StayWithPlan(const absl::Status& refused);
   bool ValidationIsDue() const;
+  void NoteMissingValidation();
+  // Once a run: what trains on from that has no use.
+  void NoteLossThatIsNoNumber();
   absl::Status SaveCheckpoint();
   void WarnOfFailedSave(const absl::Status& status);
   absl::Status StoppedWithout(const absl::Status& save) const;
@@ -98,6 +103,7 @@ class WorkerRun {
   absl::Status failed_save_;  // the last one; says who met it
   int64_t failed_saves_ = 0;  // after the first, their warning is the last of the outcome's
   bool stop_agreed_ = false;
+  bool noted_loss_ = false;
 };
 
 absl::Status WorkerRun::TrainOneStep() {
@@ -166,7 +172,25 @@ absl::Status WorkerRun::TrainOneStep() {
                        .skipped_steps = progress_.loss_scale.skipped_steps},
                       records);
   }
+  if (!std::isfinite(outcome_.last_loss) && !report.skipped) NoteLossThatIsNoNumber();
   return FollowPlan(records);
+}
+
+void WorkerRun::NoteLossThatIsNoNumber() {
+  if (std::exchange(noted_loss_, true)) return;
+  outcome_.warnings.push_back(
+      absl::StrCat("the loss of step ", progress_.step, " is ", outcome_.last_loss,
+                   ": nothing is learned from there on; train.learning_rate may be too high"));
+  if (recorder_ != nullptr) recorder_->ShowWarning(outcome_.warnings.back());
+}
+
+void WorkerRun::NoteMissingValidation() {
+  const TrainConfig& train = prepared_.job.train;
+  if (train.validate_every == 0 || !prepared_.plan.evaluation.programs.empty()) return;
+  outcome_.warnings.push_back(absl::StrCat("no step is validated: data.validation_fraction leaves ",
+                                           CountText(prepared_.data.validation_samples, "sample"),
+                                           " for that, and a batch (train.global_batch) has ",
+                                           train.global_batch));
 }
 
 absl::Status WorkerRun::AgreeToStop() {
@@ -347,6 +371,7 @@ absl::StatusOr<RunOutcome> WorkerRun::Train() {
     if (recorder.ok()) recorder_ = *std::move(recorder);
   }
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(opened));
+  NoteMissingValidation();
   if (recorder_ != nullptr) {
     for (const std::string& warning : outcome_.warnings) recorder_->ShowWarning(warning);
     for (const std::string& note : follower_.TakeNotes()) {

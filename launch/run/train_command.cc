@@ -214,10 +214,11 @@ std::optional<PlanFix> SmallestChange(const JobArguments& arguments, bool& looke
 int Refuse(const absl::Status& status, const TrainArguments& arguments,
            const ModelFactory& factory) {
   const bool is_one_of_many = StartedUnderMpi();
-  if (is_one_of_many) LetRankZeroReport(AnnouncedRank());
-  if (!is_one_of_many || AnnouncedRank() <= 0) {
-    std::fprintf(stderr, "siphon: %s\n", std::string(status.message()).c_str());
-  }
+  const int rank = is_one_of_many ? AnnouncedRank() : 0;
+  // What it refuses as well, it has said, and its end ends this one meanwhile.
+  LetRankZeroReport(rank);
+  const std::string who = rank > 0 ? absl::StrCat("rank ", rank, ": ") : "";
+  std::fprintf(stderr, "siphon: %s%s\n", who.c_str(), std::string(status.message()).c_str());
   if (!absl::IsResourceExhausted(status)) return ExitCodeOf(status);
   if (is_one_of_many || factory) return kExitDoesNotFit;
   bool looked = false;

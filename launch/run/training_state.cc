@@ -162,9 +162,15 @@ void NoteDifferences(const PreparedJob& prepared, const CheckpointInfo& info,
 
 // A path that the user wrote is blamed on its key.
 absl::Status ResumeError(const JobConfig& job, const absl::Status& status) {
-  if (job.checkpoint.resume == "auto") return status;
   const bool input = absl::IsInvalidArgument(status) || absl::IsNotFound(status);
-  return input ? ConfigError(job, "checkpoint.resume", status.message()) : status;
+  if (!input) return status;
+  if (job.checkpoint.resume == "auto") {
+    return absl::InvalidArgumentError(
+        absl::StrCat(status.message(),
+                     "; checkpoint.resume is auto, which continues from the newest checkpoint and "
+                     "passes over none: repair this one or move it away"));
+  }
+  return ConfigError(job, "checkpoint.resume", status.message());
 }
 
 absl::StatusOr<Checkpoint> OpenToResume(const PreparedJob& prepared, const std::string& path) {

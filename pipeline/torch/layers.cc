@@ -48,6 +48,12 @@ LayerContext::LayerContext(const std::vector<at::Tensor>* parameters, Position p
       computed_(computed),
       device_(device) {}
 
+const at::Tensor& LayerContext::ParameterAsHeld(int index) const {
+  TORCH_CHECK_INDEX(index >= 0 && static_cast<size_t>(index) < parameters_->size(),
+                    "the layer asks for its parameter ", index, ", and has ", parameters_->size());
+  return (*parameters_)[static_cast<size_t>(index)];
+}
+
 const at::Tensor& LayerContext::Parameter(int index) {
   const at::Tensor& held = ParameterAsHeld(index);
   if (held.scalar_type() == computed_) return held;
@@ -58,7 +64,10 @@ const at::Tensor& LayerContext::Parameter(int index) {
 }
 
 at::Tensor LayerContext::DropoutMask(at::IntArrayRef shape, double probability) {
-  SIPHON_CHECK(training_, "no mask is drawn outside of training");
+  TORCH_CHECK(training_, "the layer draws a dropout mask outside of training");
+  TORCH_CHECK_VALUE(probability > 0 && probability < 1,
+                    "the layer draws a dropout mask with a probability of ", probability,
+                    ", which is not within (0, 1)");
   return KeyedDropoutMask(position_.seed, position_.step, position_.microbatch, position_.layer,
                           draws_++, shape, probability, computed_, device_);
 }

@@ -26,11 +26,12 @@ class LayerContext {
   LayerContext(const std::vector<at::Tensor>* parameters, Position position, bool training,
                at::ScalarType computed = at::kFloat, at::Device device = at::kCPU);
 
+  // What a layer asks wrongly for is thrown, as LibTorch does.
   // The parameters in the order of LayerSpec::parameters, in the numbers that activations are in.
   const at::Tensor& Parameter(int index);
   // The same as they are held, which is what LibTorch's norms take beside 16-bit activations:
   // vectors in float32 on a CPU, in 16 bits on CUDA (HeldVectors).
-  const at::Tensor& ParameterAsHeld(int index) const { return (*parameters_)[index]; }
+  const at::Tensor& ParameterAsHeld(int index) const;
   bool training() const { return training_; }
   // Where inputs and parameters are, and whatever a layer makes besides has to be.
   at::Device device() const { return device_; }

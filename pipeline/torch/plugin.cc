@@ -1,8 +1,11 @@
 #include "pipeline/torch/plugin.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 
 #include <filesystem>
+#include <fstream>
+#include <string_view>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
@@ -17,10 +20,29 @@ Function* FindFunction(void* library, const char* name) {
   return reinterpret_cast<Function*>(dlsym(library, name));
 }
 
+// Of a copy that was cut off, pages behind its end kill whoever reads them. The table of sections
+// stands last.
+bool IsCutOff(const std::string& path) {
+  std::error_code unknown;
+  const uintmax_t size = std::filesystem::file_size(path, unknown);
+  Elf64_Ehdr header = {};
+  std::ifstream file(path, std::ios::binary);
+  const bool read = static_cast<bool>(file.read(reinterpret_cast<char*>(&header), sizeof(header)));
+  if (unknown || !read ||
+      std::string_view(reinterpret_cast<char*>(header.e_ident), SELFMAG) != ELFMAG) {
+    return false;  // dlopen says what it is
+  }
+  return size < header.e_shoff ||
+         size - header.e_shoff < uintmax_t{header.e_shnum} * header.e_shentsize;
+}
+
 absl::StatusOr<Model> BuildFrom(const std::string& path, const ModelOptions& options) {
   std::error_code unused;
   if (!std::filesystem::is_regular_file(path, unused)) {
     return absl::InvalidArgumentError("there is no such file");
+  }
+  if (IsCutOff(path)) {
+    return absl::InvalidArgumentError("it is shorter than it says: a copy of it was cut off");
   }
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {

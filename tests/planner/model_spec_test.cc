@@ -1,5 +1,6 @@
 #include "planner/model_spec.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -333,6 +334,14 @@ TEST(ValidateModelSpec, NamesTheLayerThatIsWrong) {
   EXPECT_EQ(error_of({UserLayer("a", {{"", {2}}})}), "layer 'a' has a parameter without a name");
   EXPECT_EQ(error_of({UserLayer("a", {{"w", {2, 0}}})}),
             "layer 'a' has parameter 'w' of shape [2, 0]; every extent must be positive");
+  EXPECT_EQ(error_of({UserLayer("a", {{"__metadata__", {2}}})}),
+            "layer 'a' has a parameter named __metadata__, which files of weights have for "
+            "themselves");
+  for (const double deviation : {std::nan(""), -1.0, HUGE_VAL}) {
+    EXPECT_THAT(
+        error_of({UserLayer("a", {{.name = "w", .shape = {2}, .standard_deviation = deviation}})}),
+        testing::HasSubstr("layer 'a' has parameter 'w' with a standard deviation of "));
+  }
   LayerSpec mute = UserLayer("mute", {});
   mute.outputs.clear();
   EXPECT_EQ(error_of({mute, UserLayer("b", {})}),

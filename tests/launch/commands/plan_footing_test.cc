@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "launch/config/read_text_file.h"
 #include "planner/strategies/memory_strategy.h"
 #include "tests/launch/commands/plan_fixture.h"
 #include "tests/support/sanitized.h"
@@ -134,6 +135,38 @@ TEST_F(PlanCommand, PlansAsynchronousSchedulesForDevices) {
                 plan["choices"]["recompute"].get<int64_t>() +
                 plan["choices"]["d2d_swap"].get<int64_t>(),
             0);
+}
+
+// Workers that keep everything hold a boundary more than a problem says whose tensors may move:
+// what `siphon memory` and `siphon train` refuse, a plan does not say to fit.
+TEST_F(PlanCommand, KeepsEverythingOnlyWhereWorkersHaveRoomForIt) {
+  const std::string job = Write(kSmallJob);
+  const CommandEnd memory = RunRegisteredCommand("memory", {job, "--format", "json"});
+  const auto needed = json::parse(memory.out)["max_bytes"].get<int64_t>();
+  const auto code = [&](int64_t capacity) {
+    return Run({job, "--strategy", "keep", "--set",
+                absl::StrCat("memory.capacity=", capacity, "B")})
+        .code;
+  };
+  EXPECT_EQ(code(needed), kExitDone);
+  EXPECT_EQ(code(needed - 1), kExitDoesNotFit);
+}
+
+// The drive that workers park on is as fast as the topology's, times its throttle.
+TEST_F(PlanCommand, TakesTheTopologysDriveForWorkers) {
+  const std::string job = Write(R"(
+model: {kind: mlp, layers: 4, hidden: 64, vocabulary: 64}
+data: {kind: synthetic, samples: 64, sequence_length: 16, validation_fraction: 0}
+train: {steps: 2, global_batch: 8, microbatch: 1}
+pipeline: {schedule: gpipe}
+memory: {strategy: nvme_swap, capacity: 420KiB, nvme_directory: /nowhere}
+topology: {name: dgx1_v100_nvme, throttle: 0.001}
+)");
+  const std::string plan = WriteFile("plan.txt", "");
+  EXPECT_EQ(Run({job, "--output", plan}).code, kExitDone);
+  const absl::StatusOr<std::string> text = ReadTextFile(plan, "plan");
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_THAT(*text, testing::HasSubstr("read 3MB/s, write 1.5MB/s"));
 }
 
 }  // namespace

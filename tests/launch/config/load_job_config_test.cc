@@ -271,7 +271,7 @@ TEST(LoadJobConfig, WantsTheRateBetweenSeveralServers) {
             "default: topology.network_rate: is missing; 2 servers are planned for by the rate "
             "between them, such as 25GB/s");
   EXPECT_EQ(Refusal("topology:\n  servers: 0\n"),
-            "job.yaml:2:12: topology.servers: is 0; must be at least 1");
+            "job.yaml:2:12: topology.servers: is 0; must be at least 1 and at most 4096");
   EXPECT_EQ(Refusal("topology:\n  network_rate: fast\n"),
             "job.yaml:2:17: topology.network_rate: 'fast' is not a number with a unit, such as "
             "'25GB/s'");

@@ -1,5 +1,6 @@
 // Which profiles are of which model: what differs first is named, with its place in the file.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -93,6 +94,32 @@ TEST(CheckProfileFits, RefusesOtherMicrobatches) {
   EXPECT_EQ(CheckProfileFits(profile, TwoBlocks(), 4, "p.yaml").message(),
             "p.yaml:2:13: the profile has microbatches of 2, the job of 4; run siphon profile for "
             "this job");
+}
+
+// What was measured is of this model; what somebody wrote may be about anything like it.
+TEST(CheckProfileFits, RefusesWhatWasMeasuredOfOtherSizes) {
+  ProfileFile profile = FileOf({kEmbeddings, kFirst, kSecond, kHead});
+  const ModelSpec model = TwoBlocks();
+  std::vector<LayerProfile>& layers = profile.model.layers;
+  for (size_t layer = 0; layer < layers.size(); ++layer) {
+    Bytes handed_on, parameters;
+    for (const TensorSpec& output : model.layers[layer].outputs) handed_on += SizeOf(output);
+    for (const ParameterSpec& parameter : model.layers[layer].parameters) {
+      parameters += SizeOf({DType::kFloat32, parameter.shape});
+    }
+    layers[layer].boundary = handed_on * 2;  // microbatches of 2
+    layers[layer].parameters = parameters;
+  }
+  profile.model.source = "measured";
+  EXPECT_EQ(Refusal(profile), "fits");
+  layers[1].boundary = layers[1].boundary * 3;
+  EXPECT_THAT(Refusal(profile),
+              testing::StartsWith("p.yaml:5:5: layer 1 of the profile hands on "));
+  layers[1].boundary = layers[2].boundary;
+  layers[0].parameters = layers[0].parameters * 2;
+  EXPECT_THAT(Refusal(profile), testing::StartsWith("p.yaml:4:5: layer 0 of the profile has "));
+  profile.model.source = "published";
+  EXPECT_EQ(Refusal(profile), "fits");
 }
 
 // The embeddings with their times, then 'transformer.h.0' with `times`.

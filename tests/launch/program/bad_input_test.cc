@@ -240,6 +240,20 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param.name; });
 
 // The commands that follow are a registry's.
+// Of messages that are held to rates, each worker needs to know those of its device.
+TEST_F(BadInput, ATopologyWithTooFewDevicesIsRefused) {
+  const std::string server = WriteFile("server.yaml", R"(
+name: two
+devices: 2
+device: V100
+)");
+  ExpectRefusal(
+      {"train", job(), "--set", "topology.source=file", "--set", "topology.name=" + server, "--set",
+       "topology.throttle=1", "--set", "pipeline.stages=3"},
+      "--set topology.name: two has 2 devices for 3 workers; plan for fewer "
+      "pipeline.stages, or on a larger server");
+}
+
 TEST_F(BadInput, AnUnknownCommandIsToldTheKnownOnes) {
   const ProgramEnd unknown = Siphon({"trian", "job.yaml"});
   EXPECT_EQ(unknown.exit_code, 2);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -196,9 +197,37 @@ TEST(Trainer, TrainsAListOfLayersOfTheUsersOwn) {
     model.forward = {first, second};
     return model;
   };
+  const auto prepared = PrepareJob(job, factory);
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  EXPECT_EQ(prepared->plan_text.model, "mine");
   const auto outcome = Trainer(job, factory).Train();
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   EXPECT_LT(outcome->last_loss, 0.6);  // ln 3 = 1.10 is chance
+}
+
+TEST(Trainer, SaysThatNothingIsLearnedFromALossThatIsNoNumber) {
+  JobConfig job = TinyJob(TestFolder(), "run", 2);
+  job.train.learning_rate = 1e30;
+  job.train.steps = 4;
+  const RunOutcome outcome = MustTrain(job);
+  EXPECT_FALSE(std::isfinite(outcome.last_loss));
+  EXPECT_THAT(outcome.warnings,
+              testing::ElementsAre(testing::AllOf(
+                  testing::StartsWith("the loss of step "),
+                  testing::HasSubstr("nothing is learned from there on; train.learning_rate"))));
+}
+
+TEST(Trainer, SaysThatNoStepIsValidated) {
+  JobConfig job = TinyJob(TestFolder(), "run", 1);
+  job.train.steps = 1;
+  job.train.validate_every = 1;
+  job.data.samples = 64;
+  job.data.validation_fraction = 0.02;
+  const RunOutcome outcome = MustTrain(job);
+  EXPECT_FALSE(outcome.last_validation_loss.has_value());
+  EXPECT_THAT(outcome.warnings,
+              testing::ElementsAre(testing::StartsWith(
+                  "no step is validated: data.validation_fraction leaves 1 sample for that")));
 }
 
 // What has no deterministic algorithm is refused in the first step, and said to whom it belongs.

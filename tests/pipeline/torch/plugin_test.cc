@@ -1,6 +1,7 @@
 #include "pipeline/torch/plugin.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 
 #include "gmock/gmock.h"
@@ -29,6 +30,17 @@ TEST(Plugin, BuildsItsModelFromTheOptions) {
   EXPECT_TRUE(at::equal(outputs[0], at::full({2, 3}, 3.0)));
 }
 
+// A layer's mistakes are thrown: the worker says whose they are.
+TEST(Plugin, MayNotAskForWhatItDoesNotHave) {
+  const std::vector<at::Tensor> parameters = {at::ones({6, 3})};
+  LayerContext context(&parameters, {}, /*training=*/true);
+  EXPECT_THROW(context.Parameter(1), c10::IndexError);
+  EXPECT_THROW(context.ParameterAsHeld(-1), c10::IndexError);
+  EXPECT_THROW(context.DropoutMask({2}, 1.5), c10::ValueError);
+  LayerContext evaluating(&parameters, {}, /*training=*/false);
+  EXPECT_THROW(evaluating.DropoutMask({2}, 0.5), c10::Error);
+}
+
 TEST(Plugin, ReportsTheBuildersOwnErrors) {
   const std::string prefix = std::string("plugin ") + SIPHON_TEST_PLUGIN + ": ";
   ModelOptions options;
@@ -52,6 +64,19 @@ TEST(Plugin, NamesAFileThatIsNoLibrary) {
   std::ofstream(path) << "not a library";
   EXPECT_THAT(ErrorOf(path), HasSubstr("plugin " + path + ": it cannot be loaded: "));
   std::remove(path.c_str());
+}
+
+// Pages behind its end would kill whoever loads it.
+TEST(Plugin, NamesAFileThatWasCutOff) {
+  const std::string path = testing::TempDir() + "/siphon_cut_off.so";
+  for (const uintmax_t kept : {100, 3000}) {
+    std::filesystem::copy_file(SIPHON_TEST_PLUGIN, path,
+                               std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::resize_file(path, kept);
+    EXPECT_EQ(ErrorOf(path),
+              "plugin " + path + ": it is shorter than it says: a copy of it was cut off");
+  }
+  std::filesystem::remove(path);
 }
 
 TEST(Plugin, NamesALibraryThatIsNoPlugin) {
