@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -12,7 +11,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "launch/data/batches.h"
-#include "launch/output/figure_text.h"
 #include "launch/plan_job/learning_rate.h"
 #include "launch/run/coordinate.h"
 #include "launch/run/device_failure.h"
@@ -21,6 +19,7 @@
 #include "launch/run/plan_follower.h"
 #include "launch/run/replanner.h"
 #include "launch/run/run_recorder.h"
+#include "launch/run/run_warnings.h"
 #include "launch/run/running_stages.h"
 #include "launch/run/seat_memory.h"
 #include "launch/run/step_record.h"
@@ -79,11 +78,7 @@ class WorkerRun {
                                          const std::set<StageId>& on_host);
   absl::Status StayWithPlan(const absl::Status& refused);
   bool ValidationIsDue() const;
-  void NoteMissingValidation();
-  // Once a run: what trains on from that has no use.
-  void NoteLossThatIsNoNumber();
   absl::Status SaveCheckpoint();
-  void WarnOfFailedSave(const absl::Status& status);
   absl::Status StoppedWithout(const absl::Status& save) const;
   absl::Status Phase(const std::string& name) const {
     return seat_.at_phase ? seat_.at_phase(name) : absl::OkStatus();
@@ -99,11 +94,10 @@ class WorkerRun {
   std::unique_ptr<RunRecorder> recorder_;  // on worker 0
   Progress progress_;
   RunOutcome outcome_;
+  RunWarnings warnings_{&outcome_.warnings};
   int64_t traced_step_ = 0;   // the second of this run: the first has warm-up effects
   absl::Status failed_save_;  // the last one; says who met it
-  int64_t failed_saves_ = 0;  // after the first, their warning is the last of the outcome's
   bool stop_agreed_ = false;
-  bool noted_loss_ = false;
 };
 
 absl::Status WorkerRun::TrainOneStep() {
@@ -172,25 +166,8 @@ absl::Status WorkerRun::TrainOneStep() {
                        .skipped_steps = progress_.loss_scale.skipped_steps},
                       records);
   }
-  if (!std::isfinite(outcome_.last_loss) && !report.skipped) NoteLossThatIsNoNumber();
+  if (!report.skipped) warnings_.NoteLoss(progress_.step, outcome_.last_loss);
   return FollowPlan(records);
-}
-
-void WorkerRun::NoteLossThatIsNoNumber() {
-  if (std::exchange(noted_loss_, true)) return;
-  outcome_.warnings.push_back(
-      absl::StrCat("the loss of step ", progress_.step, " is ", outcome_.last_loss,
-                   ": nothing is learned from there on; train.learning_rate may be too high"));
-  if (recorder_ != nullptr) recorder_->ShowWarning(outcome_.warnings.back());
-}
-
-void WorkerRun::NoteMissingValidation() {
-  const TrainConfig& train = prepared_.job.train;
-  if (train.validate_every == 0 || !prepared_.plan.evaluation.programs.empty()) return;
-  outcome_.warnings.push_back(absl::StrCat("no step is validated: data.validation_fraction leaves ",
-                                           CountText(prepared_.data.validation_samples, "sample"),
-                                           " for that, and a batch (train.global_batch) has ",
-                                           train.global_batch));
 }
 
 absl::Status WorkerRun::AgreeToStop() {
@@ -315,23 +292,9 @@ absl::Status WorkerRun::SaveCheckpoint() {
   if (absl::IsUnavailable(saved.status()) || absl::IsDataLoss(saved.status())) {
     return saved.status();
   }
-  WarnOfFailedSave(saved.status());
+  warnings_.NoteFailedSave(progress_.step, saved.status());
   failed_save_ = saved.status();
   return absl::OkStatus();
-}
-
-// At the end the last of them stands for all: a full disk makes one at every save.
-void WorkerRun::WarnOfFailedSave(const absl::Status& status) {
-  const std::string warning =
-      absl::StrCat("no checkpoint after step ", progress_.step, ": ", status.message());
-  if (recorder_ != nullptr) recorder_->ShowWarning(warning);
-  if (failed_saves_++ > 0) {
-    outcome_.warnings.pop_back();
-    outcome_.warnings.push_back(
-        absl::StrCat(failed_saves_, " checkpoints could not be written, the last: ", warning));
-  } else {
-    outcome_.warnings.push_back(warning);
-  }
 }
 
 // The last save of a run that is to stop has failed: of whoever met that, as that save's status
@@ -371,9 +334,9 @@ absl::StatusOr<RunOutcome> WorkerRun::Train() {
     if (recorder.ok()) recorder_ = *std::move(recorder);
   }
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(opened));
-  NoteMissingValidation();
+  warnings_.NoteValidation(prepared_);
   if (recorder_ != nullptr) {
-    for (const std::string& warning : outcome_.warnings) recorder_->ShowWarning(warning);
+    warnings_.ShowBy([this](const std::string& warning) { recorder_->ShowWarning(warning); });
     for (const std::string& note : follower_.TakeNotes()) {
       recorder_->RecordFallBack(note, follower_.plan());
     }
