@@ -117,6 +117,15 @@ std::string StrategyThatFits(WorkersOfJob workers, absl::string_view tried) {
   return "";
 }
 
+// The server that `siphon plan` plans for may have room that workers do not have.
+std::string UnusedTopology(const JobConfig& job) {
+  const bool unused = job.pipeline.backend == "cpu" && !job.topology.name.empty() &&
+                      job.topology.throttle == "none";
+  if (!unused) return "";
+  return absl::StrCat("\n  ", job.topology.name,
+                      " is not used: CPU workers are on its devices with topology.throttle only");
+}
+
 }  // namespace
 
 bool ParksAnything(const std::vector<WorkerParking>& parking) {
@@ -156,11 +165,12 @@ absl::Status FitMemory(const std::string& schedule_csv, const PlanningNews& news
   }
   absl::StatusOr<FittingStep> found = PlanFittingStep(workers, strategy);
   if (absl::IsResourceExhausted(found.status())) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        kept.message(), "\n  ",
-        strategy == kRecomputeStrategy ? std::string("computing activations again")
-                                       : absl::StrCat("memory.strategy ", strategy),
-        " is not enough: ", SentenceOf(found.status()), StrategyThatFits(workers, strategy)));
+    return absl::ResourceExhaustedError(
+        absl::StrCat(kept.message(), "\n  ",
+                     strategy == kRecomputeStrategy ? std::string("computing activations again")
+                                                    : absl::StrCat("memory.strategy ", strategy),
+                     " is not enough: ", SentenceOf(found.status()), UnusedTopology(prepared.job),
+                     StrategyThatFits(workers, strategy)));
   }
   SIPHON_RETURN_IF_ERROR(found.status());
   return TakePlan(*std::move(found), strategy, prepared);

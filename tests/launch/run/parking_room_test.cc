@@ -191,5 +191,19 @@ TEST_F(ParkingJob, FullDiskIsFoundAtTheStart) {
   EXPECT_EQ(RefusingTier(made.status()), Placement::kNvmeSwap);
 }
 
+// `siphon plan` says that it fits, on the devices that the job names.
+TEST_F(ParkingJob, RefusedWithAnotherServersMemoryIsToldThatItIsNotUsed) {
+  JobConfig job = TightJob("d2d_swap", 30);
+  job.topology.name = "dgx1_v100";
+  const absl::Status refused = PrepareJob(job, {}).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              testing::HasSubstr("\n  dgx1_v100 is not used: CPU workers are on its devices with "
+                                 "topology.throttle only"));
+  job.topology.name.clear();
+  EXPECT_THAT(std::string(PrepareJob(job, {}).status().message()),
+              testing::Not(testing::HasSubstr("is not used")));
+}
+
 }  // namespace
 }  // namespace siphon
