@@ -126,14 +126,12 @@ RandomStep MakeStep(PlanningProblem random, Dice& dice) {
       dice.Roll(0, 1) == 0 ? WeightResidence::kWholeActions : WeightResidence::kLayerByLayer;
   MemoryPlan plan = RandomPlan(problem, made.mapping, dice);
   AddVersions(problem, made.mapping, plan, dice);
-  const SwapTiming timing{
-      .forwards_to_leave = dice.Roll(1, 3),
-      .actions_to_come_back = dice.Roll(0, 2),
-      .turn = dice.Roll(0, 1) == 0 ? SwapTiming::Turn::kLastStay : SwapTiming::Turn::kFirstStay,
-      .groups_away_between_steps = dice.Roll(0, 3),
-      .home_beside_host = dice.Roll(0, 1) == 0,
-      .forwards_to_leave_home = dice.Roll(1, 3),
-      .actions_to_come_home = dice.Roll(0, 3)};
+  SwapTiming timing{.forwards_to_leave = dice.Roll(1, 3),
+                    .actions_to_come_back = dice.Roll(0, 2),
+                    .groups_away_between_steps = dice.Roll(0, 3),
+                    .home_beside_host = dice.Roll(0, 1) == 0,
+                    .forwards_to_leave_home = dice.Roll(1, 3),
+                    .actions_to_come_home = dice.Roll(0, 3)};
   const DirectBackward direct =
       dice.Roll(0, 1) == 0 ? DirectBackward::kDrop : DirectBackward::kLeave;
   const HomeTimes home{.gone = {dice.Roll(0, 2), dice.Roll(1, 5)},
@@ -147,6 +145,7 @@ RandomStep MakeStep(PlanningProblem random, Dice& dice) {
   const bool timed = dice.Roll(0, 1) == 0;
   // Otherwise so little leaves in most that a bound would have nothing to say.
   if (dice.Roll(0, 3) > 0) shares.clear();
+  if (dice.Roll(0, 1) == 0) timing.turn = SwapTiming::Turn::kFirstStay;
   const Schedule lowered =
       LowerMemoryPlan(problem.schedule, plan,
                       {.timing = std::vector<SwapTiming>(plan.stages.size(), timing),
