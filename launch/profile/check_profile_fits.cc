@@ -109,15 +109,6 @@ absl::Status ProfileChecker::CheckHandedOn(int layer, Bytes handed_on) const {
                                     in_other_numbers ? " in its train.precision" : ""));
 }
 
-// Of the parameters that a layer uses, which may be others' as well.
-int64_t UsedElements(const LayerSpec& layer) {
-  int64_t elements = 0;
-  for (const ParameterSpec& parameter : layer.parameters) {
-    elements += ElementCount({DType::kFloat32, parameter.shape});
-  }
-  return elements;
-}
-
 // Of 4 bytes each, or 2; 0: not said.
 absl::Status ProfileChecker::CheckParameters(int layer, int64_t owned) const {
   const Bytes measured = file_.model.layers[layer].parameters;

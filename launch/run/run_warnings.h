@@ -1,9 +1,9 @@
 #ifndef SIPHON_LAUNCH_RUN_RUN_WARNINGS_H_
 #define SIPHON_LAUNCH_RUN_RUN_WARNINGS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -99,6 +99,14 @@ std::vector<int64_t> OwnedElements(const ModelSpec& model) {
   return owned;
 }
 
+int64_t UsedElements(const LayerSpec& layer) {
+  int64_t elements = 0;
+  for (const ParameterSpec& parameter : layer.parameters) {
+    elements += ElementCount({DType::kFloat32, parameter.shape});
+  }
+  return elements;
+}
+
 Bytes SavedSampleBytes(const SavedTensorSpec& tensor, Precision precision) {
   return Bytes(ElementCount(tensor.sample) *
                ElementBytesIn(tensor.sample.dtype, tensor.precision, precision));

@@ -18,6 +18,8 @@ absl::Status CheckMemoryInputs(const MemoryInputs& inputs);
 
 // Elements of the parameters that each layer owns: a tied one belongs to its first use.
 std::vector<int64_t> OwnedElements(const ModelSpec& model);
+// Of those that it uses, whoever owns them.
+int64_t UsedElements(const LayerSpec& layer);
 
 // Bytes of a tensor that was saved, of one sample.
 Bytes SavedSampleBytes(const SavedTensorSpec& tensor, Precision precision);

@@ -42,11 +42,7 @@ Bytes OutputBytes(const MemoryInputs& inputs, int layer) {
 }
 
 Bytes GradientBytes(const MemoryInputs& inputs, const LayerSpec& layer) {
-  int64_t elements = 0;
-  for (const ParameterSpec& parameter : layer.parameters) {
-    elements += ElementCount({DType::kFloat32, parameter.shape});
-  }
-  return Bytes(ComputedBytes(inputs.precision) * elements);
+  return Bytes(ComputedBytes(inputs.precision) * UsedElements(layer));
 }
 
 Bytes Scaled(const MemoryInputs& inputs, const std::vector<WorkspaceMoment>& moments) {

@@ -184,10 +184,7 @@ absl::StatusOr<ModelProfile> ProfileFromFirstPrinciples(const ModelSpec& model,
     layer.saved = std::move(activations.saved);
     layer.kept_for_weights = activations.kept_for_weights;
     SetWorkspace(layer, spec, microbatch);
-    int64_t used_elements = 0;  // a tied parameter is read wherever it is used
-    for (const ParameterSpec& parameter : spec.parameters) {
-      used_elements += ElementCount({DType::kFloat32, parameter.shape});
-    }
+    const int64_t used_elements = UsedElements(spec);  // a tied one is read wherever it is used
     const LayerPasses passes = PassesOf({.flops = spec.forward_flops * microbatch,
                                          .input = input,
                                          .output = layer.boundary,

@@ -2,6 +2,7 @@
 #define SIPHON_PLANNER_STRATEGIES_DRAFT_SIMULATOR_H_
 
 #include <compare>
+#include <cstddef>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -77,6 +78,11 @@ class DraftSimulator {
   bool has_refused() const { return has_refused_; }
 
   Bytes CapacityOf(int worker) const { return lenders_.CapacityOf(worker); }  // 0: no limit
+  // Whether the worker holds more than that; what no lender has room for is left out.
+  bool IsFull(const SimulatedDraft& simulated, size_t worker) const {
+    const Bytes capacity = CapacityOf(static_cast<int>(worker));
+    return capacity > Bytes(0) && simulated.peaks[worker] > capacity;
+  }
   const std::vector<int>& away() const { return lenders_.away(); }
   Bytes ParkedBy(const DraftPlan& draft, int worker) const {
     return lenders_.ParkedBy(draft, worker);

@@ -39,7 +39,7 @@ class ShareFitter {
       if (!is_too_much) SIPHON_RETURN_IF_ERROR(tried.status());
       for (size_t worker = 0; worker < low.size(); ++worker) {
         if (low[worker] == high[worker]) continue;
-        if (!is_too_much && IsFull(*tried, worker)) {
+        if (!is_too_much && simulator_.IsFull(*tried, worker)) {
           low[worker] = middle[worker] + 1;
         } else {
           high[worker] = middle[worker];
@@ -68,11 +68,6 @@ class ShareFitter {
       }
     }
     return simulator_.Run(std::move(draft));
-  }
-
-  bool IsFull(const SimulatedDraft& simulated, size_t worker) const {
-    const Bytes capacity = simulator_.CapacityOf(static_cast<int>(worker));
-    return capacity > Bytes(0) && simulated.peaks[worker] > capacity;
   }
 
   DraftSimulator& simulator_;

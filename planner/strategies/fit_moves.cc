@@ -24,13 +24,13 @@ class MoveFitter {
     SIPHON_ASSIGN_OR_RETURN(SimulatedDraft best, Run(high));
     if (Fits(best)) return best;
     for (size_t worker = 0; worker < moves_.size(); ++worker) {
-      if (!IsFull(best, worker)) continue;
+      if (!simulator_.IsFull(best, worker)) continue;
       low[worker] = 0;
       high[worker] = static_cast<int>(moves_[worker].size());
     }
     SIPHON_ASSIGN_OR_RETURN(best, Run(high));
     for (size_t worker = 0; worker < moves_.size(); ++worker) {
-      if (high[worker] > 0 && IsFull(best, worker)) return best;
+      if (high[worker] > 0 && simulator_.IsFull(best, worker)) return best;
     }
     while (true) {
       std::vector<int> middle = high;
@@ -44,7 +44,7 @@ class MoveFitter {
       SIPHON_ASSIGN_OR_RETURN(SimulatedDraft tried, Run(middle));
       for (size_t worker = 0; worker < moves_.size(); ++worker) {
         if (middle[worker] == high[worker]) continue;
-        (IsFull(tried, worker) ? low : high)[worker] = middle[worker];
+        (simulator_.IsFull(tried, worker) ? low : high)[worker] = middle[worker];
       }
       if (tried.score < best.score || Fits(tried)) best = std::move(tried);
     }
@@ -60,12 +60,6 @@ class MoveFitter {
     return simulator_.Run(std::move(draft));
   }
 
-  // What no lender has room for is left out: more moves would not help.
-  bool IsFull(const SimulatedDraft& simulated, size_t worker) const {
-    const Bytes capacity = simulator_.CapacityOf(static_cast<int>(worker));
-    return capacity > Bytes(0) && simulated.peaks[worker] > capacity;
-  }
-
   // The workers' smallest numbers of moves were found in different company: where they do not fit
   // together, `best` is the best of what was tried.
   absl::StatusOr<SimulatedDraft> Settle(std::vector<int> taken, SimulatedDraft best) {
@@ -75,7 +69,7 @@ class MoveFitter {
       if (Fits(tried)) return tried;
       for (size_t worker = 0; worker < moves_.size(); ++worker) {
         const auto most = static_cast<int>(moves_[worker].size());
-        if (IsFull(tried, worker)) taken[worker] = std::min(most, taken[worker] + 1);
+        if (simulator_.IsFull(tried, worker)) taken[worker] = std::min(most, taken[worker] + 1);
       }
       if (tried.score < best.score) best = std::move(tried);
     }

@@ -12,11 +12,11 @@ absl::StatusOr<SimulatedDraft> DraftHostSwap(DraftSimulator& simulator) {
 }
 
 absl::StatusOr<SimulatedDraft> DraftHostSwapOrHome(DraftSimulator& simulator) {
-  const auto home = [&] {
-    return SwapToOnePlace(simulator, KeepingDraft(simulator.problem()), Placement::kHostSwap,
-                          StateBetweenSteps::kHome);
-  };
-  return Better(DraftHostSwap(simulator), FewestSwapped(simulator, home(), Placement::kHostSwap));
+  return Better(DraftHostSwap(simulator),
+                FewestSwapped(simulator,
+                              SwapToOnePlace(simulator, KeepingDraft(simulator.problem()),
+                                             Placement::kHostSwap, StateBetweenSteps::kHome),
+                              Placement::kHostSwap));
 }
 
 absl::StatusOr<PlannedStep> PlanHostSwap(const PlanningProblem& problem) {

@@ -15,11 +15,11 @@ absl::StatusOr<SimulatedDraft> DraftNvmeSwap(DraftSimulator& simulator) {
 }
 
 absl::StatusOr<SimulatedDraft> DraftNvmeSwapOrHome(DraftSimulator& simulator) {
-  const auto home = [&] {
-    return SwapToOnePlace(simulator, KeepingDraft(simulator.problem()), Placement::kNvmeSwap,
-                          StateBetweenSteps::kHome);
-  };
-  return Better(DraftNvmeSwap(simulator), FewestSwapped(simulator, home(), Placement::kNvmeSwap));
+  return Better(DraftNvmeSwap(simulator),
+                FewestSwapped(simulator,
+                              SwapToOnePlace(simulator, KeepingDraft(simulator.problem()),
+                                             Placement::kNvmeSwap, StateBetweenSteps::kHome),
+                              Placement::kNvmeSwap));
 }
 
 absl::StatusOr<PlannedStep> PlanNvmeSwap(const PlanningProblem& problem) {

@@ -16,6 +16,7 @@
 #include "pipeline/torch/layers.h"
 #include "tests/launch/run/parking_job.h"
 #include "tests/launch/run/seated_run.h"
+#include "tests/launch/run/small_job.h"
 
 namespace siphon {
 namespace {
@@ -33,16 +34,12 @@ at::Tensor SaysWhenItIsFreed(std::promise<void>* said) {
 Model FailingModel(std::promise<void>* said, const std::shared_future<void>& gone) {
   constexpr int64_t kWide = 9'000'000;  // so that the system takes back at once what is freed
   Model model;
-  model.spec.objective = Objective::kClassification;
-  model.spec.input = {DType::kFloat32, {6}};
-  model.spec.target = {DType::kInt64, {}};
-  model.spec.classes = 3;
-  model.spec.layers = {
-      {.name = "in",
-       .parameters = {{"in.weight", {1, 6}}},
-       .outputs = {{DType::kFloat32, {kWide}}}},
-      {.name = "mid", .parameters = {{"mid.weight", {8, 8}}}, .outputs = {{DType::kFloat32, {8}}}},
-      {.name = "out", .parameters = {{"out.weight", {3, 8}}}}};
+  model.spec = ClassifierOf(
+      {{.name = "in",
+        .parameters = {{"in.weight", {1, 6}}},
+        .outputs = {{DType::kFloat32, {kWide}}}},
+       {.name = "mid", .parameters = {{"mid.weight", {8, 8}}}, .outputs = {{DType::kFloat32, {8}}}},
+       {.name = "out", .parameters = {{"out.weight", {3, 8}}}}});
   const LayerForward in = [gone, forwards = 0](LayerContext& context,
                                                const std::vector<at::Tensor>& inputs) mutable {
     if (++forwards == 3) gone.wait_for(std::chrono::seconds(60));

@@ -1,5 +1,7 @@
 #include "tests/launch/run/small_job.h"
 
+#include <utility>
+
 namespace siphon {
 
 JobConfig SmallJob(const std::string& kind, const std::string& directory) {
@@ -25,6 +27,16 @@ JobConfig SmallJob(const std::string& kind, const std::string& directory) {
   job.checkpoint.every_steps = 3;
   job.output.directory = directory;
   return job;
+}
+
+ModelSpec ClassifierOf(std::vector<LayerSpec> layers) {
+  ModelSpec model;
+  model.objective = Objective::kClassification;
+  model.input = {DType::kFloat32, {6}};
+  model.target = {DType::kInt64, {}};
+  model.classes = 3;
+  model.layers = std::move(layers);
+  return model;
 }
 
 }  // namespace siphon

@@ -181,13 +181,9 @@ TEST(Trainer, TrainsAListOfLayersOfTheUsersOwn) {
   job.train.learning_rate = 0.05;
   const ModelFactory factory = [](const ModelOptions&) -> absl::StatusOr<Model> {
     Model model;
-    model.spec.objective = Objective::kClassification;
-    model.spec.input = {DType::kFloat32, {6}};
-    model.spec.target = {DType::kInt64, {}};
-    model.spec.classes = 3;
-    model.spec.layers = {
-        {.name = "in", .parameters = {{"in.weight", {8, 6}}}, .outputs = {{DType::kFloat32, {8}}}},
-        {.name = "out", .parameters = {{"out.weight", {3, 8}}}}};
+    model.spec = ClassifierOf(
+        {{.name = "in", .parameters = {{"in.weight", {8, 6}}}, .outputs = {{DType::kFloat32, {8}}}},
+         {.name = "out", .parameters = {{"out.weight", {3, 8}}}}});
     const LayerForward first = [](LayerContext& context, const std::vector<at::Tensor>& x) {
       return std::vector<at::Tensor>{at::tanh(at::linear(x[0], context.Parameter(0)))};
     };
@@ -237,12 +233,8 @@ TEST(Trainer, RefusesALayerThatIsNotDeterministicUnlessTheJobAllowsIt) {
   job.train.steps = 1;
   const ModelFactory factory = [](const ModelOptions&) -> absl::StatusOr<Model> {
     Model model;
-    model.spec.objective = Objective::kClassification;
-    model.spec.input = {DType::kFloat32, {6}};
-    model.spec.target = {DType::kInt64, {}};
-    model.spec.classes = 3;
-    model.spec.layers = {{.name = "scatter", .outputs = {{DType::kFloat32, {6}}}},
-                         {.name = "out", .parameters = {{"out.weight", {3, 6}}}}};
+    model.spec = ClassifierOf({{.name = "scatter", .outputs = {{DType::kFloat32, {6}}}},
+                               {.name = "out", .parameters = {{"out.weight", {3, 6}}}}});
     const LayerForward scatter = [](LayerContext&, const std::vector<at::Tensor>& x) {
       return std::vector<at::Tensor>{x[0].clone().put_(at::zeros({1}, at::kLong), at::ones({1}))};
     };
