@@ -36,6 +36,10 @@ struct LayerProfile {
   Bytes parameters;
   Bytes gradients;
   Bytes optimizer_state;
+  // Beside `parameters` and `gradients`: of parameters that other layers use as well, which stay
+  // where they are (PlanningProblem::held has their bytes). A step on the host copies them too.
+  Bytes shared_parameters;
+  Bytes shared_gradients;
   Bytes boundary;  // the output that the next layer takes; its gradient has the same size
   Bytes forward_workspace;
   Bytes backward_workspace;

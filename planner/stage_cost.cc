@@ -124,6 +124,8 @@ std::vector<StageCost> StageCosts(const ModelProfile& profile, const StagePartit
       cost.parameters += layer.parameters;
       cost.gradients += layer.gradients;
       cost.optimizer_state += layer.optimizer_state;
+      cost.shared_parameters += layer.shared_parameters;
+      cost.shared_gradients += layer.shared_gradients;
       cost.stash += SavedBytes(layer);
       if (index > range.begin) cost.stash -= SavedByBoth(profile.layers[index - 1], layer);
       cost.kept_for_weights += layer.kept_for_weights;

@@ -21,6 +21,9 @@ struct StageCost {
   Bytes parameters;      // of the stage, whatever the microbatch; also the next two
   Bytes gradients;
   Bytes optimizer_state;
+  // Beside `parameters` and `gradients`, as in LayerProfile: what a step on the host copies too.
+  Bytes shared_parameters;
+  Bytes shared_gradients;
   // Saved from F until B (or until I, where the backward is split); what two layers save, once.
   Bytes stash;
   Bytes kept_for_weights;  // what stays from I until W

@@ -71,6 +71,14 @@ absl::Status CheckHeads(const JobConfig& job) {
                    "; ", NearestMultiples(model.hidden, std::max<int64_t>(model.heads, 1))));
 }
 
+// Asked of the job that is left of file and overrides.
+absl::Status CheckBackend(const JobConfig& job, const KnownNames& known) {
+  const bool asks = job.pipeline.backend == "cuda" && known.purpose == JobPurpose::kRun;
+  if (!asks || known.why_no_cuda == nullptr) return absl::OkStatus();
+  const std::string problem = known.why_no_cuda();
+  return problem.empty() ? absl::OkStatus() : ConfigError(job, "pipeline.backend", problem);
+}
+
 absl::Status CheckPipeline(const JobConfig& job) {
   const PipelineConfig& pipeline = job.pipeline;
   if (pipeline.chunks > 0 && pipeline.stages % pipeline.chunks != 0) {
@@ -143,6 +151,7 @@ absl::Status CheckMemory(const JobConfig& job, const ConfigLimits& limits) {
 }  // namespace
 
 absl::Status CheckJobConfig(const JobConfig& job, const ConfigLimits& limits) {
+  SIPHON_RETURN_IF_ERROR(CheckBackend(job, limits.known));
   SIPHON_RETURN_IF_ERROR(CheckBatches(job));
   SIPHON_RETURN_IF_ERROR(CheckHeads(job));
   SIPHON_RETURN_IF_ERROR(CheckPipeline(job));

@@ -199,7 +199,7 @@ std::vector<JobKey> PipelineKeys() {
           "schedules harmony_*: microbatches through a pack before the next, 0: all; "
           "pipedream_2bw: microbatches an update, 0: the schedule's own"),
       PartitionKey(),
-      KEY(pipeline, backend, BackendName(), "what workers compute on"),
+      KEY(pipeline, backend, (OneOf{{"cpu", "cuda"}}), "what workers compute on"),
       KEY(pipeline, threads_per_worker, Between(1, kMostWorkers),
           "LibTorch's threads; another number gives other bits"),
       KEY(pipeline, transport, (OneOf{{"auto", "shared_memory", "mpi", "nccl"}}),

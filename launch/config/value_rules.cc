@@ -34,16 +34,6 @@ absl::Status OneOf::Check(const std::string& value, const KnownNames& known) con
 
 std::string OneOf::Words(const KnownNames&) const { return absl::StrJoin(built, ", "); }
 
-absl::Status BackendName::Check(const std::string& value, const KnownNames& known) const {
-  const OneOf names{{"cpu"}, {"cuda"}};
-  const bool asks = value == "cuda" && known.purpose == JobPurpose::kRun;
-  if (!asks || known.why_no_cuda == nullptr) return names.Check(value, known);
-  const std::string problem = known.why_no_cuda();
-  return problem.empty() ? absl::OkStatus() : absl::InvalidArgumentError(problem);
-}
-
-std::string BackendName::Words(const KnownNames&) const { return "cpu, cuda"; }
-
 std::optional<double> ScaleOf(const std::string& value) {
   double scale = 0;
   if (value == "none" || !absl::SimpleAtod(value, &scale)) return std::nullopt;

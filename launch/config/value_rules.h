@@ -64,12 +64,6 @@ struct OneOf {
   std::string Words(const KnownNames& known) const;
 };
 
-// What workers compute on.
-struct BackendName {
-  absl::Status Check(const std::string& value, const KnownNames& known) const;
-  std::string Words(const KnownNames& known) const;
-};
-
 // "none", or a positive number.
 struct NoneOrScale {
   absl::Status Check(const std::string& value, const KnownNames& known) const;

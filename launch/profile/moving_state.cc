@@ -116,6 +116,8 @@ void HoldWhatCannotMove(const MemoryInputs& inputs, PlanningProblem& problem) {
       };
       leave(MemoryKind::kParameters, layer.parameters, alone.weights);
       leave(MemoryKind::kGradients, layer.gradients, alone.gradients);
+      layer.shared_parameters = first_uses.weights - alone.weights;
+      layer.shared_gradients = first_uses.gradients - alone.gradients;
       // Every copy of a parameter has its own.
       leave(MemoryKind::kOptimizer, layer.optimizer_state, first_uses.optimizer);
     }

@@ -90,11 +90,13 @@ void DescribeProfile(CLI::App& app, ProfileArguments* profile) {
                    "Training steps, of each kind of backward, whose median counts")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
-  command->add_flag("--calibrate", profile->calibrate,
-                    "Without a job: measure the processor (a few seconds) and write a file for "
-                    "--device of simulate and out_of_core");
+  CLI::Option* const calibrate =
+      command->add_flag("--calibrate", profile->calibrate,
+                        "Without a job: measure the processor (a few seconds) and write a file for "
+                        "--device of simulate and out_of_core");
   command->add_option("--threads", profile->threads, "Of a worker, with --calibrate")
       ->check(CLI::Range(1, 1'024))
+      ->needs(calibrate)
       ->capture_default_str();
   AddFormat(command, &profile->format);
   command->footer(

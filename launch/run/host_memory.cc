@@ -129,19 +129,20 @@ absl::Status HostMapping::MapMore(size_t size) {
   return absl::OkStatus();
 }
 
-// A pool is locked as it is: a larger one takes over what the one before has.
 absl::Status HostMapping::LockMore(Bytes bytes) {
   const Bytes on_books = claim_.capacity();
   const Bytes most = LockedAtMost(MachineMemory());
+  const Bytes cap = on_books > Bytes(0) ? std::min(on_books, most) : most;
+  if (pool_ != nullptr) {
+    SIPHON_ASSIGN_OR_RETURN(bytes_, pool_->Enlarge(bytes, cap));
+    return absl::OkStatus();
+  }
   SIPHON_ASSIGN_OR_RETURN(
-      std::unique_ptr<PinnedPool> pool,
+      pool_,
       locks_->MakePinnedPool({.bytes = bytes,
-                              .cap = on_books > Bytes(0) ? std::min(on_books, most) : most,
+                              .cap = cap,
                               .numa_node = place_ != nullptr ? place_->node() : std::nullopt}));
-  SIPHON_ASSIGN_OR_RETURN(const absl::Span<std::byte> locked, pool->Take(bytes));
-  if (!bytes_.empty()) std::memcpy(locked.data(), bytes_.data(), bytes_.size());
-  bytes_ = locked;
-  pool_ = std::move(pool);
+  SIPHON_ASSIGN_OR_RETURN(bytes_, pool_->Take(bytes));
   return absl::OkStatus();
 }
 

@@ -23,13 +23,24 @@ absl::Status CheckRoomBeside(const NcclMemory& nccl, Bytes peak) {
   const Bytes needed = peak - nccl.planned;
   const Bytes free = nccl.measured->free;
   if (needed <= free) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "the plan needs ", FormatBytes(needed), " of its device beside NCCL, and ", FormatBytes(free),
-      " are left there: NCCL has ", FormatBytes(nccl.measured->taken), " (",
-      FormatBytes(nccl.planned),
-      " were planned), the rest is its context's or somebody else's; with a memory.capacity "
-      "smaller by ",
-      FormatBytes(needed - free), " it would fit"));
+  const std::string lack =
+      absl::StrCat("the plan needs ", FormatBytes(needed), " more of worker ", nccl.worker.value,
+                   "'s device, and ", FormatBytes(free), " are left there: ");
+  const Bytes beyond = std::max(nccl.measured->taken - nccl.planned, Bytes(0));
+  if (needed <= free + beyond) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        lack, "NCCL has ", FormatBytes(nccl.measured->taken), " (", FormatBytes(nccl.planned),
+        " were planned); with a memory.capacity smaller by ", FormatBytes(needed - free),
+        " it would fit"));
+  }
+  // Where most of it is gone, no job that is as good would fit.
+  const bool nearly = free * 2 >= needed;
+  return absl::FailedPreconditionError(absl::StrCat(
+      lack,
+      "the rest is another process's, or this one's context (nvidia-smi shows which); end that "
+      "process, or take another device (CUDA_VISIBLE_DEVICES)",
+      nearly ? absl::StrCat(", or a memory.capacity smaller by ", FormatBytes(needed - free))
+             : ""));
 }
 
 }  // namespace siphon

@@ -32,8 +32,9 @@ Bytes BookedOf(const NcclMemory& nccl);
 std::optional<std::string> WarningOf(const NcclMemory& nccl);
 
 // Whether the device has what the worker's plan needs there beside NCCL; `peak`: PredictedPeaks.
-// OK where nothing was measured. Errors: ResourceExhausted, with what is left, what is needed, and
-// how much smaller memory.capacity must be.
+// OK where nothing was measured. Errors, with what is left and what is needed: ResourceExhausted
+// where NCCL takes more than planned and leaves too little, with how much smaller memory.capacity
+// must be; else FailedPrecondition, as somebody else has the memory.
 absl::Status CheckRoomBeside(const NcclMemory& nccl, Bytes peak);
 
 }  // namespace siphon

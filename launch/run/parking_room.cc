@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "launch/output/start_log.h"
 #include "launch/plan_job/parking_region.h"
+#include "launch/run/locked_memory.h"
 #include "launch/run/parking_routes.h"
 #include "launch/run/topology_ways.h"
 #include "pipeline/transport/paced_transport.h"
@@ -207,7 +208,11 @@ Bytes LentByWorker(const PreparedJob& prepared, WorkerId worker) {
 
 Bytes HostCapacityOf(const PreparedJob& prepared) {
   const Bytes planned = prepared.plan_text.topology.host_memory;
-  return planned > Bytes(0) ? planned : prepared.job.memory.host_capacity;
+  const Bytes of_job = planned > Bytes(0) ? planned : prepared.job.memory.host_capacity;
+  if (prepared.job.pipeline.backend != "cuda") return of_job;
+  // All of it is locked.
+  const Bytes lockable = LockedAtMost(MachineMemory());
+  return of_job > Bytes(0) ? std::min(of_job, lockable) : lockable;
 }
 
 std::string DriveDirectory(const JobConfig& job) {

@@ -119,7 +119,7 @@ inline constexpr absl::string_view kHostWord = "host";  // the only update that 
 inline constexpr std::array<PlanField<PlanStage>, 1> kHostStepFields = {{
     {"host_step", &PlanStage::host_step},
 }};
-inline constexpr std::array<PlanField<StageCost>, 16> kStageFields = {{
+inline constexpr std::array<PlanField<StageCost>, 18> kStageFields = {{
     {"forward", &StageCost::forward, ZeroFigure::kWritten},
     {"input_backward", &StageCost::input_backward, ZeroFigure::kWritten},
     {"weight_backward", &StageCost::weight_backward, ZeroFigure::kWritten},
@@ -128,6 +128,8 @@ inline constexpr std::array<PlanField<StageCost>, 16> kStageFields = {{
     {"parameters", &StageCost::parameters, ZeroFigure::kWritten},
     {"gradients", &StageCost::gradients, ZeroFigure::kWritten},
     {"optimizer_state", &StageCost::optimizer_state, ZeroFigure::kWritten},
+    {"shared_parameters", &StageCost::shared_parameters},
+    {"shared_gradients", &StageCost::shared_gradients},
     {"stash", &StageCost::stash, ZeroFigure::kWritten},
     {"kept_for_weights", &StageCost::kept_for_weights, ZeroFigure::kWritten},
     {"input", &StageCost::input, ZeroFigure::kWritten},

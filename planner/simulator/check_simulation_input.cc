@@ -41,8 +41,9 @@ absl::Status CheckStage(const SimulationInput& input, int stage) {
   SIPHON_RETURN_IF_ERROR(CheckNotNegative(
       {cost.forward.value, cost.input_backward.value, cost.weight_backward.value, cost.step.value,
        cost.whole_backward.value, cost.parameters.value, cost.gradients.value,
-       cost.optimizer_state.value, cost.stash.value, cost.kept_for_weights.value, cost.input.value,
-       cost.output.value, cost.forward_workspace.value, cost.backward_workspace.value,
+       cost.optimizer_state.value, cost.shared_parameters.value, cost.shared_gradients.value,
+       cost.stash.value, cost.kept_for_weights.value, cost.input.value, cost.output.value,
+       cost.forward_workspace.value, cost.backward_workspace.value,
        cost.input_backward_workspace.value, cost.weight_backward_workspace.value},
       absl::StrCat("the cost of stage ", stage)));
   if (stage == 0 || input.stages[stage - 1].output == cost.input) return absl::OkStatus();
@@ -245,9 +246,10 @@ double MostBytes(const SimulationInput& input) {
   };
   for (const StageCost& cost : input.stages) {
     for (const Bytes size :
-         {cost.parameters, cost.gradients, cost.optimizer_state, cost.stash, cost.kept_for_weights,
-          cost.input, cost.output, cost.forward_workspace, cost.backward_workspace,
-          cost.input_backward_workspace, cost.weight_backward_workspace}) {
+         {cost.parameters, cost.gradients, cost.optimizer_state, cost.shared_parameters,
+          cost.shared_gradients, cost.stash, cost.kept_for_weights, cost.input, cost.output,
+          cost.forward_workspace, cost.backward_workspace, cost.input_backward_workspace,
+          cost.weight_backward_workspace}) {
       consider(size);
     }
   }

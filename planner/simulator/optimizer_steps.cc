@@ -83,8 +83,8 @@ OptimizerSteps::Part OptimizerSteps::WholeStage(StageId stage) const {
   return {.layers = {{first, first + layers}},
           .time = cost.step,
           .host_time = input.host_step.empty() ? Nanos(0) : input.host_step[stage.value],
-          .gradients = cost.gradients,
-          .parameters = cost.parameters};
+          .gradients = cost.gradients + cost.shared_gradients,
+          .parameters = cost.parameters + cost.shared_parameters};
 }
 
 // Optimizer state, parameters and gradients are all so many bytes an element.

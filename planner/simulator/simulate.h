@@ -82,10 +82,10 @@ struct SimulationInput {
 // find a group on its way in (planner/memory_plan.h says where); those that find it dropped compute
 // it again first, which is shown as RECOMPUTE of the group. STEP of a group takes the `optimizer`
 // times of its layers, a plain STEP the rest of the stage's `step`. Where the plan has the step on
-// the host, STEP starts the copy of the gradients, and the worker goes on; the host steps one at a
-// time, first come, first served, in `host_step`, of which a group takes a part by its bytes; then
-// the parameters come in. The worker waits for them before it moves parameters of the stage, or at
-// the end of its program.
+// the host, STEP starts the copy of the gradients, those of shared parameters too, and the worker
+// goes on; the host steps one at a time, first come, first served, in `host_step`, of which a group
+// takes a part by its bytes; then the parameters come in. The worker waits for them before it moves
+// parameters of the stage, or at the end of its program.
 //
 // Memory: parameters, gradients, optimizer state and `held` for the whole step, groups of them that
 // are away at its begin and end only from SWAP_IN until SWAP_OUT_END or DROP, and where they are

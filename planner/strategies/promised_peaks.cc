@@ -85,7 +85,7 @@ ParkedAtMost ParkedAtMostBy(const PlanningProblem& problem, const DeviceMapping&
     for (int layer = layers.begin; layer < layers.end; ++layer) {
       if (!StepsOnHost(plan, layer)) continue;
       const LayerProfile& profile = problem.profile.layers[layer];
-      add_to_host(worker, profile.optimizer_state + profile.gradients);
+      add_to_host(worker, profile.optimizer_state + profile.gradients + profile.shared_gradients);
     }
     for (size_t index = 0; index < plan.groups.size(); ++index) {
       const auto& [group, choice] = plan.groups[index];

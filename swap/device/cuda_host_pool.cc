@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -40,21 +42,36 @@ void TouchFirst(absl::Span<std::byte> memory, int threads) {
   for (std::thread& thread : touching) thread.join();
 }
 
+absl::Status CheckCap(Bytes bytes, Bytes cap) {
+  if (bytes <= cap) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      bytes.value, " bytes of locked host memory wanted, a worker may have ", cap.value));
+}
+
+absl::Status NotMapped(size_t size) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("mapping ", size, " bytes of the host: ", std::strerror(errno)));
+}
+
 class RegisteredPool final : public PinnedPool {
  public:
-  explicit RegisteredPool(absl::Span<std::byte> memory) : memory_(memory) {}
+  // Of the options, where its pages shall be and who touches them.
+  explicit RegisteredPool(const PinnedPoolOptions& options)
+      : numa_node_(options.numa_node), threads_(options.threads) {}
   ~RegisteredPool() override {
-    if (registered_) static_cast<void>(cudaHostUnregister(memory_.data()));
-    static_cast<void>(cudaGetLastError());
-    munmap(memory_.data(), memory_.size());
+    Unregister();
+    if (!memory_.empty()) munmap(memory_.data(), memory_.size());
   }
-  absl::Status Register() {
-    SIPHON_CUDA_RETURN_IF_ERROR(
-        cudaHostRegister(memory_.data(), memory_.size(), cudaHostRegisterPortable),
-        absl::StrCat("locking ", memory_.size(), " bytes of the host"));
-    registered_ = true;
-    return absl::OkStatus();
+
+  absl::Status Make(size_t size) {
+    void* const mapped =
+        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) return NotMapped(size);
+    memory_ = absl::MakeSpan(static_cast<std::byte*>(mapped), size);
+    Populate(memory_);
+    return Register();
   }
+
   absl::StatusOr<absl::Span<std::byte>> Take(Bytes bytes) override {
     SIPHON_CHECK(bytes >= Bytes(0), "nobody takes less than nothing");
     if (bytes > left()) {
@@ -68,8 +85,59 @@ class RegisteredPool final : public PinnedPool {
   }
   Bytes left() const override { return Bytes(static_cast<int64_t>(memory_.size() - taken_)); }
 
+  absl::StatusOr<absl::Span<std::byte>> Enlarge(Bytes bytes, Bytes cap) override {
+    SIPHON_RETURN_IF_ERROR(CheckCap(bytes, cap));
+    const size_t before = memory_.size();
+    const size_t size = std::max(before, WholePages(static_cast<size_t>(bytes.value)));
+    // The driver has locked pages by their addresses, which change.
+    Unregister();
+    absl::Status enlarged = Remap(size);
+    if (enlarged.ok()) {
+      Populate(memory_.subspan(before));
+      enlarged = Register();
+    }
+    if (enlarged.ok()) {
+      taken_ = memory_.size();
+      return memory_.subspan(0, static_cast<size_t>(bytes.value));
+    }
+    SIPHON_RETURN_IF_ERROR(Remap(before));
+    const absl::Status as_before = Register();
+    if (!as_before.ok()) return absl::InternalError(as_before.message());
+    return enlarged;
+  }
+
  private:
-  const absl::Span<std::byte> memory_;
+  void Populate(absl::Span<std::byte> memory) const {
+    // Fewer pages to lock; a kernel without them says no, and nothing is lost.
+    static_cast<void>(madvise(memory.data(), memory.size(), MADV_HUGEPAGE));
+    // Whoever touches them, pages are then where they shall be.
+    NumaPlace::OfThisThread(numa_node_).Place(memory);
+    TouchFirst(memory, threads_);
+  }
+
+  absl::Status Remap(size_t size) {
+    void* const mapped = mremap(memory_.data(), memory_.size(), size, MREMAP_MAYMOVE);
+    if (mapped == MAP_FAILED) return NotMapped(size);
+    memory_ = absl::MakeSpan(static_cast<std::byte*>(mapped), size);
+    return absl::OkStatus();
+  }
+
+  absl::Status Register() {
+    SIPHON_CUDA_RETURN_IF_ERROR(
+        cudaHostRegister(memory_.data(), memory_.size(), cudaHostRegisterPortable),
+        absl::StrCat("locking ", memory_.size(), " bytes of the host"));
+    registered_ = true;
+    return absl::OkStatus();
+  }
+
+  void Unregister() {
+    if (std::exchange(registered_, false)) static_cast<void>(cudaHostUnregister(memory_.data()));
+    static_cast<void>(cudaGetLastError());
+  }
+
+  const std::optional<int> numa_node_;
+  const int threads_;
+  absl::Span<std::byte> memory_;
   size_t taken_ = 0;
   bool registered_ = false;
 };
@@ -78,27 +146,9 @@ class RegisteredPool final : public PinnedPool {
 
 absl::StatusOr<std::unique_ptr<PinnedPool>> MakeCudaHostPool(const PinnedPoolOptions& options) {
   SIPHON_CHECK(options.bytes > Bytes(0) && options.threads > 0, "a pool has bytes");
-  if (options.bytes > options.cap) {
-    return absl::ResourceExhaustedError(absl::StrCat(options.bytes.value,
-                                                     " bytes of locked host memory wanted, a "
-                                                     "worker may have ",
-                                                     options.cap.value));
-  }
-  const size_t size = WholePages(static_cast<size_t>(options.bytes.value));
-  void* const mapped =
-      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped == MAP_FAILED) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("mapping ", size, " bytes of the host: ", std::strerror(errno)));
-  }
-  const absl::Span<std::byte> memory = absl::MakeSpan(static_cast<std::byte*>(mapped), size);
-  auto pool = std::make_unique<RegisteredPool>(memory);
-  // Fewer pages to lock; a kernel without them says no, and nothing is lost.
-  static_cast<void>(madvise(mapped, size, MADV_HUGEPAGE));
-  // Whoever touches them, pages are then where they shall be.
-  NumaPlace::OfThisThread(options.numa_node).Place(memory);
-  TouchFirst(memory, options.threads);
-  SIPHON_RETURN_IF_ERROR(pool->Register());
+  SIPHON_RETURN_IF_ERROR(CheckCap(options.bytes, options.cap));
+  auto pool = std::make_unique<RegisteredPool>(options);
+  SIPHON_RETURN_IF_ERROR(pool->Make(WholePages(static_cast<size_t>(options.bytes.value))));
   return pool;
 }
 

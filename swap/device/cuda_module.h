@@ -47,7 +47,7 @@ class OpenedArena {
   virtual absl::Span<std::byte> memory() const = 0;
 };
 
-// Page-locked memory of the host, taken once at the start. Thread-safety: one thread.
+// Page-locked memory of the host, taken at the start. Thread-safety: one thread.
 class PinnedPool {
  public:
   virtual ~PinnedPool() = default;
@@ -55,6 +55,11 @@ class PinnedPool {
   // Errors: ResourceExhausted when less is left.
   virtual absl::StatusOr<absl::Span<std::byte>> Take(Bytes bytes) = 0;
   virtual Bytes left() const = 0;
+  // For who moves to a plan that parks more: so many bytes, all of them taken, what was there first
+  // and zeros behind it. They may be elsewhere, and what Take has given is nobody's any more; the
+  // memory is never there twice. Requires: no copy to or from it is under way. Errors:
+  // ResourceExhausted, and it stays as it is; Internal, and it is not locked any more.
+  virtual absl::StatusOr<absl::Span<std::byte>> Enlarge(Bytes bytes, Bytes cap) = 0;
 };
 
 // What a profiler shows of the threads that say so: ranges, one within another. Thread-safety: any

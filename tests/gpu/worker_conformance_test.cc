@@ -62,13 +62,13 @@ INSTANTIATE_TEST_SUITE_P(WorkerConformance, EveryPrecision,
                          testing::ValuesIn(AllOrFew(Texts{"bf16", "fp16"}, 1)),
                          [](const auto& info) { return NameOf(info.param); });
 
-// All but what keeps everything; a drive is not built for CUDA workers.
+// All but what keeps everything.
 Texts Strategies() {
   Texts names{"d2d_swap", "host_swap"};
   if (!AllCases()) return names;
   for (const MemoryStrategy& strategy : MemoryStrategies()) {
     const std::string name(strategy.name);
-    if (name == "keep" || name == "nvme_swap" || name == names[0] || name == names[1]) continue;
+    if (name == "keep" || name == names[0] || name == names[1]) continue;
     names.push_back(name);
   }
   return names;
@@ -83,7 +83,7 @@ TEST_P(EveryStrategy, TrainsLikeOneProcessInWhatItNeedsAtLeast) {
   const std::optional<JobConfig> job = Tightest(JobOf("gpt", workers), strategy);
   if (!job.has_value()) {
     ASSERT_TRUE(strategy != "host_swap" && strategy != "auto" &&
-                (strategy != "d2d_swap" || workers == 2));
+                (strategy != "d2d_swap" || workers <= 2));
     GTEST_SKIP() << "skipped, because " << strategy << " saves nothing with " << workers;
   }
   Trains(*job, Expected(JobOf("gpt", 1)));
@@ -91,7 +91,7 @@ TEST_P(EveryStrategy, TrainsLikeOneProcessInWhatItNeedsAtLeast) {
 
 INSTANTIATE_TEST_SUITE_P(WorkerConformance, EveryStrategy,
                          testing::Combine(testing::ValuesIn(Strategies()),
-                                          testing::ValuesIn(AllOrFew(Counts{4, 2}, 1))),
+                                          testing::ValuesIn(AllOrFew(Counts{4, 2, 1}, 1))),
                          [](const auto& info) {
                            return NameOf(absl::StrCat(std::get<0>(info.param), " on ",
                                                       std::get<1>(info.param)));
@@ -145,16 +145,21 @@ TEST_F(WorkerConformance, GoesOnFromACheckpointOnOtherWorkers) {
 class AKilledWorker : public WorkerJobs, public testing::WithParamInterface<std::string> {};
 
 // After so many steps, in the midst of a forward, of a backward and of a checkpoint: all ranks end
-// within 10 s, by the contract's code for a lost worker.
+// within 10 s, by the contract's code for a lost worker. Starting ranks on a device takes several
+// seconds by itself: a job that nobody kills says how many.
 TEST_P(AKilledWorker, EndsTheJobSoon) {
+  using Clock = std::chrono::steady_clock;
+  const JobConfig healthy = JobOf("gpt", 2);
   const JobConfig job = JobOf("gpt", 2);
+  const Clock::time_point begin = Clock::now();
+  const absl::Status done = TrainWithProgram(healthy, folder_, Arguments(healthy));
+  ASSERT_TRUE(done.ok()) << done;
+  const Clock::time_point between = Clock::now();
   const std::string fault = absl::StrCat("SIPHON_INJECT_FAULT='1:", GetParam(), ":kill'");
-  const auto begin = std::chrono::steady_clock::now();
   const absl::Status trained = TrainWithProgram(job, folder_, Arguments(job), fault);
+  EXPECT_LT(Clock::now() - between, between - begin + std::chrono::seconds(10));
   EXPECT_THAT(std::string(trained.message()),
               testing::HasSubstr(absl::StrCat("exit code ", kExitWorkerLost)));
-  // Starting a rank on a device takes several seconds by itself.
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(OnGpu() ? 60 : 20));
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -107,12 +107,17 @@ std::vector<Bytes> WorkerJobs::Capacity(const JobConfig& job, int64_t percent) {
 
 std::optional<JobConfig> WorkerJobs::Tightest(const JobConfig& kept, const std::string& strategy) {
   std::optional<JobConfig> least;
-  for (const int64_t percent : {97, 90, 80, 70, 60, 50}) {
+  int64_t fits = 98;
+  for (int64_t too_little = 0; fits - too_little > 1;) {
+    // Strategies that save next to nothing are seen at once.
+    const int64_t percent = least.has_value() ? (fits + too_little) / 2 : 97;
     JobConfig job = kept;
     job.memory.capacity = Capacity(kept, percent);
     job.memory.strategy = strategy;
-    if (!PrepareJob(job, {}).ok()) break;
-    least = std::move(job);
+    const bool can_be_planned = PrepareJob(job, {}).ok();
+    if (!can_be_planned && !least.has_value()) return std::nullopt;
+    (can_be_planned ? fits : too_little) = percent;
+    if (can_be_planned) least = std::move(job);
   }
   return least;
 }

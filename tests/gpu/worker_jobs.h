@@ -47,7 +47,8 @@ class WorkerJobs : public testing::Test {
   // So much of what the tensors of its fullest worker take where all of them stay, beside messages
   // and the like; others have as much, and may lend what they have left.
   static std::vector<Bytes> Capacity(const JobConfig& job, int64_t percent);
-  // The job with as little as its strategy can do with; nothing where it saves nothing.
+  // The job with as little as its strategy can do with, to a hundredth of `Capacity`; nothing where
+  // it saves nothing.
   static std::optional<JobConfig> Tightest(const JobConfig& kept, const std::string& strategy);
   // Expects the job to do so, with these bits and within its capacity.
   void Trains(const JobConfig& job, const JobResult& expected);

@@ -143,6 +143,8 @@ TEST(PlanText, ReadsBackWhatItPrintsWhateverTheNumbers) {
                     .whole_backward = Nanos(number()),
                     .step = Nanos(number()),
                     .parameters = Bytes(number()),
+                    .shared_parameters = Bytes(number()),
+                    .shared_gradients = Bytes(number()),
                     .stash = Bytes(number()),
                     .backward_workspace = Bytes(number()),
                     .input_backward_workspace = Bytes(number()),

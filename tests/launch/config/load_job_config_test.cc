@@ -247,8 +247,6 @@ TEST(LoadJobConfig, KnowsWhatIsPublishedButNotBuilt) {
       Refusal("train:\n  precision: bf61\n"),
       "job.yaml:2:14: train.precision: 'bf61' is not known; did you mean 'bf16'? known: fp32, "
       "bf16, fp16");
-  EXPECT_EQ(Refusal("pipeline:\n  backend: cuda\n"),
-            "job.yaml:2:12: pipeline.backend: 'cuda' is known, but not built yet; today: cpu");
   EXPECT_EQ(Refusal("pipeline:\n  replicas: 2\n"),
             "job.yaml:2:13: pipeline.replicas: '2' is known, but not built yet; today: 1");
   EXPECT_EQ(Refusal("memory:\n  strategy: harmony\n"),
@@ -297,17 +295,20 @@ TEST(LoadJobConfig, ThrottlesByAScaleAboveNothing) {
 TEST(LoadJobConfig, AsksWhyNoJobRunsOnCudaWhereOneWantsTo) {
   ConfigLimits limits = SmallMachine();
   limits.known.why_no_cuda = [] { return std::string("no CUDA: the test has none"); };
-  const auto problem = [&](const std::string& backend) {
+  const auto problem = [&](const std::string& backend,
+                           const std::vector<std::string>& overrides = {}) {
     return std::string(
-        ParseJobConfig("pipeline:\n  backend: " + backend + "\n", "job.yaml", {}, limits)
+        ParseJobConfig("pipeline:\n  backend: " + backend + "\n", "job.yaml", overrides, limits)
             .status()
             .message());
   };
   EXPECT_EQ(problem("cuda"), "job.yaml:2:12: pipeline.backend: no CUDA: the test has none");
   EXPECT_THAT(problem("gpu"),
-              testing::HasSubstr(
-                  "'gpu' is not known; did you mean 'cpu'? known: cpu; not built yet: cuda"));
+              testing::HasSubstr("'gpu' is not known; did you mean 'cpu'? known: cpu, cuda"));
   EXPECT_EQ(problem("cpu"), "");
+  EXPECT_EQ(problem("cuda", {"pipeline.backend=cpu"}), "");
+  EXPECT_EQ(problem("cpu", {"pipeline.backend=cuda"}),
+            "--set pipeline.backend: no CUDA: the test has none");
   limits.known.purpose = JobPurpose::kStudy;
   EXPECT_EQ(problem("cuda"), "");
   EXPECT_THAT(problem("gpu"), testing::EndsWith("known: cpu, cuda"));

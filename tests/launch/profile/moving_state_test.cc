@@ -82,6 +82,11 @@ TEST_P(TiedGpt, HoldsWhatSeveralLayersUse) {
   for (const LayerProfile& layer : after.profile.layers) {
     EXPECT_EQ(layer.gradients, layer.parameters) << layer.name;
   }
+  EXPECT_EQ(first.shared_parameters, kEmbedding);
+  EXPECT_EQ(first.shared_gradients, kEmbedding);
+  // Where both uses are of one stage, the copies of a step are of one tensor.
+  EXPECT_EQ(after.profile.layers.back().shared_parameters, alone ? Bytes(0) : kEmbedding);
+  EXPECT_EQ(after.profile.layers.back().shared_gradients, alone ? Bytes(0) : kEmbedding);
 }
 
 // Room for the other stage's gradient, and for the sum.

@@ -151,6 +151,21 @@ TEST_F(DeviceWorkers, LockNoMoreOfTheHostThanItCanSpare) {
   EXPECT_EQ(books.used(), Bytes(0));
 }
 
+// As a run that moves to a plan with more on the host.
+TEST_F(DeviceWorkers, GrowWhatTheyHaveLockedWithWhatIsThere) {
+  MemoryLedger books(Bytes(1 << 20));
+  auto parked = HostMapping::Make(Bytes(5000), &books, kParked, nullptr, &TheCudaModule());
+  ASSERT_TRUE(parked.ok()) << parked.status();
+  parked->bytes()[4999] = std::byte{9};
+  ASSERT_EQ(parked->Grow(Bytes(50'000)), absl::OkStatus());
+  ASSERT_EQ(parked->bytes().size(), 50'000u);
+  EXPECT_EQ(parked->bytes()[4999], std::byte{9});
+  EXPECT_EQ(parked->bytes()[49'999], std::byte{0});
+  EXPECT_EQ(books.used(), Bytes(50'000));
+  EXPECT_TRUE(absl::IsResourceExhausted(parked->Grow(Bytes((1 << 20) + 1))));
+  EXPECT_EQ(parked->bytes().size(), 50'000u);
+}
+
 // What else would fit takes to know the devices' speed, that it does not fit does not.
 TEST_F(DeviceWorkers, AreRefusedForTheirMemoryThoughNothingSaysWhichDevices) {
   JobConfig job = DeviceJob("keep", 50);

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "absl/strings/match.h"
+
 namespace siphon {
 namespace {
 
@@ -45,9 +47,21 @@ TEST(NcclMemory, EndsTheRunOnlyWhereTheDeviceLacksWhatThePlanNeeds) {
   const absl::Status refused = CheckRoomBeside(Nccl(400, 800), Mebibytes(1000));
   EXPECT_TRUE(absl::IsResourceExhausted(refused));
   EXPECT_EQ(refused.message(),
-            "the plan needs 840 MiB of its device beside NCCL, and 800 MiB are left there: NCCL "
-            "has 400 MiB (160 MiB were planned), the rest is its context's or somebody else's; "
-            "with a memory.capacity smaller by 40.0 MiB it would fit");
+            "the plan needs 840 MiB more of worker 1's device, and 800 MiB are left there: NCCL "
+            "has 400 MiB (160 MiB were planned); with a memory.capacity smaller by 40.0 MiB it "
+            "would fit");
+}
+
+// What NCCL has beyond the plan does not explain it: no fault of the plan.
+TEST(NcclMemory, BlamesAnotherProcessForWhatNcclHasNotTaken) {
+  EXPECT_TRUE(absl::IsResourceExhausted(CheckRoomBeside(Nccl(400, 600), Mebibytes(1000))));
+  for (const NcclMemory& nccl : {Nccl(400, 599), Nccl(160, 800), Nccl(0, 1)}) {
+    const absl::Status taken = CheckRoomBeside(nccl, Mebibytes(1000));
+    EXPECT_TRUE(absl::IsFailedPrecondition(taken)) << taken;
+    EXPECT_THAT(std::string(taken.message()), HasSubstr("left there: the rest is another process"));
+    EXPECT_EQ(absl::StrContains(taken.message(), "memory.capacity"),
+              nccl.measured->free > Mebibytes(500));
+  }
 }
 
 }  // namespace

@@ -238,6 +238,19 @@ TEST(SimulatedStaticGroups, AStepOnTheHostTakesGradientsOutAndBringsParametersIn
   EXPECT_EQ(step.host_peak, Bytes(130));  // optimizer state, and the gradients until they are used
 }
 
+// They stay on the device whatever moves, and are in nobody's `parameters` and `gradients`.
+TEST(SimulatedStaticGroups, AStepOnTheHostCopiesWhatLayersShareToo) {
+  SimulationInput input = StepOnHost("0SWAP_IN.0 0F0 0B0 0DROP.0 0STEP\n",
+                                     {Group(GroupKind::kParameters, {0, 2}, 50, kHost)});
+  input.stages[0].shared_gradients = Bytes(40);
+  input.stages[0].shared_parameters = Bytes(20);
+  EXPECT_EQ(CopiesText(Simulated(input)),
+            "0SWAP_IN.0 [0,5) device 0, copies from host\n"
+            "0STEP [35,42) device 0, copies to host\n"
+            "0STEP [50,52) device 0, new parameters from host\n"
+            "0STEP [42,50) optimizer steps on the host\n");
+}
+
 TEST(SimulatedStaticGroups, StepsOnTheHostOverlapWithCopiesGroupByGroup) {
   // 60 and 40 of 100 bytes of state: 18 and 12 of gradients, 4.8 and 3.2 ns (rounded down, the last
   // takes the rest), 30 and 20 of parameters.

@@ -30,7 +30,8 @@
 // (copies from or to memory that is not locked), most_queued (copies that one stream had at a
 // time), freed_while_opened, opened (mappings of other processes' memory that are open here),
 // streams, events, kernels (launched), allocations (that are not freed), contexts (a
-// bit for each device that cudaSetDevice was called for: since CUDA 12 it makes a context there).
+// bit for each device that cudaSetDevice was called for: since CUDA 12 it makes a context there),
+// locked and most_locked (bytes of the host, now and at a time).
 //
 // siphon_fake_cuda_links, and the environment's SIPHON_FAKE_CUDA_LINKS, describe how long copies
 // take between devices and the host in the time that cudaEventElapsedTime tells (links.h).

@@ -154,14 +154,18 @@ cudaError_t AddressBook::Lock(void* address, size_t bytes) {
     }
   }
   locked_[begin] = bytes;
+  const int64_t locked = TheState().locked += static_cast<int64_t>(bytes);
+  TheState().most_locked = std::max(TheState().most_locked.load(), locked);
   return cudaSuccess;
 }
 
 cudaError_t AddressBook::Unlock(void* address) {
   const std::lock_guard lock(mutex_);
-  return locked_.erase(reinterpret_cast<uintptr_t>(address)) == 1
-             ? cudaSuccess
-             : cudaErrorHostMemoryNotRegistered;
+  const auto found = locked_.find(reinterpret_cast<uintptr_t>(address));
+  if (found == locked_.end()) return cudaErrorHostMemoryNotRegistered;
+  TheState().locked -= static_cast<int64_t>(found->second);
+  locked_.erase(found);
+  return cudaSuccess;
 }
 
 AddressBook::Ranges::const_iterator AddressBook::Holder(const void* address) const {

@@ -58,6 +58,8 @@ const std::map<std::string, Counter>& Counters() {
       {"kernels", {&State::kernels, false}},
       {"allocations", {&State::allocations, true}},
       {"contexts", {&State::contexts, false}},
+      {"locked", {&State::locked, true}},
+      {"most_locked", {&State::most_locked, false}},
   };
   return *counters;
 }

@@ -13,7 +13,8 @@ struct State {
   std::atomic<int64_t> devices, memory, rate, delay_ns, fail_copy, fail_code, fail_least,
       fail_start, fail_record, fail_open, apart;
   std::atomic<int64_t> copies, counted, starts, opens, records, pageable, most_queued,
-      freed_while_opened, opened, streams, events, kernels, allocations, contexts;
+      freed_while_opened, opened, streams, events, kernels, allocations, contexts, locked,
+      most_locked;
   // What every call returns from now on.
   std::atomic<int> sticky;
 

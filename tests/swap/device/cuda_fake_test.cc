@@ -376,5 +376,30 @@ TEST_F(CudaOnTheFake, PinsHostMemoryUpToItsCap) {
             "2 bytes of locked host memory wanted, a worker may have 1");
 }
 
+TEST_F(CudaOnTheFake, EnlargesWhatIsLockedInPlaceOfASecondOne) {
+  constexpr size_t kPage = 4096;
+  const int64_t before = FakeCuda::Get("locked");
+  auto pool = TheCudaModule().MakePinnedPool({.bytes = Bytes(2 * kPage), .cap = Bytes(9 * kPage)});
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  const auto first = (*pool)->Take(Bytes(kPage));
+  ASSERT_TRUE(first.ok());
+  std::memset(first->data(), 7, kPage);
+  const auto all = (*pool)->Enlarge(Bytes(5 * kPage + 1), Bytes(9 * kPage));
+  ASSERT_TRUE(all.ok()) << all.status();
+  ASSERT_EQ(all->size(), 5 * kPage + 1);
+  EXPECT_EQ((*all)[kPage - 1], std::byte{7});
+  EXPECT_EQ((*all)[kPage], std::byte{0});
+  EXPECT_EQ((*all)[5 * kPage], std::byte{0});
+  EXPECT_EQ((*pool)->left(), Bytes(0)) << "all of it is taken";
+  EXPECT_EQ(FakeCuda::Get("locked"), before + static_cast<int64_t>(6 * kPage));
+  EXPECT_EQ(FakeCuda::Get("most_locked"), FakeCuda::Get("locked")) << "never both at a time";
+
+  const absl::Status refused = (*pool)->Enlarge(Bytes(10 * kPage), Bytes(9 * kPage)).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_EQ((*all)[kPage - 1], std::byte{7});
+  pool->reset();
+  EXPECT_EQ(FakeCuda::Get("locked"), before);
+}
+
 }  // namespace
 }  // namespace siphon
