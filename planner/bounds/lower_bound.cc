@@ -107,6 +107,10 @@ absl::StatusOr<Nanos> WholeLayerOptimum(const PlanningProblem& problem, int most
   const WindowProgram made = BuildWindowProgram(facts, LayerChoices::kWhole);
   SIPHON_ASSIGN_OR_RETURN(const IntegerSolution solution,
                           SolveIntegerProgram(made.program, most_nodes));
+  if (solution.end == SolverEnd::kStopped) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no optimum is proven after ", most_nodes, " nodes of the search tree"));
+  }
   return Nanos(std::llround(solution.cost * static_cast<double>(made.unit.value)));
 }
 

@@ -42,7 +42,8 @@ absl::StatusOr<LowerBound> LowerBoundOf(const PlanningProblem& problem);
 
 // The least step time that the rows of the linear program allow when each layer of a stage has one
 // choice for all microbatches: an exact optimum of that model, for small problems. Not a bound of
-// plans that treat some microbatches otherwise. Errors: as SolveIntegerProgram, and as above.
+// plans that treat some microbatches otherwise. Errors: as SolveIntegerProgram, and as above;
+// ResourceExhausted where `most_nodes` prove none.
 absl::StatusOr<Nanos> WholeLayerOptimum(const PlanningProblem& problem, int most_nodes);
 
 }  // namespace siphon

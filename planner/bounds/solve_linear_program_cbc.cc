@@ -14,14 +14,10 @@ namespace siphon {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Rows times iterations, each of which takes longer with more of them: some four seconds of an AMD
-// EPYC core. The largest program of the gap grid takes nine tenths of it, half of them a five
-// hundredth; a job without nearly enough memory took a minute.
-constexpr int64_t kMostWork = 200'000'000;
-
 // Clp_status and Cbc_status.
 constexpr int kInfeasible = 1;
 constexpr int kUnbounded = 2;
+constexpr int kIterations = 3;  // their limit
 constexpr int kFailed = 4;
 
 // The matrix column by column, as COIN-OR takes it.
@@ -68,7 +64,7 @@ absl::Status StatusOf(int status) {
 
 bool HasLinearSolver() { return true; }
 
-absl::StatusOr<LinearSolution> SolveLinearProgram(const LinearProgram& program) {
+absl::StatusOr<LinearSolution> SolveLinearProgram(const LinearProgram& program, int64_t most_work) {
   const ColumnMatrix matrix = MatrixOf(program);
   const std::unique_ptr<Clp_Simplex, decltype(&Clp_deleteModel)> model(Clp_newModel(),
                                                                        &Clp_deleteModel);
@@ -78,11 +74,14 @@ absl::StatusOr<LinearSolution> SolveLinearProgram(const LinearProgram& program) 
                   matrix.coefficients.data(), matrix.lower.data(), matrix.upper.data(),
                   matrix.cost.data(), matrix.least.data(), matrix.most.data());
   const auto rows = static_cast<int64_t>(std::max<size_t>(1, program.rows.size()));
-  Clp_setMaximumIterations(model.get(), static_cast<int>(kMostWork / rows));
+  constexpr int64_t kMostIterations = std::numeric_limits<int>::max();
+  const int64_t iterations = std::min(most_work / rows, kMostIterations);
+  Clp_setMaximumIterations(model.get(), static_cast<int>(iterations));
   Clp_dual(model.get(), /*ifValuesPass=*/0);
   const int status = Clp_status(model.get());
   if (status == kInfeasible || status == kUnbounded || status == kFailed) return StatusOf(status);
   LinearSolution solution;
+  if (status == kIterations) solution.end = SolverEnd::kStopped;
   const double* values = Clp_primalColumnSolution(model.get());
   solution.values.assign(values, values + program.columns.size());
   const double* multipliers = Clp_dualRowSolution(model.get());
@@ -120,6 +119,7 @@ absl::StatusOr<IntegerSolution> SolveIntegerProgram(const LinearProgram& program
   solution.values.assign(values, values + program.columns.size());
   solution.cost = Cbc_getObjValue(model.get());
   solution.bound = Cbc_getBestPossibleObjValue(model.get());
+  if (Cbc_isProvenOptimal(model.get()) == 0) solution.end = SolverEnd::kStopped;
   return solution;
 }
 

@@ -12,7 +12,8 @@ absl::Status NoSolver() {
 
 bool HasLinearSolver() { return false; }
 
-absl::StatusOr<LinearSolution> SolveLinearProgram(const LinearProgram& /*program*/) {
+absl::StatusOr<LinearSolution> SolveLinearProgram(const LinearProgram& /*program*/,
+                                                  int64_t /*most_work*/) {
   return NoSolver();
 }
 

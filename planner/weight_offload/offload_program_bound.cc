@@ -30,6 +30,7 @@ struct Node {
   double idle = 0;  // no solution that agrees with `fixed` idles for less
   int branch = OffloadProgram::kNone;
   int order = 0;
+  SolverEnd end = SolverEnd::kOptimal;  // of its relaxation
 };
 
 // The smallest bound first; of equal ones the latest, which has most fixed.
@@ -51,7 +52,10 @@ class OffloadTree {
     while (true) {
       const Node node = open_.top();
       bound = {StepTime(node.idle), OffloadSearch::kWhole, nodes_};
-      if (node.branch == OffloadProgram::kNone || Reached(bound.step_time)) return bound;
+      if (Reached(bound.step_time)) return bound;
+      // Its values are nothing to go by: whole ones may be those that the solver began with.
+      if (node.end == SolverEnd::kStopped) return StoppedAt(bound);
+      if (node.branch == OffloadProgram::kNone) return bound;
       if (nodes_ + 2 > limits_.most_nodes) break;
       open_.pop();
       for (const double value : {0.0, 1.0}) {
@@ -65,6 +69,11 @@ class OffloadTree {
   }
 
  private:
+  static OffloadProgramBound StoppedAt(OffloadProgramBound bound) {
+    bound.search = OffloadSearch::kStopped;
+    return bound;
+  }
+
   bool Reached(Nanos step_time) const {
     return limits_.known > Nanos(0) && step_time >= limits_.known;
   }
@@ -80,8 +89,10 @@ class OffloadTree {
     for (const Fixed& fixed : node.fixed) {
       program.columns[fixed.column].lower = program.columns[fixed.column].upper = fixed.value;
     }
-    SIPHON_ASSIGN_OR_RETURN(const LinearSolution solution, SolveLinearProgram(program));
+    SIPHON_ASSIGN_OR_RETURN(const LinearSolution solution,
+                            SolveLinearProgram(program, limits_.most_work));
     ++nodes_;
+    node.end = solution.end;
     node.idle = std::max(node.idle, SafeBound(program, solution.multipliers));
     node.order = nodes_;
     node.branch = MostFractional(solution.values);

@@ -2,6 +2,7 @@
 #define SIPHON_PLANNER_WEIGHT_OFFLOAD_OFFLOAD_PROGRAM_BOUND_H_
 
 #include "absl/status/statusor.h"
+#include "planner/bounds/solve_linear_program.h"
 #include "planner/units.h"
 #include "planner/weight_offload/weight_offload_problem.h"
 
@@ -10,7 +11,7 @@ namespace siphon {
 // How much of the search for the minimum of the paper's integer program (section 6) was done.
 enum class OffloadSearch {
   kWhole,      // step_time is its minimum
-  kStopped,    // after a number of nodes: step_time is what is known of it
+  kStopped,    // after a number of nodes, or in one of them: step_time is what is known of it
   kRelaxation  // only with weights that leave in part
 };
 
@@ -26,6 +27,9 @@ struct OffloadSearchLimits {
   // The step time of a plan: the program's minimum is not above it, so that a bound that reaches it
   // ends the search. 0: not known.
   Nanos known;
+  // For each linear program (SolveLinearProgram): those of Figure 4, of up to 33,148 rows, end
+  // within it, after some 5 s at most.
+  int64_t most_work = kMostLinearWork * 100;
 };
 
 // Theorem 2 of the paper: the minimum of its integer program, or a bound of that minimum. Branches

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -122,7 +123,7 @@ std::string WorthOfTheDiscount(const Figure& figure, const std::vector<WeightOff
 // The paper's curve "ILP".
 void AddProgram(const std::vector<WeightOffloadTimes>& times, Figure& figure) {
   FigureSeries series{"integer program, section 6", {}};
-  int exact = 0;
+  std::map<OffloadSearch, int> ended;
   int solved = 0;
   size_t idle_end = 0;  // points from this one on have almost no idle
   for (size_t point = 0; point < times.size(); ++point) {
@@ -133,7 +134,7 @@ void AddProgram(const std::vector<WeightOffloadTimes>& times, Figure& figure) {
       continue;
     }
     ++solved;
-    exact += program->search == OffloadSearch::kWhole ? 1 : 0;
+    ++ended[program->search];
     const double ratio = Ratio(program->step_time, times[point].compute);
     series.values.push_back(ratio);
     if (ratio > kAlmostNoIdle) idle_end = point + 1;
@@ -141,8 +142,9 @@ void AddProgram(const std::vector<WeightOffloadTimes>& times, Figure& figure) {
   figure.series.push_back(std::move(series));
   figure.findings.push_back(absl::StrFormat(
       "The integer program of section 6: its minimum at %d of %d rates, that of its relaxation at "
-      "%d, not solved at %d (no solver, or more than %d layers).%s",
-      exact, static_cast<int>(times.size()), solved - exact,
+      "%d, a bound of it at %d, not solved at %d (no solver, or more than %d layers).%s",
+      ended[OffloadSearch::kWhole], static_cast<int>(times.size()),
+      ended[OffloadSearch::kRelaxation], ended[OffloadSearch::kStopped],
       static_cast<int>(times.size()) - solved, static_cast<int>(kMostProgramLayers),
       idle_end < times.size()
           ? absl::StrFormat(" Less than 1 %% idle from %g GB/s on.", figure.x[idle_end])

@@ -48,6 +48,17 @@ TEST(SolveLinearProgram, FindsTheMinimumAndItsMultipliersAndPrintsNothing) {
   EXPECT_NEAR(whole.bound, 2, 1e-9);
 }
 
+TEST(SolveLinearProgram, SaysWhereItStopsAndIsGoodForABoundAllTheSame) {
+  if (!HasLinearSolver()) GTEST_SKIP() << "skipped, because this build has no CBC";
+  EXPECT_EQ(SolveLinearProgram(SmallProgram())->end, SolverEnd::kOptimal);
+  for (const int64_t work : {0, 2}) {  // iterations of two rows
+    const auto stopped = SolveLinearProgram(SmallProgram(), work);
+    ASSERT_TRUE(stopped.ok()) << stopped.status();
+    EXPECT_EQ(stopped->end, SolverEnd::kStopped) << work;
+    EXPECT_LE(SafeBound(SmallProgram(), stopped->multipliers), 1.6);
+  }
+}
+
 TEST(SolveLinearProgram, SaysThatNoValuesMeetAllRows) {
   if (!HasLinearSolver()) GTEST_SKIP() << "skipped, because this build has no CBC";
   LinearProgram program = SmallProgram();

@@ -76,6 +76,23 @@ TEST(WeightOffloadTable1, ByTheFirstLayerGreedyWaitsForTwoTransfersInEveryRow) {
   EXPECT_EQ(as_published, 7);
 }
 
+// Figure 4's own row. A solver that stops has values all the same, its first ones, which are whole.
+TEST(WeightOffloadFigure4, SolvesTheProgramOfItsRowOverASlowLink) {
+  if (!HasLinearSolver()) GTEST_SKIP() << "skipped, because this build has no CBC";
+  const WeightOffloadProblem problem =
+      PublishedWeightOffload(*FindWeightOffloadRow("GPT-2", 74, 64), 2);
+  const Nanos compute = ComputeTime(problem);
+  const auto stopped = SolveOffloadProgram(problem, {.most_work = kMostLinearWork});
+  ASSERT_TRUE(stopped.ok()) << stopped.status();
+  EXPECT_EQ(stopped->search, OffloadSearch::kStopped);
+  EXPECT_GE(stopped->step_time, compute);
+  const auto solved = SolveOffloadProgram(problem, {});
+  ASSERT_TRUE(solved.ok()) << solved.status();
+  EXPECT_NE(solved->search, OffloadSearch::kStopped);
+  EXPECT_GT(solved->step_time.value, compute.value * 1.01);
+  EXPECT_LE(solved->step_time, PlanTrimmedWeightOffload(problem)->scheduled.step_time);
+}
+
 // The column "ILP". Without a known plan, from the program itself; the larger rows only by the plan
 // that does not idle.
 TEST(WeightOffloadTable1, TheIntegerProgramDoesNotIdleInAnyRow) {
