@@ -85,7 +85,7 @@ absl::StatusOr<std::string> Probe(const TopologyArguments& arguments) {
                                                      "; write at least ", FormatBytes(kLeastCopy),
                                                      " and at most ", FormatBytes(kMostCopy)));
     }
-    sources->sizes.bytes = *bytes;
+    sources->sizes = CalibrationSizes{.bytes = *bytes};
   }
   const absl::StatusOr<ProbedServer> probed = ProbeServer(*sources);
   if (!probed.ok()) return refused(probed.status());
@@ -175,7 +175,8 @@ RunCommand AddTopologyCommand(CLI::App& app) {
   command->add_flag("--fresh", arguments->fresh, "With --probe: measure again");
   command
       ->add_option("--copy_bytes", arguments->copy_bytes,
-                   "With --probe: size of each timed copy; default 64MiB")
+                   "With --probe: size of each timed copy, default 64MiB; measures again, and what "
+                   "was measured is not kept")
       ->type_name("SIZE");
   command
       ->add_option(

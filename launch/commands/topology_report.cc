@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "launch/output/text_table.h"
+#include "launch/topology/pcie_path.h"
 #include "planner/topology_symmetry.h"
 
 namespace siphon {
@@ -54,21 +55,17 @@ const char* EnginesName(CopyEngines engines) {
 }
 
 // As nvidia-smi topo -m has it.
-std::string Connection(const Topology& topology, DeviceId from, DeviceId to) {
+std::string Connection(const DiscoveredTopology& discovered, DeviceId from, DeviceId to) {
   if (from == to) return "X";
-  if (const int wires = WiresBetween(topology, from, to); wires > 0) {
+  if (const int wires = WiresBetween(discovered.topology, from, to); wires > 0) {
     return absl::StrCat("NV", wires);
   }
-  switch (PcieDistanceBetween(topology, from, to)) {
-    case PcieDistance::kSameSwitch:
-      return "PIX";
-    case PcieDistance::kSameNuma:
-      return "NODE";
-    case PcieDistance::kOtherNuma:
-      return "SYS";
-  }
-  return "";
+  return std::string(PciePathName(discovered.pcie_paths[from.value][to.value]));
 }
+
+constexpr char kConnectionsHead[] =
+    "Connections (NV#: NVLinks, PIX: one PCIe switch, PXB: several, PHB: a host bridge,\n"
+    "NODE: one NUMA node, SYS: two, ?: not known)\n";
 
 template <typename CellOf>
 std::string Matrix(const Topology& topology, CellOf cell_of) {
@@ -98,7 +95,8 @@ int CopyLanes(const Topology& topology, DeviceId device) {
   return static_cast<int>(peers);
 }
 
-std::string DevicesText(const Topology& topology) {
+std::string DevicesText(const DiscoveredTopology& discovered) {
+  const Topology& topology = discovered.topology;
   Rows rows;
   for (int index = 0; index < DeviceCount(topology); ++index) {
     const TopologyDevice& device = topology.devices[index];
@@ -106,7 +104,8 @@ std::string DevicesText(const Topology& topology) {
     rows.push_back({DeviceName(DeviceId(index)), SizeOr(device.memory, "not known"),
                     Gigabytes(device.egress), Gigabytes(device.ingress),
                     absl::StrCat(CopyLanes(topology, DeviceId(index))),
-                    behind.has_value() ? absl::StrCat(*behind) : "-", absl::StrCat(device.numa)});
+                    behind.has_value() ? absl::StrCat(*behind) : "-",
+                    discovered.knows_nodes ? absl::StrCat(device.numa) : "-"});
   }
   return TextTable(
       {"device", "memory", "all out GB/s", "all in GB/s", "copy lanes", "switch", "NUMA"}, rows);
@@ -185,7 +184,8 @@ Json SymmetryJson(const TopologySymmetry& symmetry) {
           {"exact", symmetry.exact()}};
 }
 
-Json DevicesJson(const Topology& topology) {
+Json DevicesJson(const DiscoveredTopology& discovered) {
+  const Topology& topology = discovered.topology;
   Json devices = Json::array();
   for (int index = 0; index < DeviceCount(topology); ++index) {
     const TopologyDevice& device = topology.devices[index];
@@ -195,9 +195,20 @@ Json DevicesJson(const Topology& topology) {
                        {"ingress_bytes_per_second", device.ingress.value},
                        {"copy_lanes", CopyLanes(topology, DeviceId(index))},
                        {"switch", behind.has_value() ? Json(*behind) : Json(nullptr)},
-                       {"numa", device.numa}});
+                       {"numa", discovered.knows_nodes ? Json(device.numa) : Json(nullptr)}});
   }
   return devices;
+}
+
+Json ConnectionsJson(const DiscoveredTopology& discovered) {
+  Json rows = Json::array();
+  for (int from = 0; from < DeviceCount(discovered.topology); ++from) {
+    rows.push_back(Json::array());
+    for (int to = 0; to < DeviceCount(discovered.topology); ++to) {
+      rows.back().push_back(Connection(discovered, DeviceId(from), DeviceId(to)));
+    }
+  }
+  return rows;
 }
 
 Json SwitchesJson(const Topology& topology) {
@@ -220,14 +231,14 @@ Json SwitchesJson(const Topology& topology) {
 std::string TopologyText(const std::string& source, const DiscoveredTopology& discovered) {
   const Topology& topology = discovered.topology;
   std::string text = absl::StrCat(
-      source, ": ", topology.name, "\n\n",
-      "Connections (NV#: NVLinks, PIX: one PCIe switch, NODE: one NUMA node, SYS: two)\n",
-      Matrix(topology, [&](DeviceId from, DeviceId to) { return Connection(topology, from, to); }),
+      source, ": ", topology.name, "\n\n", kConnectionsHead,
+      Matrix(topology,
+             [&](DeviceId from, DeviceId to) { return Connection(discovered, from, to); }),
       "\nRate of one large copy from row to column, GB/s (-: through the host)\n",
       Matrix(topology, [&](DeviceId from, DeviceId to) { return RateCell(topology, from, to); }),
       "\nDevices (", topology.device_kind.empty() ? "kind not known" : topology.device_kind,
-      "; -: no limit known; copy engines: ", EnginesName(topology.copy_engines), ")\n",
-      DevicesText(topology), "\n", HostText(topology), "\n", SymmetryText(topology));
+      "; -: not known; copy engines: ", EnginesName(topology.copy_engines), ")\n",
+      DevicesText(discovered), "\n", HostText(topology), "\n", SymmetryText(topology));
   std::vector<std::string> remarks = discovered.notes;
   for (std::string& warning : Warnings(topology)) remarks.push_back("warning: " + warning);
   if (!remarks.empty()) text += "\n";
@@ -264,8 +275,9 @@ std::string TopologyJson(const std::string& source, const DiscoveredTopology& di
   const Json json = {{"source", source},
                      {"name", topology.name},
                      {"device", topology.device_kind},
-                     {"devices", DevicesJson(topology)},
+                     {"devices", DevicesJson(discovered)},
                      {"copy_engines", EnginesName(topology.copy_engines)},
+                     {"connections", ConnectionsJson(discovered)},
                      {"wires", wires},
                      {"nominal_wire_bytes_per_second", topology.nominal_wire_rate.value},
                      {"links", links},

@@ -32,6 +32,12 @@ BytesPerSecond ThreeDigits(BytesPerSecond rate) {
   return BytesPerSecond((rate.value + digit / 2) / digit * digit);
 }
 
+template <typename T>
+T Median(std::vector<T> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
 // Of as many wires as each device has to the fabric.
 void WireEachPair(TopologyKeys* keys) {
   const auto devices = static_cast<size_t>(keys->devices);
@@ -56,7 +62,14 @@ class Calibration {
     return keys_.wires.empty() ? keys_.fabric_wires
                                : keys_.wires[static_cast<size_t>(from)][static_cast<size_t>(to)];
   }
+  bool IsNear(int from, int to) const {
+    return WiresOf(from, to) > 0 || facts_.shared_bridges[static_cast<size_t>(from)] ==
+                                        facts_.shared_bridges[static_cast<size_t>(to)];
+  }
   absl::StatusOr<bool> IsPair(int from, int to);
+  absl::StatusOr<std::vector<std::pair<int, int>>> FindPairs();
+  absl::Status MeasurePair(int from, int to);
+  void SumUpPairs();
   absl::StatusOr<std::vector<CopyFigure>> Run(const std::vector<CopyPath>& paths, Bytes bytes);
   absl::StatusOr<std::vector<BytesPerSecond>> Rates(const std::vector<CopyPath>& paths);
   absl::StatusOr<Nanos> TinyCopy(const CopyPath& path);
@@ -70,7 +83,7 @@ class Calibration {
   const CalibrationSizes sizes_;
   ServerFacts& facts_;
   TopologyKeys& keys_;
-  std::vector<Nanos> latencies_;
+  std::vector<Nanos> latencies_;  // [link]
 };
 
 absl::StatusOr<std::vector<CopyFigure>> Calibration::Run(const std::vector<CopyPath>& paths,
@@ -110,45 +123,91 @@ absl::StatusOr<bool> Calibration::IsPair(int from, int to) {
     keys_.wires[static_cast<size_t>(to)][static_cast<size_t>(from)] = 0;
     return false;
   }
-  const bool near = facts_.shared_bridges[static_cast<size_t>(from)] ==
-                    facts_.shared_bridges[static_cast<size_t>(to)];
-  return reaches && (has_wires || near || !facts_.knows_links);
+  return reaches;
 }
 
-absl::Status Calibration::MeasurePairs() {
-  std::vector<BytesPerSecond> of_a_wire;
+// Those across root ports come last: a device has eight peers at most where no NVSwitch is, and the
+// fast ones are to be among them.
+absl::StatusOr<std::vector<std::pair<int, int>>> Calibration::FindPairs() {
+  std::vector<std::pair<int, int>> pairs;
   for (int from = 0; from < devices(); ++from) {
     for (int to = 0; to < devices(); ++to) {
       SIPHON_ASSIGN_OR_RETURN(const bool is_pair, IsPair(from, to));
-      if (!is_pair) continue;
-      SIPHON_ASSIGN_OR_RETURN(const auto push, Rates({{from, to, from}}));
-      SIPHON_ASSIGN_OR_RETURN(const auto pull, Rates({{from, to, to}}));
-      const BytesPerSecond rate = std::min(push.front(), pull.front());
-      SIPHON_ASSIGN_OR_RETURN(const Nanos latency, TinyCopy({from, to, from}));
-      latencies_.push_back(latency);
-      keys_.links.push_back(
-          {.from = DeviceId(from), .to = DeviceId(to), .rate = rate, .latency = Nanos(-1)});
-      const int64_t wires = WiresOf(from, to);
-      if (wires > 0) of_a_wire.emplace_back(rate.value / wires);
+      if (is_pair) pairs.emplace_back(from, to);
     }
   }
-  std::sort(of_a_wire.begin(), of_a_wire.end());
-  std::sort(latencies_.begin(), latencies_.end());
-  if (!latencies_.empty()) keys_.latency = latencies_[latencies_.size() / 2];
-  if (!of_a_wire.empty()) keys_.wire_rate = ThreeDigits(of_a_wire[of_a_wire.size() / 2]);
-  if (of_a_wire.empty()) {
-    // One device, or none that reaches another: wires are nobody's way.
-    keys_.wires.clear();
-    keys_.fabric_wires = 0;
-  }
+  std::stable_partition(pairs.begin(), pairs.end(), [this](const std::pair<int, int>& pair) {
+    return IsNear(pair.first, pair.second);
+  });
+  return pairs;
+}
+
+absl::Status Calibration::MeasurePair(int from, int to) {
+  SIPHON_ASSIGN_OR_RETURN(const auto push, Rates({{from, to, from}}));
+  SIPHON_ASSIGN_OR_RETURN(const auto pull, Rates({{from, to, to}}));
+  SIPHON_ASSIGN_OR_RETURN(const Nanos latency, TinyCopy({from, to, from}));
+  latencies_.push_back(latency);
+  keys_.links.push_back({.from = DeviceId(from),
+                         .to = DeviceId(to),
+                         .rate = std::min(push.front(), pull.front()),
+                         .latency = Nanos(-1)});
   return absl::OkStatus();
 }
 
+absl::Status Calibration::MeasurePairs() {
+  SIPHON_ASSIGN_OR_RETURN(const auto pairs, FindPairs());
+  for (const auto& [from, to] : pairs) {
+    const absl::Status measured = MeasurePair(from, to);
+    // Chipsets, and an IOMMU in the way, break what CUDA promises of PCIe; such a pair goes through
+    // the host. Nothing can be done on devices whose copies hang.
+    const bool can_do_without = WiresOf(from, to) == 0 && !absl::IsDeadlineExceeded(measured);
+    if (!measured.ok() && !can_do_without) return measured;
+    if (measured.ok()) continue;
+    facts_.notes.push_back(absl::StrCat("warning: GPU", from, " to GPU", to,
+                                        " is taken to have no link: ", measured.message()));
+  }
+  SumUpPairs();
+  return absl::OkStatus();
+}
+
+// Latencies of NVLinks are the server's where it has any, those of PCIe their links' own.
+void Calibration::SumUpPairs() {
+  std::vector<BytesPerSecond> of_a_wire;
+  std::vector<Nanos> wired;
+  std::vector<Nanos> unwired;
+  for (size_t at = 0; at < keys_.links.size(); ++at) {
+    const TopologyLink& link = keys_.links[at];
+    const int64_t wires = WiresOf(link.from.value, link.to.value);
+    (wires > 0 ? wired : unwired).push_back(latencies_[at]);
+    if (wires > 0) of_a_wire.emplace_back(link.rate.value / wires);
+  }
+  if (of_a_wire.empty()) {
+    // One device, or none that reaches another by wires: they are nobody's way.
+    keys_.wires.clear();
+    keys_.fabric_wires = 0;
+    if (!unwired.empty()) keys_.latency = Median(unwired);
+  } else {
+    keys_.latency = Median(wired);
+    keys_.wire_rate = ThreeDigits(Median(of_a_wire));
+    for (TopologyLink& link : keys_.links) {
+      if (WiresOf(link.from.value, link.to.value) == 0) link.latency = Median(unwired);
+    }
+  }
+  std::sort(keys_.links.begin(), keys_.links.end(),
+            [](const TopologyLink& a, const TopologyLink& b) {
+              return std::pair(a.from, a.to) < std::pair(b.from, b.to);
+            });
+}
+
+// Where there are wires, PCIe copies stay out of it: they would hold up the engine that a fabric's
+// peers share, and devices without wires would say how little those with wires have.
 absl::Status Calibration::MeasurePeersAtOnce() {
+  const bool has_wires = !keys_.wires.empty() || keys_.fabric_wires > 0;
   for (int device = 0; device < devices(); ++device) {
     std::vector<CopyPath> out;
     std::vector<CopyPath> in;
     for (const TopologyLink& link : keys_.links) {
+      if (has_wires && WiresOf(link.from.value, link.to.value) == 0) continue;
       if (link.from.value == device) out.push_back({device, link.to.value, device});
       if (link.to.value == device) in.push_back({link.from.value, device, link.from.value});
     }
@@ -237,8 +296,7 @@ void Calibration::EvenOutAll() {
       rates[3].push_back(&one->from_host_both);
     }
     for (std::vector<BytesPerSecond*>& alike : rates) EvenOut(std::move(alike));
-    std::sort(latencies.begin(), latencies.end());
-    for (PcieSwitch* const one : switches) one->latency = latencies[latencies.size() / 2];
+    for (PcieSwitch* const one : switches) one->latency = Median(latencies);
   }
 }
 

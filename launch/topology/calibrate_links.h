@@ -17,9 +17,12 @@ struct CalibrationSizes {
 };
 
 // Measures what `facts` know no rates of, and fills in their keys:
-// - each pair that has NVLinks, or reaches one another within a PCIe switch (without NVML: at all),
-//   by pushes and pulls; a link is as fast as the slower of the two
-// - all that a device sends to, and gets from, its peers at once, where it has several
+// - each pair that reaches one another, by NVLinks, within a PCIe switch or across root ports, by
+//   pushes and pulls; a link is as fast as the slower of the two. Whether it is worth anything
+//   beside the way through the host is the planner's to say (SwapFabric). A pair without NVLinks
+//   whose copies fail has no link, and a note
+// - all that a device sends to, and gets from, its peers at once, where it has several: by NVLinks
+//   where the server has any
 // - each device to and from the host, alone and both at once; all devices of a switch likewise
 // - the time of a tiny copy, as latency
 // Rates of links of a kind that differ by less than 5 % are taken to be equal: otherwise noise

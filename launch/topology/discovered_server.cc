@@ -75,8 +75,10 @@ void TakeWires(const DiscoveredServer& server, TopologyKeys* keys,
                                 " NVLinks to the switches; each is taken to have ", *fewest));
 }
 
-// A file lists the devices of node 0, 1, ..; far-off numbers are counted anew, in their order.
+// A file lists the devices of node 0, 1, ..; far-off numbers are counted anew, in their order. None
+// where that of a device is not known: a file has all or none.
 std::vector<int64_t> NodesOf(const std::vector<int>& numa) {
+  if (std::any_of(numa.begin(), numa.end(), [](int node) { return node < 0; })) return {};
   std::map<int, int64_t> order;
   for (const int node : numa) order[node] = 0;
   const bool far = !order.empty() && order.rbegin()->first >= kMostDevices;
@@ -97,8 +99,9 @@ std::string NameOf(const DiscoveredServer& server, const TopologyKeys& keys) {
 }  // namespace
 
 absl::StatusOr<DiscoveredTopology> BuildTopology(const DiscoveredServer& server) {
-  DiscoveredTopology discovered{.notes = server.notes};
+  std::vector<std::string> notes = server.notes;
   TopologyKeys keys{.devices = static_cast<int64_t>(server.numa.size()),
+                    .pcie_paths = server.pcie_paths,
                     .numa = NodesOf(server.numa),
                     .switches = server.switches};
   TakeDevice(server, &keys);
@@ -108,21 +111,28 @@ absl::StatusOr<DiscoveredTopology> BuildTopology(const DiscoveredServer& server)
                                                      server.device,
                                                      "' do not have; name the kind that is there"));
     }
-    TakeWires(server, &keys, &discovered.notes);
+    TakeWires(server, &keys, &notes);
   }
   keys.name = NameOf(server, keys);
-  discovered.notes.emplace_back(
+  notes.emplace_back(
       "ASSUMED: rates are those of such links elsewhere, not measured on this server");
   if (keys.device_memory == Bytes(0)) {
-    discovered.notes.emplace_back("the devices' memory is not told; --device names their kind");
+    notes.emplace_back("the devices' memory is not told; --device names their kind");
   }
-  discovered.notes.emplace_back(
-      "host memory and drives are not told; a topology file can have them");
-  discovered.yaml =
-      absl::StrCat("# Source: ", server.source, ".\n# ", absl::StrJoin(discovered.notes, ".\n# "),
-                   ".\n", TopologyYaml(keys));
-  SIPHON_ASSIGN_OR_RETURN(discovered.topology, ParseTopology(discovered.yaml, server.source));
+  notes.emplace_back("host memory and drives are not told; a topology file can have them");
+  std::string yaml = absl::StrCat("# Source: ", server.source, ".\n# ",
+                                  absl::StrJoin(notes, ".\n# "), ".\n", TopologyYaml(keys));
+  SIPHON_ASSIGN_OR_RETURN(DiscoveredTopology discovered, ParseDiscovered(yaml, server.source));
+  discovered.notes = std::move(notes);
+  discovered.yaml = std::move(yaml);
   return discovered;
+}
+
+absl::StatusOr<DiscoveredTopology> ParseDiscovered(absl::string_view text, absl::string_view name) {
+  SIPHON_ASSIGN_OR_RETURN(const TopologyKeys keys, ParseTopologyKeys(text, name));
+  return DiscoveredTopology{.topology = MakeTopology(keys),
+                            .pcie_paths = PciePathsOf(keys),
+                            .knows_nodes = !keys.numa.empty()};
 }
 
 }  // namespace siphon

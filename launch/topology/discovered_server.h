@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "launch/topology/link_generation.h"
+#include "launch/topology/pcie_path.h"
 #include "planner/topology.h"
 
 namespace siphon {
@@ -18,7 +19,8 @@ struct DiscoveredServer {
   bool is_guess = false;                // `links` is of a kind that is like what there is
   std::vector<std::vector<int>> wires;  // [from][to]; on a fabric, those that both have
   std::vector<int> fabric_wires;        // [device]; empty: devices are wired to each other
-  std::vector<int> numa;                // [device]
+  PciePaths pcie_paths;                 // empty: what switches and nodes tell
+  std::vector<int> numa;                // [device]; -1: not known, and no device's counts
   std::vector<PcieSwitch> switches;
   std::vector<std::string> notes;
 };
@@ -28,7 +30,13 @@ struct DiscoveredTopology {
   Topology topology;
   std::vector<std::string> notes;
   std::string yaml;  // a topology file of it with the notes; empty: it came from one
+  // Beside what plans go by, for people to see.
+  PciePaths pcie_paths;
+  bool knows_nodes = false;  // else all devices count as on one NUMA node
 };
+
+// A topology file without its notes. Errors: as ParseTopology.
+absl::StatusOr<DiscoveredTopology> ParseDiscovered(absl::string_view text, absl::string_view name);
 
 // Rates by link_generation.h, the devices' memory by their kind where somebody named it (as the
 // presets have it: a vendor's 80 GB are 80 GiB), each marked ASSUMED; host memory and drives are

@@ -1,13 +1,16 @@
 // Our YAML, key by key. What a key says is checked where it stands, so that messages have its
 // place.
 
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "launch/config/closest_name.h"
 #include "launch/config/config_map.h"
+#include "launch/topology/pcie_path.h"
 #include "launch/topology/topology_file.h"
 #include "launch/topology/topology_keys.h"
 #include "planner/status.h"
@@ -25,7 +28,7 @@ class TopologyReader {
  public:
   explicit TopologyReader(absl::string_view file) : file_(file) {}
 
-  absl::StatusOr<Topology> Read(const ConfigNode& root);
+  absl::StatusOr<TopologyKeys> Read(const ConfigNode& root);
 
  private:
   using Read1 = absl::Status (TopologyReader::*)(const ConfigNode&);
@@ -64,9 +67,15 @@ class TopologyReader {
                         absl::string_view what) const;
   absl::Status ReadDevices(const ConfigNode& node);
   absl::Status ReadCopyEngines(const ConfigNode& node);
+  // Of a matrix: `where` names the cell in messages, `what` is in them.
+  using ReadCell = absl::FunctionRef<absl::Status(size_t from, size_t to, const ConfigNode& cell,
+                                                  absl::string_view where)>;
+  absl::Status ReadMatrix(const ConfigNode& node, absl::string_view name, absl::string_view what,
+                          ReadCell read) const;
   absl::Status ReadWires(const ConfigNode& node);
   absl::Status CheckWires(const ConfigNode& matrix) const;
   absl::Status ReadFabricWires(const ConfigNode& node);
+  absl::Status ReadPaths(const ConfigNode& node);
   absl::Status ReadLinks(const ConfigNode& node);
   absl::Status ReadNuma(const ConfigNode& node);
   absl::Status ReadSwitches(const ConfigNode& node);
@@ -149,27 +158,60 @@ absl::Status TopologyReader::ReadCopyEngines(const ConfigNode& node) {
                                   "one_for_all_peers (NVSwitch)"));
 }
 
-absl::Status TopologyReader::ReadWires(const ConfigNode& node) {
-  SIPHON_RETURN_IF_ERROR(ReadList(node, "wires", "rows, one for each device"));
+absl::Status TopologyReader::ReadMatrix(const ConfigNode& node, absl::string_view name,
+                                        absl::string_view what, ReadCell read) const {
+  SIPHON_RETURN_IF_ERROR(ReadList(node, name, "rows, one for each device"));
   if (static_cast<int64_t>(node.items.size()) != keys_.devices) {
-    return Wrong(node, absl::StrCat("wires: has ", node.items.size(), " rows for ", keys_.devices,
+    return Wrong(node, absl::StrCat(name, ": has ", node.items.size(), " rows for ", keys_.devices,
                                     " devices; write one for each"));
   }
   for (size_t from = 0; from < node.items.size(); ++from) {
     const ConfigNode& row = node.items[from];
-    const std::string where = absl::StrCat("wires: row ", from);
-    SIPHON_RETURN_IF_ERROR(ReadList(row, where, "numbers, one for each device"));
+    const std::string where = absl::StrCat(name, ": row ", from);
+    SIPHON_RETURN_IF_ERROR(ReadList(row, where, absl::StrCat(what, ", one for each device")));
     if (static_cast<int64_t>(row.items.size()) != keys_.devices) {
-      return Wrong(row, absl::StrCat(where, " has ", row.items.size(), " numbers for ",
+      return Wrong(row, absl::StrCat(where, " has ", row.items.size(), " ", what, " for ",
                                      keys_.devices, " devices; write one for each"));
     }
-    keys_.wires.emplace_back(row.items.size());
     for (size_t to = 0; to < row.items.size(); ++to) {
-      SIPHON_RETURN_IF_ERROR(ReadCount(row.items[to], absl::StrCat(where, ", column ", to), 0,
-                                       kMostWires, keys_.wires[from][to]));
+      SIPHON_RETURN_IF_ERROR(read(from, to, row.items[to], absl::StrCat(where, ", column ", to)));
     }
   }
+  return absl::OkStatus();
+}
+
+absl::Status TopologyReader::ReadWires(const ConfigNode& node) {
+  const auto devices = static_cast<size_t>(keys_.devices);
+  keys_.wires.assign(devices, std::vector<int64_t>(devices));
+  SIPHON_RETURN_IF_ERROR(
+      ReadMatrix(node, "wires", "numbers",
+                 [this](size_t from, size_t to, const ConfigNode& cell, absl::string_view where) {
+                   return ReadCount(cell, where, 0, kMostWires, keys_.wires[from][to]);
+                 }));
   return CheckWires(node);
+}
+
+absl::Status TopologyReader::ReadPaths(const ConfigNode& node) {
+  const auto devices = static_cast<size_t>(keys_.devices);
+  PciePaths& paths = keys_.pcie_paths;
+  paths.assign(devices, std::vector<PciePath>(devices, PciePath::kUnknown));
+  return ReadMatrix(
+      node, "pcie_paths", "words",
+      [&](size_t from, size_t to, const ConfigNode& cell, absl::string_view where) {
+        const std::optional<PciePath> known = FindPciePath(cell.text);
+        if (from == to && cell.text != "X") {
+          return Wrong(cell, absl::StrCat(where, ": is ", Describe(cell),
+                                          "; a device has no path to itself, write X"));
+        }
+        if (from != to && !known.has_value() && cell.text != kUnknownPath) {
+          return Wrong(cell, absl::StrCat(where, ": is ", Describe(cell),
+                                          "; write PIX, PXB, PHB, NODE, SYS or ", kUnknownPath));
+        }
+        paths[from][to] = known.value_or(PciePath::kUnknown);
+        if (from <= to || paths[from][to] == paths[to][from]) return absl::OkStatus();
+        return Wrong(cell, absl::StrCat(where, ": is ", cell.text, ", but row ", to, ", column ",
+                                        from, " is another; paths are the same both ways"));
+      });
 }
 
 absl::Status TopologyReader::CheckWires(const ConfigNode& matrix) const {
@@ -344,7 +386,7 @@ absl::Status TopologyReader::CheckTogether(const ConfigNode& root) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Topology> TopologyReader::Read(const ConfigNode& root) {
+absl::StatusOr<TopologyKeys> TopologyReader::Read(const ConfigNode& root) {
   if (root.kind == ConfigNode::Kind::kEmpty) {
     return absl::InvalidArgumentError(
         absl::StrCat(file_, ":1:1: is empty; write a topology, beginning with 'name:'"));
@@ -368,19 +410,24 @@ absl::StatusOr<Topology> TopologyReader::Read(const ConfigNode& root) {
        Key("fabric_wires", &TopologyReader::ReadFabricWires), Rate("wire_rate", keys_.wire_rate),
        Rate("nominal_wire_rate", keys_.nominal_wire_rate), Value("latency", keys_.latency),
        Key("links", &TopologyReader::ReadLinks), Key("numa_nodes", &TopologyReader::ReadNuma),
+       Key("pcie_paths", &TopologyReader::ReadPaths),
        Key("switches", &TopologyReader::ReadSwitches), Size("host_memory", keys_.host_memory),
        Key("drives", &TopologyReader::ReadDrives)}));
   SIPHON_RETURN_IF_ERROR(CheckTogether(root));
-  Topology topology = MakeTopology(keys_);
-  SIPHON_RETURN_IF_ERROR(Annotate(CheckTopology(topology), file_));
-  return topology;
+  SIPHON_RETURN_IF_ERROR(Annotate(CheckTopology(MakeTopology(keys_)), file_));
+  return keys_;
 }
 
 }  // namespace
 
-absl::StatusOr<Topology> ParseTopology(absl::string_view text, absl::string_view name) {
+absl::StatusOr<TopologyKeys> ParseTopologyKeys(absl::string_view text, absl::string_view name) {
   SIPHON_ASSIGN_OR_RETURN(const ConfigNode root, ParseConfigTree(text, name));
   return TopologyReader(name).Read(root);
+}
+
+absl::StatusOr<Topology> ParseTopology(absl::string_view text, absl::string_view name) {
+  SIPHON_ASSIGN_OR_RETURN(const TopologyKeys keys, ParseTopologyKeys(text, name));
+  return MakeTopology(keys);
 }
 
 }  // namespace siphon

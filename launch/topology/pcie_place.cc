@@ -36,10 +36,15 @@ int GenerationOf(double transfers) {
   return generation;
 }
 
-// "0000:3b:00.0"; the root of a path is "pci0000:3a".
+// "pci0000:3a", the root of a path.
+bool IsHostBridge(const std::string& name) {
+  return name.rfind("pci", 0) == 0 && name.find(':') != std::string::npos;
+}
+
+// "0000:3b:00.0".
 bool IsBusId(const std::string& name) {
   return name.find(':') != std::string::npos && name.find('.') != std::string::npos &&
-         name.rfind("pci", 0) != 0;
+         !IsHostBridge(name);
 }
 
 }  // namespace
@@ -51,6 +56,7 @@ PciePlace ReadPciePlace(const std::string& sysfs, absl::string_view bus_id) {
   const fs::path real = fs::canonical(device, error);
   if (error) return place;
   for (const fs::path& part : real.parent_path()) {
+    if (IsHostBridge(part.string())) place.host_bridge = part.string();
     if (IsBusId(part.string())) place.bridges.push_back(part.string());
   }
   const std::optional<int> numa = ReadNumber<int>(real / "numa_node");

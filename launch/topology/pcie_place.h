@@ -12,6 +12,7 @@ namespace siphon {
 
 // Where a device sits on PCIe, as Linux shows it below /sys.
 struct PciePlace {
+  std::string host_bridge;           // "pci0000:3a"; empty: not known
   std::vector<std::string> bridges;  // from the root port to the device; empty: not known
   std::optional<int> numa;           // none: one node, or a virtual machine hides it
   int generation = 0;                // of its slot and card, whichever is less; 0: not known

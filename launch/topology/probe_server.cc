@@ -25,8 +25,15 @@ namespace {
 namespace fs = std::filesystem;
 
 // Of what is measured, and how it is written.
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 constexpr absl::string_view kNote = "# note: ";
+
+// Where it is kept; empty: nowhere.
+std::string FileOf(const ProbeSources& sources, absl::string_view key, bool knows_driver) {
+  if (!knows_driver || sources.cache.empty() || sources.sizes.has_value()) return "";
+  return (fs::path(sources.cache) / absl::StrCat("topology-", ChecksumText(Checksum(key)), ".yaml"))
+      .string();
+}
 
 // One line; what is kept under it holds for these devices, in this order, and this driver.
 std::string KeyOf(const std::vector<CudaDeviceInfo>& devices, absl::string_view driver) {
@@ -47,7 +54,7 @@ std::string FileText(absl::string_view key, const ServerFacts& facts) {
 
 absl::StatusOr<ProbedServer> FromText(std::string text, absl::string_view name) {
   ProbedServer probed;
-  SIPHON_ASSIGN_OR_RETURN(probed.discovered.topology, ParseTopology(text, name));
+  SIPHON_ASSIGN_OR_RETURN(probed.discovered, ParseDiscovered(text, name));
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     if (!absl::StartsWith(line, kNote)) continue;
     probed.discovered.notes.emplace_back(line.substr(kNote.size()));
@@ -81,11 +88,7 @@ absl::StatusOr<ProbedServer> ProbeServer(const ProbeSources& sources) {
   SIPHON_ASSIGN_OR_RETURN(const std::vector<CudaDeviceInfo> devices, sources.module->Devices());
   const absl::StatusOr<NvmlServer> nvml = sources.nvml();
   const std::string key = KeyOf(devices, nvml.ok() ? nvml->driver : "not known");
-  const std::string file = nvml.ok() && !sources.cache.empty()
-                               ? (fs::path(sources.cache) /
-                                  absl::StrCat("topology-", ChecksumText(Checksum(key)), ".yaml"))
-                                     .string()
-                               : "";
+  const std::string file = FileOf(sources, key, nvml.ok());
   if (!file.empty() && !sources.is_fresh) {
     if (std::optional<ProbedServer> kept = Kept(file, key)) return *std::move(kept);
   }
@@ -101,8 +104,17 @@ absl::StatusOr<ProbedServer> ProbeServer(const ProbeSources& sources) {
       CombineFacts(devices, nvml.ok() ? std::optional<NvmlServer>(*nvml) : std::nullopt,
                    nvml.status().message(), std::move(places));
   facts.keys.host_memory = sources.host_memory;
-  SIPHON_RETURN_IF_ERROR(CalibrateLinks(*sources.module, sources.sizes, &facts));
+  const CalibrationSizes sizes = sources.sizes.value_or(CalibrationSizes());
+  if (sources.sizes.has_value()) {
+    facts.notes.push_back(absl::StrCat("measured with copies of ", FormatBytes(sizes.bytes)));
+  }
+  SIPHON_RETURN_IF_ERROR(CalibrateLinks(*sources.module, sizes, &facts));
   SIPHON_ASSIGN_OR_RETURN(ProbedServer probed, FromText(FileText(key, facts), "what was measured"));
+  if (sources.sizes.has_value()) {
+    probed.discovered.notes.push_back(
+        absl::StrCat("not kept for the next time, as what is kept is measured with copies of ",
+                     FormatBytes(CalibrationSizes().bytes)));
+  }
   if (file.empty()) return probed;
   const absl::Status is_kept = Keep(file, probed.yaml);
   if (is_kept.ok()) {

@@ -2,6 +2,7 @@
 #define SIPHON_LAUNCH_TOPOLOGY_PROBE_SERVER_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,8 @@ struct ProbeSources {
   std::string cache;      // folder that measurements are kept in; empty: nowhere
   bool is_fresh = false;  // measure again, whatever is kept
   bool measures = true;   // else only what is kept counts
-  CalibrationSizes sizes;
+  // Others than the usual: what is measured with them is not kept, and nothing kept is taken.
+  std::optional<CalibrationSizes> sizes;
 };
 
 struct ProbedServer {
@@ -32,8 +34,8 @@ struct ProbedServer {
 };
 
 // This machine's devices, links and their measured rates. What was measured is kept under the
-// devices' names and the driver's version, and read from there the next time; without NVML the
-// driver's version is not known, and nothing is kept.
+// devices' names and the driver's version, and read from there the next time, if copies were of the
+// usual sizes; without NVML the driver's version is not known, and nothing is kept.
 // Errors: FailedPrecondition, in one line, without a driver or device, or where nothing is kept
 // and nothing may be measured; Internal, of the driver.
 absl::StatusOr<ProbedServer> ProbeServer(const ProbeSources& sources);

@@ -31,6 +31,18 @@ struct Gpu {
   std::vector<pugi::xml_node> bridges;  // outermost first, without its own pci element
 };
 
+// NCCL writes each switch once, and no root ports or host bridges.
+PciePath PathBetween(const Gpu& a, const Gpu& b) {
+  const auto fork =
+      std::mismatch(a.bridges.begin(), a.bridges.end(), b.bridges.begin(), b.bridges.end());
+  if (fork.first != a.bridges.begin()) {
+    const bool same = fork.first == a.bridges.end() && fork.second == b.bridges.end();
+    return same ? PciePath::kPix : PciePath::kPxb;
+  }
+  if (a.numa < 0 || b.numa < 0) return PciePath::kUnknown;
+  return a.numa == b.numa ? PciePath::kNode : PciePath::kSys;
+}
+
 class XmlReader {
  public:
   XmlReader(absl::string_view text, absl::string_view name) : text_(text), name_(name) {}
@@ -118,10 +130,10 @@ absl::Status XmlReader::ReadPci(pugi::xml_node parent, int numa,
 
 absl::Status XmlReader::ReadSystem(pugi::xml_node system) {
   for (const pugi::xml_node cpu : system.children("cpu")) {
-    // Virtual machines write -1.
+    // Virtual machines write -1: not known.
     SIPHON_ASSIGN_OR_RETURN(const int numa, Number(cpu, "numaid", -1, 1 << 20));
     std::vector<pugi::xml_node> above;
-    SIPHON_RETURN_IF_ERROR(ReadPci(cpu, std::max(numa, 0), above));
+    SIPHON_RETURN_IF_ERROR(ReadPci(cpu, numa, above));
   }
   if (gpus_.empty()) return Wrong(system, "<system> has no <gpu>; a topology has devices");
   return NumberDevices();
@@ -318,7 +330,13 @@ absl::StatusOr<DiscoveredTopology> XmlReader::Read(absl::string_view device) {
   SIPHON_RETURN_IF_ERROR(NameKind(server));
   SIPHON_RETURN_IF_ERROR(ReadLinks(server));
   SIPHON_ASSIGN_OR_RETURN(server.switches, Switches());
-  for (const Gpu& gpu : gpus_) server.numa.push_back(gpu.numa);
+  for (const Gpu& gpu : gpus_) {
+    server.numa.push_back(gpu.numa);
+    server.pcie_paths.emplace_back();
+    for (const Gpu& to : gpus_) {
+      server.pcie_paths.back().push_back(&to == &gpu ? PciePath::kUnknown : PathBetween(gpu, to));
+    }
+  }
   server.notes = std::move(notes_);
   absl::StatusOr<DiscoveredTopology> built = BuildTopology(server);
   if (!built.ok()) return Annotate(built.status(), name_);

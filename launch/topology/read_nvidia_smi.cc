@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "launch/config/closest_name.h"
 #include "launch/topology/discovered_server.h"
+#include "launch/topology/pcie_path.h"
 #include "launch/topology/server_facts.h"
 #include "launch/topology/topology_file.h"
 #include "planner/status.h"
@@ -67,11 +68,6 @@ int WiresOf(absl::string_view cell) {
   return result.ec == std::errc() && result.ptr == end && wires > 0 && wires <= 64 ? wires : -1;
 }
 
-bool IsPciePath(absl::string_view cell) {
-  static constexpr absl::string_view kPaths[] = {"PIX", "PXB", "PHB", "NODE", "SYS", "SOC"};
-  return std::find(std::begin(kPaths), std::end(kPaths), cell) != std::end(kPaths);
-}
-
 // Two devices a switch.
 bool SharesSwitches(const std::optional<LinkGeneration>& links) {
   return links.has_value() && links->devices_a_switch == 2;
@@ -106,6 +102,7 @@ class MatrixReader {
   absl::Status CheckCell(int device, int column, const Word& cell) const;
   absl::Status CheckSymmetry() const;
   std::vector<int> Numa() const;
+  PciePaths Paths() const;
   bool Has(absl::string_view path) const;
   bool TellsSwitches() const;
   std::vector<std::vector<DeviceId>> Groups() const;
@@ -149,7 +146,8 @@ absl::Status MatrixReader::CheckCell(int device, int column, const Word& cell) c
                                     "; X stands on the diagonal and "
                                     "only there"));
   }
-  if (cell.text == "X" || IsPciePath(cell.text) || WiresOf(cell.text) > 0) return absl::OkStatus();
+  if (cell.text == "X" || FindPciePath(cell.text).has_value() || WiresOf(cell.text) > 0)
+    return absl::OkStatus();
   return Wrong(cell, absl::StrCat("unknown connection ", QuoteForMessage(cell.text),
                                   "; known: X, NV1 and more, PIX, PXB, PHB, NODE, SYS"));
 }
@@ -235,8 +233,28 @@ absl::Status MatrixReader::Read(absl::string_view text) {
                                              " devices; give the whole matrix"));
 }
 
-// The nodes' own numbers where they are numbers, else 0, 1, .. as they come.
+// As the cells say; not known where NV# hides it. Empty: nowhere known.
+PciePaths MatrixReader::Paths() const {
+  PciePaths paths;
+  bool any = false;
+  for (const Words& row : rows_) {
+    paths.emplace_back();
+    for (int to = 0; to < devices(); ++to) {
+      const std::optional<PciePath> path = FindPciePath(row[to].text);
+      paths.back().push_back(path.value_or(PciePath::kUnknown));
+      any = any || path.has_value();
+    }
+  }
+  return any ? paths : PciePaths();
+}
+
+// The nodes' own numbers where they are numbers, else 0, 1, .. as they come; -1 where a virtual
+// machine hides them.
 std::vector<int> MatrixReader::Numa() const {
+  const bool hidden = std::any_of(nodes_.begin(), nodes_.end(), [](const std::string& node) {
+    return node.empty() || node == "N/A";
+  });
+  if (hidden) return std::vector<int>(nodes_.size(), -1);
   std::vector<int> numa;
   std::map<std::string, int> seen;
   bool numbers = has_numa_;
@@ -315,6 +333,7 @@ std::vector<std::vector<DeviceId>> MatrixReader::Groups() const {
 absl::StatusOr<DiscoveredTopology> MatrixReader::Build(absl::string_view device) const {
   DiscoveredServer server{.source = "nvidia-smi topo -m",
                           .device = device.empty() ? listed_ : std::string(device),
+                          .pcie_paths = Paths(),
                           .numa = Numa()};
   for (const Words& row : rows_) {
     server.wires.emplace_back();

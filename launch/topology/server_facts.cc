@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "launch/topology/link_generation.h"
+#include "launch/topology/pcie_path.h"
 #include "planner/performance/device_spec.h"
 
 namespace siphon {
@@ -111,6 +112,7 @@ void TakeDirect(Wires wires, ServerFacts* facts) {
 void TakePlaces(const std::vector<CudaDeviceInfo>& devices, ServerFacts* facts) {
   TopologyKeys& keys = facts->keys;
   facts->shared_bridges = SharedBridges(facts->places);
+  keys.pcie_paths = PciePathsBetween(facts->places);
   keys.switches.resize(static_cast<size_t>(*absl::c_max_element(facts->shared_bridges)) + 1);
   for (size_t device = 0; device < devices.size(); ++device) {
     PcieSwitch& one = keys.switches[static_cast<size_t>(facts->shared_bridges[device])];
@@ -197,7 +199,7 @@ std::string DeviceKindOf(absl::string_view name, Bytes memory) {
 ServerFacts CombineFacts(const std::vector<CudaDeviceInfo>& devices,
                          const std::optional<NvmlServer>& nvml, absl::string_view why,
                          std::vector<PciePlace> places) {
-  ServerFacts facts{.places = std::move(places), .knows_links = nvml.has_value()};
+  ServerFacts facts{.places = std::move(places)};
   if (nvml.has_value()) {
     Wires wires = CountWires(devices, *nvml, &facts.notes);
     if (*absl::c_max_element(wires.to_switch) > 0) {

@@ -19,7 +19,6 @@ struct ServerFacts {
   TopologyKeys keys;
   std::vector<PciePlace> places;    // [device]
   std::vector<int> shared_bridges;  // [device], as SharedBridges has it
-  bool knows_links = false;         // NVML answered
   std::vector<std::string> notes;
 };
 

@@ -64,18 +64,16 @@ absl::StatusOr<DiscoveredTopology> ParseServer(absl::string_view text, absl::str
     return absl::InvalidArgumentError(
         absl::StrCat(name, ": is a topology file, which says itself what devices it has"));
   }
-  DiscoveredTopology read{.notes = TopologyRemarks(text)};
-  SIPHON_ASSIGN_OR_RETURN(read.topology, ParseTopology(text, name));
+  SIPHON_ASSIGN_OR_RETURN(DiscoveredTopology read, ParseDiscovered(text, name));
+  read.notes = TopologyRemarks(text);
   return read;
 }
 
 absl::StatusOr<DiscoveredTopology> FindServerPreset(absl::string_view name) {
-  DiscoveredTopology found;
-  SIPHON_ASSIGN_OR_RETURN(found.topology, FindTopologyPreset(name));
   for (const TopologyPreset& preset : TopologyPresets()) {
-    if (preset.name == name) found.notes = TopologyRemarks(preset.text);
+    if (preset.name == name) return ParseServer(preset.text, name, ServerFormat::kTopologyFile, "");
   }
-  return found;
+  return FindTopologyPreset(name).status();
 }
 
 absl::StatusOr<DiscoveredTopology> LoadServer(const std::string& path) {

@@ -31,6 +31,17 @@ Links LinksOf(const TopologyKeys& keys) {
   return links;
 }
 
+// [device]: the switch that it is listed with; -1: none.
+std::vector<int> SwitchesOf(const TopologyKeys& keys) {
+  std::vector<int> behind(static_cast<size_t>(keys.devices), -1);
+  for (size_t index = 0; index < keys.switches.size(); ++index) {
+    for (const DeviceId device : keys.switches[index].devices) {
+      behind[static_cast<size_t>(device.value)] = static_cast<int>(index);
+    }
+  }
+  return behind;
+}
+
 }  // namespace
 
 Topology MakeTopology(const TopologyKeys& keys) {
@@ -52,6 +63,26 @@ Topology MakeTopology(const TopologyKeys& keys) {
   }
   for (const auto& [ends, link] : LinksOf(keys)) topology.links.push_back(link);
   return topology;
+}
+
+PciePaths PciePathsOf(const TopologyKeys& keys) {
+  if (!keys.pcie_paths.empty()) return keys.pcie_paths;
+  const std::vector<int> behind = SwitchesOf(keys);
+  PciePaths paths(behind.size(), std::vector<PciePath>(behind.size(), PciePath::kUnknown));
+  for (size_t from = 0; from < paths.size(); ++from) {
+    for (size_t to = 0; to < paths.size(); ++to) {
+      if (from == to) continue;
+      const bool known_ways = behind[from] >= 0 && behind[to] >= 0;
+      if (known_ways && behind[from] == behind[to]) {
+        paths[from][to] = PciePath::kPix;
+      } else if (!keys.numa.empty() && keys.numa[from] != keys.numa[to]) {
+        paths[from][to] = PciePath::kSys;
+      } else if (!keys.numa.empty() && known_ways) {
+        paths[from][to] = PciePath::kNode;
+      }
+    }
+  }
+  return paths;
 }
 
 }  // namespace siphon

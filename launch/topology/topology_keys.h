@@ -5,6 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "launch/topology/pcie_path.h"
 #include "planner/topology.h"
 #include "planner/units.h"
 
@@ -25,7 +28,8 @@ struct TopologyKeys {
   std::vector<TopologyLink> links;  // a negative latency: not said
   BytesPerSecond device_egress;
   BytesPerSecond device_ingress;
-  std::vector<int64_t> numa;  // [device]; -1: not said
+  PciePaths pcie_paths;       // empty: not said
+  std::vector<int64_t> numa;  // [device]; empty: not said
   std::vector<PcieSwitch> switches;
   Bytes host_memory;
   std::vector<NvmeDrive> drives;
@@ -34,7 +38,14 @@ struct TopologyKeys {
 // Makes links of wires, fabric and `links`, which replace what wires give between the same ends.
 Topology MakeTopology(const TopologyKeys& keys);
 
-// The file that ParseTopology reads them from; write_topology.cc.
+// Those that the file has; where it has none, what its switches and nodes tell: devices of a switch
+// are PIX; others NODE or SYS by their nodes, where their ways to the host are known.
+PciePaths PciePathsOf(const TopologyKeys& keys);
+
+// Reads what a file says, as ParseTopology does; parse_topology.cc. Errors: as ParseTopology.
+absl::StatusOr<TopologyKeys> ParseTopologyKeys(absl::string_view text, absl::string_view name);
+
+// The file that they are read from; write_topology.cc.
 std::string TopologyYaml(const TopologyKeys& keys);
 
 }  // namespace siphon

@@ -55,6 +55,20 @@ void AppendLinks(const TopologyKeys& keys, std::string* text) {
   }
 }
 
+void AppendPaths(const TopologyKeys& keys, std::string* text) {
+  if (keys.pcie_paths.empty()) return;
+  *text += "pcie_paths:\n";
+  for (size_t from = 0; from < keys.pcie_paths.size(); ++from) {
+    std::vector<std::string> words;
+    for (const PciePath path : keys.pcie_paths[from]) {
+      const bool is_known = path != PciePath::kUnknown;
+      const bool is_itself = words.size() == from;
+      words.emplace_back(is_known ? PciePathName(path) : is_itself ? "X" : kUnknownPath);
+    }
+    absl::StrAppend(text, "  - ", List(words), "\n");
+  }
+}
+
 void AppendNuma(const TopologyKeys& keys, std::string* text) {
   std::vector<std::vector<std::string>> nodes;
   for (size_t device = 0; device < keys.numa.size(); ++device) {
@@ -110,6 +124,7 @@ std::string TopologyYaml(const TopologyKeys& keys) {
   AppendLinks(keys, &text);
   AppendRate("device_egress", keys.device_egress, &text);
   AppendRate("device_ingress", keys.device_ingress, &text);
+  AppendPaths(keys, &text);
   AppendNuma(keys, &text);
   AppendSwitches(keys, &text);
   if (keys.host_memory.value > 0) {

@@ -54,11 +54,12 @@ TEST_F(TopologyCommand, ShowsAllOfASmallServer) {
       out_,
       "DIR/server: three cards\n"
       "\n"
-      "Connections (NV#: NVLinks, PIX: one PCIe switch, NODE: one NUMA node, SYS: two)\n"
+      "Connections (NV#: NVLinks, PIX: one PCIe switch, PXB: several, PHB: a host bridge,\n"
+      "NODE: one NUMA node, SYS: two, ?: not known)\n"
       "      GPU0  GPU1  GPU2\n"
-      "GPU0     X   NV2  NODE\n"
-      "GPU1   NV2     X  NODE\n"
-      "GPU2  NODE  NODE     X\n"
+      "GPU0     X   NV2     ?\n"
+      "GPU1   NV2     X     ?\n"
+      "GPU2     ?     ?     X\n"
       "\n"
       "Rate of one large copy from row to column, GB/s (-: through the host)\n"
       "      GPU0  GPU1  GPU2\n"
@@ -66,11 +67,11 @@ TEST_F(TopologyCommand, ShowsAllOfASmallServer) {
       "GPU1  29.9     X     -\n"
       "GPU2     -     -     X\n"
       "\n"
-      "Devices (V100; -: no limit known; copy engines: one_per_peer)\n"
+      "Devices (V100; -: not known; copy engines: one_per_peer)\n"
       "device    memory  all out GB/s  all in GB/s  copy lanes  switch  NUMA\n"
-      "GPU0    16.0 GiB            50            -           1       0     0\n"
-      "GPU1    16.0 GiB            50            -           1       0     0\n"
-      "GPU2    16.0 GiB            50            -           0       -     0\n"
+      "GPU0    16.0 GiB            50            -           1       0     -\n"
+      "GPU1    16.0 GiB            50            -           1       0     -\n"
+      "GPU2    16.0 GiB            50            -           0       -     -\n"
       "\n"
       "host memory  64.0 GiB\n"
       "\n"
@@ -101,6 +102,8 @@ TEST_F(TopologyCommand, TellsProgramsTheSame) {
   EXPECT_EQ(json["switches"][3]["devices"], (std::vector<int>{6, 7}));
   EXPECT_EQ(json["devices"][0]["copy_lanes"], 4);
   EXPECT_EQ(json["devices"][7]["numa"], 1);
+  EXPECT_EQ(json["connections"][0],
+            (std::vector<std::string>{"X", "NV1", "NV1", "NV2", "NV2", "SYS", "SYS", "SYS"}));
   EXPECT_EQ(json["devices"][0]["egress_bytes_per_second"], 146'000'000'000);
   ASSERT_EQ(Run({"--preset", "dgx1_v100_nvme", "--format", "json"}), kExitDone) << error_;
   const auto drive = nlohmann::json::parse(out_)["drives"][1];
@@ -169,6 +172,28 @@ TEST_F(TopologyCommand, ReadsWhatNvidiaSmiPrints) {
   EXPECT_EQ(json["devices"][0]["memory_bytes"], int64_t{80} << 30);
   EXPECT_EQ(json["links"][0]["bytes_per_second"], 92'000'000'000);
   EXPECT_EQ(json["notes"].size(), 3);
+}
+
+// Words that are known are nvidia-smi's own; no guess stands for what is not told.
+TEST_F(TopologyCommand, ShowsPathsAsFarAsTheyAreKnown) {
+  const std::string file = File(
+      "name: four boards\n"
+      "devices: 4\n"
+      "pcie_paths:\n"
+      "  - [X, PXB, PHB, SYS]\n"
+      "  - [PXB, X, NODE, SYS]\n"
+      "  - [PHB, NODE, X, unknown]\n"
+      "  - [SYS, SYS, unknown, X]\n");
+  ASSERT_EQ(Run({"--file", file}), kExitDone) << error_;
+  EXPECT_THAT(out_, HasSubstr("      GPU0  GPU1  GPU2  GPU3\n"
+                              "GPU0     X   PXB   PHB   SYS\n"
+                              "GPU1   PXB     X  NODE   SYS\n"
+                              "GPU2   PHB  NODE     X     ?\n"
+                              "GPU3   SYS   SYS     ?     X\n"));
+  ASSERT_EQ(Run({"--file", file, "--format", "json"}), kExitDone) << error_;
+  const auto json = nlohmann::json::parse(out_);
+  EXPECT_EQ(json["connections"][2], (std::vector<std::string>{"PHB", "NODE", "X", "?"}));
+  EXPECT_TRUE(json["devices"][0]["numa"].is_null());
 }
 
 constexpr char kTwoCards[] =

@@ -2,14 +2,17 @@
 #define SIPHON_TESTS_LAUNCH_TOPOLOGY_MADE_UP_SERVER_H_
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "planner/status.h"
 #include "swap/device/cuda_module.h"
 
 namespace siphon {
@@ -30,6 +33,12 @@ class MadeUpServer final : public CudaModule {
   }
 
   void Link(int from, int to, double gigabytes) { peers_[{from, to}] = gigabytes; }
+  void LinkAll(double gigabytes) {
+    const auto devices = static_cast<int>(devices_.size());
+    for (int pair = 0; pair < devices * devices; ++pair) {
+      if (pair / devices != pair % devices) Link(pair / devices, pair % devices, gigabytes);
+    }
+  }
   // Of all that a device sends, or gets, at once.
   void LimitEach(double gigabytes) { each_ = gigabytes; }
   void Host(double to, double from) { to_host_ = to, from_host_ = from; }
@@ -37,6 +46,10 @@ class MadeUpServer final : public CudaModule {
   void LimitSlot(double gigabytes) { slot_ = gigabytes; }
   // What two devices have together, in one direction.
   void ShareUplink(int one, int other) { uplinks_.emplace_back(one, other); }
+  // Copies between two devices end so.
+  void Break(int from, int to, const absl::Status& status) { broken_[{from, to}] = status; }
+  // Peers that a device can have at a time, as without NVSwitch.
+  void LimitPeers(size_t most) { most_peers_ = most; }
   std::vector<CudaDeviceInfo>& devices() { return devices_; }
   int trials() const { return trials_; }
 
@@ -48,6 +61,7 @@ class MadeUpServer final : public CudaModule {
   }
   absl::StatusOr<std::vector<CopyFigure>> RunTrial(const CopyTrial& trial) const override {
     ++trials_;
+    for (const CopyPath& path : trial.paths) SIPHON_RETURN_IF_ERROR(Connect(path));
     std::vector<double> rates;
     for (const CopyPath& path : trial.paths) rates.push_back(Alone(path));
     for (int device = 0; device < static_cast<int>(devices_.size()); ++device) {
@@ -102,6 +116,18 @@ class MadeUpServer final : public CudaModule {
  private:
   static constexpr Nanos kLatency{1500};
 
+  absl::Status Connect(const CopyPath& path) const {
+    if (!path.from.has_value() || !path.to.has_value()) return absl::OkStatus();
+    const auto broken = broken_.find({*path.from, *path.to});
+    if (broken != broken_.end()) return broken->second;
+    std::set<int>& peers = peers_of_[path.issuer];
+    const int peer = path.issuer == *path.from ? *path.to : *path.from;
+    if (!peers.contains(peer) && peers.size() == most_peers_) {
+      return absl::InternalError("too many peers");
+    }
+    peers.insert(peer);
+    return absl::OkStatus();
+  }
   double Alone(const CopyPath& path) const {
     if (!path.to.has_value()) return to_host_;
     if (!path.from.has_value()) return from_host_;
@@ -123,6 +149,9 @@ class MadeUpServer final : public CudaModule {
   std::vector<CudaDeviceInfo> devices_;
   std::map<std::pair<int, int>, double> peers_;
   std::vector<std::pair<int, int>> uplinks_;
+  std::map<std::pair<int, int>, absl::Status> broken_;
+  size_t most_peers_ = SIZE_MAX;
+  mutable std::map<int, std::set<int>> peers_of_;
   double each_ = 0;
   double slot_ = 0;
   double to_host_ = 12;

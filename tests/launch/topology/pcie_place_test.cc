@@ -45,6 +45,7 @@ TEST_F(PcieTree, HasTheWayNodeAndSlotOfADevice) {
   Write(device + "max_link_speed", "16.0 GT/s PCIe");
   Write(device + "max_link_width", "16");
   const PciePlace place = ReadPciePlace(root_.string(), "0000:3e:00.0");
+  EXPECT_EQ(place.host_bridge, "pci0000:3a");
   EXPECT_THAT(place.bridges, ElementsAre("0000:3a:00.0", "0000:3b:00.0", "0000:3c:08.0"));
   EXPECT_EQ(place.numa, 1);
   EXPECT_EQ(place.generation, 4);

@@ -9,196 +9,19 @@
 
 #include "launch/topology/server_facts.h"
 #include "launch/topology/topology_file.h"
-#include "tests/launch/topology/made_up_server.h"
+#include "tests/launch/topology/probe_fixture.h"
 
 namespace siphon {
 namespace {
 
 namespace fs = std::filesystem;
 using testing::Contains;
-using testing::ElementsAre;
+using testing::Each;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-constexpr int64_t kGigabyte = 1'000'000'000;
-
-class Probe : public testing::Test {
- protected:
-  Probe() {
-    std::string pattern = (fs::temp_directory_path() / "siphon-probe-XXXXXX").string();
-    directory_ = mkdtemp(pattern.data());
-    sources_.sysfs = (directory_ / "sys").string();
-    sources_.nvml = [this]() -> absl::StatusOr<NvmlServer> { return nvml_; };
-  }
-  ~Probe() override { fs::remove_all(directory_); }
-
-  // 0000:10:00.0 and so on, wires[from][to].
-  void Wire(const std::vector<std::vector<int>>& wires) {
-    nvml_ = {.driver = "580.65"};
-    for (size_t from = 0; from < wires.size(); ++from) {
-      NvmlDevice device{.bus_id = BusId(from), .uuid = ""};
-      for (size_t to = 0; to < wires[from].size(); ++to) {
-        device.links.insert(device.links.end(), static_cast<size_t>(wires[from][to]),
-                            {NvlinkEnd::At::kDevice, BusId(to)});
-      }
-      nvml_.devices.push_back(device);
-    }
-  }
-  void WireToSwitches(const std::vector<int>& wires) {
-    nvml_ = {.driver = "580.65"};
-    for (size_t device = 0; device < wires.size(); ++device) {
-      nvml_.devices.push_back(
-          {.bus_id = BusId(device),
-           .links = std::vector<NvlinkEnd>(static_cast<size_t>(wires[device]))});
-    }
-  }
-  // Puts devices below bridges of the made-up /sys.
-  void Place(size_t device, const std::string& bridges, int node, const std::string& speed) {
-    const fs::path path = fs::path(sources_.sysfs) / "devices/pci0000:00" / bridges / BusId(device);
-    fs::create_directories(path);
-    fs::create_directories(fs::path(sources_.sysfs) / "bus/pci/devices");
-    fs::create_symlink(path, fs::path(sources_.sysfs) / "bus/pci/devices" / BusId(device));
-    std::ofstream(path / "numa_node") << node << "\n";
-    std::ofstream(path / "max_link_speed") << speed << "\n";
-    std::ofstream(path / "max_link_width") << "16\n";
-  }
-  ProbedServer Run(const MadeUpServer& server) {
-    sources_.module = &server;
-    absl::StatusOr<ProbedServer> probed = ProbeServer(sources_);
-    EXPECT_TRUE(probed.ok()) << probed.status();
-    return probed.ok() ? *std::move(probed) : ProbedServer();
-  }
-  static std::string BusId(size_t device) { return absl::StrCat("0000:", 10 + device, ":00.0"); }
-  static double RateOfLink(const Topology& topology, int from, int to) {
-    const auto link = FindLink(topology, DeviceId(from), DeviceId(to));
-    return link.has_value() ? static_cast<double>(link->rate.value) / kGigabyte : 0;
-  }
-
-  fs::path directory_;
-  NvmlServer nvml_;
-  ProbeSources sources_;
-};
-
-// Three of a DGX-1's devices: 0 and 1 by one wire and behind one switch, 0 and 2 by two wires.
-TEST_F(Probe, MeasuresBoardsWithDirectLinks) {
-  MadeUpServer server(3, "Tesla V100-SXM2-32GB");
-  server.Link(0, 1, 24.2);
-  server.Link(1, 0, 24.4);
-  server.Link(0, 2, 48.3);
-  server.Link(2, 0, 48.1);
-  server.ShareUplink(0, 1);
-  server.LimitSlot(19);
-  Wire({{0, 1, 2}, {1, 0, 0}, {2, 0, 0}});
-  Place(0, "0000:00:01.0/0000:01:00.0", 0, "8.0 GT/s PCIe");
-  Place(1, "0000:00:01.0/0000:01:00.1", 0, "8.0 GT/s PCIe");
-  Place(2, "0000:00:02.0", 1, "8.0 GT/s PCIe");
-  sources_.host_memory = Bytes(int64_t{512} << 30);
-  const ProbedServer probed = Run(server);
-  const Topology& topology = probed.discovered.topology;
-  EXPECT_EQ(topology.name, "3 x Tesla V100-SXM2-32GB, measured");
-  EXPECT_EQ(topology.device_kind, "V100-32");
-  EXPECT_EQ(topology.copy_engines, CopyEngines::kOnePerPeer);
-  EXPECT_EQ(topology.nominal_wire_rate, BytesPerSecond(25 * kGigabyte));
-  EXPECT_EQ(WiresBetween(topology, DeviceId(0), DeviceId(2)), 2);
-  // Both directions of a pair are within 5 %.
-  EXPECT_DOUBLE_EQ(RateOfLink(topology, 0, 1), RateOfLink(topology, 1, 0));
-  EXPECT_NEAR(RateOfLink(topology, 0, 1), 24.4, 0.1);
-  EXPECT_NEAR(RateOfLink(topology, 0, 2), 48.3, 0.1);
-  EXPECT_EQ(RateOfLink(topology, 1, 2), 0);
-  EXPECT_NEAR(static_cast<double>(topology.devices[0].egress.value), 72.5e9, 1e9);
-  ASSERT_EQ(topology.switches.size(), 2u);
-  EXPECT_THAT(topology.switches[0].devices, ElementsAre(DeviceId(0), DeviceId(1)));
-  EXPECT_NEAR(static_cast<double>(topology.switches[0].to_host.value), 12e9, 2e8);
-  EXPECT_NEAR(static_cast<double>(topology.switches[1].to_host.value), 12e9, 2e8);
-  EXPECT_NEAR(static_cast<double>(topology.switches[1].from_host.value), 11e9, 2e8);
-  EXPECT_NEAR(static_cast<double>(topology.switches[1].to_host_both.value), 9.9e9, 2e8);
-  EXPECT_EQ(topology.devices[2].numa, 1);
-  EXPECT_EQ(topology.host_memory, Bytes(int64_t{512} << 30));
-  EXPECT_THAT(probed.discovered.notes, IsEmpty());
-  EXPECT_THAT(SlowLinks(topology), IsEmpty());
-}
-
-TEST_F(Probe, SeesThatAFabricGivesAllPeersTogetherWhatItGivesOne) {
-  MadeUpServer server(4, "NVIDIA H200");
-  for (int from = 0; from < 4; ++from) {
-    for (int to = 0; to < 4; ++to) {
-      if (from != to) server.Link(from, to, 374);
-    }
-  }
-  server.LimitEach(374);
-  server.Host(55, 53);
-  WireToSwitches({18, 18, 17, 18});
-  const ProbedServer probed = Run(server);
-  const Topology& topology = probed.discovered.topology;
-  EXPECT_EQ(topology.device_kind, "H200");
-  EXPECT_EQ(topology.copy_engines, CopyEngines::kOneForAllPeers);
-  EXPECT_EQ(WiresBetween(topology, DeviceId(1), DeviceId(3)), 17);
-  EXPECT_NEAR(static_cast<double>(topology.devices[0].egress.value), 374e9, 4e9);
-  EXPECT_NEAR(static_cast<double>(topology.devices[0].ingress.value), 374e9, 4e9);
-  EXPECT_THAT(probed.discovered.notes,
-              Contains("warning: GPU2 has 17 of 18 NVLinks to the switches up; every device is "
-                       "taken to have 17"));
-  EXPECT_THAT(probed.discovered.notes,
-              Contains("sysfs does not show the way of GPU3 (0000:13:00.0) to the host; it is "
-                       "taken to be its own"));
-}
-
-// As of a partition of the fabric, or with MIG: that pair has no link, all others have theirs.
-TEST_F(Probe, LeavesOutPairsThatAFabricDoesNotLink) {
-  MadeUpServer server(3, "NVIDIA H200");
-  for (const auto& [from, to] : {std::pair(0, 1), {1, 0}, {0, 2}, {2, 0}}) {
-    server.Link(from, to, 374);
-  }
-  server.LimitEach(374);
-  WireToSwitches({18, 18, 18});
-  const ProbedServer probed = Run(server);
-  const Topology& topology = probed.discovered.topology;
-  EXPECT_EQ(topology.copy_engines, CopyEngines::kOneForAllPeers);
-  EXPECT_EQ(WiresBetween(topology, DeviceId(0), DeviceId(2)), 18);
-  EXPECT_NEAR(RateOfLink(topology, 0, 2), 374, 4);
-  EXPECT_FALSE(FindLink(topology, DeviceId(1), DeviceId(2)).has_value());
-  EXPECT_FALSE(FindLink(topology, DeviceId(2), DeviceId(1)).has_value());
-  EXPECT_NEAR(static_cast<double>(topology.devices[0].egress.value), 374e9, 4e9);
-  EXPECT_THAT(probed.discovered.notes,
-              Contains(HasSubstr("warning: GPU1 has NVLinks to GPU2, but cannot reach it")));
-}
-
-// What a device has that is left out of the fabric is no matter of the others.
-TEST_F(Probe, LeavesOutDevicesWithoutWiresToTheFabric) {
-  MadeUpServer server(3, "NVIDIA H200");
-  for (int from = 0; from < 3; ++from) {
-    for (int to = 0; to < 3; ++to) {
-      if (from != to) server.Link(from, to, from == 2 || to == 2 ? 37 : 374);
-    }
-  }
-  WireToSwitches({18, 18, 0});
-  const ProbedServer probed = Run(server);
-  const Topology& topology = probed.discovered.topology;
-  EXPECT_EQ(topology.copy_engines, CopyEngines::kOneForAllPeers);
-  EXPECT_NEAR(RateOfLink(topology, 0, 1), 374, 4);
-  EXPECT_FALSE(FindLink(topology, DeviceId(0), DeviceId(2)).has_value());
-  EXPECT_THAT(probed.discovered.notes,
-              Contains("warning: GPU2 has 0 of 18 NVLinks to the switches up"));
-}
-
-// One wire of a pair is bad, and a card sits in a slot that gives less than it should.
-TEST_F(Probe, WarnsOfWhatIsBelowSixtyPercent) {
-  MadeUpServer server(2, "Tesla V100-SXM2-16GB");
-  server.Link(0, 1, 14.9);
-  server.Link(1, 0, 24.2);
-  server.Host(6, 12);
-  Wire({{0, 1}, {1, 0}});
-  Place(0, "0000:00:01.0", 0, "8.0 GT/s PCIe");
-  Place(1, "0000:00:02.0", 0, "8.0 GT/s PCIe");
-  const ProbedServer probed = Run(server);
-  const std::vector<TopologyLink> slow = SlowLinks(probed.discovered.topology);
-  ASSERT_EQ(slow.size(), 1u);
-  EXPECT_EQ(slow[0].from, DeviceId(0));
-  EXPECT_THAT(probed.discovered.notes,
-              Contains(HasSubstr("warning: GPU1 to the host: 6.00 GB/s is below 60 % of the 15.8 "
-                                 "GB/s of PCIe 3, x16")));
-}
+class Probe : public ProbeTest {};
 
 TEST_F(Probe, GoesOnWithoutNvml) {
   MadeUpServer server(2, "Some new card");
@@ -229,6 +52,25 @@ TEST_F(Probe, SaysWhatDoesNotAgree) {
   EXPECT_THAT(probed.discovered.notes,
               Contains(StartsWith("warning: GPU1 is a Tesla V100-SXM2-16")));
   EXPECT_EQ(WiresBetween(probed.discovered.topology, DeviceId(0), DeviceId(1)), 1);
+}
+
+// As in a virtual machine that shows nodes, but no bridges: each way to the host is taken to be a
+// device's own, and yet nobody knows that they meet above them.
+TEST_F(Probe, DoesNotGuessWhereDevicesMeet) {
+  MadeUpServer server(3, "NVIDIA L40S");
+  Wire(std::vector(3, std::vector(3, 0)));
+  for (size_t device = 0; device < 3; ++device) Place(device, "", device == 2 ? 1 : 0, "");
+  const ProbedServer probed = Run(server);
+  EXPECT_TRUE(probed.discovered.knows_nodes);
+  EXPECT_EQ(probed.discovered.topology.switches.size(), 3u);
+  using enum PciePath;
+  EXPECT_EQ(
+      probed.discovered.pcie_paths,
+      PciePaths({{kUnknown, kUnknown, kSys}, {kUnknown, kUnknown, kSys}, {kSys, kSys, kUnknown}}));
+  Place(2, "", 0, "");
+  for (const std::vector<PciePath>& row : Run(server).discovered.pcie_paths) {
+    EXPECT_THAT(row, Each(kUnknown));
+  }
 }
 
 TEST_F(Probe, TakesOneDeviceAlone) {
@@ -263,6 +105,41 @@ TEST_F(Probe, KeepsWhatItMeasuredForTheSameDevicesAndDriver) {
   server.devices()[1].uuid = "GPU-new";
   Run(server);
   EXPECT_EQ(server.trials(), 4 * trials);
+}
+
+// Rates of small copies would be bad ones for all jobs to come.
+TEST_F(Probe, KeepsNothingOfCopiesOfAnotherSize) {
+  MadeUpServer server(2, "Tesla V100-SXM2-32GB");
+  const auto link = [&](double rate) {
+    server.Link(0, 1, rate);
+    server.Link(1, 0, rate);
+  };
+  link(15);
+  Wire({{0, 1}, {1, 0}});
+  sources_.cache = (directory_ / "cache").string();
+  sources_.sizes = CalibrationSizes{.bytes = Bytes(128 << 10)};
+  const ProbedServer small = Run(server);
+  EXPECT_NEAR(RateOfLink(small.discovered.topology, 0, 1), 15, 0.2);
+  EXPECT_FALSE(fs::exists(directory_ / "cache"));
+  EXPECT_EQ(small.file, "");
+  const int once = server.trials();
+  EXPECT_THAT(small.discovered.notes, Contains("measured with copies of 128 KiB"));
+  EXPECT_THAT(small.discovered.notes,
+              Contains("not kept for the next time, as what is kept is measured with copies of "
+                       "64.0 MiB"));
+  EXPECT_THAT(small.yaml, HasSubstr("# note: measured with copies of 128 KiB\n"));
+
+  link(24);
+  sources_.sizes.reset();
+  const ProbedServer usual = Run(server);
+  EXPECT_NEAR(RateOfLink(usual.discovered.topology, 0, 1), 24, 0.2);
+  link(15);
+  sources_.sizes = CalibrationSizes{.bytes = Bytes(128 << 10)};
+  EXPECT_EQ(Run(server).discovered.topology, small.discovered.topology);
+  EXPECT_EQ(server.trials(), 3 * once);
+  sources_.sizes.reset();
+  EXPECT_EQ(Run(server).discovered.topology, usual.discovered.topology);
+  EXPECT_EQ(server.trials(), 3 * once);
 }
 
 TEST_F(Probe, MeasuresAgainWhatWasKeptAndIsSpoilt) {
@@ -308,17 +185,6 @@ TEST(DeviceKindOf, FindsWholeWordsAndTheNearestSize) {
   EXPECT_EQ(DeviceKindOf("NVIDIA GH200 480GB", Bytes(95 * kGiB)), "");
   EXPECT_EQ(DeviceKindOf("NVIDIA GeForce GTX 1080 Ti", Bytes(11 * kGiB)), "GTX-1080Ti");
   EXPECT_EQ(DeviceKindOf("NVIDIA GeForce GTX 980 Ti", Bytes(6 * kGiB)), "");
-}
-
-TEST(EvenOut, TakesOnlyNoiseAway) {
-  std::vector<BytesPerSecond> rates = {
-      BytesPerSecond(24'212'345'678), BytesPerSecond(24'387'000'000),
-      BytesPerSecond(24'300'000'001), BytesPerSecond(15'000'000'000)};
-  std::vector<BytesPerSecond*> pointers;
-  for (BytesPerSecond& rate : rates) pointers.push_back(&rate);
-  EvenOut(pointers);
-  EXPECT_THAT(rates, ElementsAre(BytesPerSecond(24'300'000'000), BytesPerSecond(24'300'000'000),
-                                 BytesPerSecond(24'300'000'000), BytesPerSecond(15'000'000'000)));
 }
 
 }  // namespace

@@ -136,6 +136,30 @@ TEST(ReadNcclXml, CountsFarNumaNodesAnew) {
   EXPECT_EQ(read->topology.devices[2].numa, 1);
 }
 
+TEST(ReadNcclXml, SaysHowDevicesMeetAsFarAsTheFileShowsIt) {
+  const auto hidden = ParseNcclXml(FabricXml(2, 90, 1, 18), "topo.xml", "");
+  ASSERT_TRUE(hidden.ok()) << hidden.status();
+  EXPECT_FALSE(hidden->knows_nodes);
+  EXPECT_EQ(hidden->pcie_paths[0][1], PciePath::kUnknown);
+  const auto shown = ParseNcclXml(kMesh, "topo.xml", "");
+  ASSERT_TRUE(shown.ok()) << shown.status();
+  EXPECT_TRUE(shown->knows_nodes);
+  EXPECT_EQ(shown->pcie_paths[0][1], PciePath::kPix);
+  EXPECT_EQ(shown->pcie_paths[0][2], PciePath::kSys);
+  // One of two straight below the outer switch.
+  const std::string one =
+      "<pci busid=\"0000:1b:00.0\" link_speed=\"8 GT/s\" link_width=\"16\">"
+      "<gpu dev=\"1\" sm=\"70\"/></pci>";
+  const std::string other = absl::StrReplaceAll(one, {{"1b", "1a"}, {"dev=\"1\"", "dev=\"0\""}});
+  const auto further = ParseNcclXml(
+      absl::StrCat("<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"0000:10:00.0\">"
+                   "<pci busid=\"0000:11:00.0\">",
+                   other, "</pci>", one, "</pci></cpu></system>"),
+      "topo.xml", "");
+  ASSERT_TRUE(further.ok()) << further.status();
+  EXPECT_EQ(further->pcie_paths[0][1], PciePath::kPxb);
+}
+
 TEST(ReadNcclXml, TakesC2cForTheWayToTheHost) {
   const auto read = ParseNcclXml(
       "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"0009:01:00.0\" link_speed=\"32.0 "

@@ -243,7 +243,28 @@ TEST(ReadNvidiaSmi, GivesDevicesWithoutWiresTheirWayToTheHost) {
   EXPECT_THAT(Groups(read->topology), ElementsAre(ElementsAre(0, 1), ElementsAre(2)));
   EXPECT_EQ(read->topology.switches[1].to_host.value, 11'700'000'000);
   EXPECT_EQ(read->topology.devices[2].numa, 1);
+  EXPECT_TRUE(read->knows_nodes);
   EXPECT_THAT(read->notes[0], HasSubstr("ASSUMED: PCIe is 3.0"));
+}
+
+// NV# hides the path, and a virtual machine the nodes.
+TEST(ReadNvidiaSmi, KeepsThePathsThatItReads) {
+  using enum PciePath;
+  const auto read = ParseNvidiaSmi(
+      "\tGPU0\tGPU1\tGPU2\tGPU3\tCPU Affinity\tNUMA Affinity\n"
+      "GPU0\t X \tNV4\tPXB\tPHB\t\tN/A\n"
+      "GPU1\tNV4\t X \tNODE\tSYS\t\tN/A\n"
+      "GPU2\tPXB\tNODE\t X \tPIX\t\tN/A\n"
+      "GPU3\tPHB\tSYS\tPIX\t X \t\tN/A\n",
+      "topo.txt", "A100");
+  ASSERT_TRUE(read.ok()) << read.status();
+  const PciePaths paths = {{kUnknown, kUnknown, kPxb, kPhb},
+                           {kUnknown, kUnknown, kNode, kSys},
+                           {kPxb, kNode, kUnknown, kPix},
+                           {kPhb, kSys, kPix, kUnknown}};
+  EXPECT_EQ(read->pcie_paths, paths);
+  EXPECT_FALSE(read->knows_nodes);
+  EXPECT_EQ(ParseDiscovered(read->yaml, "again")->pcie_paths, paths);
 }
 
 TEST(ReadNvidiaSmi, ReadsOneDevice) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "launch/topology/topology_file.h"
+#include "launch/topology/topology_keys.h"
 
 namespace siphon {
 namespace {
@@ -167,6 +168,37 @@ TEST(TopologyFile, NamesThePlaceOfKeysThatAreWrong) {
             "s.yaml:1:1: is empty; write a topology, beginning with 'name:'");
   EXPECT_EQ(ParseTopology("- 1\n", "s.yaml").status().message(),
             "s.yaml:1:1: is a list; a topology is written as 'key: value' lines");
+}
+
+TEST(TopologyFile, HasPathsThatItsPlansDoNotGoBy) {
+  const std::string paths =
+      "pcie_paths:\n"
+      "  - [X, PIX, unknown]\n"
+      "  - [PIX, X, SYS]\n"
+      "  - [unknown, SYS, X]\n";
+  const auto keys = ParseTopologyKeys(kServer + paths, "s.yaml");
+  ASSERT_TRUE(keys.ok()) << keys.status();
+  EXPECT_EQ(keys->pcie_paths[0][1], PciePath::kPix);
+  EXPECT_EQ(keys->pcie_paths[0][2], PciePath::kUnknown);
+  EXPECT_EQ(keys->pcie_paths[2][1], PciePath::kSys);
+  EXPECT_EQ(MakeTopology(*keys), *ParseTopology(kServer, "s.yaml"));
+  EXPECT_EQ(ParseTopologyKeys(TopologyYaml(*keys), "again")->pcie_paths, keys->pcie_paths);
+
+  const auto refusal = [&](absl::string_view from, absl::string_view to) {
+    const std::string text = kServer + absl::StrReplaceAll(paths, {{from, to}});
+    return std::string(ParseTopology(text, "s.yaml").status().message());
+  };
+  EXPECT_EQ(refusal("[PIX, X, SYS]", "[PIX, X, NV2]"),
+            "s.yaml:24:14: pcie_paths: row 1, column 2: is 'NV2'; write PIX, PXB, PHB, NODE, SYS "
+            "or unknown");
+  EXPECT_EQ(refusal("[PIX, X, SYS]", "[PXB, X, SYS]"),
+            "s.yaml:24:6: pcie_paths: row 1, column 0: is PXB, but row 0, column 1 is another; "
+            "paths are the same both ways");
+  EXPECT_EQ(refusal("[PIX, X, SYS]", "[PIX, PIX, SYS]"),
+            "s.yaml:24:11: pcie_paths: row 1, column 1: is 'PIX'; a device has no path to itself, "
+            "write X");
+  EXPECT_EQ(refusal("[PIX, X, SYS]", "[PIX, X]"),
+            "s.yaml:24:5: pcie_paths: row 1 has 2 words for 3 devices; write one for each");
 }
 
 // In a topology 0 is "no limit known", which nobody means who writes it.
