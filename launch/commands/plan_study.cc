@@ -213,6 +213,7 @@ absl::StatusOr<StudiedPlan> StudyWorkers(const PlanRequest& request, const Foote
   SIPHON_RETURN_IF_ERROR(AddBounds(request, footed, studied));
   WorkersOfJob workers = footed.footing.WorkersOf(footed.job);
   workers.goal = request.goal;
+  workers.most_effort = kEffortForUsers;
   absl::StatusOr<FittingStep> found =
       file != nullptr ? FittingStepInFile(workers, *file) : PlanFittingStep(workers, strategy);
   if (!found.ok()) {
@@ -309,6 +310,7 @@ absl::StatusOr<StudiedPlan> StudyStrategy(const PlanRequest& request, const Foot
   SIPHON_RETURN_IF_ERROR(CheckDrive(request, job.job, strategy.name, studied.problem));
   SIPHON_RETURN_IF_ERROR(AddBounds(request, footed, studied));
   studied.problem.goal = request.goal;
+  studied.problem.most_effort = kEffortForUsers;
   studied.problem.news = request.news;
   absl::StatusOr<PlannedStep> planned = strategy.plan(studied.problem);
   studied.problem.news = nullptr;

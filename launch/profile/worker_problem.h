@@ -22,6 +22,7 @@ struct WorkersOfJob {
   // What its run was found to take, on the devices that it runs on; null: that is not known yet.
   const MeasuredCosts* measured = nullptr;
   PlanningGoal goal = PlanningGoal::kShortestStep;  // of plans that are looked for
+  int most_effort = 1;                              // as in PlanningProblem
   PlanningNews news = nullptr;                      // of the search; none: nobody waits
 };
 

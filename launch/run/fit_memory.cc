@@ -17,6 +17,7 @@
 #include "launch/profile/predict_step.h"
 #include "launch/profile/worker_problem.h"
 #include "launch/run/run_machine.h"
+#include "launch/topology/job_topology.h"
 #include "planner/marked_grid.h"
 #include "planner/status.h"
 
@@ -39,14 +40,44 @@ absl::Status TakePlan(FittingStep found, const std::string& strategy, PreparedJo
   return absl::OkStatus();
 }
 
-// Where nothing has to move, messages do all the same.
-void ExpectThrottledMessages(PreparedJob& prepared) {
+// Where nothing says what servers there are: a device a worker.
+Topology BareServers(const JobConfig& job, int workers) {
+  const auto servers = static_cast<int>(job.topology.servers);
+  Topology server;
+  server.devices.resize(static_cast<size_t>((workers + servers - 1) / servers));
+  return SeveralServers(server, servers, {job.topology.network_rate, job.topology.network_latency});
+}
+
+// As many workers on each server, in order: where nothing is parked, any device is as good.
+DeviceMapping SpreadOverServers(const Topology& topology, int workers) {
+  const int servers = ServerCount(topology);
+  const int of_server = (workers + servers - 1) / servers;
+  DeviceMapping mapping;
+  for (int worker = 0; worker < workers; ++worker) {
+    const int first = worker / of_server * (DeviceCount(topology) / servers);
+    mapping.device_of_worker.emplace_back(first + worker % of_server);
+  }
+  return mapping;
+}
+
+// Where nothing has to move, messages do all the same; and devices of several servers have numbers
+// in each.
+absl::Status TakeTopology(PreparedJob& prepared) {
   PlanText& plan = prepared.plan_text;
-  if (!prepared.throttled.has_value()) return;
-  plan.topology = *prepared.throttled;
+  const JobConfig& job = prepared.job;
+  std::optional<Topology> topology = prepared.throttled;
+  if (job.pipeline.backend == "cuda" && job.topology.servers > 1) {
+    SIPHON_ASSIGN_OR_RETURN(topology, LoadJobTopology(job));
+    if (!topology.has_value()) topology = BareServers(job, static_cast<int>(plan.workers.size()));
+  }
+  if (!topology.has_value()) return absl::OkStatus();
+  const auto workers = static_cast<int>(plan.workers.size());
+  SIPHON_RETURN_IF_ERROR(CheckDevicesOf(*topology, job, workers));
+  plan.topology = *std::move(topology);
   plan.topology.name = NameForPlan(plan.topology.name);
   plan.topology.device_kind = NameForPlan(plan.topology.device_kind);
-  plan.mapping = IdentityMapping(static_cast<int>(plan.workers.size()));
+  plan.mapping = SpreadOverServers(plan.topology, workers);
+  return absl::OkStatus();
 }
 
 // The place of the first worker that may hold less in the job than its plan says; else of the file.
@@ -87,7 +118,7 @@ absl::Status FollowPlan(const PlannedJob& planned, const absl::Status& kept, con
                         PreparedJob& prepared) {
   SIPHON_RETURN_IF_ERROR(CheckPlanOfJob(file, planned));
   if (file.plan.memory.stages.empty() || (!kept.ok() && KeepsEverything(file.plan.memory))) {
-    if (kept.ok()) ExpectThrottledMessages(prepared);
+    if (kept.ok()) SIPHON_RETURN_IF_ERROR(TakeTopology(prepared));
     return Annotate(kept, absl::StrCat(file.path, " keeps everything"));
   }
   SIPHON_ASSIGN_OR_RETURN(const RunMachine machine, MachineOf(prepared));
@@ -147,7 +178,7 @@ absl::Status FitMemory(const std::string& schedule_csv, const PlanningNews& news
   }
   SIPHON_ASSIGN_OR_RETURN(const std::optional<PlanInFile> file, PlanToFollow(prepared.job));
   if (file.has_value()) return FollowPlan(planned, kept, *file, prepared);
-  if (kept.ok()) ExpectThrottledMessages(prepared);
+  if (kept.ok()) SIPHON_RETURN_IF_ERROR(TakeTopology(prepared));
   if (!absl::IsResourceExhausted(kept)) return kept;
   const std::string& strategy = prepared.job.memory.strategy;
   if (strategy == "keep" && OverlooksCapacity()) return absl::OkStatus();
@@ -159,6 +190,7 @@ absl::Status FitMemory(const std::string& schedule_csv, const PlanningNews& news
   }
   WorkersOfJob workers = WorkersOn(*machine, planned, prepared);
   workers.news = news;
+  workers.most_effort = kEffortForUsers;
   if (strategy == "keep") {
     return absl::ResourceExhaustedError(
         absl::StrCat(kept.message(), StrategyThatFits(workers, strategy)));

@@ -34,6 +34,8 @@ constexpr int kPartOverTime = 8;
 // So many at most from a uniform start, whose step is at most 23/20 of what was found.
 constexpr int kMostFromUniform = 900;
 constexpr std::pair<int64_t, int64_t> kNearUniform = {20, 23};
+// Of the step that keeps everything: beyond, a large problem is searched for longer.
+constexpr std::pair<int64_t, int64_t> kSlow = {6, 5};
 
 // The best of all drafts, or the one that comes closest to fitting.
 // `near_lenders` is the draft that keeps everything on the map from which lenders are reached
@@ -209,6 +211,27 @@ absl::StatusOr<MappedDraft> SearchFromFullHosts(DraftSimulator& simulator, Mappe
   return other;
 }
 
+// Once more with more simulations, where few of them have left a large problem with a slow step: it
+// is trained for longer than it is planned.
+absl::StatusOr<MappedDraft> SearchLonger(DraftSimulator& simulator, MappedDraft found,
+                                         const SimulatedDraft& kept,
+                                         const SimulatedDraft* best_single) {
+  PlanningProblem longer = simulator.problem();
+  longer.effort = std::max(longer.effort, longer.most_effort);
+  const auto [slow, step] = kSlow;
+  const bool is_slow = found.draft.score.step.value / slow > kept.score.step.value / step;
+  if (!IsLarge(simulator.problem()) || IsLarge(longer) || (Fits(found.draft) && !is_slow)) {
+    return found;
+  }
+  Tell(longer, "searching longer, as the step is slow", found.draft);
+  DraftSimulator once_more(longer);
+  once_more.LendBy(simulator.lending());
+  SIPHON_ASSIGN_OR_RETURN(MappedDraft other, SearchAll(once_more, found.draft, kept, best_single));
+  if (found.draft.score <= other.draft.score) return found;
+  simulator.LendBy(once_more.lending());
+  return other;
+}
+
 }  // namespace
 
 absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
@@ -231,6 +254,7 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   if (!IsEnough(problem, found.draft)) {
     SIPHON_ASSIGN_OR_RETURN(
         found, SearchFromFullHosts(simulator, std::move(found), kept, mapped.draft, best_single));
+    SIPHON_ASSIGN_OR_RETURN(found, SearchLonger(simulator, std::move(found), kept, best_single));
   }
   const bool is_enough = IsEnough(problem, found.draft);
   if (!is_enough) {

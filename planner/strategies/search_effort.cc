@@ -31,7 +31,7 @@ int64_t ForwardsOf(const PlanningProblem& problem) {
 int ImprovementsOf(const PlanningProblem& problem) {
   const int64_t forwards = ForwardsOf(problem);
   const int64_t improvements =
-      std::clamp(kMostForwards / forwards, kFewestImprovements, kMostImprovements);
+      std::clamp(kMostForwards * problem.effort / forwards, kFewestImprovements, kMostImprovements);
   return static_cast<int>(
       std::max(improvements, std::min(kTinyForwards / forwards, kMostTinyImprovements)));
 }

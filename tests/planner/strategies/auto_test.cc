@@ -194,5 +194,38 @@ TEST(Auto, TellsWhatItHasComeTo) {
   }
 }
 
+// So many layers and microbatches that it is searched for a few dozen simulations, and so little
+// memory that weights have to leave.
+TEST(Auto, SearchesForLongerWhereALargeProblemsStepIsSlowAndSomebodyWaitsForIt) {
+  if (kSanitized) GTEST_SKIP() << "skipped, because it takes minutes with sanitizers";
+  PlanningProblem problem =
+      ProblemOf({.forward = Nanos(1000),
+                 .input_backward = Nanos(1000),
+                 .weight_backward = Nanos(1000),
+                 .optimizer = Nanos(100),
+                 .parameters = Bytes(400),
+                 .gradients = Bytes(800),
+                 .optimizer_state = Bytes(1200),
+                 .boundary = Bytes(10),
+                 .saved = {{"all", Bytes(300)}}},
+                34, LoweredSchedule("1f1b", 2, 64),
+                WithHost(UniformTopology(2, GigabytesPerSecond(2), Nanos(5)), 2,
+                         {.to_host = BytesPerSecond(300'000'000),
+                          .from_host = BytesPerSecond(300'000'000),
+                          .latency = Nanos(10)}));
+  problem.granule = Bytes(1);
+  problem.host_step = Nanos(2000);
+  const auto kept = PlanWith("keep", problem);
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  SetCapacity(problem, Bytes(17'500));
+  const auto quick = PlanWith("auto", problem);
+  ASSERT_TRUE(quick.ok()) << quick.status();
+  ASSERT_GT(quick->simulated.step_time.value, kept->simulated.step_time.value * 6 / 5);
+  problem.most_effort = kEffortForUsers;
+  const auto longer = PlanWith("auto", problem);
+  ASSERT_TRUE(longer.ok()) << longer.status();
+  EXPECT_LT(longer->simulated.step_time, quick->simulated.step_time);
+}
+
 }  // namespace
 }  // namespace siphon
