@@ -16,11 +16,11 @@ constexpr char kAmple[] = ",400MiB,400MiB,400MiB]";
 
 }  // namespace
 
-ProgramTest::Program DeviceProgram(const std::string& directory) {
+ProgramTest::Program DeviceProgram(const std::string& directory, int devices) {
   std::filesystem::create_directories(directory);
   return {.path = SIPHON_DEVICE_PROGRAM,
           .environment = {"LD_PRELOAD=" SIPHON_FAKES, "SIPHON_FAKE_CUDA_DIR=" + directory,
-                          "SIPHON_FAKE_CUDA_DEVICES=1",
+                          absl::StrCat("SIPHON_FAKE_CUDA_DEVICES=", devices),
                           absl::StrCat("SIPHON_FAKE_CUDA_MEMORY=", kDeviceMemory)}};
 }
 

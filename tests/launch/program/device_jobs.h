@@ -8,8 +8,8 @@
 namespace siphon {
 
 // The program with devices for tests (tests/launch/run/device_program.cc), on the fakes, whose
-// devices are in `directory`. It wants --share_gpu: there is one device.
-ProgramTest::Program DeviceProgram(const std::string& directory);
+// devices are in `directory`, so many on each host. Where there is one it wants --share_gpu.
+ProgramTest::Program DeviceProgram(const std::string& directory, int devices);
 
 // TinyJobTest's job for workers on devices. Without dropout, which each kind of device draws its
 // own way, and with attention in plain operators: so its bits are the CPU's.

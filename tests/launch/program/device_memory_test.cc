@@ -28,7 +28,7 @@ constexpr int64_t kMebibyte = 1 << 20;
 class DeviceMemory : public TinyJobTest {
  protected:
   DeviceMemory() {
-    UseProgram(DeviceProgram(PathOf("devices")));
+    UseProgram(DeviceProgram(PathOf("devices"), 4));
     WriteFile("job.yaml", OnDevices(TinyJobText()));
     fs::create_directories(PathOf("bin"));
     WriteFile("bin/mpirun", absl::StrCat("#!/bin/sh\ntouch ", PathOf("started"), "\n"));
@@ -41,7 +41,6 @@ class DeviceMemory : public TinyJobTest {
     return Siphon(
         arguments,
         {.environment = {absl::StrCat("PATH=", PathOf("bin"), ":/usr/bin:/bin"),
-                         "SIPHON_FAKE_CUDA_DEVICES=4",
                          absl::StrCat("SIPHON_FAKE_CUDA_MEMORY=", mebibytes * kMebibyte)}});
   }
   void ExpectNothingStarted() const {

@@ -25,9 +25,12 @@ class MpirunJobTest : public TinyJobTest {
         "mpirun", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "mpi_yield_when_idle", "1"};
     command.insert(command.end(), options.begin(), options.end());
     if (geteuid() == 0) command.push_back("--allow-run-as-root");
-    command.push_back(SIPHON_PROGRAM);
+    command.push_back(program().path);
     command.insert(command.end(), arguments.begin(), arguments.end());
-    return Run(std::move(command), run);
+    RunOptions all = run;
+    all.environment.insert(all.environment.begin(), program().environment.begin(),
+                           program().environment.end());
+    return Run(std::move(command), all);
   }
 
   static int LinesOfOurs(const std::string& text) {

@@ -43,7 +43,7 @@ int64_t LeastBefore(const std::string& words, const std::string& text) {
 }
 #endif
 
-enum class Workers { kOnCpu, kOnDevices };
+enum class Workers { kOnCpu, kOnADeviceEach, kOnOneDevice };
 
 struct ParkedFault {
   const char* name;
@@ -64,7 +64,7 @@ class ParkedFaults : public TinyJobTest {
                                    const std::string& strategy = "d2d_swap",
                                    const std::string& capacity = "") const {
     std::vector<std::string> arguments = {"train", job()};
-    if (on_devices_) arguments.push_back("--share_gpu");
+    if (share_device_) arguments.push_back("--share_gpu");
     for (const std::string& set :
          {"memory.strategy=" + strategy,
           "memory.capacity=" + (capacity.empty() ? tight_capacity_ : capacity),
@@ -74,25 +74,25 @@ class ParkedFaults : public TinyJobTest {
     return arguments;
   }
 #ifdef SIPHON_DEVICE_PROGRAM
-  // From now on the job's workers are on a fake CUDA device, with NCCL, IPC and locked memory.
-  void UseDevices() {
-    UseProgram(DeviceProgram(PathOf("devices")));
+  // From now on the job's workers are on fake CUDA devices, with NCCL, IPC and locked memory.
+  void UseDevices(Workers workers) {
+    share_device_ = workers == Workers::kOnOneDevice;
+    UseProgram(DeviceProgram(PathOf("devices"), share_device_ ? 1 : 4));
     WriteFile("job.yaml", OnDevices(TinyJobText()));
     tight_capacity_ = TightCapacity(job());
-    on_devices_ = true;
   }
 #endif
 
  private:
   std::string tight_capacity_ = "1370KiB";
-  bool on_devices_ = false;
+  bool share_device_ = false;
 };
 
 class FaultsWhileParked : public ParkedFaults, public testing::WithParamInterface<ParkedFault> {
  protected:
   void SetUp() override {
 #ifdef SIPHON_DEVICE_PROGRAM
-    if (GetParam().workers == Workers::kOnDevices) UseDevices();
+    if (GetParam().workers != Workers::kOnCpu) UseDevices(GetParam().workers);
 #endif
   }
 };
@@ -107,6 +107,9 @@ TEST_P(FaultsWhileParked, EndTheJobWithAReportAndItGoesOnFromTheLastCheckpoint) 
   EXPECT_THAT(end.errors, HasSubstr("worker 0 parks up to "));
   EXPECT_THAT(end.errors, HasSubstr(absl::StrCat("siphon: worker ", fault.rank, " ")));
   EXPECT_THAT(end.errors, HasSubstr(absl::StrCat(" during ", fault.place, "\n")));
+  if (fault.workers == Workers::kOnOneDevice) {
+    EXPECT_THAT(end.errors, HasSubstr(" --share_gpu --set checkpoint.resume=auto\n"));
+  }
   EXPECT_LT(end.seconds_since_last_step, kLimitSeconds);
   ExpectNothingLeft();
   EXPECT_EQ(RunCheckpoint("run", 4), ExpectedCheckpoint(4));
@@ -128,16 +131,15 @@ INSTANTIATE_TEST_SUITE_P(
 #ifdef SIPHON_DEVICE_PROGRAM
 INSTANTIATE_TEST_SUITE_P(
     OnDevices, FaultsWhileParked,
-    testing::Values(ParkedFault{"LenderKilled", "kill", 3, "3B0", 5, Workers::kOnDevices},
-                    ParkedFault{"LenderStopped", "stop", 2, "2F1", 5, Workers::kOnDevices},
+    testing::Values(ParkedFault{"LenderKilled", "kill", 3, "3B0", 5, Workers::kOnADeviceEach},
+                    ParkedFault{"LenderStopped", "stop", 2, "2F1", 5, Workers::kOnOneDevice},
                     ParkedFault{"OwnerKilledWhileItTakesBack", "kill", 0, "0SWAP_IN.3", 5,
-                                Workers::kOnDevices}),
+                                Workers::kOnADeviceEach}),
     [](const auto& info) { return info.param.name; });
 
-// A device breaks: every call there fails from then on. Only in one worker's process, as a driver
-// has it, though others have the same device.
+// A device breaks: every call there fails from then on.
 TEST_F(ParkedFaults, ABrokenDeviceIsNamedWithWhatToDoAndAllEnd) {
-  UseDevices();
+  UseDevices(Workers::kOnADeviceEach);
   const ProgramEnd whole = Siphon(Parking("checkpoint.resume=none"));
   ASSERT_EQ(whole.exit_code, 0) << whole.errors;
   EXPECT_EQ(RunCheckpoint("run", 12), ExpectedCheckpoint(12));
@@ -160,12 +162,13 @@ TEST_F(ParkedFaults, ABrokenDeviceIsNamedWithWhatToDoAndAllEnd) {
                                 absl::StrCat("SIPHON_FAKE_CUDA_FAIL_RECORD=", events / 2),
                                 absl::StrCat("SIPHON_FAKE_CUDA_FAIL_CODE=", breakage.code)}});
     EXPECT_EQ(end.exit_code, 1) << end.errors;
-    EXPECT_THAT(end.errors, testing::ContainsRegex(absl::StrCat(
-                                "siphon: worker ", breakage.rank, " failed \\(rank ", breakage.rank,
-                                ", pid [0-9]+\\) during [^\n]+\n  cause: INTERNAL: [^\n]*"
-                                "device 0 does no more for this process, since ",
-                                breakage.says)));
-    EXPECT_THAT(end.errors, HasSubstr(" --share_gpu --set checkpoint.resume=auto\n"));
+    EXPECT_THAT(end.errors,
+                testing::ContainsRegex(absl::StrCat(
+                    "siphon: worker ", breakage.rank, " failed \\(rank ", breakage.rank,
+                    ", pid [0-9]+\\) during [^\n]+\n  cause: INTERNAL: [^\n]*"
+                    "device ",
+                    breakage.rank, " does no more for this process, since ", breakage.says)));
+    EXPECT_THAT(end.errors, HasSubstr(" --set memory.check=full --set checkpoint.resume=auto\n"));
     EXPECT_LT(end.seconds_since_last_step, kLimitSeconds);
     ExpectNothingLeft();
     EXPECT_EQ(RunCheckpoint("run", 2), ExpectedCheckpoint(2));

@@ -57,6 +57,7 @@ class ProgramTest : public testing::Test {
 
   // What Siphon() runs from now on; else it is the real program.
   void UseProgram(Program program) { program_ = std::move(program); }
+  const Program& program() const { return program_; }
 
   // Runs `command` in a session of its own until it ends.
   ProgramEnd Run(std::vector<std::string> command, const RunOptions& options);

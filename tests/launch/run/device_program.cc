@@ -1,11 +1,11 @@
 // The program with devices for tests (slab_device.h), as a shell runs it:
 //
-//   device_program train JOB.yaml --share_gpu --set ...
+//   device_program train JOB.yaml --set ...
 //
 // SIPHON_BROKEN_RANK: the one whose device the fake lets break where its own variables say so, none
 // of the others. Each rank that ends well says how many copies went from or to memory of the host
-// that is not locked, how much memory was freed while others had it open, and how many events it
-// recorded.
+// that is not locked, how much memory was freed while others had it open, how often it opened
+// memory of others, on which devices it has a context, and how many events it recorded.
 
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "launch/mpi_world.h"
 #include "launch/process/exit_codes.h"
 #include "launch/run/command_line.h"
@@ -24,6 +25,16 @@
 
 namespace siphon {
 namespace {
+
+// "1 3"
+std::string DevicesWithContexts() {
+  std::vector<int> devices;
+  const int64_t contexts = FakeCuda::Get("contexts");
+  for (int device = 0; device < FakeCuda::Get("devices"); ++device) {
+    if ((contexts >> device) % 2 == 1) devices.push_back(device);
+  }
+  return absl::StrJoin(devices, " ");
+}
 
 int RunDeviceProgram(int argc, char** argv) {
   InstallCountingAllocator();
@@ -43,6 +54,7 @@ int RunDeviceProgram(int argc, char** argv) {
     std::fputs(
         absl::StrCat(FakeCuda::Get("pageable"), " copies of memory that is not locked, ",
                      FakeCuda::Get("freed_while_opened"), " freed while others had it open, ",
+                     FakeCuda::Get("opens"), " opened, contexts on ", DevicesWithContexts(), ", ",
                      FakeCuda::Get("records"), " events\n")
             .c_str(),
         stderr);

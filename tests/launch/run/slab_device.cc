@@ -14,8 +14,10 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "launch/run/lending.h"
 #include "pipeline/transport/load_nccl_module.h"
 #include "planner/status.h"
+#include "planner/topology.h"
 #include "swap/device/load_cuda_module.h"
 #include "tests/pipeline/torch/other_torch_device.h"
 #include "tests/support/fake_cuda/fake_control.h"
@@ -26,7 +28,13 @@ namespace {
 
 constexpr Bytes kSlab = kCudaArenaBlock;
 
-// Memory of the fake device for tensors: taken from it in slabs, as LibTorch's own allocator does,
+// The thread's current device, as LibTorch sets it for each of its threads.
+void UseDevice(int device) {
+  const auto use = reinterpret_cast<int (*)(int device)>(dlsym(RTLD_DEFAULT, "cudaSetDevice"));
+  SIPHON_CHECK(use != nullptr && use(device) == 0, "the fake has the device");
+}
+
+// Memory of a fake device for tensors: taken from it in slabs, as LibTorch's own allocator does,
 // cut up, and not given back before the process ends.
 class Slabs {
  public:
@@ -34,7 +42,11 @@ class Slabs {
     static auto* const slabs = new Slabs();
     return *slabs;
   }
-  void Open(const CudaModule& cuda) { cuda_ = &cuda; }
+  void Open(const CudaModule& cuda, int device) {
+    cuda_ = &cuda;
+    device_ = device;
+  }
+  int device() const { return device_; }
   void* Take(size_t bytes) {
     const size_t rounded = (bytes + 511) / 512 * 512;
     const std::lock_guard lock(mutex_);
@@ -83,7 +95,8 @@ class Slabs {
   }
   void AddSlab(size_t least) {
     const Bytes asked(std::max(static_cast<int64_t>(least), kSlab.value));
-    auto made = cuda_->MakeArena(/*device=*/0, asked);
+    UseDevice(device_);
+    auto made = cuda_->MakeArena(device_, asked);
     if (!made.ok()) {
       short_ = {.asked = asked,
                 .held = held_,
@@ -98,10 +111,12 @@ class Slabs {
     siphon_fake_cuda_place place;
     SIPHON_CHECK(find != nullptr && find(uncut_.data(), 1, &place) == 0,
                  "the fake finds its memory");
+    SIPHON_CHECK(place.device == device_, "a worker's memory is on its own device");
     slabs_[uncut_.data()] = {*std::move(made), place.real};
   }
 
   const CudaModule* cuda_ = nullptr;
+  int device_ = 0;
   std::mutex mutex_;
   std::map<std::byte*, Slab> slabs_;
   Bytes held_;
@@ -113,6 +128,9 @@ class Slabs {
 
 class SlabDevice final : public OtherTorchDevice {
  public:
+  ComputeDevice device() const override {
+    return {ComputeDevice::Kind::kExtension, Slabs::The().device()};
+  }
   std::optional<DeviceShortage> shortage() const override { return Slabs::The().shortage(); }
 };
 
@@ -126,24 +144,28 @@ CudaMachine FakeMachine(const std::string& cuda_module) {
   return machine;
 }
 
-// Their copies take a time that is worked out; small ones do.
-absl::StatusOr<ProbeSources> FakeSources(const std::string& cuda_module) {
-  SIPHON_ASSIGN_OR_RETURN(ProbeSources sources, ProbeSourcesWith(cuda_module));
-  sources.sizes.bytes = Bytes(1 << 20);
-  return sources;
-}
-
-absl::StatusOr<OpenedDevice> OpenSlabs(const std::string& cuda_module) {
+// The visible device of the job's plan, as OpenCudaDevice has it.
+absl::StatusOr<OpenedDevice> OpenSlabs(const std::string& cuda_module, const PreparedJob& prepared,
+                                       WorkerId me) {
   OpenedDevice opened;
   SIPHON_ASSIGN_OR_RETURN(opened.worker.cuda, LoadCudaModule(cuda_module));
   SIPHON_ASSIGN_OR_RETURN(opened.nccl, LoadNcclModule(cuda_module));
-  Slabs::The().Open(*opened.worker.cuda);
+  SIPHON_ASSIGN_OR_RETURN(const std::vector<CudaDeviceInfo> devices, opened.worker.cuda->Devices());
+  opened.worker.visible = static_cast<int>(devices.size());
+  const DeviceUse use = prepared.share_gpu ? DeviceUse::kShared : DeviceUse::kOneEach;
+  opened.worker.index_of = [visible = opened.worker.visible, use,
+                            &topology = prepared.plan_text.topology](DeviceId device) {
+    return VisibleDevice(DeviceId(IndexInServer(topology, device)), visible, use);
+  };
+  const int mine = opened.worker.index_of(DeviceOfWorker(prepared, me));
+  UseDevice(mine);
+  Slabs::The().Open(*opened.worker.cuda, mine);
   UseOtherMemory({[](size_t size) { return Slabs::The().Take(size); },
                   [](void* address) { Slabs::The().Give(address); },
-                  [](void* address) { return Slabs::The().Reach(address); }});
+                  [](void* address) { return Slabs::The().Reach(address); }, mine});
   opened.torch = std::make_unique<SlabDevice>();
   opened.worker.torch = opened.torch.get();
-  opened.worker.index_of = [](DeviceId) { return 0; };
+  opened.worker.numa_node = opened.worker.cuda->NumaNode(mine);
   return opened;
 }
 
@@ -156,8 +178,9 @@ JobDevices SlabDevices(const std::string& cuda_module) {
             static const CudaMachine machine = FakeMachine(cuda_module);
             return machine;
           },
-          .open = [cuda_module](const PreparedJob&, WorkerId) { return OpenSlabs(cuda_module); },
-          .probe = [cuda_module] { return FakeSources(cuda_module); }};
+          .open = [cuda_module](const PreparedJob& prepared,
+                                WorkerId me) { return OpenSlabs(cuda_module, prepared, me); },
+          .probe = [cuda_module] { return ProbeSourcesWith(cuda_module); }};
 }
 
 }  // namespace siphon

@@ -19,13 +19,18 @@ namespace siphon {
 namespace {
 
 constexpr c10::DeviceType kType = c10::DeviceType::PrivateUse1;
-const c10::Device kTheDevice(kType, 0);
 
 std::atomic<int64_t> calls = 0;
 std::atomic<int64_t> waits = 0;
 std::atomic<int64_t> reads = 0;
 
 const OtherMemory* memory = nullptr;  // null: the CPU's
+
+c10::DeviceIndex TheIndex() {
+  return static_cast<c10::DeviceIndex>(memory == nullptr ? 0 : memory->index);
+}
+
+c10::Device TheDevice() { return {kType, TheIndex()}; }
 
 void* Reach(void* address) {
   return memory == nullptr || address == nullptr ? address : memory->reach(address);
@@ -35,7 +40,7 @@ void* Reach(void* address) {
 c10::DataPtr Rename(c10::DataPtr memory) {
   void* const data = memory.get();
   auto* const owner = new c10::DataPtr(std::move(memory));
-  return {data, owner, [](void* held) { delete static_cast<c10::DataPtr*>(held); }, kTheDevice};
+  return {data, owner, [](void* held) { delete static_cast<c10::DataPtr*>(held); }, TheDevice()};
 }
 
 class OtherAllocator final : public c10::Allocator {
@@ -43,7 +48,7 @@ class OtherAllocator final : public c10::Allocator {
   c10::DataPtr allocate(size_t bytes) override {
     if (memory != nullptr) {
       void* const address = bytes == 0 ? nullptr : memory->take(bytes);
-      return {address, address, [](void* taken) { memory->give(taken); }, kTheDevice};
+      return {address, address, [](void* taken) { memory->give(taken); }, TheDevice()};
     }
     return Rename(c10::GetAllocator(c10::DeviceType::CPU)->allocate(bytes));
   }
@@ -54,11 +59,13 @@ class OtherAllocator final : public c10::Allocator {
 
 class OtherGuard final : public c10::impl::NoOpDeviceGuardImpl<kType> {
  public:
-  c10::Device exchangeDevice(c10::Device) const override { return kTheDevice; }
-  c10::Device getDevice() const override { return kTheDevice; }
-  c10::DeviceIndex deviceCount() const noexcept override { return 1; }
+  c10::Device exchangeDevice(c10::Device) const override { return TheDevice(); }
+  c10::Device getDevice() const override { return TheDevice(); }
+  c10::DeviceIndex deviceCount() const noexcept override {
+    return static_cast<c10::DeviceIndex>(TheIndex() + 1);
+  }
   c10::Stream getStream(c10::Device) const noexcept override {
-    return c10::Stream(c10::Stream::DEFAULT, kTheDevice);
+    return c10::Stream(c10::Stream::DEFAULT, TheDevice());
   }
   // What was called is done.
   void record(void**, const c10::Stream&, const c10::DeviceIndex,
@@ -72,8 +79,10 @@ struct OtherHooks final : at::PrivateUse1HooksInterface {
   bool isBuilt() const override { return true; }
   bool isAvailable() const override { return true; }
   bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
-  c10::DeviceIndex deviceCount() const override { return 1; }
-  c10::DeviceIndex getCurrentDevice() const override { return 0; }
+  c10::DeviceIndex deviceCount() const override {
+    return static_cast<c10::DeviceIndex>(TheIndex() + 1);
+  }
+  c10::DeviceIndex getCurrentDevice() const override { return TheIndex(); }
   at::Generator getNewGenerator(c10::DeviceIndex) const override {
     return at::detail::createCPUGenerator();
   }
@@ -136,7 +145,7 @@ class Call {
     }
     auto* const owner = new c10::Storage(tensor.storage());
     return {owner->mutable_data(), owner,
-            [](void* held) { delete static_cast<c10::Storage*>(held); }, kTheDevice};
+            [](void* held) { delete static_cast<c10::Storage*>(held); }, TheDevice()};
   }
 
   bool is_ours_ = false;

@@ -20,6 +20,8 @@ struct OtherMemory {
   void* (*take)(size_t bytes);  // throws where there is none
   void (*give)(void* address);
   void* (*reach)(void* address);  // of any byte of it
+  // What LibTorch counts the device as; a process has no other one of its kind.
+  int index = 0;
 };
 // From now on; before its first tensor. Else it has the CPU's.
 void UseOtherMemory(const OtherMemory& memory);

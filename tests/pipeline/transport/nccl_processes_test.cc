@@ -1,10 +1,12 @@
-// The transport over NCCL between processes: the conformance suite, and what happens when one is
-// killed. On the fakes (LD_PRELOAD), or with SIPHON_GPU=1 on the first GPUs of this machine, on one
-// of them if there is only one.
+// The transport over NCCL between processes, which this program starts, or mpirun: the conformance
+// suite, and what happens when one is killed. On the fakes (LD_PRELOAD), or with SIPHON_GPU=1 on
+// the first GPUs of this machine, on one of them if there is only one.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -12,6 +14,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "tests/support/fake_cuda/fake_control.h"
 #include "tests/swap/device/line_process.h"
 
@@ -93,6 +99,35 @@ TEST_F(NcclProcesses, PassTheConformanceSuiteOnOneDevice) {
   SetDevices(1);
   RunSuite(2);
 }
+
+#ifdef SIPHON_MPIRUN
+TEST_F(NcclProcesses, PassTheConformanceSuiteUnderMpirun) {
+  if (FakeCuda::IsGpuWanted()) GTEST_SKIP() << "skipped, because there may be no mpirun";
+  SetDevices(3);
+  setenv("SIPHON_FAKE_CUDA_DIR", FakeCuda::Directory().c_str(), 1);
+  for (const int ranks : {2, 3}) {
+    SCOPED_TRACE(ranks);
+    const JobDirectory directory;
+    FILE* const pipe = popen(
+        absl::StrCat("mpirun -np ", ranks, " --oversubscribe --bind-to none ",
+                     geteuid() == 0 ? "--allow-run-as-root " : "", SIPHON_NCCL_RANK, " 0 2>&1")
+            .c_str(),
+        "r");
+    ASSERT_NE(pipe, nullptr);
+    std::string said;
+    std::array<char, 4096> buffer;
+    while (fgets(buffer.data(), buffer.size(), pipe) != nullptr) said += buffer.data();
+    EXPECT_EQ(pclose(pipe), 0) << said;
+    std::vector<std::string> passed;
+    for (const absl::string_view line : absl::StrSplit(said, '\n')) {
+      if (absl::EndsWith(line, " passed")) passed.emplace_back(line);
+    }
+    ASSERT_EQ(passed.size(), static_cast<size_t>(ranks)) << said;
+    EXPECT_THAT(passed, testing::Each(passed[0]));
+    EXPECT_THAT(passed[0], testing::MatchesRegex("[1-9][0-9] passed"));
+  }
+}
+#endif
 
 // NCCL does not say that a peer on the same host has died. Whoever watches the processes does, and
 // the wait of the other one ends, and so does what it has on its device.

@@ -1,6 +1,7 @@
 // One rank of a job over NCCL, each a process of its own, started by nccl_processes_test.cc:
 //
 //   nccl_rank RANK RANKS MODE     with the job's directory in SIPHON_NCCL_TEST_DIR
+//   nccl_rank MODE                under mpirun, which says the first two
 //
 // MODE 0: the transport conformance suite, every rank one worker; says what fails, and how many
 // passed. MODE 1: see Linger. Ranks take the visible devices in turn; with fewer devices than ranks
@@ -152,9 +153,13 @@ int Linger() {
 }  // namespace siphon
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
-  siphon::rank = std::atoi(argv[1]);
-  siphon::ranks = std::atoi(argv[2]);
+  if (argc != 4 && argc != 2) return 2;
+  const char* const rank = argc == 4 ? argv[1] : std::getenv("OMPI_COMM_WORLD_RANK");
+  const char* const ranks = argc == 4 ? argv[2] : std::getenv("OMPI_COMM_WORLD_SIZE");
+  if (rank == nullptr || ranks == nullptr) return 2;
+  siphon::rank = std::atoi(rank);
+  siphon::ranks = std::atoi(ranks);
+  const std::string mode = argv[argc - 1];
   const auto devices = siphon::TheCudaModule().Devices();
   SIPHON_CHECK(devices.ok(), devices.status().message());
   siphon::device = siphon::rank % static_cast<int>(devices->size());
@@ -167,5 +172,5 @@ int main(int argc, char** argv) {
   unsetenv("GTEST_TOTAL_SHARDS");
   unsetenv("GTEST_SHARD_INDEX");
   testing::InitGoogleTest(&argc, argv);  // the suite's worlds have their number of ranks by now
-  return argv[3] == std::string("0") ? siphon::RunSuite() : siphon::Linger();
+  return mode == "0" ? siphon::RunSuite() : siphon::Linger();
 }

@@ -4,12 +4,14 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <mutex>
 
 #include "tests/support/fake_cuda/fake_cuda.h"
@@ -41,7 +43,7 @@ class Board::Locked {
   explicit Locked(Board& board) : board_(board), lock_(BoardMutex()) {
     flock(board_.file_, LOCK_EX);
     for (Entry& entry : board_.books_->entries) {
-      if (entry.pid == 0 || IsAlive(entry.pid)) continue;
+      if (entry.pid == 0 || entry.host != Host() || IsAlive(entry.pid)) continue;
       unlink(board_.FileOf(entry.serial).c_str());
       entry = Entry();
     }
@@ -62,7 +64,8 @@ class Board::Locked {
   int64_t Used(int device) {
     int64_t used = 0;
     for (const Entry& entry : board_.books_->entries) {
-      if (entry.pid != 0 && entry.device == device) used += entry.bytes;
+      const bool is_there = entry.pid != 0 && entry.host == Host() && entry.device == device;
+      if (is_there) used += entry.bytes;
     }
     return used;
   }
@@ -83,6 +86,17 @@ void RemoveOwnDirectory() {
 Board& Board::The() {
   static Board* const board = new Board();
   return *board;
+}
+
+uint64_t Board::Host() {
+  static const uint64_t host = [] {
+    char name[256] = "";
+    gethostname(name, sizeof(name) - 1);
+    struct stat numbers = {};
+    stat("/proc/self/ns/pid", &numbers);
+    return std::hash<std::string>()(name + ("/" + std::to_string(numbers.st_ino)));
+  }();
+  return host;
 }
 
 Board::Board() {
@@ -145,8 +159,11 @@ std::optional<Board::Entry> Board::Take(int device, size_t bytes, Use use) {
   if (locked.Used(device) + rounded > TheState().memory) return std::nullopt;
   Entry* const free = locked.FindFree();
   if (free == nullptr) return std::nullopt;
-  const Entry entry{
-      .serial = ++books_->serials, .pid = getpid(), .device = device, .bytes = rounded};
+  const Entry entry{.serial = ++books_->serials,
+                    .host = Host(),
+                    .pid = getpid(),
+                    .device = device,
+                    .bytes = rounded};
   if (use == Use::kData && !MakeFile(entry)) return std::nullopt;
   *free = entry;
   return entry;

@@ -14,6 +14,9 @@ namespace siphon::fake_cuda {
 // a file there, and each allocation's bytes in a file of its own. Processes that have died have
 // given back what was theirs, as with a real driver.
 //
+// Processes with another host name, or whose numbers are another name space's, are on another host:
+// it has devices of its own, as many and as large. Nothing but the directory is shared with it.
+//
 // A process that was given no directory makes one when it takes memory or says where it is, and
 // removes it when it exits: one that only asks, and may be killed then, leaves nothing behind.
 //
@@ -22,6 +25,7 @@ class Board {
  public:
   struct Entry {
     int64_t serial = 0;
+    uint64_t host = 0;
     int32_t pid = 0;  // 0: none
     int32_t device = 0;
     int64_t bytes = 0;
@@ -29,6 +33,8 @@ class Board {
   };
 
   static Board& The();
+  // This process's.
+  static uint64_t Host();
 
   // Takes memory of a device; none: there is not enough. The entry's file is as long as it says;
   // what nobody reads or writes has none.

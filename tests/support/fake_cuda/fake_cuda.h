@@ -39,7 +39,8 @@
 // SIPHON_FAKE_CUDA_NAME: of its devices ("Siphon fake GPU").
 //
 // SIPHON_FAKE_CUDA_DIR: the directory, best in /dev/shm, that processes share which shall see one
-// another's memory; it holds the devices' memory.
+// another's memory; it holds the devices' memory. Processes on what looks like several hosts have
+// devices of their own on each (board.h).
 extern "C" {
 int siphon_fake_cuda_set(const char* name, int64_t value);  // 0, or -1 for an unknown name
 int64_t siphon_fake_cuda_get(const char* name);             // INT64_MIN for an unknown name

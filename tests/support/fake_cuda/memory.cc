@@ -24,7 +24,8 @@ struct HandleText {
   int64_t bytes;
   int32_t pid;
   int32_t device;
-  char unused[32];
+  uint64_t host;
+  char unused[24];
 };
 static_assert(sizeof(HandleText) == sizeof(cudaIpcMemHandle_t));
 
@@ -94,6 +95,7 @@ cudaError_t AddressBook::Export(cudaIpcMemHandle_t* handle, const void* address)
   text.bytes = static_cast<int64_t>(found->second.bytes);
   text.pid = getpid();
   text.device = found->second.device;
+  text.host = Board::Host();
   std::memcpy(handle, &text, sizeof(text));
   return cudaSuccess;
 }
@@ -101,8 +103,8 @@ cudaError_t AddressBook::Export(cudaIpcMemHandle_t* handle, const void* address)
 cudaError_t AddressBook::Open(const cudaIpcMemHandle_t& handle, void** address) {
   HandleText text;
   std::memcpy(&text, &handle, sizeof(text));
-  if (std::memcmp(text.magic, kHandleMagic, sizeof(kHandleMagic)) != 0)
-    return cudaErrorInvalidValue;
+  const bool is_handle = std::memcmp(text.magic, kHandleMagic, sizeof(kHandleMagic)) == 0;
+  if (!is_handle || text.host != Board::Host()) return cudaErrorInvalidValue;
   // Nobody opens what is his own: "invalid device context".
   if (text.pid == getpid()) return cudaErrorDeviceUninitialized;
   if (!AreTogether(CurrentDevice(), text.device)) return cudaErrorPeerAccessUnsupported;

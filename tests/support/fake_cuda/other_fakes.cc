@@ -24,4 +24,6 @@ int64_t siphon_fake_cuda_take(int device, int64_t bytes) {
 
 void siphon_fake_cuda_give_back(int64_t serial) { Board::The().GiveBack(serial); }
 
+uint64_t siphon_fake_cuda_host() { return Board::Host(); }
+
 }  // extern "C"

@@ -21,6 +21,9 @@ int siphon_fake_cuda_find(const void* address, size_t bytes, siphon_fake_cuda_pl
 int64_t siphon_fake_cuda_take(int device, int64_t bytes);
 void siphon_fake_cuda_give_back(int64_t serial);
 
+// Of this process: those of one host see one another's devices (board.h).
+uint64_t siphon_fake_cuda_host();
+
 }  // extern "C"
 
 #endif  // SIPHON_TESTS_SUPPORT_FAKE_CUDA_OTHER_FAKES_H_

@@ -46,6 +46,7 @@ struct Counter {
 const std::map<std::string, Counter>& Counters() {
   static const auto* const counters = new std::map<std::string, Counter>{
       {"copies", {&State::copies, false}},
+      {"opens", {&State::opens, false}},
       {"counted", {&State::counted, false}},
       {"starts", {&State::starts, false}},
       {"records", {&State::records, false}},

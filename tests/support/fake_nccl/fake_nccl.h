@@ -11,8 +11,8 @@
 // that block are refused. A group, and a communicator that all have joined, stays under way
 // (ncclInProgress) until it was asked about a few times, and only then goes onto its stream; a
 // communicator that is used meanwhile says ncclInvalidUsage. Two ranks on one device of one host
-// are refused, and NCCL_HOSTID makes other hosts. An abort returns, in a group at its end, when no
-// message of any communicator is on a stream of the device.
+// are refused; a host is one of the fake CUDA runtime's, or what NCCL_HOSTID names. An abort
+// returns, in a group at its end, when no message of any communicator is on a stream of the device.
 //
 // What may be set, by name; the environment's SIPHON_FAKE_NCCL_<NAME IN CAPITALS> gives first
 // values:

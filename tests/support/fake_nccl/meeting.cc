@@ -12,6 +12,7 @@
 #include <functional>
 
 #include "tests/support/fake_cuda/fake_cuda.h"
+#include "tests/support/fake_cuda/other_fakes.h"
 
 namespace siphon::fake_nccl {
 namespace {
@@ -27,17 +28,19 @@ long Futex(std::atomic<uint32_t>* word, int operation, uint32_t value, const tim
   return syscall(SYS_futex, word, operation, value, time, nullptr, 0);
 }
 
-// NCCL_HOSTID names the host, as with NCCL.
+// NCCL_HOSTID names another one, as with NCCL.
 uint64_t HostHash() {
   const char* const id = std::getenv("NCCL_HOSTID");
-  return std::hash<std::string>()(id == nullptr ? "" : id);
+  return id == nullptr ? siphon_fake_cuda_host() : std::hash<std::string>()(id);
 }
 
 }  // namespace
 
 std::string Meeting::Arrange() {
   static std::atomic<int64_t> serials{0};
-  const std::string name = "nccl." + std::to_string(getpid()) + "." + std::to_string(++serials);
+  // Each host counts its processes.
+  const std::string name = "nccl." + std::to_string(siphon_fake_cuda_host()) + "." +
+                           std::to_string(getpid()) + "." + std::to_string(++serials);
   const int file = open(FileOf(name).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0) return "";
   const bool has_room = posix_fallocate(file, 0, sizeof(Page)) == 0;
