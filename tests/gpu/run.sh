@@ -7,7 +7,7 @@
 #
 #   tests/gpu/run.sh smoke                 tiny jobs, the smallest first, in 90 s; the first failure is shown in full and ends it
 #   tests/gpu/run.sh facts                 what the device and its copies are like; what a job does on a full device
-#   tests/gpu/run.sh conformance           the tests that need a device, one program at a time, whole jobs in 3 shards beside each other
+#   tests/gpu/run.sh conformance           the tests that need a device, one program at a time, whole jobs in 4 shards beside each other
 #   tests/gpu/run.sh figures [NAME...]     speed and size, with goals: one_worker host_swap two_workers largest determinism
 #   tests/gpu/run.sh                       all of it within 10 minutes, unless smoke fails: what does not fit into that says so
 #
@@ -172,7 +172,7 @@ first_jobs='*EveryModel.*/gpt:*EveryPrecision.*/bf16:*EveryStrategy.*/host_swap_
 first_jobs+=':*EveryStrategy.*/auto_on_4:*ParkingAtNeighbours.*/on_2:WorkerConformance.GoesOn*:*AKilledWorker.*/2_1B1'
 
 conformance() {
-  local why part shard shards=3 patience=2
+  local why part shard shards=4 patience=2
   if [ "$what" = all ]; then patience=1; fi
   # A device has one at a time: what others take of it would be in the way of figures, limits and waits.
   next; suite swap_cuda_test $((50 * patience)) swap_cuda_test '*' 0 1

@@ -40,12 +40,12 @@ class RunOnStubs(unittest.TestCase):
         done, summary = self.run_sh()
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         steps = ["smoke", "host_memory", "first_facts", "probe", "full_device", "copies", "swap_cuda_test", "nccl_processes_test",
-                 "torch_cuda_test", "torch_cuda_test_expandable", "worker_conformance_first_0", "worker_conformance_rest_2",
+                 "torch_cuda_test", "torch_cuda_test_expandable", "worker_conformance_first_0", "worker_conformance_rest_3",
                  "nccl_processes_test_of_3", "figures"]
         places = [summary.find(f"| {step} | passed |") for step in steps]
         self.assertNotIn(-1, places, summary)
         self.assertEqual(places, sorted(places))
-        self.assertIn("shard 2 of 3", summary)
+        self.assertIn("shard 3 of 4", summary)
         for file in ("summary.md", "first_facts.md", "copies.md", "figures.md"):
             self.assertIn("NVIDIA H100 80GB HBM3 (81559 MiB), driver 580.1", (self.out / file).read_text().splitlines()[0])
         files = sorted(file.name for file in self.out.rglob("*"))
@@ -97,8 +97,8 @@ class RunOnStubs(unittest.TestCase):
         done, summary = self.run_sh("conformance", STUB_SLEEP="90", SIPHON_GPU_SECONDS="9")
         self.assertLess(time.monotonic() - begin, 40)
         self.assertEqual(done.returncode, 1)
-        # Of five cases the second shard of three has two.
-        self.assertRegex(summary, r"worker_conformance_first_1 \| FAILED: not done after \d s .*; did not end: Some.Other; not begun: More/Cases.Fifth/b \|")
+        # Of six cases the second shard of four has two.
+        self.assertRegex(summary, r"worker_conformance_first_1 \| FAILED: not done after \d s .*; did not end: Some.Other; not begun: More/Cases.Sixth/c \|")
         self.assertIn("| worker_conformance_first_0 | passed |", summary)
         self.assertRegex(summary, r"worker_conformance_rest_2 \| LEFT OUT .* did not end: none; not begun: Some.Third \|")
 

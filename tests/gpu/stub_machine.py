@@ -10,7 +10,7 @@ exit ${STUB_FACTS:-0}
 """
 SUITE = """#!/bin/sh
 if [ "${1:-}" = --gtest_list_tests ]; then
-  printf 'Running main() of a stub\\nSome.\\n  Case\\n  Other  # GetParam() = 2\\n  Third\\nMore/Cases.\\n  Fourth/a\\n  Fifth/b\\n'
+  printf 'Running main() of a stub\\nSome.\\n  Case\\n  Other  # GetParam() = 2\\n  Third\\nMore/Cases.\\n  Fourth/a\\n  Fifth/b\\n  Sixth/c\\n'
   exit 0
 fi
 if [ "${GTEST_SHARD_INDEX:-}" = 1 ] && [ "${STUB_SLEEP:-0}" != 0 ]; then
