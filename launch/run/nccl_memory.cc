@@ -24,8 +24,8 @@ absl::Status CheckRoomBeside(const NcclMemory& nccl, Bytes peak) {
   const Bytes free = nccl.measured->free;
   if (needed <= free) return absl::OkStatus();
   const std::string lack =
-      absl::StrCat("the plan needs ", FormatBytes(needed), " more of worker ", nccl.worker.value,
-                   "'s device, and ", FormatBytes(free), " are left there: ");
+      absl::StrCat("the plan needs ", FormatBytes(needed), " more of the memory of worker ",
+                   nccl.worker.value, "'s device, and ", FormatBytes(free), " are left there: ");
   const Bytes beyond = std::max(nccl.measured->taken - nccl.planned, Bytes(0));
   if (needed <= free + beyond) {
     return absl::ResourceExhaustedError(absl::StrCat(

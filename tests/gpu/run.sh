@@ -260,7 +260,7 @@ case $what in
       host_memory
       within 120 facts
       order=20
-      within 200 conformance
+      within 230 conformance
       order=40
       figures
     fi

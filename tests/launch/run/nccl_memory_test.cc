@@ -47,7 +47,8 @@ TEST(NcclMemory, EndsTheRunOnlyWhereTheDeviceLacksWhatThePlanNeeds) {
   const absl::Status refused = CheckRoomBeside(Nccl(400, 800), Mebibytes(1000));
   EXPECT_TRUE(absl::IsResourceExhausted(refused));
   EXPECT_EQ(refused.message(),
-            "the plan needs 840 MiB more of worker 1's device, and 800 MiB are left there: NCCL "
+            "the plan needs 840 MiB more of the memory of worker 1's device, and 800 MiB are left "
+            "there: NCCL "
             "has 400 MiB (160 MiB were planned); with a memory.capacity smaller by 40.0 MiB it "
             "would fit");
 }

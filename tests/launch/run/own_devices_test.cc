@@ -120,8 +120,9 @@ TEST_F(OwnDevices, FailWhereSomebodyElseHasTheMemoryOfOne) {
   const End end = Run({kFourDevices, "", 2});
   FakeCuda::GiveBack(taken);
   EXPECT_EQ(end.exit_code, 1) << end.said;
-  EXPECT_THAT(end.said, ContainsRegex("siphon: worker 1 failed .*\n.*the plan needs [0-9]+ MiB "
-                                      "more of worker 1's device, and 99.[0-9] MiB are left"));
+  EXPECT_THAT(end.said,
+              ContainsRegex("siphon: worker 1 failed .*\n.*the plan needs [0-9]+ MiB "
+                            "more of the memory of worker 1's device, and 99.[0-9] MiB are left"));
   EXPECT_THAT(end.said, HasSubstr("the job ended before its first step was complete"));
 }
 
