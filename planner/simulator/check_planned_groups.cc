@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -131,6 +132,29 @@ class GroupChecker {
            input_.device_of_worker.end();
   }
 
+  // Of the stage's replicas, the first that does not reach the lender, or is not reached by it.
+  // Without a topology, each worker reaches all.
+  std::optional<DeviceId> OwnerWithoutLink(DeviceId lender) const {
+    const std::vector<TopologyLink>& links = input_.topology.links;
+    if (input_.topology.devices.empty()) return std::nullopt;
+    const int worker = input_.schedule.worker_of_stage[stage_].value;
+    for (int replica = 0; replica < input_.schedule.replicas; ++replica) {
+      const int index = replica * WorkerCount(input_.schedule) + worker;
+      const DeviceId owner = input_.device_of_worker.empty()
+                                 ? DeviceId(index)
+                                 : input_.device_of_worker[static_cast<size_t>(index)];
+      const auto joins = [&](DeviceId from, DeviceId to) {
+        return std::any_of(links.begin(), links.end(), [&](const TopologyLink& link) {
+          return link.from == from && link.to == to;
+        });
+      };
+      // Another server's is refused where the copy is made.
+      if (ServerOf(input_.topology, owner) != ServerOf(input_.topology, lender)) continue;
+      if (!joins(owner, lender) || !joins(lender, owner)) return owner;
+    }
+    return std::nullopt;
+  }
+
   absl::Status CheckStripes() const {
     const auto& [group, choice] = Planned();
     if (choice.placement != Placement::kPeerSwap) {
@@ -147,6 +171,11 @@ class GroupChecker {
       if (!Exists(stripe.lender)) {
         return Bad(absl::StrCat("has a stripe on device ", stripe.lender.value,
                                 ", but there is no such device"));
+      }
+      if (const std::optional<DeviceId> owner = OwnerWithoutLink(stripe.lender)) {
+        return Bad(absl::StrCat("has a stripe on device ", stripe.lender.value,
+                                ", which no link joins both ways with device ", owner->value,
+                                ", where the stage is"));
       }
       if (!lenders.insert(stripe.lender).second) {
         return Bad(absl::StrCat("has two stripes on device ", stripe.lender.value));

@@ -8,8 +8,8 @@ namespace siphon {
 
 // What Simulate asks of its memory plan before anything else: groups of layers that their stage
 // has, of which no two have the same tensors; activations of as many bytes as their layers save;
-// stripes that add up, on devices that there are; a drive where one is needed. Requires: `layers`
-// is empty or has an entry a stage.
+// stripes that add up, on devices that there are and that links join with the stage's; a drive
+// where one is needed. Requires: `layers` is empty or has an entry a stage.
 //
 // Errors: InvalidArgument.
 absl::Status CheckPlannedGroups(const SimulationInput& input);

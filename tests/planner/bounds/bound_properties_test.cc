@@ -39,18 +39,19 @@ bool HasSteps(const Schedule& schedule) {
 // A way that is open to the group.
 GroupChoice RandomChoice(const PlanningProblem& problem, const TensorGroup& group,
                          Placement placement, DeviceId own, Dice& dice) {
-  // Those of its server stand together.
-  int first = 0;
-  while (ServerOf(problem.topology, DeviceId(first)) != ServerOf(problem.topology, own)) ++first;
-  const int devices = DeviceCount(problem.topology) / ServerCount(problem.topology);
+  std::vector<DeviceId> lenders;
+  for (const TopologyLink& link : problem.topology.links) {
+    const bool back = FindLink(problem.topology, link.to, own).has_value();
+    if (link.from == own && back) lenders.push_back(link.to);
+  }
   const bool activations = group.kind == GroupKind::kActivations;
   if (placement == Placement::kRecompute && !activations) placement = Placement::kHostSwap;
-  const bool can_lend = devices > 1 && group.bytes > Bytes(0);
+  const bool can_lend = !lenders.empty() && group.bytes > Bytes(0);
   if (placement == Placement::kPeerSwap && !can_lend) placement = Placement::kHostSwap;
   GroupChoice choice{.placement = placement};
   if (placement == Placement::kPeerSwap) {
-    const DeviceId lender(first + (own.value - first + dice.Roll(1, devices - 1)) % devices);
-    choice.stripes = {{.lender = lender, .bytes = group.bytes}};
+    const int lender = dice.Roll(0, static_cast<int>(lenders.size()) - 1);
+    choice.stripes = {{.lender = lenders[static_cast<size_t>(lender)], .bytes = group.bytes}};
   }
   return choice;
 }

@@ -197,6 +197,14 @@ TEST(SimulatedGroups, PlansThatDoNotFitTheLayersAreRefused) {
             "group 0 of stage 0 has a stripe on device 1, but there is no such device");
   EXPECT_EQ(refusal([&](SimulationInput& input) {
               first(input).choice = {.placement = Placement::kPeerSwap,
+                                     .stripes = {{DeviceId(1), Bytes(100)}}};
+              input.topology = UniformTopology(2, BytesPerSecond(kGigabyte), Nanos(0));
+              input.topology.links.pop_back();
+            }),
+            "group 0 of stage 0 has a stripe on device 1, which no link joins both ways with "
+            "device 0, where the stage is");
+  EXPECT_EQ(refusal([&](SimulationInput& input) {
+              first(input).choice = {.placement = Placement::kPeerSwap,
                                      .stripes = {{DeviceId(0), Bytes(100)}}};
               input.schedule = ParsedSchedule("0SWAP_OUT0.0 0F0 0SWAP_OUT_END0.0 0SWAP_IN0.0 0B0");
             }),
