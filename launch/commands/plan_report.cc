@@ -60,6 +60,20 @@ std::string BoundText(const StudiedPlan& studied) {
   return text;
 }
 
+// Weights that leave do so for every microbatch of a schedule like 1F1B; Harmony's takes many
+// microbatches through the same layers before the next ones.
+bool MayBeSlowForItsSchedule(const StudiedPlan& studied) {
+  constexpr double kFar = 0.2;
+  if (studied.strategy != "auto" || GapOf(studied).value_or(0) < kFar) return false;
+  return absl::c_any_of(studied.plan.memory.stages, [](const StagePlan& stage) {
+    return absl::c_any_of(stage.groups, [](const PlannedGroup& planned) {
+      const GroupKind kind = planned.group.kind;
+      return (kind == GroupKind::kParameters || kind == GroupKind::kGradients) &&
+             IsSwap(planned.choice.placement);
+    });
+  });
+}
+
 // Of a plan that fits.
 std::string PlannedText(const StudiedPlan& studied) {
   const SimulatedStep& step = *studied.step;
@@ -72,6 +86,11 @@ std::string PlannedText(const StudiedPlan& studied) {
                                                           "  if everything could be kept")));
   }
   absl::StrAppend(&text, Line("lower bound", BoundText(studied)));
+  if (MayBeSlowForItsSchedule(studied)) {
+    absl::StrAppend(&text, Line("not tried",
+                                "--strategy harmony: weights leave for every "
+                                "microbatch here, and for many at a time there"));
+  }
   absl::StrAppend(&text, Line("bubble", absl::StrCat(FormatPercent(step.bubble_fraction),
                                                      "  idle time of all workers")));
   absl::StrAppend(&text, Line("limited by", DiagnosisText(DiagnosePlan(studied), step)));

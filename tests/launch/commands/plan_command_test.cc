@@ -308,6 +308,19 @@ TEST_F(PlanCommand, PlansStagesAndScheduleForHarmony) {
   EXPECT_EQ(Json(kept, kExitDone)["step_seconds"], plan["kept_step_seconds"]);
 }
 
+// Where weights leave for every microbatch, and nothing of that schedule is nearly as fast as it
+// could be.
+TEST_F(PlanCommand, NamesHarmonyWhereTheScheduleMayBeWhatIsSlow) {
+  const std::string job = Write(kServerJob);
+  const CommandEnd tight = Run({job, "--strategy", "auto", "--set", "memory.capacity=4600MiB"});
+  EXPECT_EQ(tight.code, kExitDone) << tight.err;
+  EXPECT_THAT(tight.out,
+              HasSubstr("\nnot tried         --strategy harmony: weights leave for every "
+                        "microbatch here, and for many at a time there\n"));
+  const CommandEnd ample = Run({job, "--strategy", "auto", "--set", "memory.capacity=12GiB"});
+  EXPECT_THAT(ample.out, testing::Not(HasSubstr("not tried")));
+}
+
 TEST_F(PlanCommand, NamesWhatTheInputLacks) {
   const std::string job = Write(kSmallJob);
   const auto error = [&](const std::vector<std::string>& flags) {
