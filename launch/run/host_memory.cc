@@ -130,17 +130,16 @@ absl::Status HostMapping::MapMore(size_t size) {
 }
 
 absl::Status HostMapping::LockMore(Bytes bytes) {
-  const Bytes on_books = claim_.capacity();
-  const Bytes most = LockedAtMost(MachineMemory());
-  const Bytes cap = on_books > Bytes(0) ? std::min(on_books, most) : most;
   if (pool_ != nullptr) {
-    SIPHON_ASSIGN_OR_RETURN(bytes_, pool_->Enlarge(bytes, cap));
+    SIPHON_ASSIGN_OR_RETURN(bytes_, pool_->Enlarge(bytes));
     return absl::OkStatus();
   }
+  const Bytes on_books = claim_.capacity();
+  const Bytes most = LockedAtMost(MachineMemory());
   SIPHON_ASSIGN_OR_RETURN(
       pool_,
       locks_->MakePinnedPool({.bytes = bytes,
-                              .cap = cap,
+                              .cap = on_books > Bytes(0) ? std::min(on_books, most) : most,
                               .numa_node = place_ != nullptr ? place_->node() : std::nullopt}));
   SIPHON_ASSIGN_OR_RETURN(bytes_, pool_->Take(bytes));
   return absl::OkStatus();

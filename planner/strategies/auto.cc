@@ -212,7 +212,7 @@ absl::StatusOr<MappedDraft> SearchFromFullHosts(DraftSimulator& simulator, Mappe
 }
 
 // Once more with more simulations, where few of them have left a large problem with a slow step: it
-// is trained for longer than it is planned.
+// is trained for longer than it is planned. What does not fit is refused soon.
 absl::StatusOr<MappedDraft> SearchLonger(DraftSimulator& simulator, MappedDraft found,
                                          const SimulatedDraft& kept,
                                          const SimulatedDraft* best_single) {
@@ -220,9 +220,8 @@ absl::StatusOr<MappedDraft> SearchLonger(DraftSimulator& simulator, MappedDraft 
   longer.effort = std::max(longer.effort, longer.most_effort);
   const auto [slow, step] = kSlow;
   const bool is_slow = found.draft.score.step.value / slow > kept.score.step.value / step;
-  if (!IsLarge(simulator.problem()) || IsLarge(longer) || (Fits(found.draft) && !is_slow)) {
-    return found;
-  }
+  if (!Fits(found.draft) || !is_slow) return found;
+  if (!IsLarge(simulator.problem()) || IsLarge(longer)) return found;
   Tell(longer, "searching longer, as the step is slow", found.draft);
   DraftSimulator once_more(longer);
   once_more.LendBy(simulator.lending());

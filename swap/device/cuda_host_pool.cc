@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -42,12 +41,6 @@ void TouchFirst(absl::Span<std::byte> memory, int threads) {
   for (std::thread& thread : touching) thread.join();
 }
 
-absl::Status CheckCap(Bytes bytes, Bytes cap) {
-  if (bytes <= cap) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      bytes.value, " bytes of locked host memory wanted, a worker may have ", cap.value));
-}
-
 absl::Status NotMapped(size_t size) {
   return absl::ResourceExhaustedError(
       absl::StrCat("mapping ", size, " bytes of the host: ", std::strerror(errno)));
@@ -55,20 +48,17 @@ absl::Status NotMapped(size_t size) {
 
 class RegisteredPool final : public PinnedPool {
  public:
-  // Of the options, where its pages shall be and who touches them.
-  explicit RegisteredPool(const PinnedPoolOptions& options)
-      : numa_node_(options.numa_node), threads_(options.threads) {}
+  explicit RegisteredPool(const PinnedPoolOptions& options) : options_(options) {}
   ~RegisteredPool() override {
     Unregister();
-    if (!memory_.empty()) munmap(memory_.data(), memory_.size());
+    if (!reserved_.empty()) munmap(reserved_.data(), reserved_.size());
   }
 
-  absl::Status Make(size_t size) {
-    void* const mapped =
-        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapped == MAP_FAILED) return NotMapped(size);
-    memory_ = absl::MakeSpan(static_cast<std::byte*>(mapped), size);
-    Populate(memory_);
+  absl::Status Make() {
+    SIPHON_RETURN_IF_ERROR(CheckCap(options_.bytes));
+    const size_t size = WholePages(static_cast<size_t>(options_.bytes.value));
+    SIPHON_RETURN_IF_ERROR(Reserve(size));
+    SIPHON_RETURN_IF_ERROR(Extend(size));
     return Register();
   }
 
@@ -85,41 +75,70 @@ class RegisteredPool final : public PinnedPool {
   }
   Bytes left() const override { return Bytes(static_cast<int64_t>(memory_.size() - taken_)); }
 
-  absl::StatusOr<absl::Span<std::byte>> Enlarge(Bytes bytes, Bytes cap) override {
-    SIPHON_RETURN_IF_ERROR(CheckCap(bytes, cap));
+  absl::StatusOr<absl::Span<std::byte>> Enlarge(Bytes bytes) override {
+    SIPHON_RETURN_IF_ERROR(CheckCap(bytes));
     const size_t before = memory_.size();
     const size_t size = std::max(before, WholePages(static_cast<size_t>(bytes.value)));
-    // The driver has locked pages by their addresses, which change.
+    if (size > reserved_.size()) return NotReserved(size);
+    // The driver locks a range as a whole.
     Unregister();
-    absl::Status enlarged = Remap(size);
-    if (enlarged.ok()) {
-      Populate(memory_.subspan(before));
-      enlarged = Register();
-    }
+    absl::Status enlarged = Extend(size);
+    if (enlarged.ok()) enlarged = Register();
     if (enlarged.ok()) {
       taken_ = memory_.size();
       return memory_.subspan(0, static_cast<size_t>(bytes.value));
     }
-    SIPHON_RETURN_IF_ERROR(Remap(before));
+    Shrink(before);
     const absl::Status as_before = Register();
     if (!as_before.ok()) return absl::InternalError(as_before.message());
     return enlarged;
   }
 
  private:
-  void Populate(absl::Span<std::byte> memory) const {
-    // Fewer pages to lock; a kernel without them says no, and nothing is lost.
-    static_cast<void>(madvise(memory.data(), memory.size(), MADV_HUGEPAGE));
-    // Whoever touches them, pages are then where they shall be.
-    NumaPlace::OfThisThread(numa_node_).Place(memory);
-    TouchFirst(memory, threads_);
+  absl::Status CheckCap(Bytes bytes) const {
+    if (bytes <= options_.cap) return absl::OkStatus();
+    return absl::ResourceExhaustedError(
+        absl::StrCat(bytes.value, " bytes of locked host memory wanted, a worker may have ",
+                     options_.cap.value));
   }
 
-  absl::Status Remap(size_t size) {
-    void* const mapped = mremap(memory_.data(), memory_.size(), size, MREMAP_MAYMOVE);
-    if (mapped == MAP_FAILED) return NotMapped(size);
-    memory_ = absl::MakeSpan(static_cast<std::byte*>(mapped), size);
+  absl::Status NotReserved(size_t size) const {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        size, " bytes of locked host memory wanted, where ", reserved_.size(), " have addresses"));
+  }
+
+  // Addresses for all that it may ever have, so that nothing moves; pages come with Extend. Who may
+  // not have so many (ulimit) has those of its first size.
+  absl::Status Reserve(size_t least) {
+    for (const size_t size : {WholePages(static_cast<size_t>(options_.cap.value)), least}) {
+      void* const mapped =
+          mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (mapped == MAP_FAILED) continue;
+      reserved_ = absl::MakeSpan(static_cast<std::byte*>(mapped), size);
+      return absl::OkStatus();
+    }
+    return NotMapped(least);
+  }
+
+  absl::Status Extend(size_t size) {
+    const absl::Span<std::byte> more = reserved_.subspan(memory_.size(), size - memory_.size());
+    if (mprotect(more.data(), more.size(), PROT_READ | PROT_WRITE) != 0) return NotMapped(size);
+    memory_ = reserved_.subspan(0, size);
+    // Fewer pages to lock; a kernel without them says no, and nothing is lost.
+    static_cast<void>(madvise(more.data(), more.size(), MADV_HUGEPAGE));
+    // Whoever touches them, pages are then where they shall be.
+    NumaPlace::OfThisThread(options_.numa_node).Place(more);
+    TouchFirst(more, options_.threads);
     return absl::OkStatus();
+  }
+
+  // Gives the pages beyond back.
+  void Shrink(size_t size) {
+    const absl::Span<std::byte> less = memory_.subspan(size);
+    if (less.empty()) return;
+    static_cast<void>(madvise(less.data(), less.size(), MADV_DONTNEED));
+    static_cast<void>(mprotect(less.data(), less.size(), PROT_NONE));
+    memory_ = reserved_.subspan(0, size);
   }
 
   absl::Status Register() {
@@ -135,9 +154,9 @@ class RegisteredPool final : public PinnedPool {
     static_cast<void>(cudaGetLastError());
   }
 
-  const std::optional<int> numa_node_;
-  const int threads_;
-  absl::Span<std::byte> memory_;
+  const PinnedPoolOptions options_;
+  absl::Span<std::byte> reserved_;
+  absl::Span<std::byte> memory_;  // its begin
   size_t taken_ = 0;
   bool registered_ = false;
 };
@@ -146,9 +165,8 @@ class RegisteredPool final : public PinnedPool {
 
 absl::StatusOr<std::unique_ptr<PinnedPool>> MakeCudaHostPool(const PinnedPoolOptions& options) {
   SIPHON_CHECK(options.bytes > Bytes(0) && options.threads > 0, "a pool has bytes");
-  SIPHON_RETURN_IF_ERROR(CheckCap(options.bytes, options.cap));
   auto pool = std::make_unique<RegisteredPool>(options);
-  SIPHON_RETURN_IF_ERROR(pool->Make(WholePages(static_cast<size_t>(options.bytes.value))));
+  SIPHON_RETURN_IF_ERROR(pool->Make());
   return pool;
 }
 

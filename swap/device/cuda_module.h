@@ -55,11 +55,11 @@ class PinnedPool {
   // Errors: ResourceExhausted when less is left.
   virtual absl::StatusOr<absl::Span<std::byte>> Take(Bytes bytes) = 0;
   virtual Bytes left() const = 0;
-  // For who moves to a plan that parks more: so many bytes, all of them taken, what was there first
-  // and zeros behind it. They may be elsewhere, and what Take has given is nobody's any more; the
-  // memory is never there twice. Requires: no copy to or from it is under way. Errors:
-  // ResourceExhausted, and it stays as it is; Internal, and it is not locked any more.
-  virtual absl::StatusOr<absl::Span<std::byte>> Enlarge(Bytes bytes, Bytes cap) = 0;
+  // For who moves to a plan that parks more: so many bytes, all of them taken, zeros behind what
+  // was there. Nothing of it moves, and it is never there twice. Requires: no copy to or from it is
+  // under way. Errors: ResourceExhausted, and it stays as it is; Internal, and it is not locked any
+  // more.
+  virtual absl::StatusOr<absl::Span<std::byte>> Enlarge(Bytes bytes) = 0;
 };
 
 // What a profiler shows of the threads that say so: ranges, one within another. Thread-safety: any

@@ -1,5 +1,6 @@
 // The CUDA backend where only the fake runtime can show what happens.
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
@@ -384,9 +385,10 @@ TEST_F(CudaOnTheFake, EnlargesWhatIsLockedInPlaceOfASecondOne) {
   const auto first = (*pool)->Take(Bytes(kPage));
   ASSERT_TRUE(first.ok());
   std::memset(first->data(), 7, kPage);
-  const auto all = (*pool)->Enlarge(Bytes(5 * kPage + 1), Bytes(9 * kPage));
+  const auto all = (*pool)->Enlarge(Bytes(5 * kPage + 1));
   ASSERT_TRUE(all.ok()) << all.status();
   ASSERT_EQ(all->size(), 5 * kPage + 1);
+  EXPECT_EQ(all->data(), first->data());
   EXPECT_EQ((*all)[kPage - 1], std::byte{7});
   EXPECT_EQ((*all)[kPage], std::byte{0});
   EXPECT_EQ((*all)[5 * kPage], std::byte{0});
@@ -394,9 +396,19 @@ TEST_F(CudaOnTheFake, EnlargesWhatIsLockedInPlaceOfASecondOne) {
   EXPECT_EQ(FakeCuda::Get("locked"), before + static_cast<int64_t>(6 * kPage));
   EXPECT_EQ(FakeCuda::Get("most_locked"), FakeCuda::Get("locked")) << "never both at a time";
 
-  const absl::Status refused = (*pool)->Enlarge(Bytes(10 * kPage), Bytes(9 * kPage)).status();
+  const absl::Status refused = (*pool)->Enlarge(Bytes(10 * kPage)).status();
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  // A driver that does not lock more leaves what there was.
+  const auto lock =
+      reinterpret_cast<int (*)(void*, size_t, unsigned)>(dlsym(RTLD_DEFAULT, "cudaHostRegister"));
+  const auto unlock = reinterpret_cast<int (*)(void*)>(dlsym(RTLD_DEFAULT, "cudaHostUnregister"));
+  std::byte* const behind = all->data() + 6 * kPage;
+  ASSERT_EQ(lock(behind, kPage, 0), 0);
+  EXPECT_FALSE((*pool)->Enlarge(Bytes(8 * kPage)).ok());
+  ASSERT_EQ(unlock(behind), 0);
   EXPECT_EQ((*all)[kPage - 1], std::byte{7});
+  EXPECT_EQ(FakeCuda::Get("locked"), before + static_cast<int64_t>(6 * kPage));
+  EXPECT_TRUE((*pool)->Enlarge(Bytes(8 * kPage)).ok());
   pool->reset();
   EXPECT_EQ(FakeCuda::Get("locked"), before);
 }
