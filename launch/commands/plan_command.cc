@@ -87,6 +87,18 @@ StudiedWhatIfs StudyWhatIfs(PlanRequest request, const std::vector<std::string>&
   return what_ifs;
 }
 
+// By Harmony's schedule, where the job's may be what is slow.
+std::optional<StudiedPlan> FasterElsewhere(PlanRequest request, const StudiedPlan& plan,
+                                           const Say& say) {
+  if (!plan.step.has_value() || !MayBeSlowForItsSchedule(plan)) return std::nullopt;
+  say("trying Harmony's schedule");
+  request.strategy = std::string(kHarmonyStrategy);
+  absl::StatusOr<StudiedPlan> tried = StudyPlan(request);
+  const bool is_faster =
+      tried.ok() && tried->step.has_value() && tried->step->step_time < plan.step->step_time;
+  return is_faster ? std::optional(*std::move(tried)) : std::nullopt;
+}
+
 // What has been planned is not lost where a change of it cannot be.
 struct Study {
   PlanReport report;
@@ -108,7 +120,9 @@ absl::StatusOr<Study> StudyAll(PlanArguments arguments) {
   }
   StudiedWhatIfs what_ifs = StudyWhatIfs(arguments.request, arguments.what_ifs, say);
   report.what_ifs = std::move(what_ifs.plans);
-  if (arguments.compares) {
+  if (!arguments.compares) {
+    report.faster = FasterElsewhere(arguments.request, report.plan, say);
+  } else {
     report.comparison = ComparePlans(arguments.request, report.plan, say);
   }
   return Study{std::move(report), std::move(what_ifs.refused)};

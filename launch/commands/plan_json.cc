@@ -206,6 +206,7 @@ std::string PlanReportJson(const PlanReport& report) {
     for (const PlanFix& fix : report.fixes) json["fixes"].push_back(FixJson(fix));
     json["tried_in_vain"] = report.in_vain;
   }
+  json["faster"] = report.faster.has_value() ? PlanJson(*report.faster) : Json();
   if (report.detail == PlanDetail::kGroups) json["explain"] = ExplainJson(report.plan);
   if (!report.what_ifs.empty()) {
     json["what_if"] = Json::array();

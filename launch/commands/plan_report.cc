@@ -60,20 +60,6 @@ std::string BoundText(const StudiedPlan& studied) {
   return text;
 }
 
-// Weights that leave do so for every microbatch of a schedule like 1F1B; Harmony's takes many
-// microbatches through the same layers before the next ones.
-bool MayBeSlowForItsSchedule(const StudiedPlan& studied) {
-  constexpr double kFar = 0.2;
-  if (studied.strategy != "auto" || GapOf(studied).value_or(0) < kFar) return false;
-  return absl::c_any_of(studied.plan.memory.stages, [](const StagePlan& stage) {
-    return absl::c_any_of(stage.groups, [](const PlannedGroup& planned) {
-      const GroupKind kind = planned.group.kind;
-      return (kind == GroupKind::kParameters || kind == GroupKind::kGradients) &&
-             IsSwap(planned.choice.placement);
-    });
-  });
-}
-
 // Of a plan that fits.
 std::string PlannedText(const StudiedPlan& studied) {
   const SimulatedStep& step = *studied.step;
@@ -86,11 +72,6 @@ std::string PlannedText(const StudiedPlan& studied) {
                                                           "  if everything could be kept")));
   }
   absl::StrAppend(&text, Line("lower bound", BoundText(studied)));
-  if (MayBeSlowForItsSchedule(studied)) {
-    absl::StrAppend(&text, Line("not tried",
-                                "--strategy harmony: weights leave for every "
-                                "microbatch here, and for many at a time there"));
-  }
   absl::StrAppend(&text, Line("bubble", absl::StrCat(FormatPercent(step.bubble_fraction),
                                                      "  idle time of all workers")));
   absl::StrAppend(&text, Line("limited by", DiagnosisText(DiagnosePlan(studied), step)));
@@ -111,6 +92,14 @@ std::string StepText(const StudiedPlan& studied, PlanDetail detail) {
     absl::StrAppend(&text, Line("changes the job", SettingsText(studied.settings)));
   }
   return text + Line("planned in", FormatNanos(studied.planning_time));
+}
+
+std::string FasterText(const PlanReport& report) {
+  if (!report.faster.has_value()) return "";
+  const StudiedPlan& faster = *report.faster;
+  return Line("faster", absl::StrCat(FormatNanos(faster.step->step_time), "  with --strategy ",
+                                     faster.strategy,
+                                     ", which changes the job: ", SettingsText(faster.settings)));
 }
 
 std::string TableText(const PageTable& table, LastColumn last = LastColumn::kNumbers) {
@@ -201,12 +190,25 @@ std::string RemarkOn(const StudiedPlan& plan) {
                       ": the largest there has ", FormatBytes(plan.device_memory));
 }
 
+bool MayBeSlowForItsSchedule(const StudiedPlan& plan) {
+  constexpr double kFar = 0.2;
+  if (plan.strategy != "auto" || GapOf(plan).value_or(0) < kFar) return false;
+  return absl::c_any_of(plan.plan.memory.stages, [](const StagePlan& stage) {
+    return absl::c_any_of(stage.groups, [](const PlannedGroup& planned) {
+      const GroupKind kind = planned.group.kind;
+      return (kind == GroupKind::kParameters || kind == GroupKind::kGradients) &&
+             IsSwap(planned.choice.placement);
+    });
+  });
+}
+
 std::string PlanReportText(const PlanReport& report) {
   const StudiedPlan& studied = report.plan;
   return absl::StrCat(Headline(studied), Verdict(studied), FixesText(report), "\n",
-                      StepText(studied, report.detail), TableText(WorkerTable(studied)),
-                      TableText(ParkingTable(studied)), ExplainText(report),
-                      TableText(WhatIfTable(report)), WhatIfText(report.what_ifs),
+                      StepText(studied, report.detail), FasterText(report),
+                      TableText(WorkerTable(studied)), TableText(ParkingTable(studied)),
+                      ExplainText(report), TableText(WhatIfTable(report)),
+                      WhatIfText(report.what_ifs),
                       TableText(ComparisonTable(report.comparison), LastColumn::kWords));
 }
 

@@ -35,7 +35,12 @@ struct PlanReport {
   std::vector<std::vector<std::string>> in_vain;  // TriedFixes::in_vain
   std::vector<WhatIf> what_ifs;
   std::vector<ComparedPlan> comparison;  // where it was asked for
+  std::optional<StudiedPlan> faster;     // by a schedule that is not the job's, where one was tried
 };
+
+// Whether `auto` is far from its bound with weights that leave: with a schedule like 1F1B they do
+// so for every microbatch, where Harmony's takes many through the same layers before the next ones.
+bool MayBeSlowForItsSchedule(const StudiedPlan& plan);
 
 // What is odd about what was asked for, in one line: a capacity that no device of the server has,
 // of a job that need not run there. Else empty.
@@ -49,8 +54,8 @@ std::string PlanReportText(const PlanReport& report);
 // everything, and what a step takes is null); besides strategy, costs, limit, host_peak_bytes,
 // other_peaks[] (of drives, and of devices without a worker), map_search (null where no device map
 // was searched), reason (of a misfit), remark (RemarkOn, or null), fixes[] (with device_bytes where
-// devices must have so much, else null), tried_in_vain[] (lists of settings), what_if[], compare[]
-// and explain[] by stage.
+// devices must have so much, else null), tried_in_vain[] (lists of settings), what_if[], compare[],
+// faster (null where none is known) and explain[] by stage.
 std::string PlanReportJson(const PlanReport& report);
 
 // Bytes that a worker's device has parked with another one, what passes as often as it is away at

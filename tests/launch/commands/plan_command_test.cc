@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "launch/commands/plan_report.h"
+#include "launch/commands/plan_study.h"
 #include "launch/process/exit_codes.h"
 #include "tests/launch/commands/plan_fixture.h"
 #include "tests/launch/commands/run_command.h"
@@ -308,17 +310,37 @@ TEST_F(PlanCommand, PlansStagesAndScheduleForHarmony) {
   EXPECT_EQ(Json(kept, kExitDone)["step_seconds"], plan["kept_step_seconds"]);
 }
 
-// Where weights leave for every microbatch, and nothing of that schedule is nearly as fast as it
-// could be.
-TEST_F(PlanCommand, NamesHarmonyWhereTheScheduleMayBeWhatIsSlow) {
-  const std::string job = Write(kServerJob);
-  const CommandEnd tight = Run({job, "--strategy", "auto", "--set", "memory.capacity=4600MiB"});
-  EXPECT_EQ(tight.code, kExitDone) << tight.err;
-  EXPECT_THAT(tight.out,
-              HasSubstr("\nnot tried         --strategy harmony: weights leave for every "
-                        "microbatch here, and for many at a time there\n"));
-  const CommandEnd ample = Run({job, "--strategy", "auto", "--set", "memory.capacity=12GiB"});
-  EXPECT_THAT(ample.out, testing::Not(HasSubstr("not tried")));
+// Weights that leave for every microbatch may be slow for their schedule: Harmony's is tried then.
+TEST_F(PlanCommand, TriesAnotherScheduleWhereTheJobsMayBeWhatIsSlow) {
+  const std::string job = Write(R"(
+model: {kind: gpt, layers: 8, hidden: 2048, heads: 16, vocabulary: 1000, tie_embeddings: false}
+data: {kind: tokens, path: /nowhere, sequence_length: 512}
+train: {global_batch: 16, microbatch: 1, precision: fp16}
+pipeline: {stages: 2, schedule: dapple, backend: cuda}
+topology: {name: v100x4_nv2}
+)");
+  const auto studied = [&](const std::string& strategy, const std::string& capacity) {
+    auto plan = StudyPlan(
+        {.job = {.job = job, .overrides = {"memory.capacity=" + capacity}}, .strategy = strategy});
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    return *std::move(plan);
+  };
+  const StudiedPlan ample = studied("auto", "12GiB");
+  EXPECT_FALSE(MayBeSlowForItsSchedule(ample));
+  const StudiedPlan tight = studied("auto", "1450MiB");
+  EXPECT_TRUE(MayBeSlowForItsSchedule(tight));
+  const StudiedPlan harmony = studied("harmony", "1450MiB");
+  EXPECT_FALSE(MayBeSlowForItsSchedule(harmony));
+  // Tried, and not faster.
+  EXPECT_GT(harmony.step->step_time, tight.step->step_time);
+  EXPECT_EQ(Json({job, "--set", "memory.capacity=1450MiB"}, kExitDone)["faster"], json());
+
+  const PlanReport report{.plan = tight, .faster = harmony};
+  EXPECT_THAT(PlanReportText(report),
+              HasSubstr(absl::StrCat("\nfaster            ", FormatNanos(harmony.step->step_time),
+                                     "  with --strategy harmony, which changes the job: "
+                                     "--set pipeline.schedule=harmony_pp --set ")));
+  EXPECT_EQ(json::parse(PlanReportJson(report))["faster"]["strategy"], "harmony");
 }
 
 TEST_F(PlanCommand, NamesWhatTheInputLacks) {
