@@ -9,12 +9,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 packed=build/gpu
 peer=../shared/peers/torch_train.py
 # With the tree itself, which is 7 MB, it has to travel within 64 MiB.
-most_mebibytes=52
+most_mebibytes=40
 programs=(build/tests/gpu/first_facts build/tests/gpu/gpu_hog build/tests/swap/swap_cuda_test build/tests/swap/cuda_lender
   build/tests/swap/cuda_ring_worker build/swap/siphon_cuda.so build/tests/pipeline/transport/nccl_processes_test
-  build/tests/pipeline/transport/nccl_rank build/siphon build/pipeline/torch/siphon_torch_cuda.so
+  build/tests/pipeline/transport/nccl_rank build/tests/gpu/siphon_to_pack build/pipeline/torch/siphon_torch_cuda.so
   build/tests/pipeline/torch/torch_cuda_test build/tests/gpu/worker_conformance_test build/tests/gpu/pooling_plugin.so)
-targets=(first_facts gpu_hog swap_cuda_test nccl_processes_test siphon_cuda siphon siphon_torch_cuda torch_cuda_test
+targets=(first_facts gpu_hog swap_cuda_test nccl_processes_test siphon_cuda siphon_to_pack siphon_torch_cuda torch_cuda_test
   worker_conformance_test)
 # Where this machine's toolkit has CUPTI's headers: what records copies, and what reads that.
 if grep -q '^SIPHON_CUPTI_HEADERS:PATH=/' build/CMakeCache.txt 2>/dev/null; then
@@ -50,6 +50,7 @@ cmake --build build --target "${targets[@]}" || exit 1
 rm -rf "$packed" "$packed.tar.gz"
 mkdir -p "$packed/lib" "$packed/glibc" || exit 1
 cp "${programs[@]}" "$packed/" || exit 1
+mv "$packed/siphon_to_pack" "$packed/siphon" || exit 1
 strip --strip-unneeded "$packed"/* 2>/dev/null
 pack_mpi || exit 1
 pack_libraries || exit 1
