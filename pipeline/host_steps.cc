@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "planner/action.h"
+#include "planner/moves_weights.h"
 #include "planner/round_up.h"
 #include "planner/status.h"
 #include "planner/steps_on_host.h"
@@ -17,9 +18,7 @@ namespace {
 // Whether the plan has the layer's parameters or gradients away at times.
 bool MoveWeights(const StagePlan& plan, int layer) {
   return std::any_of(plan.groups.begin(), plan.groups.end(), [layer](const PlannedGroup& planned) {
-    const GroupKind kind = planned.group.kind;
-    return (kind == GroupKind::kParameters || kind == GroupKind::kGradients) &&
-           IsSwap(planned.choice.placement) && Contains(planned.group.layers, layer);
+    return MovesWeights(planned) && Contains(planned.group.layers, layer);
   });
 }
 

@@ -12,6 +12,7 @@
 #include "launch/commands/plan_tables.h"
 #include "launch/output/figure_text.h"
 #include "launch/output/text_table.h"
+#include "planner/moves_weights.h"
 
 namespace siphon {
 namespace {
@@ -194,11 +195,7 @@ bool MayBeSlowForItsSchedule(const StudiedPlan& plan) {
   constexpr double kFar = 0.2;
   if (plan.strategy != "auto" || GapOf(plan).value_or(0) < kFar) return false;
   return absl::c_any_of(plan.plan.memory.stages, [](const StagePlan& stage) {
-    return absl::c_any_of(stage.groups, [](const PlannedGroup& planned) {
-      const GroupKind kind = planned.group.kind;
-      return (kind == GroupKind::kParameters || kind == GroupKind::kGradients) &&
-             IsSwap(planned.choice.placement);
-    });
+    return absl::c_any_of(stage.groups, MovesWeights);
   });
 }
 

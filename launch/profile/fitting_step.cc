@@ -9,6 +9,7 @@
 #include "launch/profile/budget_second_choices.h"
 #include "launch/profile/moving_state.h"
 #include "launch/profile/predict_step.h"
+#include "planner/moves_weights.h"
 #include "planner/status.h"
 #include "planner/strategies/lower_memory_plan.h"
 #include "planner/strategies/memory_strategy.h"
@@ -47,10 +48,7 @@ absl::StatusOr<FittingStep> PlanByStrategy(const WorkersOfJob& job, const std::s
 bool TakesPassesApart(const MemoryPlan& plan) {
   return absl::c_any_of(plan.stages, [](const StagePlan& stage) {
     return absl::c_any_of(stage.groups, [](const PlannedGroup& planned) {
-      const GroupKind kind = planned.group.kind;
-      const bool weights = kind == GroupKind::kParameters || kind == GroupKind::kGradients;
-      return planned.choice.placement == Placement::kRecompute ||
-             (weights && IsSwap(planned.choice.placement));
+      return planned.choice.placement == Placement::kRecompute || MovesWeights(planned);
     });
   });
 }

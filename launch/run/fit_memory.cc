@@ -65,13 +65,13 @@ DeviceMapping SpreadOverServers(const Topology& topology, int workers) {
 absl::Status TakeTopology(PreparedJob& prepared) {
   PlanText& plan = prepared.plan_text;
   const JobConfig& job = prepared.job;
+  const auto workers = static_cast<int>(plan.workers.size());
   std::optional<Topology> topology = prepared.throttled;
   if (job.pipeline.backend == "cuda" && job.topology.servers > 1) {
     SIPHON_ASSIGN_OR_RETURN(topology, LoadJobTopology(job));
-    if (!topology.has_value()) topology = BareServers(job, static_cast<int>(plan.workers.size()));
+    if (!topology.has_value()) topology = BareServers(job, workers);
   }
   if (!topology.has_value()) return absl::OkStatus();
-  const auto workers = static_cast<int>(plan.workers.size());
   SIPHON_RETURN_IF_ERROR(CheckDevicesOf(*topology, job, workers));
   plan.topology = *std::move(topology);
   plan.topology.name = NameForPlan(plan.topology.name);

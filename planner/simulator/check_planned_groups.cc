@@ -135,7 +135,6 @@ class GroupChecker {
   // Of the stage's replicas, the first that does not reach the lender, or is not reached by it.
   // Without a topology, each worker reaches all.
   std::optional<DeviceId> OwnerWithoutLink(DeviceId lender) const {
-    const std::vector<TopologyLink>& links = input_.topology.links;
     if (input_.topology.devices.empty()) return std::nullopt;
     const int worker = input_.schedule.worker_of_stage[stage_].value;
     for (int replica = 0; replica < input_.schedule.replicas; ++replica) {
@@ -143,14 +142,11 @@ class GroupChecker {
       const DeviceId owner = input_.device_of_worker.empty()
                                  ? DeviceId(index)
                                  : input_.device_of_worker[static_cast<size_t>(index)];
-      const auto joins = [&](DeviceId from, DeviceId to) {
-        return std::any_of(links.begin(), links.end(), [&](const TopologyLink& link) {
-          return link.from == from && link.to == to;
-        });
-      };
       // Another server's is refused where the copy is made.
       if (ServerOf(input_.topology, owner) != ServerOf(input_.topology, lender)) continue;
-      if (!joins(owner, lender) || !joins(lender, owner)) return owner;
+      const bool joined = FindLink(input_.topology, owner, lender).has_value() &&
+                          FindLink(input_.topology, lender, owner).has_value();
+      if (!joined) return owner;
     }
     return std::nullopt;
   }

@@ -53,8 +53,11 @@ class OffloadTree {
       const Node node = open_.top();
       bound = {StepTime(node.idle), OffloadSearch::kWhole, nodes_};
       if (Reached(bound.step_time)) return bound;
-      // Its values are nothing to go by: whole ones may be those that the solver began with.
-      if (node.end == SolverEnd::kStopped) return StoppedAt(bound);
+      if (node.end == SolverEnd::kStopped) {
+        // Its values are nothing to go by: whole ones may be those that the solver began with.
+        bound.search = OffloadSearch::kStopped;
+        return bound;
+      }
       if (node.branch == OffloadProgram::kNone) return bound;
       if (nodes_ + 2 > limits_.most_nodes) break;
       open_.pop();
@@ -69,11 +72,6 @@ class OffloadTree {
   }
 
  private:
-  static OffloadProgramBound StoppedAt(OffloadProgramBound bound) {
-    bound.search = OffloadSearch::kStopped;
-    return bound;
-  }
-
   bool Reached(Nanos step_time) const {
     return limits_.known > Nanos(0) && step_time >= limits_.known;
   }

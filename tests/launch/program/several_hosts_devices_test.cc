@@ -34,17 +34,21 @@ class DevicesOfSeveralHosts : public SeveralHosts {
  protected:
   // One worker, or two, on each of two hosts.
   ProgramEnd Train(int workers, const std::string& strategy, const std::string& capacity,
-                   const RunOptions& options = {}) {
+                   const RunOptions& options = {}, bool says_which_server = true) {
     UseProgram(DeviceProgram(PathOf("devices"), workers));
-    std::vector<std::string> arguments = {"train", job()};
-    for (const std::string& set :
-         {absl::StrCat("pipeline.stages=", 2 * workers), std::string("topology.servers=2"),
-          std::string("topology.network_rate=1GB/s"), std::string("topology.source=file"),
-          "topology.name=" + WriteFile("server.yaml", workers == 1 ? kOneDevice : kTwoDevices),
-          std::string("memory.check=full"), "memory.capacity=" + capacity,
-          "memory.strategy=" + strategy}) {
-      arguments.insert(arguments.end(), {"--set", set});
+    std::vector<std::string> settings = {absl::StrCat("pipeline.stages=", 2 * workers),
+                                         "topology.servers=2",
+                                         "topology.network_rate=1GB/s",
+                                         "memory.check=full",
+                                         "memory.capacity=" + capacity,
+                                         "memory.strategy=" + strategy};
+    if (says_which_server) {
+      const char* const server = workers == 1 ? kOneDevice : kTwoDevices;
+      settings.insert(settings.end(), {"topology.source=file",
+                                       "topology.name=" + WriteFile("server.yaml", server)});
     }
+    std::vector<std::string> arguments = {"train", job()};
+    for (const std::string& set : settings) arguments.insert(arguments.end(), {"--set", set});
     return Mpirun({workers, workers}, arguments, options);
   }
   void SetUp() override {
@@ -76,6 +80,13 @@ TEST_F(DevicesOfSeveralHosts, GiveTheSameBitsWithEverythingKept) {
   ExpectWorkersOn(0, end.errors);
   EXPECT_EQ(RunCheckpoint("run", 12), ExpectedCheckpoint(12));
   ExpectNothingLeft();
+}
+
+// Then each has as many devices as workers.
+TEST_F(DevicesOfSeveralHosts, KeepEverythingThoughNothingSaysWhichTheyAre) {
+  const ProgramEnd end = Train(1, "keep", "400MiB", {}, /*says_which_server=*/false);
+  ASSERT_EQ(end.exit_code, 0) << end.errors;
+  EXPECT_EQ(RunCheckpoint("run", 12), ExpectedCheckpoint(12));
 }
 
 TEST_F(DevicesOfSeveralHosts, ReportARankThatIsKilled) {
