@@ -61,10 +61,18 @@ class ReplanTest : public ParkingJob {
     return job;
   }
   // On links that make copies take milliseconds, which layers do not.
-  JobConfig OnSlowLinks(Bytes capacity_of_worker_0, int64_t steps = kSteps) const {
+  JobConfig OnSlowLinks(Bytes capacity_of_worker_0) const {
+    return OnLinksOf(/*throttle=*/"0.0004", capacity_of_worker_0, kSteps);
+  }
+  // Tens of milliseconds: what they cost is far more than what steps of a busy machine vary by.
+  JobConfig OnVerySlowLinks(Bytes capacity_of_worker_0, int64_t steps) const {
+    return OnLinksOf(/*throttle=*/"0.0001", capacity_of_worker_0, steps);
+  }
+  JobConfig OnLinksOf(const std::string& throttle, Bytes capacity_of_worker_0,
+                      int64_t steps) const {
     JobConfig job = LongerJob(steps);
     job.topology.name = "dgx1_v100";
-    job.topology.throttle = "0.0004";
+    job.topology.throttle = throttle;
     job.memory.capacity.assign(4, Bytes(12'000'000));
     job.memory.capacity[0] = capacity_of_worker_0;
     return job;
@@ -77,7 +85,7 @@ class ReplanTest : public ParkingJob {
     auto profile = ProfileLayers(*prepared, {.warm_up = 0, .repetitions = 1}, {});
     ASSERT_TRUE(profile.ok()) << profile.status();
     for (LayerProfile& layer : profile->model.layers) {
-      layer.forward = Nanos(20'000'000);
+      layer.forward = Nanos(80'000'000);
       layer.recompute = layer.forward;
       layer.input_backward = layer.forward;
       layer.weight_backward = layer.forward;
@@ -147,7 +155,7 @@ int64_t MovedOut(const ReplannedRun& run, size_t step) {
 }
 
 TEST_F(ReplanTest, MovesToWhatGainsByWhatStepsTook) {
-  JobConfig job = OnSlowLinks(Bytes(4'200'000), kStepsToTheEffect);
+  JobConfig job = OnVerySlowLinks(Bytes(4'200'000), kStepsToTheEffect);
   UseSlowProfile(job);
   const PreparedJob prepared = Prepared(job);
   const ReplannedRun run = TrainSame(prepared);
@@ -173,7 +181,7 @@ TEST_F(ReplanTest, MovesToWhatGainsByWhatStepsTook) {
 }
 
 TEST_F(ReplanTest, DoesNotWhereItIsToldNotTo) {
-  JobConfig job = OnSlowLinks(Bytes(4'200'000));
+  JobConfig job = OnVerySlowLinks(Bytes(4'200'000), kSteps);
   UseSlowProfile(job);
   job.memory.replan = false;
   const ReplannedRun run = TrainSame(Prepared(job));
