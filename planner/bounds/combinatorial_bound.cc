@@ -1,35 +1,18 @@
 #include "planner/bounds/combinatorial_bound.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <functional>
 
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
+#include "planner/bounds/away_limits.h"
+#include "planner/bounds/least_time.h"
+#include "planner/bounds/lender_bound.h"
 
 namespace siphon {
 namespace {
 
-// Longer than any step: the simulator refuses what could come near.
-constexpr Nanos kForever{int64_t{1} << 60};
 constexpr int64_t kThousandths = 1000;
-
-int64_t RoundedUp(absl::int128 numerator, absl::int128 denominator) {
-  return static_cast<int64_t>((numerator + denominator - 1) / denominator);
-}
-
-// The least time at which `enough` holds. Requires: it holds at all later times, too.
-std::optional<Nanos> LeastTime(const std::function<bool(Nanos)>& enough) {
-  if (!enough(kForever)) return std::nullopt;
-  int64_t too_short = -1;
-  int64_t long_enough = kForever.value;
-  while (long_enough - too_short > 1) {
-    const int64_t middle = too_short + (long_enough - too_short) / 2;
-    (enough(Nanos(middle)) ? long_enough : too_short) = middle;
-  }
-  return Nanos(long_enough);
-}
 
 // What one worker can do about its excess within a time.
 class WorkerBudget {
@@ -43,19 +26,8 @@ class WorkerBudget {
         uplink_(std::min(FastestOut(facts.limits.uplink[windowed.worker]),
                          FastestIn(facts.limits.uplink[windowed.worker]))),
         uplink_in_(FastestIn(facts.limits.uplink[windowed.worker])),
-        own_path_(windowed.own_path) {
-    for (const LayerKind& kind : memory_.layers) {
-      Recomputable layer{.bytes = kind.stash, .time = kind.recompute};
-      for (const MemoryWindow& window : memory_.windows) {
-        layer.count += facts.Count(windowed.worker, window, kind);
-      }
-      layers_.push_back(layer);
-    }
-    std::sort(layers_.begin(), layers_.end(), [](const Recomputable& a, const Recomputable& b) {
-      return absl::int128(a.bytes.value) * b.time.value >
-             absl::int128(b.bytes.value) * a.time.value;
-    });
-  }
+        own_path_(windowed.own_path),
+        recompute_(PartsOf(facts, windowed)) {}
 
   // Of activations at all windows together that must cross the uplink.
   Bytes ForUplink(Nanos time) const {
@@ -67,11 +39,18 @@ class WorkerBudget {
   }
 
  private:
-  struct Recomputable {
-    Bytes bytes;
-    Nanos time;
-    int64_t count = 0;
-  };
+  static std::vector<RecomputableParts> PartsOf(const BoundFacts& facts,
+                                                const WindowedWorker& windowed) {
+    std::vector<RecomputableParts> all;
+    const WorkerMemory& memory = facts.memory[windowed.worker];
+    for (const LayerKind& kind : memory.layers) {
+      RecomputableParts& parts = all.emplace_back(RecomputableParts{kind.stash, kind.recompute});
+      for (const MemoryWindow& window : memory.windows) {
+        parts.count += facts.Count(windowed.worker, window, kind);
+      }
+    }
+    return all;
+  }
 
   // Of activations that must be swapped.
   Bytes Left(Nanos time) const {
@@ -80,37 +59,13 @@ class WorkerBudget {
     for (const MemoryWindow& window : memory_.windows) {
       left += std::max(Bytes(0), std::max(window.excess, window.excess_at_end) - standing);
     }
-    return left - std::min(left, ComputedAgain(time));
-  }
-
-  Bytes ComputedAgain(Nanos time) const {
-    if (time < own_path_) return Bytes(0);
-    absl::int128 left = time.value - own_path_.value;
-    absl::int128 bytes = 0;
-    for (const Recomputable& layer : layers_) {
-      const absl::int128 all = absl::int128(layer.time.value) * layer.count;
-      if (all <= left) {
-        left -= all;
-        bytes += absl::int128(layer.bytes.value) * layer.count;
-      } else {
-        bytes += RoundedUp(left * layer.bytes.value, layer.time.value);
-        break;
-      }
-    }
-    return Bytes(static_cast<int64_t>(bytes));
+    return left - std::min(left, recompute_.Within(time - own_path_));
   }
 
   // Of parameters, gradients and optimizer state, at most.
   Bytes StandingAway(Nanos time) const {
-    const Bytes all = memory_.parameters + memory_.gradients + memory_.optimizer_state;
-    const absl::int128 in =
-        absl::int128(BytesMoved(link_in_, time).value) + BytesMoved(uplink_in_, time).value;
-    if (in >= all.value) return all;
-    if (!host_step_.open) return Bytes(static_cast<int64_t>(in));
-    // A byte of parameters that comes in may stand for itself and for the state that the host has.
-    if (host_step_.parameters == 0) return all;
-    const double away = std::ceil(static_cast<double>(in) * (1 + 1 / host_step_.parameters));
-    return Bytes(static_cast<int64_t>(std::min(away, static_cast<double>(all.value))));
+    const Bytes in = BytesMoved(link_in_, time) + BytesMoved(uplink_in_, time);
+    return StandingAwayAtMost(memory_, host_step_, in);
   }
 
   const WorkerMemory& memory_;
@@ -120,17 +75,8 @@ class WorkerBudget {
   const BytesPerSecond uplink_;
   const BytesPerSecond uplink_in_;
   const Nanos own_path_;
-  std::vector<Recomputable> layers_;  // most bytes a nanosecond first
+  const RecomputeLimit recompute_;
 };
-
-Bytes MovedBy(const std::vector<UplinkRates>& uplinks, Nanos time) {
-  Bytes moved;
-  for (const UplinkRates& uplink : uplinks) {
-    moved = std::min(kUnlimitedBytes,
-                     moved + BytesMoved(std::min(FastestOut(uplink), FastestIn(uplink)), time));
-  }
-  return moved;
-}
 
 // Workers of all replicas that have windows, by their budget.
 std::vector<const WorkerBudget*> BudgetsOf(const BoundFacts& facts, const SharedUplinks& shared,
@@ -143,6 +89,19 @@ std::vector<const WorkerBudget*> BudgetsOf(const BoundFacts& facts, const Shared
     }
   }
   return sharing;
+}
+
+// Where nothing is known of the others, as if they held nothing.
+FullMoment FullestOf(const BoundFacts& facts, int worker) {
+  for (const FullMoment& moment : facts.moments) {
+    if (moment.worker == worker) return moment;
+  }
+  const std::vector<MemoryWindow>& windows = facts.memory[worker].windows;
+  const auto fullest = std::max_element(windows.begin(), windows.end(),
+                                        [](const MemoryWindow& a, const MemoryWindow& b) {
+                                          return a.stash + a.queued < b.stash + b.queued;
+                                        });
+  return {.worker = worker, .window = static_cast<int>(fullest - windows.begin())};
 }
 
 }  // namespace
@@ -167,8 +126,13 @@ std::vector<BoundPart> CombinatorialBounds(const BoundFacts& facts) {
     parts.push_back({shared.name, LeastTime([&](Nanos time) {
                        Bytes left;
                        for (const WorkerBudget* budget : sharing) left += budget->ForUplink(time);
-                       return left <= MovedBy(shared.uplinks, time);
+                       return left <= BytesMoved(shared.uplinks, time);
                      })});
+  }
+  for (const WindowedWorker& windowed : facts.windowed) {
+    if (std::optional<BoundPart> part = LenderBound(facts, FullestOf(facts, windowed.worker))) {
+      parts.push_back(*std::move(part));
+    }
   }
   return parts;
 }

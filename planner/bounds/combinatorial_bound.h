@@ -34,9 +34,11 @@ struct BoundPart {
 //    time at which all this is enough.
 // 4. Shared uplinks: what several workers can neither compute again nor send over links of their
 //    own, each within that time, crosses the uplinks.
+// 5. Lenders: what a full worker and all others hold beyond their memory together (LenderBound).
 //
 // One part for 1, then 2 where cores are shared, 3 for each worker that is ever too full, 4 for
-// each set of uplinks shared by several of these.
+// each set of uplinks shared by several of these, 5 for each worker with which all others together
+// are too full.
 std::vector<BoundPart> CombinatorialBounds(const BoundFacts& facts);
 
 }  // namespace siphon

@@ -225,4 +225,13 @@ Bytes BytesMoved(BytesPerSecond rate, Nanos time) {
   return Bytes(static_cast<int64_t>(std::min(moved, absl::int128(kUnlimitedBytes.value))));
 }
 
+Bytes BytesMoved(const std::vector<UplinkRates>& uplinks, Nanos time) {
+  Bytes moved;
+  for (const UplinkRates& uplink : uplinks) {
+    moved = std::min(kUnlimitedBytes,
+                     moved + BytesMoved(std::min(FastestOut(uplink), FastestIn(uplink)), time));
+  }
+  return moved;
+}
+
 }  // namespace siphon

@@ -71,6 +71,8 @@ Nanos LeastMessageTime(const std::vector<MessageWay>& ways, Bytes bytes);
 Nanos TimeToMove(Bytes bytes, BytesPerSecond rate);
 // rate * time, rounded down; kUnlimitedBytes at most.
 Bytes BytesMoved(BytesPerSecond rate, Nanos time);
+// What several uplinks carry out and back, each at its slower direction; likewise.
+Bytes BytesMoved(const std::vector<UplinkRates>& uplinks, Nanos time);
 
 }  // namespace siphon
 
