@@ -6,20 +6,17 @@
 #include <string>
 #include <utility>
 
-#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "launch/config/closest_name.h"
 #include "launch/config/config_map.h"
-#include "launch/topology/pcie_path.h"
+#include "launch/topology/device_matrices.h"
 #include "launch/topology/topology_file.h"
 #include "launch/topology/topology_keys.h"
+#include "launch/topology/topology_values.h"
 #include "planner/status.h"
 
 namespace siphon {
 namespace {
-
-// More than any board has between two devices; keeps rates within 64 bits.
-constexpr int64_t kMostWires = 64;
 
 // What a file has 0 for: no such thing exists, and in a topology 0 is "no limit known".
 enum class IfZero { kMustBeWritten, kMayBeLeftOut, kCheckedElsewhere };
@@ -43,7 +40,7 @@ class TopologyReader {
   }
   MapKey Rate(absl::string_view name, BytesPerSecond& rate, IfZero zero = IfZero::kMayBeLeftOut) {
     return {.name = std::string(name), .read = [this, name, zero, &rate](const ConfigNode& node) {
-              SIPHON_RETURN_IF_ERROR(ReadRate(node, name, rate));
+              SIPHON_RETURN_IF_ERROR(ReadRate(file_, node, name, rate));
               return CheckZero(node, name, "rate", rate.value, zero);
             }};
   }
@@ -57,23 +54,12 @@ class TopologyReader {
     return ConfigErrorAt(file_, node, problem);
   }
 
-  absl::Status ReadRate(const ConfigNode& node, absl::string_view name, BytesPerSecond& rate) const;
   absl::Status CheckZero(const ConfigNode& node, absl::string_view name, absl::string_view what,
                          int64_t value, IfZero zero) const;
-  absl::Status ReadCount(const ConfigNode& node, absl::string_view name, int64_t least,
-                         int64_t most, int64_t& count) const;
   absl::Status ReadDevice(const ConfigNode& node, absl::string_view where, DeviceId& device) const;
-  absl::Status ReadList(const ConfigNode& node, absl::string_view name,
-                        absl::string_view what) const;
   absl::Status ReadDevices(const ConfigNode& node);
   absl::Status ReadCopyEngines(const ConfigNode& node);
-  // Of a matrix: `where` names the cell in messages, `what` is in them.
-  using ReadCell = absl::FunctionRef<absl::Status(size_t from, size_t to, const ConfigNode& cell,
-                                                  absl::string_view where)>;
-  absl::Status ReadMatrix(const ConfigNode& node, absl::string_view name, absl::string_view what,
-                          ReadCell read) const;
   absl::Status ReadWires(const ConfigNode& node);
-  absl::Status CheckWires(const ConfigNode& matrix) const;
   absl::Status ReadFabricWires(const ConfigNode& node);
   absl::Status ReadPaths(const ConfigNode& node);
   absl::Status ReadLinks(const ConfigNode& node);
@@ -91,37 +77,12 @@ class TopologyReader {
   std::vector<std::pair<const ConfigNode*, int64_t>> drive_nodes_;  // but for node 0
 };
 
-absl::Status TopologyReader::ReadRate(const ConfigNode& node, absl::string_view name,
-                                      BytesPerSecond& rate) const {
-  if (node.kind != ConfigNode::Kind::kScalar) {
-    return Wrong(node,
-                 absl::StrCat(name, ": is ", Describe(node), "; write a rate such as 25GB/s"));
-  }
-  const absl::StatusOr<BytesPerSecond> read = ParseRate(node.text);
-  if (!read.ok()) return Wrong(node, absl::StrCat(name, ": ", read.status().message()));
-  constexpr int64_t kMost = 1'000'000'000'000'000;  // 1 PB/s; products of it fit into 64 bits
-  if (read->value > kMost) {
-    return Wrong(node, absl::StrCat(name, ": is ", FormatRate(*read), "; at most 1000TB/s"));
-  }
-  rate = *read;
-  return absl::OkStatus();
-}
-
 absl::Status TopologyReader::CheckZero(const ConfigNode& node, absl::string_view name,
                                        absl::string_view what, int64_t value, IfZero zero) const {
   if (value != 0 || zero == IfZero::kCheckedElsewhere) return absl::OkStatus();
   const bool may_go = zero == IfZero::kMayBeLeftOut;
   return Wrong(node, absl::StrCat(name, ": is 0; write a ", what, " above 0",
                                   may_go ? ", or leave the key out where it is not known" : ""));
-}
-
-absl::Status TopologyReader::ReadCount(const ConfigNode& node, absl::string_view name,
-                                       int64_t least, int64_t most, int64_t& count) const {
-  const absl::Status read = ReadValue(node, count);
-  if (!read.ok()) return Wrong(node, absl::StrCat(name, ": ", read.message()));
-  if (count >= least && count <= most) return absl::OkStatus();
-  return Wrong(node, absl::StrCat(name, ": is ", count, "; must be at least ", least,
-                                  " and at most ", most));
 }
 
 absl::Status TopologyReader::ReadDevice(const ConfigNode& node, absl::string_view where,
@@ -137,14 +98,8 @@ absl::Status TopologyReader::ReadDevice(const ConfigNode& node, absl::string_vie
   return absl::OkStatus();
 }
 
-absl::Status TopologyReader::ReadList(const ConfigNode& node, absl::string_view name,
-                                      absl::string_view what) const {
-  if (node.kind == ConfigNode::Kind::kList) return absl::OkStatus();
-  return Wrong(node, absl::StrCat(name, ": is ", Describe(node), "; write a list of ", what));
-}
-
 absl::Status TopologyReader::ReadDevices(const ConfigNode& node) {
-  return ReadCount(node, "devices", 1, kMostDevices, keys_.devices);
+  return ReadCount(file_, node, "devices", 1, kMostDevices, keys_.devices);
 }
 
 absl::Status TopologyReader::ReadCopyEngines(const ConfigNode& node) {
@@ -158,91 +113,23 @@ absl::Status TopologyReader::ReadCopyEngines(const ConfigNode& node) {
                                   "one_for_all_peers (NVSwitch)"));
 }
 
-absl::Status TopologyReader::ReadMatrix(const ConfigNode& node, absl::string_view name,
-                                        absl::string_view what, ReadCell read) const {
-  SIPHON_RETURN_IF_ERROR(ReadList(node, name, "rows, one for each device"));
-  if (static_cast<int64_t>(node.items.size()) != keys_.devices) {
-    return Wrong(node, absl::StrCat(name, ": has ", node.items.size(), " rows for ", keys_.devices,
-                                    " devices; write one for each"));
-  }
-  for (size_t from = 0; from < node.items.size(); ++from) {
-    const ConfigNode& row = node.items[from];
-    const std::string where = absl::StrCat(name, ": row ", from);
-    SIPHON_RETURN_IF_ERROR(ReadList(row, where, absl::StrCat(what, ", one for each device")));
-    if (static_cast<int64_t>(row.items.size()) != keys_.devices) {
-      return Wrong(row, absl::StrCat(where, " has ", row.items.size(), " ", what, " for ",
-                                     keys_.devices, " devices; write one for each"));
-    }
-    for (size_t to = 0; to < row.items.size(); ++to) {
-      SIPHON_RETURN_IF_ERROR(read(from, to, row.items[to], absl::StrCat(where, ", column ", to)));
-    }
-  }
+absl::Status TopologyReader::ReadWires(const ConfigNode& node) {
+  SIPHON_ASSIGN_OR_RETURN(keys_.wires, ReadWireMatrix(file_, node, keys_.devices));
   return absl::OkStatus();
 }
 
-absl::Status TopologyReader::ReadWires(const ConfigNode& node) {
-  const auto devices = static_cast<size_t>(keys_.devices);
-  keys_.wires.assign(devices, std::vector<int64_t>(devices));
-  SIPHON_RETURN_IF_ERROR(
-      ReadMatrix(node, "wires", "numbers",
-                 [this](size_t from, size_t to, const ConfigNode& cell, absl::string_view where) {
-                   return ReadCount(cell, where, 0, kMostWires, keys_.wires[from][to]);
-                 }));
-  return CheckWires(node);
-}
-
 absl::Status TopologyReader::ReadPaths(const ConfigNode& node) {
-  const auto devices = static_cast<size_t>(keys_.devices);
-  PciePaths& paths = keys_.pcie_paths;
-  paths.assign(devices, std::vector<PciePath>(devices, PciePath::kUnknown));
-  return ReadMatrix(
-      node, "pcie_paths", "words",
-      [&](size_t from, size_t to, const ConfigNode& cell, absl::string_view where) {
-        const std::optional<PciePath> known = FindPciePath(cell.text);
-        if (from == to && cell.text != "X") {
-          return Wrong(cell, absl::StrCat(where, ": is ", Describe(cell),
-                                          "; a device has no path to itself, write X"));
-        }
-        if (from != to && !known.has_value() && cell.text != kUnknownPath) {
-          return Wrong(cell, absl::StrCat(where, ": is ", Describe(cell),
-                                          "; write PIX, PXB, PHB, NODE, SYS or ", kUnknownPath));
-        }
-        paths[from][to] = known.value_or(PciePath::kUnknown);
-        if (from <= to || paths[from][to] == paths[to][from]) return absl::OkStatus();
-        return Wrong(cell, absl::StrCat(where, ": is ", cell.text, ", but row ", to, ", column ",
-                                        from, " is another; paths are the same both ways"));
-      });
-}
-
-absl::Status TopologyReader::CheckWires(const ConfigNode& matrix) const {
-  for (size_t from = 0; from < keys_.wires.size(); ++from) {
-    for (size_t to = 0; to <= from; ++to) {
-      const int64_t here = keys_.wires[from][to];
-      const int64_t there = keys_.wires[to][from];
-      const ConfigNode& place = matrix.items[from].items[to];
-      if (from == to && here != 0) {
-        return Wrong(place, absl::StrCat("wires: row ", from, ", column ", to, ": is ", here,
-                                         "; a device has no wires to itself, write 0"));
-      }
-      if (here != there) {
-        return Wrong(place,
-                     absl::StrCat("wires: row ", from, ", column ", to, ": is ", here, ", but row ",
-                                  to, ", column ", from, " is ", there,
-                                  "; a wire runs both ways, so they must be equal (rates that "
-                                  "differ by direction go under 'links')"));
-      }
-    }
-  }
+  SIPHON_ASSIGN_OR_RETURN(keys_.pcie_paths, ReadPathMatrix(file_, node, keys_.devices));
   return absl::OkStatus();
 }
 
 absl::Status TopologyReader::ReadFabricWires(const ConfigNode& node) {
-  return ReadCount(node, "fabric_wires", 1, kMostWires, keys_.fabric_wires);
+  return ReadCount(file_, node, "fabric_wires", 1, kMostWires, keys_.fabric_wires);
 }
 
 absl::Status TopologyReader::ReadLinks(const ConfigNode& node) {
   SIPHON_RETURN_IF_ERROR(
-      ReadList(node, "links", "links such as '- {from: 0, to: 1, rate: 25GB/s}'"));
+      ReadListOf(file_, node, "links", "links such as '- {from: 0, to: 1, rate: 25GB/s}'"));
   std::set<std::pair<DeviceId, DeviceId>> seen;
   for (const ConfigNode& item : node.items) {
     TopologyLink link{.latency = Nanos(-1)};
@@ -273,12 +160,13 @@ absl::Status TopologyReader::ReadLinks(const ConfigNode& node) {
 }
 
 absl::Status TopologyReader::ReadNuma(const ConfigNode& node) {
-  SIPHON_RETURN_IF_ERROR(ReadList(node, "numa_nodes", "lists of devices, one for each node"));
+  SIPHON_RETURN_IF_ERROR(
+      ReadListOf(file_, node, "numa_nodes", "lists of devices, one for each node"));
   keys_.numa.assign(keys_.devices, -1);
   nodes_ = static_cast<int64_t>(node.items.size());
   for (size_t numa = 0; numa < node.items.size(); ++numa) {
     const std::string where = absl::StrCat("numa_nodes: node ", numa);
-    SIPHON_RETURN_IF_ERROR(ReadList(node.items[numa], where, "devices"));
+    SIPHON_RETURN_IF_ERROR(ReadListOf(file_, node.items[numa], where, "devices"));
     for (const ConfigNode& item : node.items[numa].items) {
       DeviceId device;
       SIPHON_RETURN_IF_ERROR(ReadDevice(item, where, device));
@@ -300,7 +188,7 @@ absl::Status TopologyReader::ReadNuma(const ConfigNode& node) {
 
 absl::Status TopologyReader::ReadSwitchDevices(const ConfigNode& node, PcieSwitch& one) {
   const std::string where = absl::StrCat("switches: switch ", keys_.switches.size());
-  SIPHON_RETURN_IF_ERROR(ReadList(node, where, "devices"));
+  SIPHON_RETURN_IF_ERROR(ReadListOf(file_, node, where, "devices"));
   if (node.items.empty()) {
     return Wrong(node, absl::StrCat(where, ": has no devices; list those behind it"));
   }
@@ -318,7 +206,8 @@ absl::Status TopologyReader::ReadSwitchDevices(const ConfigNode& node, PcieSwitc
 }
 
 absl::Status TopologyReader::ReadSwitches(const ConfigNode& node) {
-  SIPHON_RETURN_IF_ERROR(ReadList(node, "switches", "switches such as '- devices: [0, 1]'"));
+  SIPHON_RETURN_IF_ERROR(
+      ReadListOf(file_, node, "switches", "switches such as '- devices: [0, 1]'"));
   for (const ConfigNode& item : node.items) {
     PcieSwitch one;
     const MapKey devices = {
@@ -337,13 +226,13 @@ absl::Status TopologyReader::ReadSwitches(const ConfigNode& node) {
 }
 
 absl::Status TopologyReader::ReadDrives(const ConfigNode& node) {
-  SIPHON_RETURN_IF_ERROR(ReadList(node, "drives", "drives such as '- capacity: 6TB'"));
+  SIPHON_RETURN_IF_ERROR(ReadListOf(file_, node, "drives", "drives such as '- capacity: 6TB'"));
   for (const ConfigNode& item : node.items) {
     NvmeDrive drive;
     const MapKey numa = {.name = "numa", .read = [this, &drive](const ConfigNode& value) {
                            int64_t number = 0;
                            const absl::Status read =
-                               ReadCount(value, "numa", 0, kMostDevices - 1, number);
+                               ReadCount(file_, value, "numa", 0, kMostDevices - 1, number);
                            drive.numa = static_cast<int>(number);
                            if (number > 0) drive_nodes_.emplace_back(&value, number);
                            return read;
