@@ -6,7 +6,6 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
-#include "launch/config/closest_name.h"
 #include "launch/config/config_map.h"
 #include "launch/topology/topology_values.h"
 #include "planner/status.h"

@@ -1,13 +1,11 @@
 // Our YAML, key by key. What a key says is checked where it stands, so that messages have its
 // place.
 
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "launch/config/closest_name.h"
 #include "launch/config/config_map.h"
 #include "launch/topology/device_matrices.h"
 #include "launch/topology/topology_file.h"
