@@ -56,8 +56,9 @@ absl::StatusOr<ModelOptions> ModelOptionsOf(const JobConfig& job, int64_t data_i
 absl::Status ModelError(const JobConfig& job, const absl::Status& status) {
   const absl::string_view problem = status.message();
   const size_t end = problem.find(": ");
-  const bool names_key = absl::StartsWith(problem, "model.") && end != absl::string_view::npos &&
-                         !absl::StrContains(problem.substr(0, end), ' ');
+  const bool is_key = absl::StartsWith(problem, "model.") || absl::StartsWith(problem, "data.");
+  const bool names_key =
+      is_key && end != absl::string_view::npos && !absl::StrContains(problem.substr(0, end), ' ');
   if (!names_key) return ConfigError(job, "model.kind", problem);
   return ConfigError(job, problem.substr(0, end), problem.substr(end + 2));
 }

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/status.h"
+
 namespace siphon {
 namespace {
 
@@ -33,6 +35,18 @@ TEST(ModelOptions, WriteAttentionOutWhereCudaHasNoKernelForItsShape) {
     EXPECT_EQ(Fuses("cuda", precision, 64, 100), precision != "fp32");
     EXPECT_TRUE(Fuses("cpu", precision, 20, 100));
   }
+}
+
+TEST(ModelError, BlamesTheKeyThatTheMessageBeginsWith) {
+  const JobConfig job;
+  const auto blamed = [&](const std::string& problem) {
+    return std::string(ModelError(job, absl::InvalidArgumentError(problem)).message());
+  };
+  EXPECT_EQ(blamed("data.sequence_length: 99: too long"),
+            "default: data.sequence_length: 99: too long");
+  EXPECT_EQ(blamed("model.heads: 3: must divide"), "default: model.heads: 3: must divide");
+  EXPECT_EQ(blamed("the layers: too many"), "default: model.kind: the layers: too many");
+  EXPECT_EQ(blamed("data of both: too much"), "default: model.kind: data of both: too much");
 }
 
 }  // namespace
