@@ -45,9 +45,10 @@ class MapSearcher {
       SIPHON_RETURN_IF_ERROR(Evaluate(seed.device_of_worker).status());
     }
     SIPHON_RETURN_IF_ERROR(Descend());
-    if (CanImprove()) SIPHON_RETURN_IF_ERROR(Exchange());
+    if (CanImprove()) SIPHON_RETURN_IF_ERROR(Exchange(search_.most_evaluations / 2));
     while (CanImprove()) {
       if (found_.parts >= search_.most_parts || found_.evaluations >= search_.most_evaluations) {
+        SIPHON_RETURN_IF_ERROR(Exchange(search_.most_evaluations));
         found_.bound = std::min(found_.cost, open_.front().bound);
         return found_;
       }
@@ -141,9 +142,10 @@ class MapSearcher {
     return Evaluate(devices);
   }
 
-  // Two workers change places, or one goes to a device without a worker, until nothing helps.
-  absl::Status Exchange() {
-    bool better = true;
+  // Two workers change places, or one goes to a device without a worker, until nothing helps or so
+  // many maps were asked for.
+  absl::Status Exchange(int64_t most_evaluations) {
+    bool better = found_.mapping != exchanged_;
     while (better) {
       better = false;
       Devices places = found_.mapping.device_of_worker;  // then those without a worker
@@ -154,7 +156,7 @@ class MapSearcher {
       }
       for (int worker = 0; worker < search_.workers; ++worker) {
         for (int other = worker + 1; other < devices_; ++other) {
-          if (found_.evaluations >= search_.most_evaluations / 2) return absl::OkStatus();
+          if (found_.evaluations >= most_evaluations) return absl::OkStatus();
           std::swap(places[worker], places[other]);
           const Devices changed(places.begin(), places.begin() + search_.workers);
           SIPHON_ASSIGN_OR_RETURN(const bool helps, Improves(changed));
@@ -163,6 +165,7 @@ class MapSearcher {
         }
       }
     }
+    exchanged_ = found_.mapping;
     return absl::OkStatus();
   }
 
@@ -175,7 +178,8 @@ class MapSearcher {
   ExactMapCost cost_;
   MapBound bound_;
   FoundMap found_;
-  std::vector<Part> open_;  // a heap, the least on top
+  DeviceMapping exchanged_;  // no exchange makes it better
+  std::vector<Part> open_;   // a heap, the least on top
 };
 
 }  // namespace

@@ -57,7 +57,8 @@ using MapBound =
 //
 // The first map is the best of the seeds and that of a greedy descent by bounds, improved by
 // exchanges as long as they help (until half of the evaluations are made). Then best first, so that
-// `bound` is as good as it can be when a limit ends the search. Deterministic.
+// `bound` is as good as it can be when a limit ends the search; what is left of the evaluations
+// goes to exchanges again. Deterministic.
 //
 // Errors: InvalidArgument when there are fewer devices than workers, or a seed is no map of all
 // workers; whatever `cost` fails with.

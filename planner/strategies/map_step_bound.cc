@@ -14,6 +14,7 @@
 #include "planner/simulator/step_graph.h"
 #include "planner/status.h"
 #include "planner/strategies/lower_memory_plan.h"
+#include "planner/strategies/search_effort.h"
 
 namespace siphon {
 namespace {
@@ -76,40 +77,101 @@ absl::StatusOr<MapStepBound> MapStepBound::Of(const PlanningProblem& problem, Dr
       const ScheduleIndex index,
       ScheduleIndex::Build(input.schedule, ScheduleIndex::Actions::kWithoutGroups));
   SIPHON_ASSIGN_OR_RETURN(const StepGraph step, BuildStepGraph(input, index));
-  return MapStepBound(problem.topology, std::move(ways), step.graph);
+  Copies copies = CopiesOf(step.graph, ways, workers);
+  const Sharing sharing = IsLarge(problem) ? Sharing::kBesidePath : Sharing::kInPath;
+  return MapStepBound(problem.topology, std::move(ways), step.graph, std::move(copies), sharing);
 }
 
-MapStepBound::MapStepBound(const Topology& topology, PrivateWays ways, const TaskGraph& graph)
-    : topology_(topology), ways_(std::move(ways)), path_(graph), copies_(ways_.count()) {
-  std::map<std::pair<Bytes, std::vector<int>>, int> known;
+MapStepBound::MapStepBound(const Topology& topology, PrivateWays ways, const TaskGraph& graph,
+                           Copies copies, Sharing sharing)
+    : topology_(topology),
+      ways_(std::move(ways)),
+      copies_(std::move(copies)),
+      sharing_(sharing),
+      path_(graph, sharing == Sharing::kInPath ? copies_.chains : std::vector<SharedPath::Chain>()),
+      works_(graph.tasks().size()) {
   for (int task = 0; task < static_cast<int>(graph.tasks().size()); ++task) {
     const Task& facts = graph.tasks()[task];
     durations_.push_back(facts.duration);
     if (facts.lane && graph.IsQueue(*facts.lane)) host_steps_.push_back(task);
-    if (!facts.path) continue;
-    std::vector<int> through;
-    for (const CapacityId capacity : graph.paths()[facts.path->value]) {
-      through.push_back(PrivateWays::WayWithRate(graph.capacities()[capacity.value].rate));
-    }
-    const auto [found, added] =
-        known.try_emplace({facts.bytes, through}, static_cast<int>(kinds_.size()));
-    if (added) kinds_.push_back({.bytes = facts.bytes, .ways = through});
-    kinds_[found->second].tasks.push_back(task);
-    for (const int way : through) copies_[way].push_back({task, found->second});
   }
 }
 
+MapStepBound::Copies MapStepBound::CopiesOf(const TaskGraph& graph, const PrivateWays& ways,
+                                            int workers) {
+  std::vector<bool> is_uplink(static_cast<size_t>(ways.count()));
+  for (int worker = 0; worker < workers; ++worker) {
+    is_uplink[ways.OfWorker(worker, PrivateWays::kToHost)] = true;
+    is_uplink[ways.OfWorker(worker, PrivateWays::kFromHost)] = true;
+  }
+  Copies copies{.chains_of = std::vector<std::vector<int>>(is_uplink.size())};
+  std::map<std::pair<Bytes, std::vector<int>>, int> kinds;
+  std::map<std::pair<int, LaneId>, int> chains;
+  for (int task = 0; task < static_cast<int>(graph.tasks().size()); ++task) {
+    const Task& facts = graph.tasks()[task];
+    if (!facts.path) continue;
+    CopyKind kind{.bytes = facts.bytes};
+    for (const CapacityId capacity : graph.paths()[facts.path->value]) {
+      const int way = PrivateWays::WayWithRate(graph.capacities()[capacity.value].rate);
+      kind.ways.push_back(way);
+      if (is_uplink[way]) kind.uplink = way;
+    }
+    if (kind.uplink != kNone && facts.lane) {
+      const auto [chain, added] =
+          chains.try_emplace({kind.uplink, *facts.lane}, static_cast<int>(copies.chains.size()));
+      if (added) {
+        copies.chains.emplace_back();
+        copies.chains_of[kind.uplink].push_back(chain->second);
+      }
+      copies.chains[chain->second].push_back(task);
+    }
+    const auto [known, added] =
+        kinds.try_emplace({kind.bytes, kind.ways}, static_cast<int>(copies.kinds.size()));
+    if (added) copies.kinds.push_back(std::move(kind));
+    copies.kinds[known->second].tasks.push_back(task);
+  }
+  return copies;
+}
+
 void MapStepBound::SetDurations(const std::vector<WaySpeed>& speeds) {
-  for (CopyKind& kind : kinds_) {
+  for (const CopyKind& kind : copies_.kinds) {
     int64_t rate = SwapFabric::kUnlimited;
-    kind.latency = Nanos(0);
+    Nanos latency;
     for (const int way : kind.ways) {
       rate = std::min(rate, speeds[way].rate);
-      kind.latency += speeds[way].latency;
+      latency += speeds[way].latency;
     }
-    const Nanos duration = kind.latency + LeastTime(kind.bytes, rate);
+    const Nanos duration = latency + LeastTime(kind.bytes, rate);
     for (const int task : kind.tasks) durations_[task] = duration;
+    if (kind.uplink == kNone) continue;
+    const Nanos work = LeastTime(kind.bytes, speeds[kind.uplink].rate);
+    for (const int task : kind.tasks) works_[task] = work;
   }
+}
+
+// Both directions of those behind which more than one worker copies: the own path of one says as
+// much.
+std::vector<SharedPath::Machine> MapStepBound::UplinksOf(
+    absl::Span<const DeviceId> placed, const std::vector<WaySpeed>& speeds) const {
+  std::map<std::pair<int, PrivateWays::Kind>, SharedPath::Machine> uplinks;
+  std::map<std::pair<int, PrivateWays::Kind>, int> workers;
+  for (int worker = 0; worker < static_cast<int>(placed.size()); ++worker) {
+    const std::optional<int> index = SwitchOf(topology_, placed[worker]);
+    if (!index) continue;
+    for (const PrivateWays::Kind direction : {PrivateWays::kToHost, PrivateWays::kFromHost}) {
+      const int way = ways_.OfWorker(worker, direction);
+      SharedPath::Machine& uplink = uplinks[{*index, direction}];
+      const std::vector<int>& chains = copies_.chains_of[way];
+      if (!chains.empty()) ++workers[{*index, direction}];
+      uplink.chains.insert(uplink.chains.end(), chains.begin(), chains.end());
+      uplink.latency = speeds[way].latency;
+    }
+  }
+  std::vector<SharedPath::Machine> shared;
+  for (auto& [key, uplink] : uplinks) {
+    if (workers[key] > 1) shared.push_back(std::move(uplink));
+  }
+  return shared;
 }
 
 Nanos MapStepBound::LeastOfHost() const {
@@ -121,14 +183,11 @@ Nanos MapStepBound::LeastOfHost() const {
   return LeastEnd(std::move(jobs));
 }
 
-Nanos MapStepBound::LeastOfUplink(const std::vector<int>& workers, PrivateWays::Kind direction,
-                                  const std::vector<WaySpeed>& speeds) const {
+Nanos MapStepBound::LeastOfUplink(const SharedPath::Machine& uplink) const {
   std::vector<HeadTailJob> jobs;
-  for (const int worker : workers) {
-    const int way = ways_.OfWorker(worker, direction);
-    for (const auto& [task, kind] : copies_[way]) {
-      jobs.push_back({path_.begin()[task] + kinds_[kind].latency,
-                      LeastTime(kinds_[kind].bytes, speeds[way].rate), path_.tail()[task]});
+  for (const int chain : uplink.chains) {
+    for (const int task : copies_.chains[chain]) {
+      jobs.push_back({path_.begin()[task] + uplink.latency, works_[task], path_.tail()[task]});
     }
   }
   return LeastEnd(std::move(jobs));
@@ -137,18 +196,15 @@ Nanos MapStepBound::LeastOfUplink(const std::vector<int>& workers, PrivateWays::
 Nanos MapStepBound::LeastStep(absl::Span<const DeviceId> placed) {
   const std::vector<WaySpeed> speeds = ways_.SpeedsOn(placed);
   SetDurations(speeds);
-  path_.Run(durations_);
-  Nanos least = std::max(path_.length(), LeastOfHost());
-  std::vector<std::vector<int>> behind(topology_.switches.size());  // [switch]: workers
-  for (int worker = 0; worker < static_cast<int>(placed.size()); ++worker) {
-    const std::optional<int> uplink = SwitchOf(topology_, placed[worker]);
-    if (uplink) behind[*uplink].push_back(worker);
+  const std::vector<SharedPath::Machine> uplinks = UplinksOf(placed, speeds);
+  if (sharing_ == Sharing::kInPath) {
+    path_.Run(durations_, works_, uplinks);
+  } else {
+    path_.Run(durations_, works_, {});
   }
-  for (const std::vector<int>& workers : behind) {
-    if (workers.size() < 2) continue;  // its own path says as much
-    for (const PrivateWays::Kind direction : {PrivateWays::kToHost, PrivateWays::kFromHost}) {
-      least = std::max(least, LeastOfUplink(workers, direction, speeds));
-    }
+  Nanos least = std::max(path_.length(), LeastOfHost());
+  for (const SharedPath::Machine& uplink : uplinks) {
+    least = std::max(least, LeastOfUplink(uplink));
   }
   return least;
 }

@@ -5,11 +5,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "planner/simulator/longest_path.h"
 #include "planner/simulator/task_graph.h"
 #include "planner/strategies/draft_plan.h"
 #include "planner/strategies/planning_problem.h"
 #include "planner/strategies/private_ways.h"
+#include "planner/strategies/shared_path.h"
 #include "planner/units.h"
 
 namespace siphon {
@@ -17,16 +17,18 @@ namespace siphon {
 // What a draft's step takes at least on any map on which every worker has lenders for what it gives
 // them: its programs, run with ways of their own for each worker (PrivateWays), and with a host
 // that steps for all of them at once. Programs and lanes keep their order, so that this is a
-// longest path, and nothing that takes less time makes it longer. Then, what workers behind one
-// uplink copy over it, and what the host steps, takes its time one after the other, between when it
-// can begin and what has to come behind (LeastEnd).
+// longest path, and nothing that takes less time makes it longer. What workers behind one uplink
+// have to copy over it up to a copy's end, or from its begin on, takes its time one after the other
+// (SharedPath; not of large problems, which have no time for it). Then all that they copy there,
+// and what the host steps, likewise, between when it can begin and what has to come behind
+// (LeastEnd).
 class MapStepBound {
  public:
   // The problem must outlive this. Requires: one replica, and a topology with devices. Errors: as
   // LowerMemoryPlan.
   static absl::StatusOr<MapStepBound> Of(const PlanningProblem& problem, DraftPlan draft);
 
-  // Of maps whose first workers are on `placed`. O(tasks of the step).
+  // Of maps whose first workers are on `placed`. O(tasks of the step), and what LeastEnd takes.
   Nanos LeastStep(absl::Span<const DeviceId> placed);
 
  private:
@@ -35,27 +37,37 @@ class MapStepBound {
     Bytes bytes;
     std::vector<int> ways;
     std::vector<int> tasks;
-    Nanos latency;  // as last tried
+    int uplink = kNone;  // that of the ways which leads to or from a host
   };
-  struct Copy {
-    int task = 0;
-    int kind = 0;
+  // All copies, and those over uplinks lane by lane.
+  struct Copies {
+    std::vector<CopyKind> kinds;
+    std::vector<SharedPath::Chain> chains;
+    std::vector<std::vector<int>> chains_of;  // [way]
   };
+  static constexpr int kNone = -1;
 
-  MapStepBound(const Topology& topology, PrivateWays ways, const TaskGraph& graph);
+  // Where it counts that workers share an uplink.
+  enum class Sharing { kBesidePath, kInPath };
 
+  MapStepBound(const Topology& topology, PrivateWays ways, const TaskGraph& graph, Copies copies,
+               Sharing sharing);
+
+  static Copies CopiesOf(const TaskGraph& graph, const PrivateWays& ways, int workers);
   void SetDurations(const std::vector<WaySpeed>& speeds);
+  std::vector<SharedPath::Machine> UplinksOf(absl::Span<const DeviceId> placed,
+                                             const std::vector<WaySpeed>& speeds) const;
   Nanos LeastOfHost() const;
-  Nanos LeastOfUplink(const std::vector<int>& workers, PrivateWays::Kind direction,
-                      const std::vector<WaySpeed>& speeds) const;
+  Nanos LeastOfUplink(const SharedPath::Machine& uplink) const;
 
   const Topology& topology_;
   PrivateWays ways_;
-  LongestPath path_;
+  Copies copies_;
+  Sharing sharing_;
+  SharedPath path_;
   std::vector<Nanos> durations_;  // [task]; of copies as last tried
+  std::vector<Nanos> works_;      // [task]; of copies over uplinks, alone on them, as last tried
   std::vector<int> host_steps_;   // tasks
-  std::vector<CopyKind> kinds_;
-  std::vector<std::vector<Copy>> copies_;  // [way]
 };
 
 }  // namespace siphon

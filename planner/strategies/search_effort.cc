@@ -13,10 +13,11 @@ constexpr int64_t kMostImprovements = 1'500;
 // decisions at once from all that are nearly as good (tests/bench/plan_gaps --tiny).
 constexpr int64_t kTinyForwards = 60'000;
 constexpr int64_t kMostTinyImprovements = 4'000;
-// Maps that are simulated, likewise, and bounds of maps, of which one takes a tenth of the time.
+// Maps that are simulated, likewise, and bounds of maps, of which one takes a tenth of the time, or
+// a third where workers that copy much share uplinks.
 constexpr int64_t kMapForwards = 200'000;
 constexpr int64_t kMostMaps = 1'000;
-constexpr int64_t kMapPartForwards = 4'000'000;
+constexpr int64_t kMapPartForwards = 1'600'000;
 constexpr int64_t kMostMapParts = 20'000;
 constexpr int64_t kMapPartsOfLarge = 300;
 

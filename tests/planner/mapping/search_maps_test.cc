@@ -207,6 +207,26 @@ TEST(SearchMaps, SaysHowGoodAMapIsWhenALimitEndsTheSearch) {
   EXPECT_GE(first->cost, found->cost);
 }
 
+// Best first never comes to a whole map of 16, so exchanges get all the evaluations there are.
+TEST(SearchMaps, SpendsWhatIsLeftOnExchanges) {
+  Topology topology;
+  for (int device = 0; device < 16; ++device) topology.devices.push_back({.memory = Bytes(device)});
+  const auto cost = [](const DeviceMapping& mapping) -> absl::StatusOr<MapCost> {
+    int64_t distance = 0;
+    for (int worker = 0; worker < 16; ++worker) {
+      distance += std::abs(mapping.device_of_worker[worker].value - (15 - worker));
+    }
+    return Time(distance);
+  };
+  const MapSearch search{.workers = 16, .most_parts = 300, .most_evaluations = 40};
+  const auto found = SearchMaps(topology, search, cost, NoBound);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->evaluations, 40);
+  EXPECT_FALSE(found->proven);
+  const MapSearch half{.workers = 16, .most_parts = 300, .most_evaluations = 20};
+  EXPECT_LT(found->cost, SearchMaps(topology, half, cost, NoBound)->cost);
+}
+
 // The most wires from workers 0 to 3 to workers 4 to 7 with every neighbouring pair linked.
 TEST(SearchMaps, FindsSixteenWiresFromEarlyToLateOnDgx1V) {
   const Topology topology = Dgx1V();

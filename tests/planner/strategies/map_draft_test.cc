@@ -10,7 +10,9 @@
 
 #include "planner/mapping/assign_parking.h"
 #include "planner/strategies/memory_strategy.h"
+#include "planner/strategies/search_effort.h"
 #include "planner/strategies/strategies.h"
+#include "tests/planner/mapping/mapping_testing.h"
 #include "tests/planner/strategies/planning_testing.h"
 
 namespace siphon {
@@ -94,6 +96,42 @@ TEST(MapByStepTime, FindsWhatTryingEveryMapFindsAndBoundsItWhereItStopsEarly) {
       EXPECT_GE(mapped->found->bound.time, Nanos(4 * 2 * 3000));
     }
   }
+}
+
+// 16 devices that random links join, no two of them alike: what is looked at is limited, whatever
+// it finds, and a bound comes with it.
+TEST(MapByStepTime, EndsWithABoundOnAMeshOfSixteen) {
+  std::mt19937 random(1);
+  Topology mesh = RandomMesh(16, 2, 50'000'000, random);
+  mesh = WithHost(std::move(mesh), 2, {.to_host = kByteANano, .from_host = kByteANano});
+  for (PcieSwitch& uplink : mesh.switches) {
+    uplink.to_host = uplink.from_host = BytesPerSecond(int64_t{100'000'000} * (1 + random() % 9));
+  }
+  PlanningProblem problem = ProblemOf({.forward = Nanos(1000),
+                                       .input_backward = Nanos(1000),
+                                       .weight_backward = Nanos(1000),
+                                       .boundary = Bytes(10),
+                                       .saved = {{"all", Bytes(1000)}}},
+                                      16, LoweredSchedule("1f1b", 16, 32), std::move(mesh));
+  problem.granule = Bytes(1);
+  SetCapacity(problem, Bytes(12'000));
+  DraftSimulator simulator(problem);
+  const SimulatedDraft first = DraftHostSwap(simulator).value();
+  ASSERT_TRUE(Fits(first));
+  const int before = simulator.simulations();
+  constexpr int64_t kMaps = 60;
+  const MappedDraft mapped = MapByStepTime(simulator, first, kMaps).value();
+  ASSERT_TRUE(mapped.found.has_value());
+  EXPECT_LT(mapped.draft.score, first.score);
+  EXPECT_LE(mapped.found->evaluations, kMaps);
+  EXPECT_LE(simulator.simulations() - before, 2 * kMaps);
+  EXPECT_LE(mapped.found->parts, MapPartsFor(problem) + 2 * kMaps * 16);
+  const MapProof proof = ProofOf(MappingScore::kStepTime, *mapped.found);
+  EXPECT_EQ(proof.time, mapped.draft.score.step);
+  EXPECT_LE(proof.least_time, proof.time);
+  EXPECT_LE(LeastStepOfMaps(problem, first).value(), proof.least_time);
+  ASSERT_TRUE(GapOf(proof).has_value());
+  EXPECT_LT(*GapOf(proof), 0.5);
 }
 
 // One that differs from a better map only in how neighbours are linked is no worse for a reader.

@@ -1,4 +1,4 @@
-#include "planner/simulator/longest_path.h"
+#include "tests/planner/strategies/longest_path.h"
 
 #include <algorithm>
 #include <cstddef>
