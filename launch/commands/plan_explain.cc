@@ -9,6 +9,7 @@
 #include "launch/commands/plan_reasons.h"
 #include "planner/placement_bytes.h"
 #include "planner/steps_on_host.h"
+#include "planner/strategies/take_second_choices.h"
 #include "planner/weight_stashes.h"
 
 namespace siphon {
@@ -140,6 +141,7 @@ class StageExplainer {
     group.each.nvme = costs_.Nvme(tensors.bytes);
     const std::vector<StagePlan>& stages = studied_.plan.memory.stages;
     group.steps_on_host = StepsOnHost(stages[stage_.value], planned);
+    group.stays_for_host_step = StaysForHostStep(stages[stage_.value], planned);
     group.why = ReasonOf(group, studied_, worker_);
     return group;
   }

@@ -40,8 +40,9 @@ struct ExplainedGroup {
   // Of activations: when nobody needs those of the first microbatch.
   Nanos unused_from;
   Nanos unused_until;
-  WayCosts each;               // of one leave
-  bool steps_on_host = false;  // optimizer state: its layers do
+  WayCosts each;                     // of one leave
+  bool steps_on_host = false;        // optimizer state: its layers do
+  bool stays_for_host_step = false;  // where it is with the host, so that it has no second choice
   std::string why;
 };
 

@@ -45,7 +45,7 @@ std::string SecondChoiceText(const ExplainedGroup& group) {
   if (choice.second_choice != Placement::kKeep) {
     return std::string(PlacementName(choice.second_choice));
   }
-  return group.steps_on_host ? "none: it steps there" : "none: no room elsewhere";
+  return group.stays_for_host_step ? "none: it steps there" : "none: no room elsewhere";
 }
 
 // "384 MiB"; "15 of 20 x 384 MiB" where of 20 copies at once 15 go where it is placed

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "planner/status.h"
+#include "planner/steps_on_host.h"
 
 namespace siphon {
 namespace {
@@ -37,10 +38,13 @@ absl::StatusOr<FallBackResult> FallBack(PlanInForce before, const LeftPlace& lef
                                   planned.choice.second_choice == Placement::kRecompute);
     }
   }
+  const MemoryPlan memory = before.plan.memory;
   FallBackResult result;
   const auto concerned = [&](StageId stage, const PlannedGroup& planned) {
     const GroupChoice& choice = planned.choice;
     if (worker_of_stage[stage.value] != left.owner) return false;
+    // Not parked there, but where the host's own step has it.
+    if (StepsOnHost(memory.stages[stage.value], planned)) return false;
     const bool beside = recomputes && choice.placement == left.place.tier &&
                         choice.second_choice == Placement::kRecompute;
     if (!IsAt(choice, left.place) && !beside) return false;

@@ -19,6 +19,7 @@
 #include "planner/strategies/mpress_emulator.h"
 #include "planner/strategies/mpress_give.h"
 #include "planner/strategies/mpress_times.h"
+#include "planner/strategies/second_choices.h"
 #include "planner/strategies/settle_plan.h"
 #include "planner/strategies/strategies.h"
 
@@ -57,7 +58,9 @@ class MpressSearch {
     SIPHON_ASSIGN_OR_RETURN(MpressCandidate best, emulator_.Run(keep_));
     if (best.excess > Bytes(0)) SIPHON_RETURN_IF_ERROR(Save(best));
     SIPHON_RETURN_IF_ERROR(CheckFits(best));
-    SIPHON_RETURN_IF_ERROR(AddSecondChoices(best));
+    SIPHON_ASSIGN_OR_RETURN(
+        best.memory,
+        WithSecondChoices(problem_, emulator_.mapping(), {best.memory, best.schedule}, best.peaks));
     SettlePlan(best.schedule, problem_.partition, best.memory);
     SimulationInput input = SimulationOf(problem_, emulator_.mapping(), best.memory, best.schedule);
     input.capacity.clear();
@@ -237,29 +240,6 @@ class MpressSearch {
     std::vector<int> workers;
     for (const auto& [time, worker] : added) workers.push_back(worker);
     return workers;
-  }
-
-  // Recomputation for activations that are swapped, if the step fits with all of it at once.
-  absl::Status AddSecondChoices(MpressCandidate& best) {
-    MemoryPlan second = best.memory;
-    bool swaps = false;
-    for (StagePlan& stage : second.stages) {
-      for (auto& [group, choice] : stage.groups) {
-        if (group.kind != GroupKind::kActivations || !IsSwap(choice.placement)) continue;
-        choice = {.placement = Placement::kRecompute};
-        swaps = true;
-      }
-    }
-    if (!swaps) return absl::OkStatus();
-    SIPHON_ASSIGN_OR_RETURN(const MpressCandidate candidate, emulator_.Run(second));
-    if (candidate.excess > Bytes(0)) return absl::OkStatus();
-    for (StagePlan& stage : best.memory.stages) {
-      for (auto& [group, choice] : stage.groups) {
-        if (group.kind != GroupKind::kActivations || !IsSwap(choice.placement)) continue;
-        choice.second_choice = Placement::kRecompute;
-      }
-    }
-    return absl::OkStatus();
   }
 
   absl::Status CheckFits(const MpressCandidate& candidate) const {

@@ -1,40 +1,29 @@
 #include "planner/strategies/second_choices.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
-#include <vector>
 
-#include "planner/placement_bytes.h"
+#include "absl/status/statusor.h"
 #include "planner/status.h"
-#include "planner/strategies/computing_again.h"
-#include "planner/strategies/fit_moves.h"
-#include "planner/strategies/spare_lending.h"
+#include "planner/strategies/second_choice_trials.h"
+#include "planner/strategies/second_lenders.h"
 #include "planner/strategies/start_drafts.h"
 
 namespace siphon {
 namespace {
 
-struct SecondChoice {
-  Placement activations = Placement::kKeep;  // kKeep: none
-  Placement weights = Placement::kKeep;      // and gradients and optimizer state
-};
+enum class Tensors { kWeights, kActivations };  // kWeights: all others
 
-// What can be done instead, the best first.
-std::vector<SecondChoice> SecondChoicesFor(const PlanningProblem& problem,
-                                           const DeviceMapping& mapping, Placement from) {
-  using enum Placement;
+// Where they can go instead, the best first.
+std::vector<Placement> SecondPlaces(const PlanningProblem& problem, const DeviceMapping& mapping,
+                                    Placement from, Tensors tensors) {
   const bool host = ReachesHost(problem, mapping);
+  std::vector<Placement> places;
+  if (host && from != Placement::kHostSwap) places.push_back(Placement::kHostSwap);
+  if (tensors == Tensors::kActivations) places.push_back(Placement::kRecompute);
   const bool drives = host && !problem.topology.drives.empty();
-  if (from == kHostSwap) {
-    if (!drives) return {{kRecompute, kKeep}};
-    return {{kRecompute, kNvmeSwap}, {kNvmeSwap, kNvmeSwap}, {kRecompute, kKeep}};
-  }
-  if (!host) return {{kRecompute, kKeep}};
-  std::vector<SecondChoice> choices = {{kHostSwap, kHostSwap}, {kRecompute, kHostSwap}};
-  if (from == kPeerSwap && drives) choices.push_back({kRecompute, kNvmeSwap});
-  choices.push_back({kRecompute, kKeep});
-  return choices;
+  if (drives && from != Placement::kNvmeSwap) places.push_back(Placement::kNvmeSwap);
+  return places;
 }
 
 // A group of the plan, by its place there.
@@ -43,146 +32,117 @@ struct GroupPlace {
   size_t group = 0;
 };
 
-// Looks for the second choices of all groups at one place. They are taken at once for the trial:
-// those that have none stay where they are.
+// Looks for the second choices of all such tensors at one place. All that are found there are taken
+// at once for the trial; groups that have none stay where they are.
 class ChoiceGiver {
  public:
-  ChoiceGiver(DraftSimulator& simulator, const SimulatedDraft& simulated, Placement from)
-      : simulator_(simulator),
-        simulated_(simulated),
-        choices_(SecondChoicesFor(simulator.problem(), simulated.draft.mapping, from)),
-        given_(simulated.memory),
-        workers_(static_cast<size_t>(WorkerCount(simulator.problem().schedule))) {
-    const Schedule& schedule = simulator.problem().schedule;
+  ChoiceGiver(SecondChoiceTrials& trials, const std::vector<WorkerId>& worker_of_stage,
+              Placement from, Tensors tensors, MemoryPlan plan)
+      : trials_(trials), from_(from), given_(std::move(plan)) {
     for (size_t stage = 0; stage < given_.stages.size(); ++stage) {
-      const std::vector<PlannedGroup>& groups = given_.stages[stage].groups;
-      for (size_t group = 0; group < groups.size(); ++group) {
-        if (groups[group].choice.placement != from || TakesPartOnHost(stage, group)) continue;
-        workers_[schedule.worker_of_stage[stage].value].push_back({stage, group});
+      const StagePlan& stage_plan = given_.stages[stage];
+      for (size_t group = 0; group < stage_plan.groups.size(); ++group) {
+        const PlannedGroup& planned = stage_plan.groups[group];
+        const bool activations = planned.group.kind == GroupKind::kActivations;
+        if (activations != (tensors == Tensors::kActivations)) continue;
+        if (planned.choice.placement != from || StaysForHostStep(stage_plan, planned)) continue;
+        const auto worker = static_cast<size_t>(worker_of_stage[stage].value);
+        if (workers_.size() <= worker) workers_.resize(worker + 1);
+        workers_[worker].push_back({stage, group});
         all_.push_back({stage, group});
       }
     }
   }
 
-  // The plan with all that fits: one kind of choice for all, or else of each worker, or else of as
-  // many of its groups as there is room for.
-  absl::StatusOr<MemoryPlan> Run() {
-    SIPHON_ASSIGN_OR_RETURN(bool fits, GiveAny(all_));
+  // The plan with all that fits: one place for all, or else of each worker, or else of as many of
+  // its groups as there is room for.
+  absl::StatusOr<MemoryPlan> Run(const std::vector<Placement>& places) {
+    SIPHON_ASSIGN_OR_RETURN(const bool fits, GiveAny(all_, places));
     for (size_t worker = 0; worker < workers_.size() && !fits; ++worker) {
       const std::vector<GroupPlace>& own = workers_[worker];
-      SIPHON_ASSIGN_OR_RETURN(const bool all, GiveAny(own));
-      if (!all && own.size() > 1) SIPHON_RETURN_IF_ERROR(GiveToSome(own));
+      if (own.size() < all_.size()) {
+        SIPHON_ASSIGN_OR_RETURN(const bool all, GiveAny(own, places));
+        if (all) continue;
+      }
+      SIPHON_RETURN_IF_ERROR(GiveToSome(own, places));
     }
     return std::move(given_);
   }
 
  private:
-  // Parameters and gradients that are with the host, where their optimizer step is: what stands
-  // elsewhere would have to come in before it, by another program.
-  bool TakesPartOnHost(size_t stage, size_t group) const {
-    const StagePlan& plan = given_.stages[stage];
-    return plan.update == UpdatePlace::kHost && !IsPassing(plan.groups[group].group.kind) &&
-           plan.groups[group].choice.placement == Placement::kHostSwap;
-  }
-  // The first choice with which they fit.
-  absl::StatusOr<bool> GiveAny(const std::vector<GroupPlace>& groups) {
-    for (const SecondChoice& choice : choices_) {
-      SIPHON_ASSIGN_OR_RETURN(const bool fits, Give(groups, choice));
+  // The first place with which they fit.
+  absl::StatusOr<bool> GiveAny(const std::vector<GroupPlace>& groups,
+                               const std::vector<Placement>& places) {
+    if (groups.empty()) return true;
+    for (const Placement place : places) {
+      SIPHON_ASSIGN_OR_RETURN(const bool fits, Give(groups, place));
       if (fits) return true;
     }
-    return groups.empty();
+    return false;
   }
 
   // Of those of the first half, and of these, and so on; then of the rest.
-  absl::Status GiveToSome(const std::vector<GroupPlace>& groups) {
-    if (groups.size() < 2 || ++trials_ > kMostTrials) return absl::OkStatus();
+  absl::Status GiveToSome(const std::vector<GroupPlace>& groups,
+                          const std::vector<Placement>& places) {
+    if (places.empty() || groups.size() < 2 || ++halvings_ > kMostHalvings) {
+      return absl::OkStatus();
+    }
     const auto middle = groups.begin() + static_cast<std::ptrdiff_t>(groups.size() / 2);
     for (const std::vector<GroupPlace>& half : {std::vector<GroupPlace>(groups.begin(), middle),
                                                 std::vector<GroupPlace>(middle, groups.end())}) {
-      SIPHON_ASSIGN_OR_RETURN(const bool fits, GiveAny(half));
-      if (!fits) SIPHON_RETURN_IF_ERROR(GiveToSome(half));
+      SIPHON_ASSIGN_OR_RETURN(const bool fits, GiveAny(half, places));
+      if (!fits) SIPHON_RETURN_IF_ERROR(GiveToSome(half, places));
     }
     return absl::OkStatus();
   }
 
   // Adds the choices to those that are given already, if all of them fit together.
-  absl::StatusOr<bool> Give(const std::vector<GroupPlace>& groups, const SecondChoice& choice) {
+  absl::StatusOr<bool> Give(const std::vector<GroupPlace>& groups, Placement place) {
     MemoryPlan trial = given_;
-    bool any = false;
     for (const GroupPlace& at : groups) {
-      auto& [group, decided] = trial.stages[at.stage].groups[at.group];
-      const bool activations = group.kind == GroupKind::kActivations;
-      decided.second_choice = activations ? choice.activations : choice.weights;
-      any |= decided.second_choice != Placement::kKeep;
+      trial.stages[at.stage].groups[at.group].choice.second_choice = place;
     }
-    if (!any) return false;
-    SIPHON_ASSIGN_OR_RETURN(const bool fits, FitsWith(Taken(trial)));
+    const auto goes = [this](StageId, const PlannedGroup& planned) {
+      return planned.choice.placement == from_ && planned.choice.second_choice != Placement::kKeep;
+    };
+    SIPHON_ASSIGN_OR_RETURN(const bool fits, trials_.Fit(trial, goes));
     if (fits) given_ = std::move(trial);
     return fits;
   }
 
-  MemoryPlan Taken(MemoryPlan plan) const {
-    for (const GroupPlace& at : all_) {
-      GroupChoice& choice = plan.stages[at.stage].groups[at.group].choice;
-      if (choice.second_choice == Placement::kKeep) continue;
-      choice = {.placement = choice.second_choice};
-    }
-    return plan;
-  }
+  // For each place: problems of many layers have no time for more.
+  static constexpr int kMostHalvings = 16;
 
-  absl::StatusOr<bool> FitsWith(MemoryPlan plan) {
-    const auto tried = simulator_.RunPlan(simulated_.draft, std::move(plan));
-    if (tried.ok()) return Fits(*tried);
-    // Layers that are to be computed again together with weights that come in by other blocks.
-    const bool cannot = absl::IsResourceExhausted(tried.status()) ||
-                        absl::IsInvalidArgument(tried.status()) ||
-                        absl::IsFailedPrecondition(tried.status());
-    if (cannot) return false;
-    return tried.status();
-  }
-
-  // Of halves, for each place: problems of many layers have no time for more.
-  static constexpr int kMostTrials = 16;
-
-  DraftSimulator& simulator_;
-  const SimulatedDraft& simulated_;
-  const std::vector<SecondChoice> choices_;
+  SecondChoiceTrials& trials_;
+  const Placement from_;
   MemoryPlan given_;
   std::vector<std::vector<GroupPlace>> workers_;  // [worker]
   std::vector<GroupPlace> all_;
-  int trials_ = 0;
+  int halvings_ = 0;
 };
-
-// What still has none, and is with the host or on a drive.
-absl::Status LendToTheRestOf(const PlanningProblem& problem, SimulatedDraft& simulated) {
-  const Schedule& schedule = problem.schedule;
-  if (schedule.replicas > 1 || !AnyWantsLenders(simulated.memory)) return absl::OkStatus();
-  const auto peaks =
-      PeaksComputingAgain(problem, simulated.draft.mapping, {simulated.memory, simulated.schedule},
-                          simulated.peaks, problem.held);
-  // Groups of several tiers, which cannot all be computed again by these programs.
-  if (absl::IsFailedPrecondition(peaks.status())) return absl::OkStatus();
-  SIPHON_RETURN_IF_ERROR(peaks.status());
-  const std::vector<LiveCopies> live = PeakLiveCopies(schedule);
-  const auto times = [&](StageId stage, GroupId group) {
-    const TensorGroup& tensors = simulated.memory.stages[stage.value].groups[group.value].group;
-    return int64_t{CopiesAway(tensors.kind, live[stage.value])};
-  };
-  LendToTheRest(schedule.worker_of_stage, times,
-                SpareLending(problem.topology, simulated.draft.mapping, problem.capacity, *peaks,
-                             problem.granule),
-                simulated.memory);
-  return absl::OkStatus();
-}
 
 }  // namespace
 
-absl::Status AddSecondChoices(DraftSimulator& simulator, SimulatedDraft& simulated) {
+absl::StatusOr<MemoryPlan> WithSecondChoices(const PlanningProblem& problem,
+                                             const DeviceMapping& mapping, FollowedPlan plan,
+                                             const std::vector<Bytes>& peaks) {
+  SecondChoiceTrials trials(problem, mapping, plan.schedule);
   for (const Placement from : {Placement::kPeerSwap, Placement::kNvmeSwap, Placement::kHostSwap}) {
-    if (!Uses(simulated.draft, from)) continue;
-    SIPHON_ASSIGN_OR_RETURN(simulated.memory, ChoiceGiver(simulator, simulated, from).Run());
+    for (const Tensors tensors : {Tensors::kWeights, Tensors::kActivations}) {
+      ChoiceGiver giver(trials, problem.schedule.worker_of_stage, from, tensors, plan.memory);
+      SIPHON_ASSIGN_OR_RETURN(plan.memory,
+                              giver.Run(SecondPlaces(problem, mapping, from, tensors)));
+    }
   }
-  return LendToTheRestOf(simulator.problem(), simulated);
+  SIPHON_RETURN_IF_ERROR(GiveSecondLenders(problem, mapping, peaks, trials, plan));
+  return std::move(plan.memory);
+}
+
+absl::Status AddSecondChoices(DraftSimulator& simulator, SimulatedDraft& simulated) {
+  SIPHON_ASSIGN_OR_RETURN(
+      simulated.memory, WithSecondChoices(simulator.problem(), simulated.draft.mapping,
+                                          {simulated.memory, simulated.schedule}, simulated.peaks));
+  return absl::OkStatus();
 }
 
 }  // namespace siphon

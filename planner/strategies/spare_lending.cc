@@ -7,6 +7,7 @@
 #include "absl/algorithm/container.h"
 #include "planner/round_up.h"
 #include "planner/status.h"
+#include "planner/strategies/take_second_choices.h"
 
 namespace siphon {
 namespace {
@@ -19,8 +20,7 @@ constexpr Bytes kAnything(int64_t{1} << 50);
 bool CanGoToLenders(const StagePlan& stage, const PlannedGroup& planned) {
   const Placement from = planned.choice.placement;
   if (from != Placement::kHostSwap && from != Placement::kNvmeSwap) return false;
-  const bool weights = !IsPassing(planned.group.kind);
-  return !(stage.update == UpdatePlace::kHost && weights && from == Placement::kHostSwap);
+  return !StaysForHostStep(stage, planned);
 }
 
 bool WantsLenders(const StagePlan& stage, const PlannedGroup& planned) {

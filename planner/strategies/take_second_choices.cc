@@ -67,6 +67,13 @@ bool WouldGo(const PlannedGroup& planned, Placement second) {
   return IsSwap(planned.choice.placement) && planned.choice.second_choice == second;
 }
 
+bool StaysForHostStep(const StagePlan& stage, const PlannedGroup& planned) {
+  const auto& [group, choice] = planned;
+  if (choice.placement != Placement::kHostSwap || IsPassing(group.kind)) return false;
+  return group.kind == GroupKind::kOptimizerState ? StepsOnHost(stage, planned)
+                                                  : AnyStepsOnHost(stage, group.layers);
+}
+
 absl::StatusOr<FollowedPlan> TakeSecondChoices(FollowedPlan plan, const ConcernsGroup& concerns,
                                                const SecondStripes& stripes) {
   SIPHON_ASSIGN_OR_RETURN(const std::set<GroupName> dropped,

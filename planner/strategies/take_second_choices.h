@@ -23,6 +23,12 @@ struct FollowedPlan {
 // Whether it is elsewhere, and goes to `second` when that refuses.
 bool WouldGo(const PlannedGroup& planned, Placement second);
 
+// Whether an optimizer step on the host works on the group where that has it: its optimizer state,
+// and parameters and gradients that are with the host while any of their layers steps there. What
+// stands elsewhere would have to come in for that step, and so would the state for one on the
+// device: with other programs, and other memory of the host. So it can go no second way.
+bool StaysForHostStep(const StagePlan& stage, const PlannedGroup& planned);
+
 // Which groups shall go their second way.
 using ConcernsGroup = std::function<bool(StageId stage, const PlannedGroup& planned)>;
 

@@ -149,6 +149,23 @@ TEST(FallBack, RefusesOrGoesOnWhereThereIsNoSecondChoice) {
   EXPECT_TRUE(stays->moved.empty());
 }
 
+// It has no slot to leave, and no second choice.
+TEST(FallBack, LeavesWhatTheHostStepsWhereItIs) {
+  const LiveStep live = Live(Problem(), "host_swap");
+  PlanInForce before{{Budgeted(live), live.step.schedule}, live.parking};
+  StagePlan& stage = before.plan.memory.stages[0];
+  stage.update = UpdatePlace::kHost;
+  stage.groups.push_back(
+      {{.kind = GroupKind::kOptimizerState, .layers = {0, 1}, .bytes = Bytes(100)},
+       {.placement = Placement::kHostSwap}});
+  const LeftPlace left{WorkerId(0), {.tier = Placement::kHostSwap}};
+  ASSERT_TRUE(ParksAt(before, left));
+  const auto after = FallBack(before, left, WithoutSecondChoice::kRefuse);
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_FALSE(ParksAt(after->now, left));
+  EXPECT_EQ(after->now.plan.memory.stages[0].groups.back(), stage.groups.back());
+}
+
 // What ranks read of the plan.
 PlanText TextOf(const LiveStep& live, const MemoryPlan& plan) {
   PlanText text;

@@ -56,7 +56,7 @@ TEST(Mpress, GivesToANeighbourWithRoom) {
   for (const auto& [group, choice] : planned.memory.stages[0].groups) {
     if (choice.placement != Placement::kPeerSwap) continue;
     EXPECT_EQ(choice.stripes, (std::vector<Stripe>{{DeviceId(1), Bytes(100)}}));
-    EXPECT_EQ(choice.second_choice, Placement::kRecompute);
+    EXPECT_EQ(choice.second_choice, Placement::kHostSwap);
   }
   EXPECT_LE(Total(planned.simulated.peak[0]), Bytes(400));
 }

@@ -90,6 +90,28 @@ TEST(TakeSecondChoices, LeavesStepsWhereTheyAre) {
   EXPECT_TRUE(ValidateSchedule(taken->schedule, SchedulePurpose::kTraining, taken->memory).ok());
 }
 
+// Layer 0 steps on the host, layer 1 on the device from the host's memory.
+TEST(StaysForHostStep, HoldsForWhatTheHostWorksOn) {
+  StagePlan stage{.update = UpdatePlace::kHost};
+  stage.groups.push_back({{GroupKind::kOptimizerState, {0, 1}}, {Placement::kHostSwap}});
+  stage.groups.push_back({{GroupKind::kOptimizerState, {1, 2}},
+                          {.placement = Placement::kHostSwap, .steps_on_device = true}});
+  const auto stays = [&](GroupKind kind, const StageRange& layers, Placement placement) {
+    return StaysForHostStep(stage, {{kind, layers}, {placement}});
+  };
+  EXPECT_TRUE(StaysForHostStep(stage, stage.groups[0]));
+  EXPECT_FALSE(StaysForHostStep(stage, stage.groups[1]));
+  for (const GroupKind kind : {GroupKind::kParameters, GroupKind::kGradients}) {
+    EXPECT_TRUE(stays(kind, {0, 1}, Placement::kHostSwap));
+    EXPECT_TRUE(stays(kind, {0, 2}, Placement::kHostSwap));
+    EXPECT_FALSE(stays(kind, {1, 2}, Placement::kHostSwap));
+    EXPECT_FALSE(stays(kind, {0, 1}, Placement::kNvmeSwap));
+  }
+  EXPECT_FALSE(stays(GroupKind::kActivations, {0, 1}, Placement::kHostSwap));
+  stage.update = UpdatePlace::kDevice;
+  EXPECT_FALSE(StaysForHostStep(stage, stage.groups[0]));
+}
+
 TEST(TakeSecondChoices, NamesAGroupThatHasNone) {
   const auto taken = TakeSecondChoices(ThreeGroups(), [](StageId, const PlannedGroup& planned) {
     return planned.choice.placement == Placement::kHostSwap;
