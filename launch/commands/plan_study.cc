@@ -242,25 +242,50 @@ std::vector<std::string> SettingsOf(const HarmonyChoice& choice) {
           "train.clip_norm=0"};
 }
 
-// Plans the job anew with the stages and the schedule that the search finds best.
+// Takes what layers cost in a job with other stages, and the most that workers hold beside them in
+// either job. Whether that is anything new.
+bool TakeFacts(const PlanningProblem& job, PlanningProblem& problem) {
+  const std::vector<MemoryByKind> before = problem.held;
+  problem.held.resize(std::max(before.size(), job.held.size()));
+  for (size_t worker = 0; worker < job.held.size(); ++worker) {
+    MemoryByKind& held = problem.held[worker];
+    if (Total(job.held[worker]) > Total(held)) held = job.held[worker];
+  }
+  const bool is_new = problem.held != before || !(problem.profile == job.profile);
+  problem.profile = job.profile;
+  return is_new;
+}
+
+// Plans the job anew with the stages and the schedule that the search finds best. What layers take
+// beside tensors depends on those: where the plan does not fit for that, once more by the facts of
+// that job.
 absl::StatusOr<StudiedPlan> StudyHarmony(const PlanRequest& request, const FootedJob& footed) {
+  constexpr int kMostSearches = 3;
   SIPHON_ASSIGN_OR_RETURN(StudiedPlan asked,
                           ProblemToPlan(footed, kHarmonyStrategy, kHarmonyStrategy));
-  const absl::StatusOr<HarmonyPlan> found =
-      SearchHarmony(asked.problem, {.build_schedule = BuildSchedule});
-  if (!found.ok()) {
-    SIPHON_RETURN_IF_ERROR(AddBounds(request, footed, asked));
-    SIPHON_RETURN_IF_ERROR(TakePlan(found.status(), asked));
-    return asked;
+  PlanningProblem problem = asked.problem;
+  for (int search = 1;; ++search) {
+    const absl::StatusOr<HarmonyPlan> found =
+        SearchHarmony(problem, {.build_schedule = BuildSchedule});
+    if (!found.ok()) {
+      SIPHON_RETURN_IF_ERROR(AddBounds(request, footed, asked));
+      SIPHON_RETURN_IF_ERROR(TakePlan(found.status(), asked));
+      return asked;
+    }
+    const std::vector<std::string> settings = SettingsOf(found->choice);
+    SIPHON_ASSIGN_OR_RETURN(const FootedJob changed, LoadJob(WithSettings(request, settings)));
+    SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied,
+                            ProblemToPlan(changed, kHarmonyStrategy, kHarmonyStrategy));
+    absl::StatusOr<PlannedStep> planned = PlanHarmony(studied.problem, found->choice);
+    if (absl::IsResourceExhausted(planned.status()) && search < kMostSearches &&
+        TakeFacts(studied.problem, problem)) {
+      continue;
+    }
+    studied.settings = settings;
+    SIPHON_RETURN_IF_ERROR(AddBounds(request, changed, studied));
+    SIPHON_RETURN_IF_ERROR(TakePlan(std::move(planned), studied));
+    return studied;
   }
-  const std::vector<std::string> settings = SettingsOf(found->choice);
-  SIPHON_ASSIGN_OR_RETURN(const FootedJob changed, LoadJob(WithSettings(request, settings)));
-  SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied,
-                          ProblemToPlan(changed, kHarmonyStrategy, kHarmonyStrategy));
-  studied.settings = settings;
-  SIPHON_RETURN_IF_ERROR(AddBounds(request, changed, studied));
-  SIPHON_RETURN_IF_ERROR(TakePlan(PlanHarmony(studied.problem, found->choice), studied));
-  return studied;
 }
 
 // What memory.plan names.

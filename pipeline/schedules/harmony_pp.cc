@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "pipeline/schedules/builders.h"
@@ -7,25 +7,22 @@
 
 namespace siphon {
 
-// Harmony-PP, Li et al. 2021 (HotOS), figure 4: packs wrap around the workers. Where forward and
-// backward packs differ, the larger is placed, and the smaller must divide it: a stage has one
-// home.
+// Harmony-PP, Li et al. 2021 (HotOS), figure 4: packs wrap around the workers. A stage has one
+// home, where its weights are, so packs that have a stage in common are on one worker: where
+// forward and backward packs differ, blocks wrap around that whole packs of both kinds fill.
 absl::StatusOr<Schedule> BuildHarmonyPP(const ScheduleShape& shape) {
   const int stages = shape.workers * shape.chunks;
   SIPHON_RETURN_IF_ERROR(CheckHarmonyOptions(shape, "harmony_pp", stages));
-  const auto [smaller, larger] =
-      std::minmax({shape.options.forward_pack, shape.options.backward_pack});
-  if (larger % smaller != 0 || shape.chunks % larger != 0) {
+  const int block = std::lcm(shape.options.forward_pack, shape.options.backward_pack);
+  if (shape.chunks % block != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "schedule harmony_pp: packs of ", shape.options.forward_pack, " stages forward and ",
-        shape.options.backward_pack,
-        " backward; the smaller must divide the larger, and the larger "
-        "the ",
-        shape.chunks, " chunks of a worker, so that a stage stays where its weights are"));
+        shape.options.backward_pack, " backward; both must divide the ", shape.chunks,
+        " chunks of a worker, so that a stage stays where its weights are"));
   }
   Schedule schedule = PlaceInLoop(shape);
   for (int stage = 0; stage < stages; ++stage) {
-    schedule.worker_of_stage[stage] = WorkerId(stage / larger % shape.workers);
+    schedule.worker_of_stage[stage] = WorkerId(stage / block % shape.workers);
   }
   WriteHarmonyPacks(schedule, shape.options);
   return schedule;

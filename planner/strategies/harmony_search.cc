@@ -3,16 +3,19 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "planner/canonical_devices.h"
 #include "planner/lower_schedule.h"
+#include "planner/stage_cost.h"
 #include "planner/status.h"
 #include "planner/strategies/draft_simulator.h"
+#include "planner/strategies/harmony_room.h"
+#include "planner/strategies/harmony_shapes.h"
 #include "planner/strategies/lower_memory_plan.h"
 #include "planner/strategies/plan_on_map.h"
 #include "planner/strategies/renumber_plan.h"
@@ -20,57 +23,18 @@
 namespace siphon {
 namespace {
 
-// With more stages a worker than this, not every number of them is tried.
-constexpr int kFewChunks = 4;
-constexpr int kMostActionsAhead = 1;
+// Copies begin so many actions early at most: what they hide under takes longer from then on.
+constexpr int kMostActionsAhead = 32;
+// Steps are simulated on one map; on their best ones the order of these may be another.
+constexpr int kMostFinalists = 3;
+// How much slower than the best one a choice may be that is tried with still earlier copies.
+constexpr double kWorthwhile = 1.1;
 
-std::vector<int> DivisorsOf(int number) {
-  std::vector<int> divisors;
-  for (int divisor = 1; divisor <= number; ++divisor) {
-    if (number % divisor == 0) divisors.push_back(divisor);
-  }
-  return divisors;
-}
+constexpr Nanos kNoStep{std::numeric_limits<int64_t>::max()};
 
-// Stages a worker that are tried.
-std::vector<int> ChunksFor(int most) {
-  std::vector<int> chunks;
-  for (int count = 1; count <= most; ++count) {
-    const bool power = (count & (count - 1)) == 0;
-    if (most <= kFewChunks || power || count == most) chunks.push_back(count);
-  }
-  return chunks;
-}
-
-// Consecutive layers, each stage ending where its share of all weights is reached; none is empty.
-StagePartition CutByWeight(const std::vector<int64_t>& weights, int stages) {
-  absl::int128 all = 0;
-  for (const int64_t weight : weights) all += weight;
-  const auto layers = static_cast<int>(weights.size());
-  StagePartition partition;
-  absl::int128 sum = 0;
-  int layer = 0;
-  for (int stage = 0; stage < stages; ++stage) {
-    const int begin = layer;
-    const int last = layers - (stages - 1 - stage);  // one layer at least for each stage behind
-    do {
-      sum += weights[layer++];
-      // Half of the next layer on this side of the border counts as within.
-    } while (layer < last && (stage + 1 == stages ||
-                              2 * stages * sum + stages * weights[layer] <= 2 * all * (stage + 1)));
-    partition.stages.push_back({begin, layer});
-  }
-  return partition;
-}
-
-int64_t TimeOf(const LayerProfile& layer) { return (layer.forward + WholeBackward(layer)).value; }
-
-int64_t BytesOf(const LayerProfile& layer) {
-  return (layer.parameters + layer.gradients + layer.optimizer_state + SavedBytes(layer)).value;
-}
-
-// Whole stages at once. Copies out until the next forward, copies in right before their use or one
-// action earlier; what a pack needs stays while a group of microbatches goes through it.
+// Whole stages at once, but for their optimizer steps. Copies out until the next forward, copies in
+// right before their use or some actions earlier; what a pack needs stays while a group of
+// microbatches goes through it.
 DraftPlan DraftOf(const PlanningProblem& problem, const HarmonyChoice& choice) {
   const ScheduleOptions& options = choice.shape.options;
   DraftPlan draft = KeepingDraft(problem);
@@ -85,11 +49,12 @@ DraftPlan DraftOf(const PlanningProblem& problem, const HarmonyChoice& choice) {
     send(stage.parameters, HarmonyAway::kParameters);
     send(stage.gradients, HarmonyAway::kGradients);
     send(stage.optimizer_state, HarmonyAway::kOptimizerState);
-    stage.recompute_run = stage.swap_run = stage.weight_run = 0;
+    stage.recompute_run = stage.weight_run = 0;
+    stage.swap_run = choice.updates == HarmonyUpdates::kByLayer ? 1 : 0;
     stage.weights = WeightResidence::kWholeActions;
     stage.timing = {.forwards_to_leave = 1,
-                    .actions_to_come_back = choice.actions_ahead,
-                    .actions_before_step = choice.actions_ahead,
+                    .actions_to_come_back = choice.buffers.passes_ahead,
+                    .actions_before_step = choice.buffers.steps_ahead,
                     .actions_to_stay = std::max(options.forward_pack, options.backward_pack)};
     stage.direct = DirectBackward::kDrop;
   }
@@ -105,27 +70,38 @@ class HarmonySearcher {
   HarmonySearcher(const PlanningProblem& problem, const HarmonyTools& tools)
       : problem_(problem), tools_(tools) {}
 
-  // Of the plan its step time alone.
-  absl::StatusOr<HarmonyPlan> Search() {
+  // The fastest, at most kMostFinalists, fastest first; of their plans the step time alone.
+  absl::StatusOr<std::vector<HarmonyPlan>> Search() {
     SIPHON_RETURN_IF_ERROR(ListShapes());
     // Those that compute fastest first: the others may not have to be looked at.
-    std::stable_sort(shapes_.begin(), shapes_.end(),
-                     [](const Shape& a, const Shape& b) { return a.kept < b.kept; });
-    for (const Shape& shape : shapes_) {
-      if (best_ && best_->planned.simulated.step_time <= shape.kept) break;
-      SIPHON_RETURN_IF_ERROR(TryShape(shape));
+    std::stable_sort(listed_.begin(), listed_.end(),
+                     [](const Listed& a, const Listed& b) { return a.kept < b.kept; });
+    for (const Listed& listed : listed_) {
+      if (!finalists_.empty() && BestStep() <= listed.kept) break;
+      SIPHON_RETURN_IF_ERROR(TryShape(listed.choice));
     }
-    if (!best_) return NothingFits();
-    best_->simulations = simulations_;
-    return *std::move(best_);
+    if (finalists_.empty()) SIPHON_RETURN_IF_ERROR(TryHopeless());
+    if (finalists_.empty()) return NothingFits();
+    for (HarmonyPlan& plan : finalists_) plan.simulations = simulations_;
+    return std::move(finalists_);
   }
 
  private:
-  struct Shape {
+  struct Listed {
     HarmonyChoice choice;
-    PlanningProblem problem;
-    Nanos kept;  // the step without limits
+    // The step without limits; of a shape that cannot fit not known.
+    Nanos kept = kNoStep;
   };
+  struct Shape {
+    PlanningProblem problem;
+    std::vector<StageCost> costs;
+  };
+  // What cannot fit, and is not simulated while there may be something that does.
+  struct Hopeless {
+    Bytes excess;  // at least
+    HarmonyChoice choice;
+  };
+
   absl::Status ListShapes() {
     const int workers = WorkerCount(problem_.schedule);
     const auto layers = static_cast<int>(problem_.profile.layers.size());
@@ -133,65 +109,44 @@ class HarmonySearcher {
       return absl::InvalidArgumentError(
           absl::StrCat("harmony has ", layers, " layers for ", workers, " workers"));
     }
-    for (const int chunks : ChunksFor(layers / workers)) {
-      for (const int larger : DivisorsOf(chunks)) {
-        for (const int smaller : DivisorsOf(larger)) {
-          SIPHON_RETURN_IF_ERROR(AddPacks(chunks, larger, smaller));
-          if (smaller != larger) SIPHON_RETURN_IF_ERROR(AddPacks(chunks, smaller, larger));
-        }
-      }
+    for (const HarmonyChoice& choice : HarmonyShapes(problem_)) {
+      SIPHON_RETURN_IF_ERROR(AddShape(choice));
     }
     return absl::OkStatus();
-  }
-
-  absl::Status AddPacks(int chunks, int forward_pack, int backward_pack) {
-    const int workers = WorkerCount(problem_.schedule);
-    for (const int group : DivisorsOf(problem_.schedule.microbatches)) {
-      HarmonyChoice choice{.shape = {.workers = workers,
-                                     .chunks = chunks,
-                                     .microbatches = problem_.schedule.microbatches,
-                                     .options = {.forward_pack = forward_pack,
-                                                 .backward_pack = backward_pack,
-                                                 .microbatch_group = group}}};
-      std::vector<StagePartition> partitions = {Cut(TimeOf, workers * chunks),
-                                                Cut(BytesOf, workers * chunks)};
-      if (partitions[0] == partitions[1]) partitions.pop_back();
-      for (StagePartition& partition : partitions) {
-        choice.partition = std::move(partition);
-        SIPHON_RETURN_IF_ERROR(AddShape(choice));
-      }
-    }
-    return absl::OkStatus();
-  }
-
-  StagePartition Cut(int64_t (*weight)(const LayerProfile&), int stages) const {
-    std::vector<int64_t> weights;
-    for (const LayerProfile& layer : problem_.profile.layers) weights.push_back(weight(layer));
-    return CutByWeight(weights, stages);
   }
 
   absl::Status AddShape(const HarmonyChoice& choice) {
-    Shape shape{.choice = choice, .problem = problem_};
+    SIPHON_ASSIGN_OR_RETURN(const Shape shape, Build(choice));
+    HarmonyChoice least = choice;
+    least.away = HarmonyAway::kGradients;
+    least.activations = Placement::kRecompute;
+    Listed& listed = listed_.emplace_back(Listed{choice});
+    if (LeastExcess(shape.problem, shape.costs, least) > Bytes(0)) return absl::OkStatus();
+    SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft kept, Try(shape, choice));
+    listed.kept = kept.score.step;
+    if (Fits(kept)) Offer(shape, choice, kept);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Shape> Build(const HarmonyChoice& choice) const {
+    Shape shape{.problem = problem_};
     SIPHON_ASSIGN_OR_RETURN(Schedule built, tools_.build_schedule("harmony_pp", choice.shape));
     built.replicas = problem_.schedule.replicas;
     SIPHON_ASSIGN_OR_RETURN(shape.problem.schedule, InsertCommunication(std::move(built)));
     shape.problem.partition = choice.partition;
     SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(shape.problem));
-    SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft kept, Try(shape, choice));
-    shape.kept = kept.score.step;
-    if (Fits(kept)) Offer(shape, choice, kept);
-    shapes_.push_back(std::move(shape));
-    return absl::OkStatus();
+    shape.costs = StageCosts(shape.problem.profile, shape.problem.partition);
+    return shape;
   }
 
   // As little away as fits; activations only where weights are not enough.
-  absl::Status TryShape(const Shape& shape) {
+  absl::Status TryShape(HarmonyChoice choice) {
+    SIPHON_ASSIGN_OR_RETURN(const Shape shape, Build(choice));
     constexpr HarmonyAway kAways[] = {HarmonyAway::kOptimizerState, HarmonyAway::kParameters,
                                       HarmonyAway::kGradients};
-    HarmonyChoice choice = shape.choice;
     for (const HarmonyAway away : kAways) {
       choice.away = away;
-      SIPHON_ASSIGN_OR_RETURN(const bool fits, TryBuffers(shape, choice));
+      SIPHON_ASSIGN_OR_RETURN(const bool fits, TryUpdates(shape, choice));
       if (fits) return absl::OkStatus();
     }
     for (const Placement activations : {Placement::kHostSwap, Placement::kRecompute}) {
@@ -199,30 +154,94 @@ class HarmonySearcher {
       for (const HarmonyAway away :
            {HarmonyAway::kNothing, HarmonyAway::kOptimizerState, HarmonyAway::kGradients}) {
         choice.away = away;
-        SIPHON_ASSIGN_OR_RETURN(const bool fits, TryBuffers(shape, choice));
+        SIPHON_ASSIGN_OR_RETURN(const bool fits, TryUpdates(shape, choice));
         if (fits) break;
       }
     }
     return absl::OkStatus();
   }
 
-  // True if the choice fits, with or without double buffers.
-  absl::StatusOr<bool> TryBuffers(const Shape& shape, HarmonyChoice choice) {
-    bool fits = false;
-    for (int ahead = 0; ahead <= kMostActionsAhead; ++ahead) {
-      choice.actions_ahead = ahead;
-      const absl::StatusOr<SimulatedDraft> tried = Try(shape, choice);
-      if (absl::IsResourceExhausted(tried.status())) continue;  // the host's memory
-      if (!tried.ok()) return tried.status();
-      if (!Fits(*tried)) {
-        const Bytes excess = MostExcess(*tried);
-        least_excess_ = least_excess_ ? std::min(*least_excess_, excess) : excess;
-        break;  // earlier copies do not take less
-      }
-      fits = true;
-      Offer(shape, choice, *tried);
+  // True if the choice fits. Layers that step one after the other may leave room for double
+  // buffers.
+  absl::StatusOr<bool> TryUpdates(const Shape& shape, HarmonyChoice choice) {
+    SIPHON_ASSIGN_OR_RETURN(const Fit fit, TryBuffers(shape, choice));
+    const bool differs = choice.shape.workers * choice.shape.chunks <
+                             static_cast<int>(problem_.profile.layers.size()) &&
+                         choice.away != HarmonyAway::kNothing &&
+                         choice.activations != Placement::kHostSwap;
+    if (differs && fit == Fit::kOnce) {
+      choice.updates = HarmonyUpdates::kByLayer;
+      SIPHON_RETURN_IF_ERROR(TryBuffers(shape, choice).status());
     }
-    return fits;
+    return fit != Fit::kNot;
+  }
+
+  // Not at all, without double buffers, or with them.
+  enum class Fit { kNot, kOnce, kTwice };
+  absl::StatusOr<Fit> TryBuffers(const Shape& shape, HarmonyChoice choice) {
+    const Bytes excess = LeastExcess(shape.problem, shape.costs, choice);
+    if (excess > Bytes(0)) {
+      hopeless_.push_back({excess, choice});
+      return Fit::kNot;
+    }
+    SIPHON_ASSIGN_OR_RETURN(Nanos step, TryChoice(shape, choice));
+    if (step == kNoStep) return Fit::kNot;  // earlier copies do not take less
+    choice.buffers = {.passes_ahead = 1, .steps_ahead = 1};
+    SIPHON_ASSIGN_OR_RETURN(const Nanos twice, TryChoice(shape, choice));
+    const Fit fit = twice == kNoStep ? Fit::kOnce : Fit::kTwice;
+    if (twice < step) {
+      step = twice;
+    } else {
+      choice.buffers = {};
+    }
+    if (static_cast<double>(step.value) > kWorthwhile * static_cast<double>(BestStep().value)) {
+      return fit;
+    }
+    SIPHON_RETURN_IF_ERROR(BeginEarlier(shape, &HarmonyBuffers::steps_ahead, choice, step));
+    SIPHON_RETURN_IF_ERROR(BeginEarlier(shape, &HarmonyBuffers::passes_ahead, choice, step));
+    return fit;
+  }
+
+  // As early as it still makes the step shorter, and fits. `step` is the choice's.
+  absl::Status BeginEarlier(const Shape& shape, int HarmonyBuffers::*ahead, HarmonyChoice& choice,
+                            Nanos& step) {
+    for (int& actions = choice.buffers.*ahead; actions < kMostActionsAhead;) {
+      const int before = actions;
+      actions = std::max(1, 2 * before);
+      SIPHON_ASSIGN_OR_RETURN(const Nanos earlier, TryChoice(shape, choice));
+      if (earlier >= step) {
+        actions = before;
+        return absl::OkStatus();
+      }
+      step = earlier;
+    }
+    return absl::OkStatus();
+  }
+
+  // The step of the choice if it fits as it is; kNoStep otherwise.
+  absl::StatusOr<Nanos> TryChoice(const Shape& shape, const HarmonyChoice& choice) {
+    const absl::StatusOr<SimulatedDraft> tried = Try(shape, choice);
+    if (absl::IsResourceExhausted(tried.status())) return kNoStep;  // the host's memory
+    if (!tried.ok()) return tried.status();
+    if (Fits(*tried)) {
+      Offer(shape, choice, *tried);
+      return tried->score.step;
+    }
+    const Bytes excess = MostExcess(*tried);
+    least_excess_ = least_excess_ ? std::min(*least_excess_, excess) : excess;
+    return kNoStep;
+  }
+
+  // For how much the smallest lacks.
+  absl::Status TryHopeless() {
+    std::stable_sort(hopeless_.begin(), hopeless_.end(),
+                     [](const Hopeless& a, const Hopeless& b) { return a.excess < b.excess; });
+    for (const Hopeless& hopeless : hopeless_) {
+      if (least_excess_ && *least_excess_ <= hopeless.excess) break;
+      SIPHON_ASSIGN_OR_RETURN(const Shape shape, Build(hopeless.choice));
+      SIPHON_RETURN_IF_ERROR(TryChoice(shape, hopeless.choice).status());
+    }
+    return absl::OkStatus();
   }
 
   absl::StatusOr<SimulatedDraft> Try(const Shape& shape, const HarmonyChoice& choice) {
@@ -230,16 +249,33 @@ class HarmonySearcher {
     return DraftSimulator(shape.problem).Run(DraftOf(shape.problem, choice));
   }
 
-  // Keeps the choice if it is the fastest.
+  // Keeps the choice if it is among the fastest, of each shape and partition one.
   void Offer(const Shape& shape, const HarmonyChoice& choice, const SimulatedDraft& tried) {
-    if (best_ && best_->planned.simulated.step_time <= tried.score.step) return;
-    best_ = HarmonyPlan{.choice = choice, .problem = shape.problem};
-    best_->planned.simulated.step_time = tried.score.step;
+    const Nanos step = tried.score.step;
+    const auto same =
+        std::find_if(finalists_.begin(), finalists_.end(), [&](const HarmonyPlan& plan) {
+          return plan.problem.partition == choice.partition &&
+                 plan.choice.shape.options == choice.shape.options;
+        });
+    if (same != finalists_.end()) {
+      if (StepOf(*same) <= step) return;
+      finalists_.erase(same);
+    }
+    const auto place = std::find_if(finalists_.begin(), finalists_.end(),
+                                    [&](const HarmonyPlan& plan) { return step < StepOf(plan); });
+    if (place - finalists_.begin() >= kMostFinalists) return;
+    HarmonyPlan plan{.choice = choice, .problem = shape.problem};
+    plan.planned.simulated.step_time = step;
+    finalists_.insert(place, std::move(plan));
+    if (finalists_.size() > kMostFinalists) finalists_.pop_back();
   }
+
+  static Nanos StepOf(const HarmonyPlan& plan) { return plan.planned.simulated.step_time; }
+  Nanos BestStep() const { return finalists_.empty() ? kNoStep : StepOf(finalists_.front()); }
 
   absl::Status NothingFits() const {
     return absl::ResourceExhaustedError(absl::StrCat(
-        "of ", shapes_.size(), " pack sizes and microbatch groups of harmony none fits",
+        "of ", listed_.size(), " pack sizes and microbatch groups of harmony none fits",
         least_excess_
             ? absl::StrCat("; the smallest lacks ", FormatBytes(*least_excess_), " on a worker")
             : ""));
@@ -247,8 +283,9 @@ class HarmonySearcher {
 
   const PlanningProblem& problem_;
   const HarmonyTools& tools_;
-  std::vector<Shape> shapes_;
-  std::optional<HarmonyPlan> best_;
+  std::vector<Listed> listed_;
+  std::vector<Hopeless> hopeless_;
+  std::vector<HarmonyPlan> finalists_;
   std::optional<Bytes> least_excess_;
   int simulations_ = 0;
 };
@@ -259,12 +296,25 @@ absl::StatusOr<HarmonyPlan> SearchHarmony(const PlanningProblem& problem,
                                           const HarmonyTools& tools) {
   SIPHON_RETURN_IF_ERROR(CheckTopology(problem.topology));
   const PlanningProblem canonical = RenumberedProblem(problem, CanonicalOrder(problem.topology));
-  SIPHON_ASSIGN_OR_RETURN(HarmonyPlan found, HarmonySearcher(canonical, tools).Search());
-  found.problem.topology = problem.topology;
-  found.problem.mapping = problem.mapping;
-  // Once more with all limits.
-  SIPHON_ASSIGN_OR_RETURN(found.planned, PlanHarmony(found.problem, found.choice));
-  return found;
+  SIPHON_ASSIGN_OR_RETURN(std::vector<HarmonyPlan> finalists,
+                          HarmonySearcher(canonical, tools).Search());
+  // Once more with all limits, each on its best map.
+  std::optional<HarmonyPlan> best;
+  absl::Status refused;
+  for (HarmonyPlan& found : finalists) {
+    found.problem.topology = problem.topology;
+    found.problem.mapping = problem.mapping;
+    absl::StatusOr<PlannedStep> planned = PlanHarmony(found.problem, found.choice);
+    if (!planned.ok()) {
+      refused.Update(planned.status());
+      continue;
+    }
+    found.planned = *std::move(planned);
+    const Nanos step = found.planned.simulated.step_time;
+    if (!best || step < best->planned.simulated.step_time) best = std::move(found);
+  }
+  if (!best) return refused;
+  return *std::move(best);
 }
 
 absl::StatusOr<PlannedStep> PlanHarmony(const PlanningProblem& problem,

@@ -21,13 +21,25 @@ struct HarmonyTools {
 // What goes to the host between uses: each has what the ones before have.
 enum class HarmonyAway { kNothing, kOptimizerState, kParameters, kGradients };
 
+// How many actions early copies come in: a double buffer.
+struct HarmonyBuffers {
+  int passes_ahead = 0;  // weights, before their pack
+  int steps_ahead = 0;   // optimizer state, before its step
+  friend bool operator==(const HarmonyBuffers&, const HarmonyBuffers&) = default;
+};
+
+// How much of a stage's optimizer state that is away comes in and steps at once. By layer, that of
+// the next one comes in meanwhile.
+enum class HarmonyUpdates { kWholeStage, kByLayer };
+
 // One point of the search.
 struct HarmonyChoice {
   ScheduleShape shape;  // chunks, forward and backward packs, microbatch group
   StagePartition partition;
   HarmonyAway away = HarmonyAway::kNothing;
   Placement activations = Placement::kKeep;  // or kHostSwap, kRecompute: of all stages
-  int actions_ahead = 0;  // weights come in so long before their pack: a double buffer
+  HarmonyUpdates updates = HarmonyUpdates::kWholeStage;
+  HarmonyBuffers buffers;
 };
 
 struct HarmonyPlan {
@@ -39,12 +51,14 @@ struct HarmonyPlan {
 
 // Harmony-PP (Li et al., HotOS 2021, section 3), on the problem's workers with its microbatches:
 // searches the number of stages, pack sizes forward and backward apart, the microbatches that go
-// through a pack before the next one, stages balanced by time or by bytes, what is away, and double
-// buffers; returns the shortest simulated step that fits. Partition and schedule of the problem are
-// not used. Stages are updated just in time, so a global norm of gradients is not known.
+// through a pack before the next one, stages balanced by time, by bytes, or by compute and swap at
+// once (HarmonyCutter), what is away, and double buffers, of all that comes in or of a part;
+// returns the shortest simulated step that fits. Partition and schedule of the problem are not
+// used. Stages are updated just in time, so a global norm of gradients is not known.
 //
-// All combinations where there are few; else numbers of stages a worker are powers of two and the
-// most. Shapes that would be slower with everything kept than a plan already found are left out.
+// All combinations where there are few; else numbers of stages a worker are powers of two, the
+// most, and the fewest for stages of a few layers. Shapes that would be slower with everything kept
+// than a plan already found are left out.
 //
 // Errors: ResourceExhausted when nothing fits; InvalidArgument for fewer layers than workers, or no
 // way to the host; those of `tools`.

@@ -36,6 +36,24 @@ TEST(HarmonyPP, RunsTheStagesOfAPackAsOne) {
             "2F0 2F1 3F0 3F1 3B0 2B0 3B1 2B1 3STEP 2STEP\n");
 }
 
+// Neither divides the other: blocks of six stages, three packs forward and two backward, go around.
+TEST(HarmonyPP, PacksForwardAndBackwardApart) {
+  EXPECT_EQ(ToString(Built("harmony_pp", {.workers = 2,
+                                          .chunks = 6,
+                                          .microbatches = 1,
+                                          .options = {.forward_pack = 2, .backward_pack = 3}})),
+            "0F0 1F0 2F0 3F0 4F0 5F0 5B0 4B0 3B0 5STEP 4STEP 3STEP 2B0 1B0 0B0 2STEP 1STEP 0STEP\n"
+            "6F0 7F0 8F0 9F0 10F0 11F0 11B0 10B0 9B0 11STEP 10STEP 9STEP 8B0 7B0 6B0 8STEP 7STEP "
+            "6STEP\n");
+  EXPECT_EQ(ToString(Built("harmony_pp", {.workers = 1,
+                                          .chunks = 6,
+                                          .microbatches = 2,
+                                          .options = {.forward_pack = 3, .backward_pack = 2}})),
+            "0F0 1F0 2F0 0F1 1F1 2F1 3F0 4F0 5F0 3F1 4F1 5F1 "
+            "5B0 4B0 5B1 4B1 5STEP 4STEP 3B0 2B0 3B1 2B1 3STEP 2STEP 1B0 0B0 1B1 0B1 1STEP "
+            "0STEP\n");
+}
+
 TEST(HarmonyPP, UpdatesBehindTheLastGroup) {
   EXPECT_EQ(
       ToString(Built(
@@ -48,11 +66,10 @@ TEST(HarmonyPP, RefusesPacksThatTakeAStageFromItsWeights) {
   EXPECT_EQ(Refused("harmony_pp", {.workers = 2,
                                    .chunks = 6,
                                    .microbatches = 2,
-                                   .options = {.forward_pack = 2, .backward_pack = 3}}),
+                                   .options = {.forward_pack = 2, .backward_pack = 4}}),
             absl::InvalidArgumentError(
-                "schedule harmony_pp: packs of 2 stages forward and 3 backward; the smaller must "
-                "divide the larger, and the larger the 6 chunks of a worker, so that a stage stays "
-                "where its weights are"));
+                "schedule harmony_pp: packs of 2 stages forward and 4 backward; both must divide "
+                "the 6 chunks of a worker, so that a stage stays where its weights are"));
   EXPECT_EQ(Refused("harmony_pp",
                     {.workers = 2, .chunks = 2, .microbatches = 2, .options = {.forward_pack = 5}}),
             absl::InvalidArgumentError(

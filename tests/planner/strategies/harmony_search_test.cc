@@ -7,6 +7,7 @@
 #include <string>
 
 #include "pipeline/schedules/build_schedule.h"
+#include "planner/strategies/harmony_cuts.h"
 #include "planner/strategies/lower_memory_plan.h"
 #include "planner/validate_schedule.h"
 #include "tests/planner/strategies/planning_testing.h"
@@ -185,7 +186,51 @@ TEST(HarmonySearch, NeedsALayerForEachWorker) {
             "INVALID_ARGUMENT: harmony has 1 layers for 2 workers");
 }
 
-// Unequal layers: the stages that it picks are balanced by time or by bytes, in order and complete.
+// Bytes in the first layers, time in the last ones.
+TEST(HarmonySearch, IsNoSlowerThanCutsByTimeOrBytesAlone) {
+  for (const int capacity : {1000, 1400, 2000}) {
+    PlanningProblem problem = TwoDevices(6, 2);
+    for (int layer = 0; layer < 6; ++layer) {
+      problem.profile.layers[layer].parameters = Bytes(300 - 50 * layer);
+      problem.profile.layers[layer].forward = Nanos(50 + 60 * layer);
+    }
+    SetCapacity(problem, Bytes(capacity));
+    const HarmonyPlan plan = Searched(problem);
+    HarmonyCutter cutter(problem.profile, {.count = 2});
+    int fitting = 0;
+    for (const int chunks : {1, 2, 3}) {
+      for (const auto& partition : {cutter.ByTime(2 * chunks), cutter.ByBytes(2 * chunks)}) {
+        for (const int group : {1, 2}) {
+          for (const int away : {1, 2, 3}) {
+            for (const int ahead : {0, 1}) {
+              for (const Placement activations : {Placement::kKeep, Placement::kRecompute}) {
+                HarmonyChoice choice{.shape = {.workers = 2,
+                                               .chunks = chunks,
+                                               .microbatches = 2,
+                                               .options = {.microbatch_group = group}},
+                                     .partition = partition,
+                                     .away = static_cast<HarmonyAway>(away),
+                                     .activations = activations,
+                                     .buffers = {.passes_ahead = ahead, .steps_ahead = ahead}};
+                PlanningProblem other = problem;
+                other.partition = partition;
+                other.schedule =
+                    InsertCommunication(BuildSchedule("harmony_pp", choice.shape).value()).value();
+                const auto planned = PlanHarmony(other, choice);
+                if (!planned.ok()) continue;
+                ++fitting;
+                EXPECT_LE(plan.planned.simulated.step_time, planned->simulated.step_time);
+              }
+            }
+          }
+        }
+      }
+    }
+    EXPECT_GT(fitting, 0) << capacity;
+  }
+}
+
+// Unequal layers: the stages that it picks are in order and complete.
 TEST(HarmonySearch, CutsAllLayersIntoStages) {
   PlanningProblem problem = TwoDevices(7, 2);
   for (int layer = 0; layer < 7; ++layer) {
