@@ -9,7 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "launch/commands/harmony_job.h"
 #include "launch/commands/least_memory.h"
 #include "launch/commands/plan_compare.h"
 #include "launch/commands/plan_footing.h"
@@ -225,37 +225,6 @@ absl::StatusOr<StudiedPlan> StudyWorkers(const PlanRequest& request, const Foote
   return studied;
 }
 
-// The job with the stages and the schedule of the choice.
-std::vector<std::string> SettingsOf(const HarmonyChoice& choice) {
-  const ScheduleOptions& options = choice.shape.options;
-  const std::string layers =
-      absl::StrJoin(choice.partition.stages, ",", [](std::string* text, const StageRange& stage) {
-        absl::StrAppend(text, stage.end - stage.begin);
-      });
-  return {"pipeline.schedule=harmony_pp",
-          absl::StrCat("pipeline.stages=", choice.partition.stages.size()),
-          absl::StrCat("pipeline.chunks=", choice.shape.chunks),
-          absl::StrCat("pipeline.partition=[", layers, "]"),
-          absl::StrCat("pipeline.forward_pack=", options.forward_pack),
-          absl::StrCat("pipeline.backward_pack=", options.backward_pack),
-          absl::StrCat("pipeline.microbatch_group=", options.microbatch_group),
-          "train.clip_norm=0"};
-}
-
-// Takes what layers cost in a job with other stages, and the most that workers hold beside them in
-// either job. Whether that is anything new.
-bool TakeFacts(const PlanningProblem& job, PlanningProblem& problem) {
-  const std::vector<MemoryByKind> before = problem.held;
-  problem.held.resize(std::max(before.size(), job.held.size()));
-  for (size_t worker = 0; worker < job.held.size(); ++worker) {
-    MemoryByKind& held = problem.held[worker];
-    if (Total(job.held[worker]) > Total(held)) held = job.held[worker];
-  }
-  const bool is_new = problem.held != before || !(problem.profile == job.profile);
-  problem.profile = job.profile;
-  return is_new;
-}
-
 // Plans the job anew with the stages and the schedule that the search finds best. What layers take
 // beside tensors depends on those: where the plan does not fit for that, once more by the facts of
 // that job.
@@ -272,13 +241,13 @@ absl::StatusOr<StudiedPlan> StudyHarmony(const PlanRequest& request, const Foote
       SIPHON_RETURN_IF_ERROR(TakePlan(found.status(), asked));
       return asked;
     }
-    const std::vector<std::string> settings = SettingsOf(found->choice);
+    const std::vector<std::string> settings = HarmonySettings(found->choice);
     SIPHON_ASSIGN_OR_RETURN(const FootedJob changed, LoadJob(WithSettings(request, settings)));
     SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied,
                             ProblemToPlan(changed, kHarmonyStrategy, kHarmonyStrategy));
     absl::StatusOr<PlannedStep> planned = PlanHarmony(studied.problem, found->choice);
     if (absl::IsResourceExhausted(planned.status()) && search < kMostSearches &&
-        TakeFacts(studied.problem, problem)) {
+        TakeFactsOf(studied.problem, problem)) {
       continue;
     }
     studied.settings = settings;
