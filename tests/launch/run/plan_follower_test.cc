@@ -8,7 +8,6 @@
 
 #include <cstring>
 #include <latch>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
