@@ -20,6 +20,7 @@
 #include "planner/strategies/mpress.h"
 #include "planner/strategies/promised_peaks.h"
 #include "planner/strategies/spare_lending.h"
+#include "planner/strategies/strategies.h"
 #include "planner/validate_schedule.h"
 #include "tests/planner/random_problem.h"
 #include "tests/planner/strategies/planning_testing.h"
