@@ -198,9 +198,7 @@ class SegmentMaker {
 }  // namespace
 
 int64_t BoundFacts::Count(int worker, const MemoryWindow& window, const LayerKind& kind) const {
-  const std::vector<StageId>& stages = memory[worker].stages;
-  const auto stage = std::find(stages.begin(), stages.end(), kind.stage) - stages.begin();
-  return static_cast<int64_t>(window.waiting[stage]) * kind.layers;
+  return int64_t{window.waiting[PlaceOf(memory[worker], kind.stage)]} * kind.layers;
 }
 
 absl::StatusOr<BoundFacts> BoundFactsOf(const PlanningProblem& problem) {

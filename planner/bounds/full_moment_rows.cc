@@ -50,9 +50,7 @@ class MomentRows {
     WindowTerms terms;
     const WorkerMemory& memory = facts_.memory[then.worker];
     for (const LayerKind& kind : memory.layers) {
-      const auto stage =
-          std::find(memory.stages.begin(), memory.stages.end(), kind.stage) - memory.stages.begin();
-      const int64_t count = static_cast<int64_t>(then.live[stage]) * kind.layers;
+      const int64_t count = int64_t{then.live[PlaceOf(memory, kind.stage)]} * kind.layers;
       if (count == 0) continue;
       const int column = rows_.Part(kind.stash * count);
       terms.dropped.push_back({column, 1});

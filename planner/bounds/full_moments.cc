@@ -48,9 +48,7 @@ class MomentSearch {
       pairs_.push_back(StagePairsOf(schedule.programs[worker], memory[worker].stages));
       std::vector<Bytes>& stash = stash_.emplace_back(memory[worker].stages.size());
       for (const LayerKind& kind : memory[worker].layers) {
-        const auto stage =
-            std::find(memory[worker].stages.begin(), memory[worker].stages.end(), kind.stage);
-        stash[stage - memory[worker].stages.begin()] += kind.stash * kind.layers;
+        stash[PlaceOf(memory[worker], kind.stage)] += kind.stash * kind.layers;
       }
     }
   }

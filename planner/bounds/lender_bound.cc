@@ -26,10 +26,8 @@ struct HolderThen {
 RecomputeLimit LimitOf(const WorkerMemory& memory, const std::vector<int>& live) {
   std::vector<RecomputableParts> parts;
   for (const LayerKind& kind : memory.layers) {
-    const auto stage =
-        std::find(memory.stages.begin(), memory.stages.end(), kind.stage) - memory.stages.begin();
-    parts.push_back(
-        {kind.stash, kind.recompute, int64_t{live[static_cast<size_t>(stage)]} * kind.layers});
+    const int64_t microbatches = live[PlaceOf(memory, kind.stage)];
+    parts.push_back({kind.stash, kind.recompute, microbatches * kind.layers});
   }
   return RecomputeLimit(std::move(parts));
 }

@@ -230,6 +230,11 @@ void FindUses(const std::vector<Action>& program, WorkerMemory& worker) {
 
 }  // namespace
 
+int PlaceOf(const WorkerMemory& memory, StageId stage) {
+  const auto found = std::find(memory.stages.begin(), memory.stages.end(), stage);
+  return static_cast<int>(found - memory.stages.begin());
+}
+
 std::vector<WorkerMemory> MemoryOfWorkers(const PlanningProblem& problem) {
   const std::vector<StageCost> costs = StageCosts(problem.profile, problem.partition);
   const auto layers = LayerCosts(problem.profile, problem.partition);

@@ -70,6 +70,9 @@ struct WorkerMemory {
   std::vector<MemoryWindow> windows;
 };
 
+// Which of the worker's stages it is. Requires: it is one of them.
+int PlaceOf(const WorkerMemory& memory, StageId stage);
+
 // [worker of one replica]. O(moments^2) of a worker at worst.
 std::vector<WorkerMemory> MemoryOfWorkers(const PlanningProblem& problem);
 

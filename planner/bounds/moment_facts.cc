@@ -72,10 +72,7 @@ class MomentMaker {
     return true;
   }
 
-  int StageOf(int worker, StageId stage) const {
-    const std::vector<StageId>& stages = facts_.memory[worker].stages;
-    return static_cast<int>(std::find(stages.begin(), stages.end(), stage) - stages.begin());
-  }
+  int StageOf(int worker, StageId stage) const { return PlaceOf(facts_.memory[worker], stage); }
 
   bool FindLives(int worker, WorkerMoments& made) const {
     std::map<std::pair<StageId, MicrobatchId>, MomentLife> lives;
