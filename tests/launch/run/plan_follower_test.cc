@@ -63,13 +63,9 @@ TEST_F(SecondChoices, ComputeAgainWhatTheHostHasNoRoomFor) {
 
 // Training state, which nobody computes again, and no drive: lenders take it, from where it is.
 TEST_F(SecondChoices, GoToLendersWhereTheHostRefusesOrIsSlow) {
-  JobConfig job = Job(4);
-  job.model.hidden = 96;
-  const SecondChoiceRun unlimited = Train(Prepared(job), nullptr);
-  ASSERT_TRUE(unlimited.status.ok()) << unlimited.status;
-  job.memory.capacity.assign(4, Bytes(12'000'000));
-  job.memory.capacity[0] = Bytes(3'700'000);  // of 4.5 million that it needs
-  job.memory.strategy = "weight_offload";
+  const SecondChoiceRun unlimited = UnlimitedWide();
+  ASSERT_TRUE(unlimited.status.ok());
+  JobConfig job = TightWideJob("weight_offload");
   for (const char* throttle : {"none", "0.01"}) {
     SCOPED_TRACE(throttle);
     const bool slow = std::string(throttle) != "none";

@@ -97,6 +97,36 @@ class SecondChoices : public ParkingJob {
     EXPECT_EQ(run.bits, same.bits);
   }
 
+  // Layers wide enough for training state to be worth moving.
+  JobConfig WideJob() const {
+    JobConfig job = Job(4);
+    job.model.hidden = 96;
+    return job;
+  }
+  // Of which worker 0 has less than the 4.5 million bytes that it needs.
+  JobConfig TightWideJob(const std::string& strategy) const {
+    JobConfig job = WideJob();
+    job.memory.capacity.assign(4, Bytes(12'000'000));
+    job.memory.capacity[0] = Bytes(3'700'000);
+    job.memory.strategy = strategy;
+    return job;
+  }
+  SecondChoiceRun UnlimitedWide() {
+    SecondChoiceRun run = Train(Prepared(WideJob()), nullptr);
+    EXPECT_TRUE(run.status.ok()) << run.status;
+    return run;
+  }
+
+  // The bits of the run without limits, and worker 0 within its capacity in every step.
+  static void ExpectSameWithin(Bytes capacity, const SecondChoiceRun& run,
+                               const SecondChoiceRun& unlimited) {
+    EXPECT_EQ(run.bits, unlimited.bits);
+    for (size_t step = 0; step < unlimited.steps.size(); ++step) {
+      EXPECT_EQ(run.steps.at(step)["loss"], unlimited.steps[step]["loss"]) << "step " << step + 1;
+      EXPECT_LE(run.steps[step]["peak_bytes"][0], capacity.value);
+    }
+  }
+
   PreparedJob Prepared(const JobConfig& job) {
     auto prepared = PrepareJob(job, {});
     EXPECT_TRUE(prepared.ok()) << prepared.status();

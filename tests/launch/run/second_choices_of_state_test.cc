@@ -21,13 +21,9 @@ class SecondChoicesOfState : public SecondChoices {};
 
 // What is away between steps is carried from the lender to the host.
 TEST_F(SecondChoicesOfState, TakeTrainingStateAlong) {
-  JobConfig job = Job(4);
-  job.model.hidden = 96;
-  const SecondChoiceRun unlimited = Train(Prepared(job), nullptr);
-  ASSERT_TRUE(unlimited.status.ok()) << unlimited.status;
-  job.memory.capacity.assign(4, Bytes(12'000'000));
-  job.memory.capacity[0] = Bytes(3'700'000);  // of 4.5 million that it needs
-  job.memory.strategy = "d2d_swap";
+  const SecondChoiceRun unlimited = UnlimitedWide();
+  ASSERT_TRUE(unlimited.status.ok());
+  const JobConfig job = TightWideJob("d2d_swap");
   const PreparedJob prepared = Prepared(job);
   ASSERT_TRUE(ParksState(prepared.plan.memory));
   const int lender = LenderOf(prepared);
@@ -36,11 +32,7 @@ TEST_F(SecondChoicesOfState, TakeTrainingStateAlong) {
   EXPECT_THAT(run.said, testing::ContainsRegex("does not lend its memory: [0-9]+ groups? go(es)? "
                                                "to the host from step 4 on"));
   EXPECT_GT(BytesOut(run, 5, "host"), 0);
-  EXPECT_EQ(run.bits, unlimited.bits);
-  for (size_t step = 0; step < unlimited.steps.size(); ++step) {
-    EXPECT_EQ(run.steps.at(step)["loss"], unlimited.steps[step]["loss"]) << "step " << step + 1;
-    EXPECT_LE(run.steps[step]["peak_bytes"][0], job.memory.capacity[0].value);
-  }
+  ExpectSameWithin(job.memory.capacity[0], run, unlimited);
 }
 
 // Puts memory actions of the changed plan into the job's programs.
@@ -67,13 +59,9 @@ PreparedJob WithStateHome(PreparedJob prepared) {
 // Then only its place moves, and what leaves in the next step goes to the other one. Evaluations
 // and checkpoints find it where it is.
 TEST_F(SecondChoicesOfState, LeaveStateThatIsHomeWhereItIs) {
-  JobConfig job = Job(4);
-  job.model.hidden = 96;
-  const SecondChoiceRun unlimited = Train(Prepared(job), nullptr);
-  ASSERT_TRUE(unlimited.status.ok()) << unlimited.status;
-  job.memory.capacity.assign(4, Bytes(12'000'000));
-  job.memory.capacity[0] = Bytes(3'700'000);
-  job.memory.strategy = "d2d_swap";
+  const SecondChoiceRun unlimited = UnlimitedWide();
+  ASSERT_TRUE(unlimited.status.ok());
+  const JobConfig job = TightWideJob("d2d_swap");
   PreparedJob prepared = WithStateHome(Prepared(job));
   prepared.job.memory.capacity[0] = Bytes(4'500'000);  // which it needs if nothing leaves
   ASSERT_FALSE(HomeGroupsOf(prepared.plan.training, prepared.plan.memory).empty());
@@ -103,13 +91,9 @@ TEST_F(SecondChoicesOfState, AreNotThereForStepsOnTheHost) {
 
 // State that is with the host and steps on the device, beside a layer that steps there.
 TEST_F(SecondChoicesOfState, AreThereForWhatStreamsBesideTheHostsStep) {
-  JobConfig job = Job(4);
-  job.model.hidden = 96;
-  const SecondChoiceRun unlimited = Train(Prepared(job), nullptr);
-  ASSERT_TRUE(unlimited.status.ok()) << unlimited.status;
-  job.memory.capacity.assign(4, Bytes(12'000'000));
-  job.memory.capacity[0] = Bytes(3'700'000);
-  job.memory.strategy = "weight_offload";
+  const SecondChoiceRun unlimited = UnlimitedWide();
+  ASSERT_TRUE(unlimited.status.ok());
+  JobConfig job = TightWideJob("weight_offload");
   job.topology.name = "dgx1_v100";
   job.topology.throttle = "0.01";
   PreparedJob prepared = Prepared(job);
@@ -134,11 +118,7 @@ TEST_F(SecondChoicesOfState, AreThereForWhatStreamsBesideTheHostsStep) {
                             "worker 0: .*[0-9]+ groups? go(es)? to other workers from step "));
   EXPECT_EQ(BytesOut(run, 0, "d2d"), 0);
   EXPECT_GT(BytesOut(run, 5, "d2d"), 0);
-  EXPECT_EQ(run.bits, unlimited.bits);
-  for (size_t step = 0; step < unlimited.steps.size(); ++step) {
-    EXPECT_EQ(run.steps.at(step)["loss"], unlimited.steps[step]["loss"]) << "step " << step + 1;
-    EXPECT_LE(run.steps[step]["peak_bytes"][0], job.memory.capacity[0].value);
-  }
+  ExpectSameWithin(job.memory.capacity[0], run, unlimited);
 }
 
 }  // namespace
