@@ -16,16 +16,7 @@ namespace {
 // takes the host a thousand times as long to step as the device, and a microsecond to be copied:
 // less than the second worker waits for its first forward.
 PlanningProblem TwoWorkers() {
-  const LayerProfile layer{.forward = Nanos(1000),
-                           .input_backward = Nanos(1000),
-                           .weight_backward = Nanos(1000),
-                           .optimizer = Nanos(10),
-                           .parameters = Bytes(10),
-                           .gradients = Bytes(10),
-                           .optimizer_state = Bytes(1000),
-                           .boundary = Bytes(1),
-                           .saved = {{"all", Bytes(200)}}};
-  PlanningProblem problem = ProblemOf(layer, 4, LoweredSchedule("1f1b", 2, 4),
+  PlanningProblem problem = ProblemOf(LayerOfMuchState(), 4, LoweredSchedule("1f1b", 2, 4),
                                       WithHost(UniformTopology(2, kByteANano, Nanos(0)), 1,
                                                {.to_host = kByteANano, .from_host = kByteANano}));
   problem.granule = Bytes(1);

@@ -145,6 +145,19 @@ inline PlanningProblem GptOnDgx1(int layers) {
   return problem;
 }
 
+// F 1 us, B 2 us, 200 bytes saved, 1,000 of optimizer state.
+inline LayerProfile LayerOfMuchState() {
+  return {.forward = Nanos(1000),
+          .input_backward = Nanos(1000),
+          .weight_backward = Nanos(1000),
+          .optimizer = Nanos(10),
+          .parameters = Bytes(10),
+          .gradients = Bytes(10),
+          .optimizer_state = Bytes(1000),
+          .boundary = Bytes(1),
+          .saved = {{"all", Bytes(200)}}};
+}
+
 }  // namespace siphon
 
 #endif  // SIPHON_TESTS_PLANNER_STRATEGIES_PLANNING_TESTING_H_

@@ -115,16 +115,8 @@ int ExpectAllFit(const PlanningProblem& problem, const DeviceMapping& mapping,
 class StreamedState : public testing::Test {
  protected:
   StreamedState()
-      : problem_(ProblemOf({.forward = Nanos(1000),
-                            .input_backward = Nanos(1000),
-                            .weight_backward = Nanos(1000),
-                            .optimizer = Nanos(10),
-                            .parameters = Bytes(10),
-                            .gradients = Bytes(10),
-                            .optimizer_state = Bytes(1000),
-                            .boundary = Bytes(1),
-                            .saved = {{"all", Bytes(200)}}},
-                           4, LoweredSchedule("1f1b", 2, 4), TwoLinkedDevices())) {
+      : problem_(
+            ProblemOf(LayerOfMuchState(), 4, LoweredSchedule("1f1b", 2, 4), TwoLinkedDevices())) {
     problem_.granule = Bytes(1);
     problem_.host_step = Nanos(20'000);
     problem_.capacity = {Bytes(1'900), Bytes(10'000)};

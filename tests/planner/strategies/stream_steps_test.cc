@@ -17,17 +17,8 @@ constexpr BytesPerSecond kByteInFourNanos{250'000'000};
 // Two workers of two layers. The host steps a layer in 5 microseconds; its state takes 4 to the
 // device and 4 back, so that two layers take either 10 or, one behind the other, 12 at least.
 PlanningProblem TwoWorkers() {
-  const LayerProfile layer{.forward = Nanos(1000),
-                           .input_backward = Nanos(1000),
-                           .weight_backward = Nanos(1000),
-                           .optimizer = Nanos(10),
-                           .parameters = Bytes(10),
-                           .gradients = Bytes(10),
-                           .optimizer_state = Bytes(1000),
-                           .boundary = Bytes(1),
-                           .saved = {{"all", Bytes(200)}}};
   PlanningProblem problem =
-      ProblemOf(layer, 4, LoweredSchedule("1f1b", 2, 4),
+      ProblemOf(LayerOfMuchState(), 4, LoweredSchedule("1f1b", 2, 4),
                 WithHost(UniformTopology(2, kByteInFourNanos, Nanos(0)), 1,
                          {.to_host = kByteInFourNanos, .from_host = kByteInFourNanos}));
   problem.granule = Bytes(1);
