@@ -13,6 +13,7 @@
 #include "planner/strategies/home_starts.h"
 #include "planner/strategies/made_early.h"
 #include "planner/strategies/move_lists.h"
+#include "planner/strategies/pattern_search.h"
 #include "planner/strategies/search_drafts.h"
 #include "planner/strategies/search_effort.h"
 #include "planner/strategies/share_search.h"
@@ -37,11 +38,15 @@ constexpr int kMostForTensors = 600;
 constexpr int kMostMadeEarly = 900;
 // So many at most for shares of microbatches; of large problems none.
 constexpr int kMostForShares = 900;
-// So many at most from each of the starts that send state away and compute again at once; of large
-// problems none.
-constexpr int kMostFromHome = 600;
+// So many at most from each of the starts that send state away and compute again at once, and from
+// patterns; of large problems none.
+constexpr int kMostFromFarStart = 600;
 // So many at most to find these.
 constexpr int kMostHomeStarts = 1'200;
+// So many times the first search's simulations for patterns of all stages, at most so many; of
+// large problems none.
+constexpr int kTimesForPatterns = 6;
+constexpr int kMostForPatterns = 6'000;
 // So many at most with the stages of several workers changed at once; of large problems none.
 constexpr int kMostForNeighbours = 3'600;
 
@@ -142,8 +147,23 @@ bool IsNearlyGood(const SimulatedDraft& draft, const SimulatedDraft& kept) {
   return Fits(draft) && draft.score.step <= kept.score.step + Nanos(kept.score.step.value / 50);
 }
 
-// Once more from starts that nothing before comes to, where the best of all is kept; of those that
-// a first search does not bring near to it, no more than that.
+// Once more from a start that nothing before comes to; of one that a first search does not bring
+// near to `draft`, no more than that.
+absl::StatusOr<SimulatedDraft> SearchFarStart(DraftSimulator& simulator, SimulatedDraft start,
+                                              SimulatedDraft draft, const SimulatedDraft& kept) {
+  const PlanningProblem& problem = simulator.problem();
+  SIPHON_ASSIGN_OR_RETURN(SimulatedDraft found,
+                          SearchWith(WeightSearch::kOnlyBack, MoreOf(problem, kMostFromFarStart, 1),
+                                     simulator, std::move(start), kept));
+  const Nanos step = draft.score.step;
+  if (Fits(draft) && found.score.step > step + Nanos(step.value / 16)) return draft;
+  for (const auto& search : {SearchTensors, SearchWithTimedState, SearchMicrobatches,
+                             SearchBroughtHome, SearchOnceMore}) {
+    SIPHON_ASSIGN_OR_RETURN(found, search(simulator, std::move(found), kept));
+  }
+  return Better(std::move(draft), std::move(found));
+}
+
 absl::StatusOr<SimulatedDraft> SearchFromHome(DraftSimulator& simulator, SimulatedDraft draft,
                                               const SimulatedDraft& kept) {
   const PlanningProblem& problem = simulator.problem();
@@ -152,18 +172,23 @@ absl::StatusOr<SimulatedDraft> SearchFromHome(DraftSimulator& simulator, Simulat
                           HomeStarts(simulator, draft.draft.mapping,
                                      std::min(2 * ImprovementsOf(problem), kMostHomeStarts)));
   for (SimulatedDraft& start : starts) {
-    SIPHON_ASSIGN_OR_RETURN(SimulatedDraft found,
-                            SearchWith(WeightSearch::kOnlyBack, MoreOf(problem, kMostFromHome, 1),
-                                       simulator, std::move(start), kept));
-    const Nanos step = draft.score.step;
-    if (Fits(draft) && found.score.step > step + Nanos(step.value / 16)) continue;
-    for (const auto& search : {SearchTensors, SearchWithTimedState, SearchMicrobatches,
-                               SearchBroughtHome, SearchOnceMore}) {
-      SIPHON_ASSIGN_OR_RETURN(found, search(simulator, std::move(found), kept));
-    }
-    SIPHON_ASSIGN_OR_RETURN(draft, Better(std::move(draft), std::move(found)));
+    SIPHON_ASSIGN_OR_RETURN(draft,
+                            SearchFarStart(simulator, std::move(start), std::move(draft), kept));
   }
   return draft;
+}
+
+absl::StatusOr<SimulatedDraft> SearchFromPatterns(DraftSimulator& simulator, SimulatedDraft draft,
+                                                  const SimulatedDraft& kept) {
+  const PlanningProblem& problem = simulator.problem();
+  if (Fits(kept) || IsNearlyGood(draft, kept) || IsLarge(problem)) return draft;
+  DraftPlan there = kept.draft;
+  there.mapping = draft.draft.mapping;
+  absl::StatusOr<SimulatedDraft> start = BestPatterns(
+      simulator, there, std::min(kTimesForPatterns * ImprovementsOf(problem), kMostForPatterns));
+  if (absl::IsResourceExhausted(start.status())) return draft;
+  if (!start.ok()) return start.status();
+  return SearchFarStart(simulator, *std::move(start), std::move(draft), kept);
 }
 
 // The stages of several workers at once, where those of one at a time gain nothing any more.
@@ -198,6 +223,7 @@ constexpr FurtherSearch kForTime[] = {
     {"streaming optimizer state beside the host's steps", SearchStreamed},
     {"moving tensors within layers once more", SearchOnceMore},
     {"starting with optimizer state away", SearchFromHome},
+    {"starting with few numbers for all stages", SearchFromPatterns},
     {"changing several workers at once", SearchNeighbours}};
 
 }  // namespace
