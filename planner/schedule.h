@@ -28,7 +28,8 @@ struct ScheduleOptions {
   // harmony: microbatches through a pack before the next; 0: all. pipedream_2bw: microbatches
   // between two updates; 0: as many as there are stages.
   int microbatch_group = 0;
-  std::string csv;  // csv: the text of the file
+  int backward_group = 0;  // harmony: the same backward; 0: as forward
+  std::string csv;         // csv: the text of the file
   friend bool operator==(const ScheduleOptions&, const ScheduleOptions&) = default;
 };
 

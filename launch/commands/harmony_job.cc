@@ -22,6 +22,7 @@ std::vector<std::string> HarmonySettings(const HarmonyChoice& choice) {
           absl::StrCat("pipeline.forward_pack=", options.forward_pack),
           absl::StrCat("pipeline.backward_pack=", options.backward_pack),
           absl::StrCat("pipeline.microbatch_group=", options.microbatch_group),
+          absl::StrCat("pipeline.backward_group=", options.backward_group),
           "train.clip_norm=0"};
 }
 

@@ -203,6 +203,11 @@ void AddOptions(CLI::App* command, ScheduleArguments* arguments) {
       ->type_name("N")
       ->group(group);
   command
+      ->add_option("--backward_group", options.backward_group,
+                   "harmony: the same backward, default as forward")
+      ->type_name("N")
+      ->group(group);
+  command
       ->add_option("--file", arguments->file,
                    "csv: a file in torch.distributed.pipelining's formats; its shape is taken from "
                    "it")

@@ -75,6 +75,7 @@ struct PipelineConfig {
   int64_t forward_pack = 1;               // harmony: stages
   int64_t backward_pack = 1;              // harmony: stages
   int64_t microbatch_group = 0;           // harmony, pipedream_2bw; 0: the schedule's own
+  int64_t backward_group = 0;             // harmony: microbatches; 0: microbatch_group
   std::string partition = "balanced";     // method; empty when explicit
   std::vector<int64_t> partition_layers;  // explicit: layers of each stage ("partition: [3, 2, 3]")
   std::string backend = "cpu";

@@ -198,6 +198,9 @@ std::vector<JobKey> PipelineKeys() {
       KEY(pipeline, microbatch_group, Between(0, kMostMicrobatches),
           "schedules harmony_*: microbatches through a pack before the next, 0: all; "
           "pipedream_2bw: microbatches an update, 0: the schedule's own"),
+      KEY(pipeline, backward_group, Between(0, kMostMicrobatches),
+          "schedules harmony_*: microbatches through a pack before the next, backward; 0: as "
+          "microbatch_group says"),
       PartitionKey(),
       KEY(pipeline, backend, (OneOf{{"cpu", "cuda"}}), "what workers compute on"),
       KEY(pipeline, threads_per_worker, Between(1, kMostWorkers),

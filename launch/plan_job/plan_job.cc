@@ -35,6 +35,9 @@ ScheduleOptions OptionsFor(const ScheduleEntry& entry, const PipelineConfig& pip
   if (Takes(entry, "microbatch_group")) {
     options.microbatch_group = static_cast<int>(pipeline.microbatch_group);
   }
+  if (Takes(entry, "backward_group")) {
+    options.backward_group = static_cast<int>(pipeline.backward_group);
+  }
   if (Takes(entry, "csv")) options.csv = std::string(csv);
   return options;
 }

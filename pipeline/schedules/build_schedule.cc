@@ -57,6 +57,7 @@ std::vector<std::string> GivenOptions(const ScheduleOptions& options) {
   if (options.forward_pack != untouched.forward_pack) given.push_back("forward_pack");
   if (options.backward_pack != untouched.backward_pack) given.push_back("backward_pack");
   if (options.microbatch_group != untouched.microbatch_group) given.push_back("microbatch_group");
+  if (options.backward_group != untouched.backward_group) given.push_back("backward_group");
   if (options.csv != untouched.csv) given.push_back("csv");
   return given;
 }

@@ -34,7 +34,7 @@ const std::vector<ScheduleEntry>& ScheduleRegistry();
 absl::StatusOr<ScheduleEntry> FindSchedule(absl::string_view name);
 
 // The names of the options that are not at their defaults: "in_flight", "warm_up", "depth",
-// "forward_pack", "backward_pack", "microbatch_group", "csv".
+// "forward_pack", "backward_pack", "microbatch_group", "backward_group", "csv".
 std::vector<std::string> GivenOptions(const ScheduleOptions& options);
 
 // Compute actions, STEP where a schedule updates just in time, UPDATE where it is asynchronous.

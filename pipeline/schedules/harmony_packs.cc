@@ -37,15 +37,19 @@ absl::Status CheckHarmonyOptions(const ScheduleShape& shape, absl::string_view n
   const ScheduleOptions& options = shape.options;
   SIPHON_RETURN_IF_ERROR(CheckSize(name, "forward_pack", options.forward_pack, "stages", stages));
   SIPHON_RETURN_IF_ERROR(CheckSize(name, "backward_pack", options.backward_pack, "stages", stages));
-  if (options.microbatch_group == 0) return absl::OkStatus();
-  return CheckSize(name, "microbatch_group", options.microbatch_group, "microbatches",
-                   shape.microbatches);
+  const auto check_group = [&](absl::string_view option, int group) {
+    if (group == 0) return absl::OkStatus();
+    return CheckSize(name, option, group, "microbatches", shape.microbatches);
+  };
+  SIPHON_RETURN_IF_ERROR(check_group("microbatch_group", options.microbatch_group));
+  return check_group("backward_group", options.backward_group);
 }
 
 void WriteHarmonyPacks(Schedule& schedule, const ScheduleOptions& options) {
   const int stages = StageCount(schedule);
-  const int group =
+  const int forward_group =
       options.microbatch_group == 0 ? schedule.microbatches : options.microbatch_group;
+  const int backward_group = options.backward_group == 0 ? forward_group : options.backward_group;
   std::vector<ProgramWriter> writers;
   for (int worker = 0; worker < WorkerCount(schedule); ++worker) {
     writers.emplace_back(schedule, worker);
@@ -54,8 +58,8 @@ void WriteHarmonyPacks(Schedule& schedule, const ScheduleOptions& options) {
     return writers[schedule.worker_of_stage[pack.begin].value];
   };
   const std::vector<Pack> forward_packs = PacksOf(stages, options.forward_pack);
-  for (int done = 0; done < schedule.microbatches; done += group) {
-    const int until = std::min(done + group, schedule.microbatches);
+  for (int done = 0; done < schedule.microbatches; done += forward_group) {
+    const int until = std::min(done + forward_group, schedule.microbatches);
     for (const Pack& pack : forward_packs) {
       for (int i = done; i < until; ++i) {
         for (int stage = pack.begin; stage < pack.end; ++stage) writer_of(pack).Forward(stage);
@@ -64,8 +68,8 @@ void WriteHarmonyPacks(Schedule& schedule, const ScheduleOptions& options) {
   }
   std::vector<Pack> backward_packs = PacksOf(stages, options.backward_pack);
   std::reverse(backward_packs.begin(), backward_packs.end());
-  for (int done = 0; done < schedule.microbatches; done += group) {
-    const int until = std::min(done + group, schedule.microbatches);
+  for (int done = 0; done < schedule.microbatches; done += backward_group) {
+    const int until = std::min(done + backward_group, schedule.microbatches);
     for (const Pack& pack : backward_packs) {
       for (int i = done; i < until; ++i) {
         for (int stage = pack.end - 1; stage >= pack.begin; --stage)

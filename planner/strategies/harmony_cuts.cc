@@ -92,7 +92,8 @@ HarmonyCutter::HarmonyCutter(const ModelProfile& profile, const HarmonyWorkers& 
 StagePartition HarmonyCutter::ByTime(int stages) const { return CutByShares(times_, stages); }
 StagePartition HarmonyCutter::ByBytes(int stages) const { return CutByShares(bytes_, stages); }
 
-Nanos HarmonyCutter::TimeOf(const StageRange& block, int visits, HarmonyCopies copies) const {
+Nanos HarmonyCutter::TimeOf(const StageRange& block, const HarmonyVisits& visits,
+                            HarmonyCopies copies) const {
   const Sums& begin = sums_[static_cast<size_t>(block.begin)];
   const Sums& end = sums_[static_cast<size_t>(block.end)];
   const Bytes parameters = end.parameters - begin.parameters;
@@ -100,9 +101,9 @@ Nanos HarmonyCutter::TimeOf(const StageRange& block, int visits, HarmonyCopies c
   const Bytes state = end.optimizer_state - begin.optimizer_state;
   const Nanos forward = (end.forward - begin.forward) * workers_.microbatches;
   const Nanos backward = (end.backward - begin.backward) * workers_.microbatches;
-  const Nanos forward_in = CopyTime(parameters * visits, workers_.from_host);
-  const Nanos in = CopyTime((parameters + gradients) * visits + state, workers_.from_host);
-  const Nanos out = CopyTime(gradients * visits + parameters + state, workers_.to_host);
+  const Nanos forward_in = CopyTime(parameters * visits.forward, workers_.from_host);
+  const Nanos in = CopyTime((parameters + gradients) * visits.backward + state, workers_.from_host);
+  const Nanos out = CopyTime(gradients * visits.backward + parameters + state, workers_.to_host);
   if (copies == HarmonyCopies::kExposed) return forward + backward + forward_in + in;
   return std::max(forward, forward_in) + std::max({backward, in, out});
 }
@@ -127,7 +128,8 @@ Nanos HarmonyCutter::TimeWithin(const StageRange& block, const HarmonyCutShape& 
 // before it take the same: found by bisection.
 const HarmonyCutter::Table& HarmonyCutter::BestRounds(const HarmonyCutShape& shape,
                                                       HarmonyCopies copies) {
-  const auto [found, is_new] = rounds_.try_emplace({shape.block, shape.visits, copies});
+  const auto [found, is_new] =
+      rounds_.try_emplace({shape.block, shape.visits.forward, shape.visits.backward, copies});
   if (!is_new) return found->second;
   const auto layers = static_cast<int>(times_.size());
   Table least(static_cast<size_t>(layers) + 1,

@@ -14,13 +14,19 @@
 
 namespace siphon {
 
+// Groups of microbatches, each of which needs a block's weights once.
+struct HarmonyVisits {
+  int forward = 1;
+  int backward = 1;
+  friend bool operator==(const HarmonyVisits&, const HarmonyVisits&) = default;
+};
+
 // Stages of Harmony-PP. A block is neighbouring stages of one worker; the blocks go around the
 // workers `rounds` times.
 struct HarmonyCutShape {
   int rounds = 1;
-  int block = 1;   // stages
-  int visits = 1;  // groups of microbatches, each of which needs a block's weights once forward and
-                   // once backward
+  int block = 1;  // stages
+  HarmonyVisits visits;
   friend bool operator==(const HarmonyCutShape&, const HarmonyCutShape&) = default;
 };
 
@@ -74,7 +80,7 @@ class HarmonyCutter {
     Bytes optimizer_state;
   };
 
-  Nanos TimeOf(const StageRange& block, int visits, HarmonyCopies copies) const;
+  Nanos TimeOf(const StageRange& block, const HarmonyVisits& visits, HarmonyCopies copies) const;
   Bytes BytesOf(const StageRange& block) const;
   bool HasRoom(const StageRange& layers, int stages) const;
   // TimeOf, or kTooLong for a block that has too many bytes.
@@ -93,7 +99,7 @@ class HarmonyCutter {
   std::vector<int64_t> times_;  // [layer]
   std::vector<int64_t> bytes_;  // likewise
   std::vector<Sums> sums_;
-  std::map<std::tuple<int, int, HarmonyCopies>, Table> rounds_;  // of block and visits
+  std::map<std::tuple<int, int, int, HarmonyCopies>, Table> rounds_;  // of block and both visits
 };
 
 }  // namespace siphon

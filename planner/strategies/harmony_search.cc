@@ -68,9 +68,10 @@ Bytes MostExcess(const SimulatedDraft& simulated) {
 class HarmonySearcher {
  public:
   HarmonySearcher(const PlanningProblem& problem, const HarmonyTools& tools)
-      : problem_(problem), tools_(tools) {}
+      : problem_(problem), tools_(tools), shapes_(problem) {}
 
-  // The fastest, at most kMostFinalists, fastest first; of their plans the step time alone.
+  // The fastest as listed and the fastest of all, at most kMostFinalists of each; of their plans
+  // the step time alone.
   absl::StatusOr<std::vector<HarmonyPlan>> Search() {
     SIPHON_RETURN_IF_ERROR(ListShapes());
     // Those that compute fastest first: the others may not have to be looked at.
@@ -82,6 +83,11 @@ class HarmonySearcher {
     }
     if (finalists_.empty()) SIPHON_RETURN_IF_ERROR(TryHopeless());
     if (finalists_.empty()) return NothingFits();
+    const std::vector<HarmonyPlan> listed = finalists_;
+    SIPHON_RETURN_IF_ERROR(TryGroupsApart());
+    for (const HarmonyPlan& plan : listed) {
+      if (!IsFinalist(plan.choice)) finalists_.push_back(plan);
+    }
     for (HarmonyPlan& plan : finalists_) plan.simulations = simulations_;
     return std::move(finalists_);
   }
@@ -109,10 +115,55 @@ class HarmonySearcher {
       return absl::InvalidArgumentError(
           absl::StrCat("harmony has ", layers, " layers for ", workers, " workers"));
     }
-    for (const HarmonyChoice& choice : HarmonyShapes(problem_)) {
+    for (const HarmonyChoice& choice : shapes_.Listed()) {
       SIPHON_RETURN_IF_ERROR(AddShape(choice));
     }
     return absl::OkStatus();
+  }
+
+  // Groups forward and backward apart: one of the two larger than in the fastest, and than in what
+  // is among these then. What fits only with groups apart is not looked for: with the smaller of
+  // the two both ways it would take no more.
+  absl::Status TryGroupsApart() {
+    std::vector<HarmonyChoice> grown;
+    const auto is_new = [&](const HarmonyPlan& plan) {
+      return std::none_of(grown.begin(), grown.end(), [&](const HarmonyChoice& known) {
+        return IsSameShape(known, plan.choice);
+      });
+    };
+    for (;;) {
+      const auto next = std::find_if(finalists_.begin(), finalists_.end(), is_new);
+      if (next == finalists_.end()) return absl::OkStatus();
+      grown.push_back(next->choice);
+      for (const HarmonyChoice& choice : shapes_.WithLargerGroup(grown.back())) {
+        if (IsListed(choice)) continue;
+        SIPHON_RETURN_IF_ERROR(AddShape(choice));
+        if (listed_.back().kept >= BestStep()) continue;
+        SIPHON_RETURN_IF_ERROR(TryLike(grown.back(), choice));
+      }
+    }
+  }
+
+  // What is away in `known`, in a shape that takes no less: with less away it would not fit either.
+  absl::Status TryLike(const HarmonyChoice& known, HarmonyChoice choice) {
+    SIPHON_ASSIGN_OR_RETURN(const Shape shape, Build(choice));
+    choice.away = known.away;
+    choice.activations = known.activations;
+    return TryUpdates(shape, choice).status();
+  }
+
+  bool IsListed(const HarmonyChoice& choice) const {
+    return std::any_of(listed_.begin(), listed_.end(),
+                       [&](const Listed& listed) { return IsSameShape(listed.choice, choice); });
+  }
+
+  bool IsFinalist(const HarmonyChoice& choice) const {
+    return std::any_of(finalists_.begin(), finalists_.end(),
+                       [&](const HarmonyPlan& plan) { return IsSameShape(plan.choice, choice); });
+  }
+
+  static bool IsSameShape(const HarmonyChoice& a, const HarmonyChoice& b) {
+    return a.partition == b.partition && a.shape.options == b.shape.options;
   }
 
   absl::Status AddShape(const HarmonyChoice& choice) {
@@ -253,10 +304,8 @@ class HarmonySearcher {
   void Offer(const Shape& shape, const HarmonyChoice& choice, const SimulatedDraft& tried) {
     const Nanos step = tried.score.step;
     const auto same =
-        std::find_if(finalists_.begin(), finalists_.end(), [&](const HarmonyPlan& plan) {
-          return plan.problem.partition == choice.partition &&
-                 plan.choice.shape.options == choice.shape.options;
-        });
+        std::find_if(finalists_.begin(), finalists_.end(),
+                     [&](const HarmonyPlan& plan) { return IsSameShape(plan.choice, choice); });
     if (same != finalists_.end()) {
       if (StepOf(*same) <= step) return;
       finalists_.erase(same);
@@ -283,6 +332,7 @@ class HarmonySearcher {
 
   const PlanningProblem& problem_;
   const HarmonyTools& tools_;
+  HarmonyShapes shapes_;
   std::vector<Listed> listed_;
   std::vector<Hopeless> hopeless_;
   std::vector<HarmonyPlan> finalists_;

@@ -34,7 +34,7 @@ enum class HarmonyUpdates { kWholeStage, kByLayer };
 
 // One point of the search.
 struct HarmonyChoice {
-  ScheduleShape shape;  // chunks, forward and backward packs, microbatch group
+  ScheduleShape shape;  // chunks, packs and microbatch groups, both forward and backward
   StagePartition partition;
   HarmonyAway away = HarmonyAway::kNothing;
   Placement activations = Placement::kKeep;  // or kHostSwap, kRecompute: of all stages
@@ -50,15 +50,16 @@ struct HarmonyPlan {
 };
 
 // Harmony-PP (Li et al., HotOS 2021, section 3), on the problem's workers with its microbatches:
-// searches the number of stages, pack sizes forward and backward apart, the microbatches that go
-// through a pack before the next one, stages balanced by time, by bytes, or by compute and swap at
-// once (HarmonyCutter), what is away, and double buffers, of all that comes in or of a part;
-// returns the shortest simulated step that fits. Partition and schedule of the problem are not
-// used. Stages are updated just in time, so a global norm of gradients is not known.
+// searches the number of stages, pack sizes and the microbatches that go through a pack before the
+// next one, both forward and backward apart, stages balanced by time, by bytes, or by compute and
+// swap at once (HarmonyCutter), what is away, and double buffers, of all that comes in or of a
+// part; returns the shortest simulated step that fits. Partition and schedule of the problem are
+// not used. Stages are updated just in time, so a global norm of gradients is not known.
 //
 // All combinations where there are few; else numbers of stages a worker are powers of two, the
-// most, and the fewest for stages of a few layers. Shapes that would be slower with everything kept
-// than a plan already found are left out.
+// most, and the fewest for stages of a few layers, and groups are alike forward and backward at
+// first; then one of the two is larger in the fastest of these. Shapes that would be slower with
+// everything kept than a plan already found are left out.
 //
 // Errors: ResourceExhausted when nothing fits; InvalidArgument for fewer layers than workers, or no
 // way to the host; those of `tools`.

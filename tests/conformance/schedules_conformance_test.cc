@@ -323,6 +323,29 @@ TEST(FilesOfTorch, TrainLikeOneProcess) {
   }
 }
 
+// Harmony's packs and groups of microbatches, forward and backward apart: six microbatches in two
+// groups forward and three backward, or four or five in groups of which the last is smaller. With
+// everything kept, and with weights, gradients and state at the host between the groups.
+TEST(HarmonyPacksAndGroups, ForwardAndBackwardApartTrainLikeOneProcess) {
+  const ScheduleEntry entry = FindSchedule("harmony_pp").value();
+  for (const ScheduleShape& shape : std::vector<ScheduleShape>{
+           {2, 2, 6, {.microbatch_group = 3, .backward_group = 2}},
+           {2, 4, 4, {.forward_pack = 2, .backward_pack = 1, .backward_group = 3}},
+           {1,
+            6,
+            5,
+            {.forward_pack = 2, .backward_pack = 3, .microbatch_group = 2, .backward_group = 4}},
+           {4, 2, 5, {.microbatch_group = 1, .backward_group = 4}}}) {
+    const auto schedule = BuildSchedule(entry.name, shape);
+    ASSERT_TRUE(schedule.ok()) << schedule.status();
+    ExpectSameBitsAs("gpt_tied_dropout", entry, *schedule);
+    for (const Placement activations : {Placement::kRecompute, Placement::kHostSwap}) {
+      ExpectSameBitsAs("gpt_untied", entry, *schedule,
+                       {.run = 1, .placements = {activations}, .state = {Placement::kHostSwap}});
+    }
+  }
+}
+
 // A schedule by hand whose stages add up their gradients in orders of their own, none ascending.
 TEST(OrdersOfAccumulation, AreThoseOfEachStage) {
   const auto schedule = ParseSchedule(

@@ -201,6 +201,14 @@ TEST_F(ScheduleCommand, NamesWhatIsWrongOnOneLine) {
   EXPECT_EQ(error_, "siphon: schedule gpipe takes no depth; it has no options\n");
   EXPECT_EQ(Run({"gpipe", "--warm_up", "b"}), kExitBadInput);
   EXPECT_EQ(error_, "siphon: schedule gpipe takes no warm_up; it has no options\n");
+  EXPECT_EQ(Run({"1f1b", "--backward_group", "2"}), kExitBadInput);
+  EXPECT_EQ(error_, "siphon: schedule 1f1b takes no backward_group; it has no options\n");
+  EXPECT_EQ(Run({"harmony_pp", "--microbatches", "4", "--backward_group", "5"}), kExitBadInput);
+  EXPECT_EQ(error_,
+            "siphon: schedule harmony_pp: backward_group is 5; there are 4 microbatches, so give 1 "
+            "to 4\n");
+  EXPECT_EQ(Run({"--backward_group", "2"}), kExitBadInput);
+  EXPECT_EQ(error_, "siphon: --backward_group is for one schedule; name it with --name\n");
   EXPECT_EQ(Run({"zbv", "--chunks", "0"}), kExitBadInput);
   EXPECT_EQ(error_,
             "siphon: schedule zbv: 4 workers, 0 chunks and 8 microbatches; each must be at least "

@@ -349,8 +349,14 @@ TEST(LoadJobConfig, OptionsOfSchedulesHaveTheirRanges) {
             "job.yaml:2:10: pipeline.depth: is 0; must be at least 1 and at most 1048576");
   EXPECT_EQ(Refusal("pipeline:\n  forward_pack: 0\n"),
             "job.yaml:2:17: pipeline.forward_pack: is 0; must be at least 1 and at most 4096");
+  EXPECT_EQ(
+      Refusal("pipeline:\n  backward_group: -1\n"),
+      "job.yaml:2:19: pipeline.backward_group: is -1; must be at least 0 and at most 1048576");
+  EXPECT_EQ(Refusal("pipeline:\n  backward_group: half\n"),
+            "job.yaml:2:19: pipeline.backward_group: is 'half'; write a whole number");
   EXPECT_EQ(Refusal("pipeline: {in_flight: 3, warm_up: b, depth: [4, 3], forward_pack: 2, "
-                    "backward_pack: 1, microbatch_group: 4, schedule_file: a.csv}\n"),
+                    "backward_pack: 1, microbatch_group: 4, backward_group: 2, "
+                    "schedule_file: a.csv}\n"),
             "accepted");
 }
 

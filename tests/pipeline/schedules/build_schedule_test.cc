@@ -257,6 +257,7 @@ TEST_P(EverySchedule, RefusesOptionsThatItDoesNotUse) {
                                   {"forward_pack", {.forward_pack = 2}},
                                   {"backward_pack", {.backward_pack = 2}},
                                   {"microbatch_group", {.microbatch_group = 2}},
+                                  {"backward_group", {.backward_group = 2}},
                                   {"csv", {.csv = "0F0"}}};
   const ScheduleEntry& entry = GetParam();
   for (const std::string& used : entry.options) {

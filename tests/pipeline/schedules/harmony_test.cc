@@ -1,9 +1,13 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "pipeline/schedules/build_schedule.h"
+#include "planner/lower_schedule.h"
 #include "planner/validate_schedule.h"
 #include "tests/pipeline/schedules/built_schedule.h"
 
@@ -62,6 +66,66 @@ TEST(HarmonyPP, UpdatesBehindTheLastGroup) {
       "0F0 0F1 1F0 1F1 0F2 1F2 1B0 1B1 0B0 0B1 1B2 1STEP 0B2 0STEP\n");
 }
 
+// Forward all three microbatches go through stage 0 before stage 1 begins, backward one by one; and
+// the other way around.
+TEST(HarmonyPP, GroupsMicrobatchesForwardAndBackwardApart) {
+  EXPECT_EQ(ToString(Built(
+                "harmony_pp",
+                {.workers = 1, .chunks = 2, .microbatches = 3, .options = {.backward_group = 1}})),
+            "0F0 0F1 0F2 1F0 1F1 1F2 1B0 0B0 1B1 0B1 1B2 1STEP 0B2 0STEP\n");
+  EXPECT_EQ(
+      ToString(Built("harmony_pp", {.workers = 1,
+                                    .chunks = 2,
+                                    .microbatches = 3,
+                                    .options = {.microbatch_group = 1, .backward_group = 2}})),
+      "0F0 1F0 0F1 1F1 0F2 1F2 1B0 1B1 0B0 0B1 1B2 1STEP 0B2 0STEP\n");
+  EXPECT_EQ(
+      ToString(Built("harmony_pp", {.workers = 2,
+                                    .chunks = 2,
+                                    .microbatches = 4,
+                                    .options = {.microbatch_group = 4, .backward_group = 2}})),
+      "0F0 0F1 0F2 0F3 2F0 2F1 2F2 2F3 "
+      "2B0 2B1 0B0 0B1 2B2 2B3 2STEP 0B2 0B3 0STEP\n"
+      "1F0 1F1 1F2 1F3 3F0 3F1 3F2 3F3 "
+      "3B0 3B1 1B0 1B1 3B2 3B3 3STEP 1B2 1B3 1STEP\n");
+}
+
+// With packs of their own as well, on all workers: two stages forward, one backward.
+TEST(HarmonyPP, GroupsAndPacksAreApart) {
+  EXPECT_EQ(ToString(Built("harmony_pp", {.workers = 1,
+                                          .chunks = 4,
+                                          .microbatches = 2,
+                                          .options = {.forward_pack = 2,
+                                                      .backward_pack = 1,
+                                                      .microbatch_group = 1,
+                                                      .backward_group = 2}})),
+            "0F0 1F0 2F0 3F0 0F1 1F1 2F1 3F1 "
+            "3B0 3B1 3STEP 2B0 2B1 2STEP 1B0 1B1 1STEP 0B0 0B1 0STEP\n");
+}
+
+TEST(HarmonyPP, GroupsBackwardAsForwardUnlessTold) {
+  for (const int group : {0, 1, 2, 3, 5}) {
+    ScheduleShape shape{
+        .workers = 2, .chunks = 3, .microbatches = 5, .options = {.microbatch_group = group}};
+    const Schedule alike = Built("harmony_pp", shape);
+    shape.options.backward_group = group == 0 ? 5 : group;
+    EXPECT_EQ(Built("harmony_pp", shape), alike) << group;
+  }
+}
+
+TEST(HarmonyPP, RefusesGroupsOfMoreMicrobatchesThanThereAre) {
+  for (const int group : {3, -1}) {
+    for (const char* name : {"harmony_pp", "harmony_dp"}) {
+      EXPECT_EQ(
+          Refused(
+              name,
+              {.workers = 2, .chunks = 2, .microbatches = 2, .options = {.backward_group = group}}),
+          absl::InvalidArgumentError(absl::StrCat("schedule ", name, ": backward_group is ", group,
+                                                  "; there are 2 microbatches, so give 1 to 2")));
+    }
+  }
+}
+
 TEST(HarmonyPP, RefusesPacksThatTakeAStageFromItsWeights) {
   EXPECT_EQ(Refused("harmony_pp", {.workers = 2,
                                    .chunks = 6,
@@ -114,6 +178,64 @@ TEST(HarmonyPP, VisitsEveryStageTwice) {
         Built("harmony_pp", {.workers = 2, .chunks = 4, .microbatches = microbatches});
     for (int stage = 0; stage < 8; ++stage) {
       EXPECT_EQ(VisitsOf(schedule.programs[stage % 2], StageId(stage)), stage < 6 ? 2 : 1);
+    }
+  }
+}
+
+// Once for each group of each direction at most.
+TEST(HarmonyPP, VisitsEveryStageOnceAGroup) {
+  const Schedule schedule =
+      Built("harmony_pp", {.workers = 2,
+                           .chunks = 4,
+                           .microbatches = 12,
+                           .options = {.microbatch_group = 6, .backward_group = 3}});
+  for (int stage = 0; stage < 8; ++stage) {
+    EXPECT_EQ(VisitsOf(schedule.programs[stage % 2], StageId(stage)), stage < 6 ? 2 + 4 : 2 + 3);
+  }
+}
+
+// With these packs, all groups of 1 to 7 microbatches.
+std::vector<ScheduleShape> ShapesOfGroups(int workers, int chunks, ScheduleOptions options) {
+  std::vector<ScheduleShape> shapes;
+  for (const int microbatches : {1, 3, 4, 7}) {
+    for (int forward = 1; forward <= microbatches; ++forward) {
+      for (int backward = 1; backward <= microbatches; ++backward) {
+        options.microbatch_group = forward;
+        options.backward_group = backward;
+        shapes.push_back({workers, chunks, microbatches, options});
+      }
+    }
+  }
+  return shapes;
+}
+
+// Whole, in order and free of deadlocks, before and after messages are in, and gradients add up in
+// ascending order.
+void ExpectValid(const ScheduleShape& shape) {
+  const ScheduleOptions& options = shape.options;
+  SCOPED_TRACE(testing::Message() << shape.workers << " workers, " << shape.chunks
+                                  << " chunks, packs " << options.forward_pack << " and "
+                                  << options.backward_pack << ", groups "
+                                  << options.microbatch_group << " and " << options.backward_group
+                                  << " of " << shape.microbatches);
+  const Schedule built = Built("harmony_pp", shape);
+  EXPECT_EQ(ValidateSchedule(built, SchedulePurpose::kTraining), absl::OkStatus());
+  const auto lowered = InsertCommunication(built);
+  ASSERT_TRUE(lowered.ok()) << lowered.status();
+  EXPECT_EQ(ValidateSchedule(*lowered, SchedulePurpose::kTraining), absl::OkStatus());
+  for (int stage = 0; stage < StageCount(built); ++stage) {
+    const std::vector<MicrobatchId> order = AccumulationOrder(built, StageId(stage));
+    EXPECT_EQ(order.size(), static_cast<size_t>(shape.microbatches));
+    EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+  }
+}
+
+TEST(HarmonyPP, IsValidWithAnyGroupsForwardAndBackward) {
+  for (const int workers : {1, 2, 4}) {
+    for (const auto& [chunks, forward_pack, backward_pack] :
+         {std::tuple{1, 1, 1}, {3, 1, 1}, {2, 2, 1}, {4, 1, 2}, {6, 3, 2}}) {
+      const ScheduleOptions packs{.forward_pack = forward_pack, .backward_pack = backward_pack};
+      for (const ScheduleShape& shape : ShapesOfGroups(workers, chunks, packs)) ExpectValid(shape);
     }
   }
 }

@@ -84,8 +84,26 @@ TEST(HarmonyCuts, LongStagesShareARound) {
 // Weights that come in for each of four groups weigh four times.
 TEST(HarmonyCuts, BalancesByHowOftenWeightsComeIn) {
   HarmonyCutter cutter(ProfileOf({{30, 20}, {30, 20}, {60, 5}}), TwoHarmonyWorkers());
-  EXPECT_EQ(cutter.InBalance({.visits = 1}, HarmonyCopies::kHidden), Stages({2, 3}));
-  EXPECT_EQ(cutter.InBalance({.visits = 4}, HarmonyCopies::kHidden), Stages({1, 3}));
+  EXPECT_EQ(cutter.InBalance({.visits = {1, 1}}, HarmonyCopies::kHidden), Stages({2, 3}));
+  EXPECT_EQ(cutter.InBalance({.visits = {4, 4}}, HarmonyCopies::kHidden), Stages({1, 3}));
+}
+
+// Two layers in one block. Forward it takes 20 of compute or 5 for each time that its parameters
+// come in; backward 20 or 10 for parameters and gradients, and 10 once for optimizer state.
+TEST(HarmonyCuts, CountsVisitsForwardAndBackwardApart) {
+  ModelProfile profile = ProfileOf({{10, 3}, {10, 2}});
+  for (LayerProfile& layer : profile.layers) {
+    layer.gradients = layer.parameters;
+    layer.optimizer_state = layer.parameters * 2;
+  }
+  const HarmonyCutter cutter(profile, {.count = 1, .from_host = kByteANano});
+  const auto step = [&](const HarmonyVisits& visits) {
+    return cutter.StepOf(Stages({2}), {.visits = visits}, HarmonyCopies::kHidden);
+  };
+  EXPECT_EQ(step({.forward = 1, .backward = 1}), Nanos(20 + 20));
+  EXPECT_EQ(step({.forward = 8, .backward = 1}), Nanos(40 + 20));
+  EXPECT_EQ(step({.forward = 1, .backward = 8}), Nanos(20 + 90));
+  EXPECT_EQ(step({.forward = 8, .backward = 8}), Nanos(40 + 90));
 }
 
 TEST(HarmonyCuts, GivesNoStageMoreThanItsRoom) {
@@ -156,8 +174,9 @@ TEST(HarmonyCuts, AreNeverLongerThanCutsByTimeOrByBytes) {
   RandomCuts random(1);
   for (int instance = 0; instance < 200; ++instance) {
     SCOPED_TRACE(instance);
-    const HarmonyCutShape shape{
-        .rounds = random.Roll(3), .block = random.Roll(3), .visits = random.Roll(4)};
+    const HarmonyCutShape shape{.rounds = random.Roll(3),
+                                .block = random.Roll(3),
+                                .visits = {random.Roll(4), random.Roll(4)}};
     const int count = 1 + random.Roll(3);
     const int stages = count * shape.rounds * shape.block;
     const ModelProfile profile = random.Profile(stages + random.Roll(12) - 1);
@@ -216,7 +235,8 @@ TEST(HarmonyCuts, AreTheBestOfAll) {
   RandomCuts random(2);
   for (int instance = 0; instance < 60; ++instance) {
     SCOPED_TRACE(instance);
-    const HarmonyCutShape shape{.rounds = random.Roll(2), .visits = random.Roll(3)};
+    const HarmonyCutShape shape{.rounds = random.Roll(2),
+                                .visits = {random.Roll(3), random.Roll(3)}};
     const int stages = 2 * shape.rounds;
     const int layers = stages + random.Roll(5);
     const ModelProfile profile = random.Profile(layers);

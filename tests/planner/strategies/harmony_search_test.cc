@@ -171,6 +171,73 @@ TEST(HarmonySearch, IsNoSlowerThanAnyShapeWithEverythingKept) {
   }
 }
 
+// What was found with the same group forward and backward instead.
+absl::StatusOr<PlannedStep> WithGroupsAlike(const HarmonyPlan& plan, int group) {
+  HarmonyChoice alike = plan.choice;
+  alike.shape.options.microbatch_group = alike.shape.options.backward_group = group;
+  PlanningProblem problem = plan.problem;
+  problem.schedule = InsertCommunication(BuildSchedule("harmony_pp", alike.shape).value()).value();
+  return PlanHarmony(problem, alike);
+}
+
+// Four layers on one device, each a stage whose weights are there only while it runs; four
+// microbatches, and 50 bytes between two stages for each. Backward a stage has its parameters and
+// its gradients, and the gradients of the one before are still on their way out: 100 + 100 + 100,
+// what two stages exchange for the microbatch that runs, 2 x 50, and the 15 activations that are
+// left: 415. With two microbatches in a group that is 3 x 50 and 14: 464. Forward it has parameters
+// alone: all four may go through it before the next one, 100 + 5 x 50 and 16 activations at most.
+TEST(HarmonySearch, GroupsBackwardApartWhereGradientsFillTheDevice) {
+  PlanningProblem problem = ProblemOf({.forward = Nanos(100),
+                                       .input_backward = Nanos(100),
+                                       .weight_backward = Nanos(100),
+                                       .optimizer = Nanos(10),
+                                       .parameters = Bytes(100),
+                                       .gradients = Bytes(100),
+                                       .boundary = Bytes(50),
+                                       .saved = {{"all", Bytes(1)}}},
+                                      4, LoweredSchedule("1f1b", 1, 4),
+                                      WithHost(UniformTopology(1, kByteANano, Nanos(0)), 1,
+                                               {.to_host = kByteANano, .from_host = kByteANano}));
+  SetCapacity(problem, Bytes(440));
+  const HarmonyPlan plan = Searched(problem);
+  EXPECT_EQ(plan.choice.shape.chunks, 4);
+  EXPECT_EQ(plan.choice.shape.options.microbatch_group, 4);
+  EXPECT_EQ(plan.choice.shape.options.backward_group, 1);
+  EXPECT_EQ(Total(plan.planned.simulated.peak[0]), Bytes(415));
+
+  // With groups alike: of more than one microbatch they do not fit, and one by one each layer's
+  // parameters come in for three more groups forward, 100 each time.
+  for (const int group : {1, 2, 4}) {
+    const auto planned = WithGroupsAlike(plan, group);
+    ASSERT_EQ(planned.ok(), group == 1) << planned.status();
+    if (!planned.ok()) continue;
+    EXPECT_EQ(planned->simulated.step_time, plan.planned.simulated.step_time + Nanos(4 * 3 * 100));
+  }
+}
+
+// Two devices, four such layers each and eight microbatches: too many combinations to try all.
+// Forward four of a group wait for the next pack, 100 + 8 x 50 and 20 activations; eight would take
+// 875. Backward two take 480, and four 670.
+TEST(HarmonySearch, GroupsApartWhereThereAreManyShapes) {
+  PlanningProblem problem = TwoDevices(8, 8);
+  for (LayerProfile& layer : problem.profile.layers) {
+    layer.boundary = Bytes(50);
+    layer.saved[0].bytes = Bytes(1);
+  }
+  SetCapacity(problem, Bytes(540));
+  const HarmonyPlan plan = Searched(problem);
+  EXPECT_EQ(plan.choice.shape.options.microbatch_group, 4);
+  EXPECT_EQ(plan.choice.shape.options.backward_group, 2);
+  EXPECT_EQ(Total(plan.planned.simulated.peak[0]), Bytes(520));
+  EXPECT_EQ(Total(plan.planned.simulated.peak[1]), Bytes(480));
+  for (const int group : {1, 2, 4, 8}) {
+    const auto planned = WithGroupsAlike(plan, group);
+    ASSERT_EQ(planned.ok(), group <= 2) << planned.status();
+    if (!planned.ok()) continue;
+    EXPECT_GT(planned->simulated.step_time, plan.planned.simulated.step_time);
+  }
+}
+
 TEST(HarmonySearch, SaysWhenNothingFits) {
   PlanningProblem problem = TwoDevices(4, 2);
   SetCapacity(problem, Bytes(150));
