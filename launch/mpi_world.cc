@@ -17,6 +17,7 @@ namespace siphon {
 namespace {
 
 constexpr char kBackingVariable[] = "OMPI_MCA_osc_sm_backing_directory";
+constexpr char kCrashSignalsVariable[] = "OMPI_MCA_opal_signal";
 constexpr char kDefaultBacking[] = "/dev/shm";
 constexpr int64_t kPageBytes = 4096;
 // What Open MPI 4.1 puts beside the data into a window's file: a little state, a little more for
@@ -44,6 +45,8 @@ absl::Status InitMpi(int* argc, char*** argv) {
   if (initialized != 0) {
     return absl::FailedPreconditionError("MPI was initialised before in this process");
   }
+  // Whoever sees a rank crash tells of it in a line, which a backtrace of Open MPI's would hide.
+  setenv(kCrashSignalsVariable, "", /*overwrite=*/0);
   // One thread makes all calls but MPI_Abort, which a watching thread may make at any time.
   int provided = MPI_THREAD_SINGLE;
   SIPHON_RETURN_IF_ERROR(

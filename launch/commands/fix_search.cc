@@ -32,16 +32,6 @@ CapacityUnit UnitOf(Bytes most) {
   return most < kCoarse ? CapacityUnit{Bytes(1 << 10), "KiB"} : CapacityUnit{Bytes(1 << 20), "MiB"};
 }
 
-// Exactly, in the largest unit that it is a multiple of.
-std::string SizeText(Bytes bytes) {
-  for (const CapacityUnit& unit : {CapacityUnit{Bytes(1 << 20), "MiB"}, {Bytes(1 << 10), "KiB"}}) {
-    if (bytes.value % unit.bytes.value == 0) {
-      return absl::StrCat(bytes.value / unit.bytes.value, unit.name);
-    }
-  }
-  return absl::StrCat(bytes.value, "B");
-}
-
 using Settings = std::vector<std::string>;
 
 constexpr absl::string_view kAuto = "memory.strategy=auto";
@@ -306,9 +296,7 @@ class FixSearch {
         [](const PlanFix& fix) { return fix.host_peak; });
   }
 
-  bool Lacks(size_t worker) const {
-    return CapacityOf(misfit_, worker) < PeakOf(misfit_.kept, worker);
-  }
+  bool Lacks(size_t worker) const { return LacksMemory(misfit_, worker, needs_); }
 
   // Each worker that lacks memory has `size`, or what it had; the others what they had.
   Settings Capacities(Bytes size) const {
@@ -336,7 +324,7 @@ class FixSearch {
     if (!least.has_value()) return;
     const bool is_known = needs_ > Bytes(0);
     // Workers may hold a little more than `kept` says, where they are to follow a plan.
-    most = std::max(most, needs_ + Bytes(needs_.value / kSizeExactness));
+    most = std::max(most, ALittleMoreThan(needs_));
     // What is exact to a hundredth is less only where it is so by more.
     const Bytes less(alone_.capacity.value / kSizeExactness * (kSizeExactness - 1));
     const Sizes sizes{*least + reserve, alone_.capacity > Bytes(0) ? less : most + reserve,

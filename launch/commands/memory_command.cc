@@ -7,12 +7,13 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "launch/commands/command.h"
 #include "launch/commands/memory_report.h"
+#include "launch/commands/plan_fixes.h"
 #include "launch/commands/plan_study.h"
+#include "launch/commands/planning_progress.h"
 #include "launch/commands/study_job.h"
-#include "launch/commands/try_fix.h"
 #include "launch/process/exit_codes.h"
 #include "launch/profile/plan_with_costs.h"
 #include "launch/profile/profile_file.h"
@@ -31,30 +32,24 @@ struct MemoryArguments {
 };
 
 // What planning says of a job that does not fit with everything kept: the strategy that makes room,
-// which is memory.strategy or, where the job names none, auto; else, first of the changes, auto in
-// its place, where that does.
+// which is memory.strategy or, where the job names none, auto; where it does not, the changes that
+// `siphon plan` names.
 void PlanMisfit(const MemoryArguments& arguments, MemoryReport& report) {
+  PlanningProgress progress;
+  progress.Say("planning");
   const PlanRequest request{.job = arguments.job,
                             .profile = arguments.profile,
+                            .news = progress.News(),
                             .goal = PlanningGoal::kAnyThatFits,
-                            .bounds = false,
-                            .hopeless = HopelessJobs::kAreRefused};
+                            .bounds = false};
   const auto plan = StudyPlan(request);
   if (!plan.ok()) return;
   // A plan that keeps everything is no news, whatever it says of the last byte.
-  if (plan->step.has_value() && plan->strategy != "keep") {
-    report.fitting_strategy = plan->strategy;
+  if (plan->step.has_value()) {
+    if (plan->strategy != "keep") report.fitting_strategy = plan->strategy;
     return;
   }
-  if (plan->strategy == "auto") return;
-  const TriedFix all_ways =
-      TryFix(request, *plan,
-             {{"memory.strategy=auto"}, "all ways to save memory together, as siphon plan shows"});
-  if (!all_ways.fix.has_value()) return;
-  const PlanFix& fix = *all_ways.fix;
-  report.changes.insert(report.changes.begin(),
-                        {absl::StrJoin(fix.settings, " --set "), fix.meaning, fix.largest_peak});
-  report.changes_strategy = true;
+  report.tried = FindFixes(request, *plan, [&](absl::string_view doing) { progress.Say(doing); });
 }
 
 absl::StatusOr<MemoryReport> Study(const MemoryArguments& arguments) {

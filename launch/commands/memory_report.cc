@@ -106,6 +106,18 @@ std::string Sums(const MemoryReport& report) {
                              static_cast<double>(std::max<int64_t>(smallest.value, 1)));
 }
 
+// Those that keep everything.
+std::string ChangesText(const MemoryReport& report) {
+  std::string text;
+  for (const FittingChange& change : report.changes) {
+    const bool first = &change == report.changes.data();
+    absl::StrAppend(&text, first ? "to keep everything: --set " : "or:  --set ", change.setting,
+                    "  (", change.meaning, "; ", FormatBytes(change.largest),
+                    " on the fullest worker)\n");
+  }
+  return text;
+}
+
 std::string Verdict(const MemoryReport& report) {
   if (report.job.memory.capacity.empty()) return "";
   const std::optional<Misfit> misfit = FindMisfit(report.job, report.estimate);
@@ -114,21 +126,12 @@ std::string Verdict(const MemoryReport& report) {
       absl::StrCat("worker ", misfit->worker.value, " needs ", FormatBytes(misfit->missing()),
                    " more than its ", FormatBytes(misfit->capacity));
   const std::string& strategy = report.fitting_strategy;
-  std::string text = strategy.empty() ? absl::StrCat("does not fit: ", needs, "\n")
-                                      : absl::StrCat("with everything kept ", needs,
-                                                     "; it fits with memory.strategy ", strategy,
-                                                     ", siphon plan shows how\n");
-  const absl::string_view smallest =
-      strategy.empty() ? "smallest change that fits: --set " : "to keep everything: --set ";
-  for (const FittingChange& change : report.changes) {
-    const bool first = &change == report.changes.data();
-    absl::StrAppend(&text, first ? smallest : "or:  --set ", change.setting, "  (", change.meaning,
-                    "; ", FormatBytes(change.largest), " on the fullest worker)\n");
+  if (strategy.empty()) {
+    return absl::StrCat("does not fit: ", needs, "\n",
+                        report.tried.fixes.empty() ? ChangesText(report) : FixesText(report.tried));
   }
-  if (strategy.empty() && !report.changes_strategy) {
-    absl::StrAppend(&text, "all with everything kept; siphon plan may find smaller ones\n");
-  }
-  return text;
+  return absl::StrCat("with everything kept ", needs, "; it fits with memory.strategy ", strategy,
+                      ", siphon plan shows how\n", ChangesText(report));
 }
 
 std::string Sources(const MemoryReport& report) {
@@ -215,6 +218,23 @@ Json StageJson(const MemoryReport& report, const StageMemory& stage, MemoryDetai
   return json;
 }
 
+Json ChangesJson(const MemoryReport& report) {
+  Json changes = Json::array();
+  for (const PlanFix& fix : report.tried.fixes) {
+    changes.push_back({{"set", absl::StrJoin(fix.settings, " --set ")},
+                       {"meaning", fix.meaning},
+                       {"max_bytes", fix.largest_peak.value}});
+    if (fix.devices > Bytes(0)) changes.back()["device_bytes"] = fix.devices.value;
+  }
+  if (!changes.empty()) return changes;
+  for (const FittingChange& change : report.changes) {
+    changes.push_back({{"set", change.setting},
+                       {"meaning", change.meaning},
+                       {"max_bytes", change.largest.value}});
+  }
+  return changes;
+}
+
 }  // namespace
 
 std::string MemoryText(const MemoryReport& report, MemoryDetail detail) {
@@ -244,12 +264,7 @@ std::string MemoryJson(const MemoryReport& report, MemoryDetail detail) {
   json["unknown_layers"] = UnknownLayers(report.estimate);
   json["fits"] = !FindMisfit(report.job, report.estimate).has_value();
   if (!report.fitting_strategy.empty()) json["fitting_strategy"] = report.fitting_strategy;
-  json["changes"] = Json::array();
-  for (const FittingChange& change : report.changes) {
-    json["changes"].push_back({{"set", change.setting},
-                               {"meaning", change.meaning},
-                               {"max_bytes", change.largest.value}});
-  }
+  json["changes"] = ChangesJson(report);
   return json.dump(2) + "\n";
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "launch/commands/plan_fixes.h"
 #include "launch/plan_job/job_memory.h"
 
 namespace siphon {
@@ -16,10 +17,11 @@ struct MemoryReport {
   TrainingPlan plan;
   Accounting accounting = Accounting::kRuntime;
   MemoryEstimate estimate;
-  // Where not everything that is kept fits: what would, and the memory.strategy that makes room.
+  // Where not everything that is kept fits: changes with which it does, and the memory.strategy
+  // that makes room without them.
   std::vector<FittingChange> changes;
-  std::string fitting_strategy;   // empty: none
-  bool changes_strategy = false;  // by the first of the changes; the others keep everything
+  std::string fitting_strategy;  // empty: none
+  TriedFixes tried;              // then this is what `siphon plan` says would fit
 };
 
 enum class MemoryDetail { kStages, kLayers };
@@ -28,7 +30,8 @@ enum class MemoryDetail { kStages, kLayers };
 // with kLayers each layer and saved tensor too.
 std::string MemoryText(const MemoryReport& report, MemoryDetail detail);
 // One object with the contract's fields, and beside them workers[], accounting, fits (with
-// everything kept), fitting_strategy where that makes room instead, and changes[].
+// everything kept), fitting_strategy where that makes room instead, and changes[]: those that
+// siphon plan names or, with a fitting_strategy, those that keep everything.
 std::string MemoryJson(const MemoryReport& report, MemoryDetail detail);
 
 // Our figures beside MPress's Tables I and II, and where the paper contradicts itself. Errors: as

@@ -4,7 +4,10 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "launch/commands/command.h"
@@ -39,6 +42,7 @@ struct OutOfCoreArguments {
   std::optional<int> figure;  // absent: one model is compared
   std::string output;
   ModelOptions model = PublishedSizes();
+  std::vector<std::string> sizes;  // those of its flags that were given
   std::string device = "A100";
   std::string precision = "fp32";
   int64_t batch = 64;
@@ -101,12 +105,23 @@ absl::StatusOr<Bytes> NearMemoryOf(const OutOfCoreArguments& arguments, const De
   return *capacity;
 }
 
+// A size that the model would ignore is a mistake of whoever gave it.
+absl::Status CheckSizes(const OutOfCoreArguments& arguments) {
+  const std::string& kind = arguments.model.kind;
+  const std::vector<std::string> fixed = KnownPlannedModelKinds();
+  if (arguments.sizes.empty() || !absl::c_linear_search(fixed, kind)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(arguments.sizes.front(), ": ", kind, " is always of the same layers; leave it ",
+                   "out, or take --model ", absl::StrJoin(KnownModelKinds(), ", ")));
+}
+
 struct Compared {
   OutOfCoreSetting setting;
   OutOfCoreComparison comparison;
 };
 
 absl::StatusOr<Compared> Compare(const OutOfCoreArguments& arguments) {
+  SIPHON_RETURN_IF_ERROR(CheckSizes(arguments));
   Compared compared;
   SIPHON_ASSIGN_OR_RETURN(const DeviceSpec device, LoadDevice(arguments.device));
   SIPHON_ASSIGN_OR_RETURN(const Precision precision, ParsePrecision(arguments.precision));
@@ -145,14 +160,16 @@ void AddModel(CLI::App* command, OutOfCoreArguments* arguments) {
   command->add_option("--model", model.kind, absl::StrCat("One of ", absl::StrJoin(kinds, ", ")))
       ->capture_default_str()
       ->type_name("NAME");
-  command->add_option("--layers", model.layers, "Of a transformer or perceptron")
-      ->capture_default_str()
-      ->type_name("N");
-  command->add_option("--hidden", model.hidden, "Likewise")->capture_default_str()->type_name("N");
-  command->add_option("--heads", model.heads, "Likewise")->capture_default_str()->type_name("N");
-  command->add_option("--sequence_length", model.sequence_length, "Likewise, tokens")
-      ->capture_default_str()
-      ->type_name("N");
+  const auto add_size = [&](const std::string& flag, int64_t& size, const std::string& meaning) {
+    command->add_option(flag, size, meaning)
+        ->each([arguments, flag](const std::string&) { arguments->sizes.push_back(flag); })
+        ->capture_default_str()
+        ->type_name("N");
+  };
+  add_size("--layers", model.layers, "Of a transformer or perceptron");
+  add_size("--hidden", model.hidden, "Likewise");
+  add_size("--heads", model.heads, "Of a transformer");
+  add_size("--sequence_length", model.sequence_length, "Of a transformer or perceptron, tokens");
 }
 
 }  // namespace

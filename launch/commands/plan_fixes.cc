@@ -76,6 +76,16 @@ std::string FixText(const PlanFix& fix) {
       IsOfHost(fix) ? absl::StrCat(", ", FormatBytes(fix.host_peak), " on the host") : "", ")");
 }
 
+std::string FixesText(const TriedFixes& tried) {
+  std::string text;
+  for (const PlanFix& fix : tried.fixes) {
+    absl::StrAppend(&text, &fix == tried.fixes.data() ? "smallest change that fits: " : "or:  ",
+                    FixText(fix), "\n");
+  }
+  if (tried.in_vain.empty()) return text;
+  return absl::StrCat(text, "tried in vain: ", InVainText(tried.in_vain), "\n");
+}
+
 std::string InVainText(const std::vector<std::vector<std::string>>& in_vain) {
   return absl::StrJoin(in_vain, ", ", [](std::string* text, const auto& settings) {
     for (size_t index = 0; index < settings.size(); ++index) {

@@ -54,6 +54,10 @@ std::string HostReason(const StudiedPlan& misfit, const std::vector<PlanFix>& fi
 // worker)", or "needs devices of 40.2 GiB  (more than the 32.0 GiB of these; ...)".
 std::string FixText(const PlanFix& fix);
 
+// "smallest change that fits: " and FixText, "or:  " and the next, a line each, and "tried in vain:
+// " and InVainText.
+std::string FixesText(const TriedFixes& tried);
+
 // "memory.strategy=auto, memory.strategy=auto with train.microbatch=1 and pipeline.stages=4".
 std::string InVainText(const std::vector<std::vector<std::string>>& in_vain);
 

@@ -118,18 +118,6 @@ std::string ExplainText(const PlanReport& report) {
   return text;
 }
 
-std::string FixesText(const PlanReport& report) {
-  std::string text;
-  for (const PlanFix& fix : report.fixes) {
-    absl::StrAppend(&text, &fix == report.fixes.data() ? "smallest change that fits: " : "or:  ",
-                    FixText(fix), "\n");
-  }
-  if (!report.in_vain.empty()) {
-    absl::StrAppend(&text, "tried in vain: ", InVainText(report.in_vain), "\n");
-  }
-  return text;
-}
-
 // Why columns do not fit.
 std::string WhatIfText(const std::vector<WhatIf>& what_ifs) {
   std::string text;
@@ -201,12 +189,12 @@ bool MayBeSlowForItsSchedule(const StudiedPlan& plan) {
 
 std::string PlanReportText(const PlanReport& report) {
   const StudiedPlan& studied = report.plan;
-  return absl::StrCat(Headline(studied), Verdict(studied), FixesText(report), "\n",
-                      StepText(studied, report.detail), FasterText(report),
-                      TableText(WorkerTable(studied)), TableText(ParkingTable(studied)),
-                      ExplainText(report), TableText(WhatIfTable(report)),
-                      WhatIfText(report.what_ifs),
-                      TableText(ComparisonTable(report.comparison), LastColumn::kWords));
+  return absl::StrCat(
+      Headline(studied), Verdict(studied), FixesText({report.fixes, report.in_vain}), "\n",
+      StepText(studied, report.detail), FasterText(report), TableText(WorkerTable(studied)),
+      TableText(ParkingTable(studied)), ExplainText(report), TableText(WhatIfTable(report)),
+      WhatIfText(report.what_ifs),
+      TableText(ComparisonTable(report.comparison), LastColumn::kWords));
 }
 
 }  // namespace siphon

@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -21,6 +23,7 @@
 #include "launch/profile/plan_in_file.h"
 #include "launch/profile/plan_with_costs.h"
 #include "launch/profile/predict_step.h"
+#include "planner/marked_grid.h"
 #include "planner/performance/device_spec.h"
 #include "planner/status.h"
 
@@ -61,12 +64,27 @@ bool HasCosts(const SimulateArguments& arguments, const StudiedJob& studied) {
          !studied.job.pipeline.profile.empty();
 }
 
+// A plan, and why `siphon plan` finds that it does not fit. Of workers that keep everything the
+// memory model knows more than the simulator: a plan that is a little too large may yet be
+// simulated.
+struct PlanToSimulate {
+  PlanText plan;
+  std::string misfit;  // empty: nothing is known against it
+};
+
+// Of the job with everything kept.
+std::string MisfitOfKeeping(const PlannedJob& planned) {
+  const absl::Status fits = CheckFits(planned);
+  return absl::IsResourceExhausted(fits) ? SentenceOf(fits) : "";
+}
+
 // The plan of a job file as it would be trained: with everything kept or, where that does not fit,
 // with what its memory.strategy does; where nothing fits, with everything kept. Costs are those of
 // `siphon plan` in any case.
-absl::StatusOr<PlanText> PlanOfJob(const SimulateArguments& arguments) {
+absl::StatusOr<PlanToSimulate> PlanOfJob(const SimulateArguments& arguments) {
   SIPHON_ASSIGN_OR_RETURN(const StudiedJob studied, StudyJob(arguments.job));
   const PlannedJob planned{studied.job, studied.model, studied.plan, studied.schedule_csv};
+  const std::string misfit = MisfitOfKeeping(planned);
   if (!studied.job.memory.plan.empty()) {
     if (!arguments.profile.empty() || !arguments.device.empty()) {
       return ConfigError(studied.job, "memory.plan",
@@ -74,23 +92,27 @@ absl::StatusOr<PlanText> PlanOfJob(const SimulateArguments& arguments) {
     }
     SIPHON_ASSIGN_OR_RETURN(PlanInFile file, LoadPlanInFile(studied.job));
     SIPHON_RETURN_IF_ERROR(CheckPlanOfJob(file, planned));
-    return std::move(file.plan);
+    const bool keeps = file.plan.memory.stages.empty();
+    return PlanToSimulate{std::move(file.plan), keeps ? misfit : ""};
   }
-  if (!HasCosts(arguments, studied)) return PlanWithCosts(planned, {});
+  if (!HasCosts(arguments, studied)) {
+    SIPHON_ASSIGN_OR_RETURN(PlanText kept, PlanWithCosts(planned, {}));
+    return PlanToSimulate{std::move(kept), misfit};
+  }
   PlanRequest request{
       .job = arguments.job, .profile = arguments.profile, .device = arguments.device};
-  if (!absl::IsResourceExhausted(CheckFits(planned))) {
+  if (misfit.empty()) {
     PlanRequest keeping = request;
     keeping.strategy = std::string(kKeepingStrategy);
     keeping.bounds = false;
     SIPHON_ASSIGN_OR_RETURN(StudiedPlan kept, StudyPlan(keeping));
-    if (kept.step.has_value()) return std::move(kept.plan);
+    if (kept.step.has_value()) return PlanToSimulate{std::move(kept.plan), ""};
   }
   SIPHON_ASSIGN_OR_RETURN(StudiedPlan fitting, StudyPlan(request));
-  return std::move(fitting.plan);
+  return PlanToSimulate{std::move(fitting.plan), std::move(fitting.misfit)};
 }
 
-absl::StatusOr<PlanText> PlanOf(const SimulateArguments& arguments) {
+absl::StatusOr<PlanToSimulate> PlanOf(const SimulateArguments& arguments) {
   const bool has_job = !arguments.job.job.empty();
   if (arguments.plan.empty() != has_job) {
     return absl::InvalidArgumentError(
@@ -103,7 +125,16 @@ absl::StatusOr<PlanText> PlanOf(const SimulateArguments& arguments) {
         "--profile, --device and --set belong to a job file (--config); a plan file has its own "
         "costs");
   }
-  return has_job ? PlanOfJob(arguments) : LoadPlan(arguments.plan);
+  if (has_job) return PlanOfJob(arguments);
+  SIPHON_ASSIGN_OR_RETURN(PlanText plan, LoadPlan(arguments.plan));
+  return PlanToSimulate{std::move(plan), ""};
+}
+
+// Where it fits.
+absl::StatusOr<SimulatedStep> StepOf(const PlanToSimulate& simulated) {
+  absl::StatusOr<SimulatedStep> step = PredictStep(simulated.plan);
+  if (!step.ok() || simulated.misfit.empty()) return step;
+  return absl::ResourceExhaustedError(simulated.misfit);
 }
 
 absl::Status WriteFiles(const SimulateArguments& arguments, const SimulateReport& report) {
@@ -141,11 +172,11 @@ int Simulate(const SimulateArguments& arguments) {
   if (!writable.ok()) return ReportError(writable);
   const auto plan = PlanOf(arguments);
   if (!plan.ok()) return ReportError(plan.status());
-  const auto step = PredictStep(*plan);
+  const auto step = StepOf(*plan);
   if (!step.ok()) {
     return Refuse(arguments.plan.empty() ? arguments.job.job : arguments.plan, step.status());
   }
-  const SimulateReport report{*plan, *step};
+  const SimulateReport report{plan->plan, *step};
   if (const absl::Status written = WriteFiles(arguments, report); !written.ok()) {
     return ReportError(written);
   }

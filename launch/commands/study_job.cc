@@ -1,8 +1,12 @@
 #include "launch/commands/study_job.h"
 
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "launch/config/load_job_config.h"
 #include "launch/config/read_schedule_file.h"
 #include "launch/data/dataset.h"
@@ -49,12 +53,33 @@ absl::StatusOr<int64_t> DataIds(const JobConfig& job) {
   return ids;
 }
 
+// Of others planning has no layers: a plugin's are in its library, which it does not run.
+absl::Status CheckLayersAreKnown(const JobConfig& job) {
+  const ModelConfig& model = job.model;
+  std::vector<std::string> known = KnownModelKinds();
+  for (const std::string& kind : KnownPlannedModelKinds()) known.push_back(kind);
+  if (absl::c_linear_search(known, model.kind)) return absl::OkStatus();
+  const std::string names = absl::StrJoin(known, ", ");
+  if (model.kind != "plugin") {
+    return ConfigError(
+        job, "model.kind",
+        absl::StrCat("'", model.kind, "' is known, but not built yet; today: ", names));
+  }
+  return ConfigError(
+      job, "model.kind",
+      absl::StrCat("plugin: only siphon train and siphon profile load ", model.library,
+                   " (model.library) and know its layers; cut what siphon profile measures with "
+                   "siphon partition --profile, or write a kind that is planned: ",
+                   names));
+}
+
 }  // namespace
 
 absl::StatusOr<StudiedJob> StudyJob(const JobArguments& arguments) {
   StudiedJob studied;
   SIPHON_ASSIGN_OR_RETURN(studied.job,
                           LoadJobConfig(arguments.job, arguments.overrides, StudyLimits()));
+  SIPHON_RETURN_IF_ERROR(CheckLayersAreKnown(studied.job));
   SIPHON_ASSIGN_OR_RETURN(studied.job, WithProbedTopology(studied.job, UnknownServer::kMeasure));
   SIPHON_ASSIGN_OR_RETURN(studied.topology, LoadJobTopology(studied.job));
   SIPHON_ASSIGN_OR_RETURN(const int64_t ids, DataIds(studied.job));

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "launch/commands/least_size.h"
 #include "planner/units.h"
 
 namespace siphon {
@@ -39,11 +41,31 @@ std::vector<std::string> SettingsOfTry(const StudiedPlan& misfit,
 
 Bytes NeededByMisfit(absl::string_view misfit) {
   constexpr absl::string_view kNeeds = " needs ";
-  const size_t end = misfit.find(" at its fullest");
+  // As a search says it, and as the memory model does (CheckFits).
+  const size_t end = std::min(misfit.find(" at its fullest"), misfit.find(" at its peak"));
   const size_t begin = misfit.rfind(kNeeds, end);
   if (end == absl::string_view::npos || begin == absl::string_view::npos) return Bytes(0);
   return ParseBytes(misfit.substr(begin + kNeeds.size(), end - begin - kNeeds.size()))
       .value_or(Bytes(0));
+}
+
+Bytes ALittleMoreThan(Bytes needs) { return needs + Bytes(needs.value / kSizeExactness); }
+
+bool LacksMemory(const StudiedPlan& misfit, size_t worker, Bytes needs) {
+  const auto lacks = [&](size_t one) { return CapacityOf(misfit, one) < PeakOf(misfit.kept, one); };
+  if (misfit.strategy != "keep") return lacks(worker);
+  for (size_t one = 0; one < misfit.kept.peak.size(); ++one) {
+    if (lacks(one)) return lacks(worker);
+  }
+  return CapacityOf(misfit, worker) <= ALittleMoreThan(needs);
+}
+
+std::string SizeText(Bytes bytes) {
+  constexpr std::pair<int64_t, absl::string_view> kUnits[] = {{1 << 20, "MiB"}, {1 << 10, "KiB"}};
+  for (const auto& [unit, name] : kUnits) {
+    if (bytes.value % unit == 0) return absl::StrCat(bytes.value / unit, name);
+  }
+  return absl::StrCat(bytes.value, "B");
 }
 
 TriedFix TryFix(const PlanRequest& request, const StudiedPlan& misfit, const FixToTry& change) {

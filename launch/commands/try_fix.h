@@ -1,6 +1,7 @@
 #ifndef SIPHON_LAUNCH_COMMANDS_TRY_FIX_H_
 #define SIPHON_LAUNCH_COMMANDS_TRY_FIX_H_
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +38,17 @@ TriedFix TryFix(const PlanRequest& request, const StudiedPlan& misfit, const Fix
 
 // "worker 1 needs 4.36 GiB at its fullest under auto, ..." says 4.36 GiB; 0: it says none.
 Bytes NeededByMisfit(absl::string_view misfit);
+
+// What is enough where a worker is said to need `needs`: to a hundredth.
+Bytes ALittleMoreThan(Bytes needs);
+
+// Whether more capacity would help the worker: it has less than its peak with everything kept. Of
+// workers that keep everything the memory model knows more than that step: where all have as much,
+// whether it may have less than `needs`, what the misfit says (0: nothing).
+bool LacksMemory(const StudiedPlan& misfit, size_t worker, Bytes needs);
+
+// Exactly, in the largest unit that it is a multiple of: "3MiB".
+std::string SizeText(Bytes bytes);
 
 // All that is set for it.
 std::vector<std::string> SettingsOfTry(const StudiedPlan& misfit,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "planner/status.h"
@@ -81,12 +82,6 @@ absl::Status CheckBackend(const JobConfig& job, const KnownNames& known) {
 
 absl::Status CheckPipeline(const JobConfig& job) {
   const PipelineConfig& pipeline = job.pipeline;
-  if (pipeline.chunks > 0 && pipeline.stages % pipeline.chunks != 0) {
-    return ConfigError(job, Culprit(job, "pipeline.chunks", "pipeline.stages"),
-                       absl::StrCat("pipeline.stages ", pipeline.stages,
-                                    " is not divisible by pipeline.chunks ", pipeline.chunks, "; ",
-                                    NearestMultiples(pipeline.stages, pipeline.chunks), " stages"));
-  }
   if (pipeline.schedule == "csv" && pipeline.schedule_file.empty()) {
     return ConfigError(job, "pipeline.schedule_file",
                        "is missing; pipeline.schedule csv needs the path of a file");
@@ -102,6 +97,20 @@ absl::Status CheckPipeline(const JobConfig& job) {
         job, "pipeline.partition",
         absl::StrCat("lists ", explicit_stages, " stages, pipeline.stages is ", pipeline.stages,
                      "; write one number of layers for each stage"));
+  }
+  return absl::OkStatus();
+}
+
+// How many processes there are is for the job to say.
+absl::Status CheckLaunch(const JobConfig& job) {
+  constexpr absl::string_view kCounts[] = {"-np", "--np", "-n", "--n", "-c"};
+  for (const std::string& option : job.launch.mpirun_options) {
+    if (!absl::c_linear_search(kCounts, option)) continue;
+    return ConfigError(
+        job, "launch.mpirun_options",
+        absl::StrCat("has ", option,
+                     ", but mpirun is told to start a process for each worker; leave it out, and "
+                     "write pipeline.stages for another number of them"));
   }
   return absl::OkStatus();
 }
@@ -155,6 +164,7 @@ absl::Status CheckJobConfig(const JobConfig& job, const ConfigLimits& limits) {
   SIPHON_RETURN_IF_ERROR(CheckBatches(job));
   SIPHON_RETURN_IF_ERROR(CheckHeads(job));
   SIPHON_RETURN_IF_ERROR(CheckPipeline(job));
+  SIPHON_RETURN_IF_ERROR(CheckLaunch(job));
   if (job.model.kind == "plugin" && job.model.library.empty()) {
     return ConfigError(job, "model.library",
                        "is missing; model.kind plugin needs the path of a shared object");

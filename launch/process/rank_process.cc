@@ -13,6 +13,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "launch/process/launcher_output.h"
+#include "planner/status.h"
 
 namespace siphon {
 namespace {
@@ -70,6 +72,8 @@ std::string OutcomePathIn(const std::string& job_directory) {
 
 absl::Status TellOutcome(const std::string& text) {
   if (!Supervised()) {
+    SIPHON_RETURN_IF_ERROR(
+        ReserveOutput(LauncherOutputPath(), Bytes(static_cast<int64_t>(text.size()))));
     std::fputs(text.c_str(), stdout);
     std::fflush(stdout);
     return absl::OkStatus();

@@ -37,7 +37,8 @@ std::string OutcomePathIn(const std::string& job_directory);
 
 // Puts a job's outcome where it belongs, of one rank: to standard output, or, supervised, into a
 // file that the parent prints, as mpirun does not say whether what passes it could be written.
-// Errors: Internal if that file cannot be written; for standard output see EndOutput.
+// Errors: Internal if that file cannot be written, or that of the launcher's standard output has no
+// room; for what this process prints see EndOutput.
 absl::Status TellOutcome(const std::string& text);
 
 // From now on this process gets SIGKILL when the mpirun that started it ends, and at once if that

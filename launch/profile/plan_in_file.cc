@@ -15,6 +15,8 @@
 #include "planner/plan_file/plan_keys.h"
 #include "planner/status.h"
 #include "planner/strategies/make_groups.h"
+#include "planner/strategies/memory_strategy.h"
+#include "planner/training_plan.h"
 #include "planner/validate_schedule.h"
 
 namespace siphon {
@@ -54,17 +56,32 @@ std::string LayersText(const StageRange& layers) {
   return absl::StrCat(layers.begin, " to ", layers.end - 1);
 }
 
-void CheckStages(const PlanText& plan, const TrainingPlan& job, PlanCheck& check) {
+// A strategy that plans are made by, where the file names one.
+void CheckStrategy(const PlanText& plan, PlanCheck& check) {
+  constexpr absl::string_view kOfSchedulesToo = "harmony";  // it makes a job's schedule as well
+  if (plan.strategy.empty() || plan.strategy == kOfSchedulesToo) return;
+  const absl::Status known = FindMemoryStrategy(plan.strategy).status();
+  if (known.ok()) return;
+  check.Differs(kJobSection, kStrategyKey, absl::StrCat(known.message(), ", ", kOfSchedulesToo),
+                "");
+}
+
+void CheckStages(const PlanText& plan, const PlannedJob& planned, PlanCheck& check) {
+  const TrainingPlan& job = planned.plan;
   const size_t stages = job.partition.stages.size();
   if (plan.stages.size() != stages) {
     check.Differs(NumberedSection(kStageSection, plan.stages.size() - 1), "",
                   absl::StrCat("the plan has ", plan.stages.size(), " stages, the job ", stages));
     return;
   }
+  const PlanText wanted =
+      ToPlanText(job, planned.model, UnitStageCosts(job, planned.model), kUnitCosts);
   for (size_t stage = 0; stage < stages; ++stage) {
     const std::string section = NumberedSection(kStageSection, stage);
     check.Same(section, kLayersKey, LayersText(plan.stages[stage].layers),
                LayersText(job.partition.stages[stage]));
+    const std::string& names = plan.stages[stage].names;
+    if (!names.empty()) check.Same(section, kNamesKey, names, wanted.stages[stage].names);
     check.Same(section, kWorkerKey, plan.stages[stage].worker.value,
                job.training.worker_of_stage[stage].value);
   }
@@ -247,6 +264,7 @@ absl::Status CheckPlanOfJob(const PlanInFile& file, const PlannedJob& planned) {
   check.Same(kJobSection, kScheduleKey, plan.schedule, job.schedule_name);
   check.Same(kJobSection, kMicrobatchKey, plan.microbatch, job.microbatch);
   check.Same(kJobSection, kGlobalBatchKey, plan.global_batch, job.global_batch);
+  CheckStrategy(plan, check);
   check.Same(kJobSection, kReplicasKey, plan.training.replicas, job.training.replicas);
   const int workers = WorkerCount(job.training);
   if (WorkerCount(plan.training) != workers) {
@@ -254,7 +272,7 @@ absl::Status CheckPlanOfJob(const PlanInFile& file, const PlannedJob& planned) {
         NumberedSection(kWorkerSection, plan.workers.size() - 1), "",
         absl::StrCat("the plan has ", WorkerCount(plan.training), " workers, the job ", workers));
   }
-  if (check.status().ok()) CheckStages(plan, job, check);
+  if (check.status().ok()) CheckStages(plan, planned, check);
   if (check.status().ok()) CheckPrograms(plan, job, check);
   return check.status();
 }

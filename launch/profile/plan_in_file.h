@@ -33,9 +33,10 @@ absl::StatusOr<PlanInFile> LoadPlanAt(const std::string& path);
 // it has no such key, of the file's begin where there is no such section.
 std::string PlaceInPlan(const PlanInFile& file, absl::string_view section, absl::string_view key);
 
-// That the plan is one of this job: model, schedule, batch, stages with their workers and layers,
-// and programs that are the job's but for what moves tensors. Pure. Errors: InvalidArgument
-// "PATH:line:column: what the plan has, and what the job; what to do" for the first that differs.
+// That the plan is one of this job: model, schedule, batch, a strategy that there is, stages with
+// their workers and layers, and programs that are the job's but for what moves tensors. Pure.
+// Errors: InvalidArgument "PATH:line:column: what the plan has, and what the job; what to do" for
+// the first that differs.
 absl::Status CheckPlanOfJob(const PlanInFile& file, const PlannedJob& planned);
 
 // Whether the plan moves tensors, or computes optimizer steps on the host.

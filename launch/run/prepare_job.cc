@@ -1,12 +1,17 @@
 #include "launch/run/prepare_job.h"
 
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "launch/config/read_schedule_file.h"
+#include "launch/mpi_world.h"
 #include "launch/plan_job/job_memory.h"
 #include "launch/plan_job/model_options.h"
 #include "launch/plan_job/plan_job.h"
+#include "launch/process/exit_codes.h"
+#include "launch/process/sudden_end.h"
 #include "launch/profile/plan_with_costs.h"
 #include "launch/run/fit_memory.h"
 #include "launch/topology/job_topology.h"
@@ -31,6 +36,17 @@ absl::Status DataError(const JobConfig& job, const absl::Status& status) {
   absl::string_view problem = status.message();
   absl::ConsumePrefix(&problem, "data.path ");
   return ConfigError(job, "data.path", problem);
+}
+
+// Its functions run in this process.
+LastWords LastWordsOfPlugin(const JobConfig& job) {
+  const int rank = StartedUnderMpi() ? AnnouncedRank() : 0;
+  const absl::Status place =
+      ConfigError(job, "model.library", absl::StrCat("plugin ", job.model.library));
+  return {.who = absl::StrCat("siphon: ", place.message()),
+          .instead = "a plugin returns a model, or an error",
+          .exit_code = kExitBadInput,
+          .rank = rank};
 }
 
 absl::StatusOr<PlanText> PlanTextOf(const PreparedJob& prepared) {
@@ -58,6 +74,7 @@ absl::StatusOr<ModelOptions> ResolveModelOptions(const JobConfig& job) {
 
 absl::StatusOr<Model> MakeConfiguredModel(const JobConfig& job, const ModelOptions& options) {
   if (job.model.kind == "plugin") {
+    const SuddenEndGuard guard(LastWordsOfPlugin(job));
     auto model = LoadPluginModel(job.model.library, options);
     if (!model.ok()) return ConfigError(job, "model.library", model.status().message());
     return model;

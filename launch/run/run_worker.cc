@@ -16,6 +16,7 @@
 #include "launch/run/device_failure.h"
 #include "launch/run/host_memory.h"
 #include "launch/run/optimizer_of.h"
+#include "launch/run/phases.h"
 #include "launch/run/plan_follower.h"
 #include "launch/run/replanner.h"
 #include "launch/run/run_recorder.h"
@@ -142,7 +143,7 @@ absl::Status WorkerRun::TrainOneStep() {
   if (seat_.at_progress) seat_.at_progress(progress_.step, outcome_.last_checkpoint);
   std::optional<double> validation;
   if (ValidationIsDue()) {
-    SIPHON_RETURN_IF_ERROR(Phase("validation"));
+    SIPHON_RETURN_IF_ERROR(Phase(kValidationPhase));
     SIPHON_ASSIGN_OR_RETURN(validation, ValidationLoss(prepared_, follower_.evaluation(),
                                                        progress_.step, stages_, coordinator_));
     outcome_.last_validation_loss = validation;
@@ -279,7 +280,7 @@ bool WorkerRun::ValidationIsDue() const {
 // A checkpoint that cannot be written is no reason to lose the run: it goes on, and says so now and
 // at the end.
 absl::Status WorkerRun::SaveCheckpoint() {
-  SIPHON_RETURN_IF_ERROR(Phase("writing a checkpoint"));
+  SIPHON_RETURN_IF_ERROR(Phase(kWritingPhase));
   auto saved = SaveState(prepared_, stages_.ForCheckpoint(), coordinator_, progress_,
                          [this](const std::string& phase) { return Phase(phase); });
   if (saved.ok()) {
@@ -312,11 +313,11 @@ absl::Status WorkerRun::StoppedWithout(const absl::Status& save) const {
 absl::StatusOr<RunOutcome> WorkerRun::Train() {
   const JobConfig& job = prepared_.job;
   const std::unique_ptr<LedgerScope> counted = memory_.CountThread();
-  SIPHON_RETURN_IF_ERROR(Phase("making its stages"));
+  SIPHON_RETURN_IF_ERROR(Phase(kMakingPhase));
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(memory_.TakeCommunication()));
   SIPHON_RETURN_IF_ERROR(follower_.TakeRoom());
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(stages_.Make(follower_)));
-  SIPHON_RETURN_IF_ERROR(Phase("reading the checkpoint"));
+  SIPHON_RETURN_IF_ERROR(Phase(kReadingPhase));
   SIPHON_ASSIGN_OR_RETURN(
       progress_, RestoreState(prepared_, stages_.ForCheckpoint(), coordinator_, outcome_.warnings));
   outcome_.steps_done = outcome_.first_step = progress_.step;
@@ -326,7 +327,7 @@ absl::StatusOr<RunOutcome> WorkerRun::Train() {
     seat_.at_progress(progress_.step, outcome_.last_checkpoint);
   }
   traced_step_ = std::min(progress_.step + 2, job.train.steps);
-  SIPHON_RETURN_IF_ERROR(Phase("opening its output"));
+  SIPHON_RETURN_IF_ERROR(Phase(kOpeningPhase));
   absl::Status opened;
   if (seat_.me.value == 0) {
     auto recorder = RunRecorder::Open(prepared_, progress_.step);

@@ -29,6 +29,7 @@
 #include "launch/plan_job/plan_job.h"
 #include "launch/plan_job/plan_rings.h"
 #include "launch/process/exit_codes.h"
+#include "launch/process/inject_fault.h"
 #include "launch/process/rank_process.h"
 #include "launch/process/supervise.h"
 #include "launch/run/check_places.h"
@@ -36,6 +37,7 @@
 #include "launch/run/job_limits.h"
 #include "launch/run/locked_memory.h"
 #include "launch/run/parking_room.h"
+#include "launch/run/phases.h"
 #include "launch/run/place_workers.h"
 #include "launch/run/prepare_job.h"
 #include "launch/run/rank.h"
@@ -134,6 +136,8 @@ absl::StatusOr<PreparedJob> Prepare(const std::string& program, const TrainArgum
     SIPHON_RETURN_IF_ERROR(CheckDriveRoom(prepared));
     SIPHON_ASSIGN_OR_RETURN(prepared.start, FindStart(prepared));
   }
+  SIPHON_RETURN_IF_ERROR(
+      CheckInjectedFault({.schedule = prepared.plan.training, .phases = RunPhases()}));
   prepared.program = program;
   prepared.resume_command = ResumeCommand(program, arguments, factory);
   const int workers = WorkerCount(prepared.plan.training);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "launch/config/job_schema.h"
 #include "launch/config/load_job_config.h"
+#include "launch/run/phases.h"
 #include "planner/plan_text.h"
 #include "planner/status.h"
 
@@ -123,6 +124,12 @@ constexpr const char* kKeysOfBits[] = {
     "train.beta2",           "train.momentum",
     "train.clip_norm",       "train.deterministic"};
 
+// Whether the learning rate of a step depends on how many there are in all.
+bool FollowsStepCount(const TrainConfig& train) {
+  return train.schedule != "constant" && train.final_learning_rate_fraction < 1 &&
+         train.learning_rate > 0;
+}
+
 void NoteDifferences(const PreparedJob& prepared, const CheckpointInfo& info,
                      std::vector<std::string>& warnings) {
   const JobConfig& job = prepared.job;
@@ -141,6 +148,13 @@ void NoteDifferences(const PreparedJob& prepared, const CheckpointInfo& info,
     const std::string name = absl::StrCat(key.section, ".", key.key);
     const bool decides = job_then.ok() && absl::c_linear_search(kKeysOfBits, name);
     if (decides) differs(name, key.write(job), key.write(*job_then));
+  }
+  const bool goes_on = info.step < job.train.steps;
+  if (goes_on && job_then.ok() && FollowsStepCount(job.train) &&
+      FollowsStepCount(job_then->train)) {
+    differs(absl::StrCat("train.steps, over which the learning rate falls (train.schedule ",
+                         job.train.schedule, "),"),
+            job.train.steps, job_then->train.steps);
   }
   const absl::StatusOr<PlanText> then = ParsePlanText(info.plan_text);
   const bool knows_plan = then.ok();  // else of a version that wrote plans otherwise
@@ -280,7 +294,7 @@ absl::StatusOr<std::string> SaveState(const PreparedJob& prepared, const WorkerS
       WriteCheckpointShard(partials[0], coordinator.me().value, coordinator.workers(),
                            TensorsOf(stages, Which::kOwned, Access::kRead));
   if (const absl::Status closed = Close(stages, shard.status()); !closed.ok()) shard = closed;
-  if (const absl::Status status = at_phase("completing a checkpoint"); !status.ok()) {
+  if (const absl::Status status = at_phase(kCompletingPhase); !status.ok()) {
     shard = status;
   }
   if (const absl::Status agreed = coordinator.Agree(shard.status()); !agreed.ok()) {

@@ -116,6 +116,14 @@ TEST_F(OutOfCoreCommand, NamesTheFlagOrTheMemoryThatIsWrong) {
   EXPECT_THAT(Run({"--link", "12GB"}).err, HasSubstr("--link: '12GB' has the unknown unit"));
   EXPECT_THAT(Run({"--link", "0GB/s"}).err, HasSubstr("--link: '0GB/s' must be more than 0"));
   EXPECT_THAT(Run({"--output", "x.svg"}).err, HasSubstr("add --figure"));
+  for (const std::string flag : {"--layers", "--hidden", "--heads", "--sequence_length"}) {
+    const CommandEnd fixed = Run({"--model", "resnet50", flag, "8"});
+    EXPECT_EQ(fixed.code, kExitBadInput) << flag;
+    EXPECT_EQ(fixed.err, "siphon: " + flag +
+                             ": resnet50 is always of the same layers; leave it out, or take "
+                             "--model gpt, bert, mlp\n");
+    EXPECT_EQ(Run({"--model", "gpt", flag, "16", "--batch", "1"}).code, kExitDone) << flag;
+  }
   EXPECT_THAT(Run({"--batch", "0"}).err, HasSubstr("microbatch 0 must be at least 1"));
   const CommandEnd too_small = Run({"--capacity", "1GB"});
   EXPECT_EQ(too_small.code, kExitDoesNotFit);

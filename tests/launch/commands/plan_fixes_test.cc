@@ -154,6 +154,9 @@ TEST(NeededByMisfit, IsWhatASearchSaysOfItsBestPlan) {
             Bytes(int64_t{4608} << 20));
   EXPECT_EQ(NeededByMisfit("worker 1 needs 354 MiB under any plan, its capacity is 106 MiB"),
             Bytes(0));
+  EXPECT_EQ(NeededByMisfit("the job does not fit: worker 1 needs 8.11 MiB at its peak, "
+                           "memory.capacity is 8.11 MiB, 1 B short"),
+            ParseBytes("8.11 MiB").value());
   EXPECT_EQ(NeededByMisfit(""), Bytes(0));
 }
 

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -152,6 +153,24 @@ TEST_F(SimulateCommand, TakesAJobFileThatDoesNotFitWithItsStrategy) {
   const auto json = nlohmann::json::parse(out_);
   EXPECT_EQ(json["strategy"], "auto");
   for (const auto& peak : json["peak_bytes"]) EXPECT_LE(peak, 3 << 20);
+}
+
+// A byte is little to the simulator, which knows less of what workers hold than the memory model.
+TEST_F(SimulateCommand, RefusesAJobThatIsAByteTooLargeAsThePlanDoes) {
+  const std::string job = WriteFile("job.yaml", kJob);
+  for (const std::string schedule : {"gpipe", "1f1b", "looped_bfs"}) {
+    std::vector<std::string> flags = {"--config", job, "--set", "pipeline.schedule=" + schedule};
+    const CommandEnd memory = RunRegisteredCommand(
+        "memory", {job, "--set", "pipeline.schedule=" + schedule, "--format", "json"});
+    const auto needed = nlohmann::json::parse(memory.out)["max_bytes"].get<int64_t>();
+    flags.insert(flags.end(), {"--set", "memory.strategy=keep", "--set",
+                               absl::StrCat("memory.capacity=", needed, "B")});
+    EXPECT_EQ(RunWith(flags), kExitDone) << schedule << error_;
+    flags.back() = absl::StrCat("memory.capacity=", needed - 1, "B");
+    EXPECT_EQ(RunWith(flags), kExitDoesNotFit) << schedule;
+    EXPECT_EQ(out_, "");
+    EXPECT_THAT(error_, HasSubstr("worker ")) << schedule;
+  }
 }
 
 constexpr absl::string_view kDevice = R"(name: "one core"

@@ -49,11 +49,23 @@ TEST(CheckJobConfig, HeadsDivideTheWidth) {
   EXPECT_EQ(Refusal("model:\n  kind: mlp\n  hidden: 50\n"), "accepted");
 }
 
-TEST(CheckJobConfig, ChunksDivideStages) {
-  EXPECT_EQ(
-      Refusal("pipeline:\n  stages: 6\n  chunks: 4\n"),
-      "job.yaml:3:11: pipeline.chunks: pipeline.stages 6 is not divisible by pipeline.chunks 4; "
-      "nearest: 4 or 8 stages");
+// Which a schedule takes, and of how many stages, is for it to say (PlanJob).
+TEST(CheckJobConfig, ChunksAreAsManyAsThereMayBeWorkers) {
+  EXPECT_EQ(Refusal("pipeline:\n  stages: 6\n  chunks: 4\n"), "accepted");
+  EXPECT_EQ(Refusal("pipeline:\n  stages: 6\n  chunks: 4097\n"),
+            "job.yaml:3:11: pipeline.chunks: is 4097; must be at least 0 and at most 4096");
+}
+
+TEST(CheckJobConfig, TheNumberOfProcessesIsNoOptionOfMpirun) {
+  for (const std::string option : {"-np", "--np", "-n", "--n", "-c"}) {
+    EXPECT_EQ(
+        Refusal("launch:\n  mpirun_options: [" + option + ", '3']\n"),
+        "job.yaml:2:19: launch.mpirun_options: has " + option +
+            ", but mpirun is told to start a process for each worker; leave it out, and write "
+            "pipeline.stages for another number of them");
+  }
+  EXPECT_EQ(Refusal("launch:\n  mpirun_options: [-npernode, '3', --nooversubscribe]\n"),
+            "accepted");
 }
 
 TEST(CheckJobConfig, ExplicitPartitionsHaveAllStages) {

@@ -89,6 +89,21 @@ TEST(PlanJob, TakesAsManyChunksAsTheJobOrElseTheScheduleSays) {
   EXPECT_EQ(Planned(job),
             "job.yaml:5:11: pipeline.chunks: 4 stages cannot be dealt out in chunks of 3 a worker; "
             "stages must be a multiple of pipeline.chunks");
+  job.pipeline.chunks = 5;
+  EXPECT_EQ(
+      Planned(job),
+      "job.yaml:5:11: pipeline.chunks: 5 stages a worker, but pipeline.stages is 4; at most 4 "
+      "work");
+  // Other stages would help nobody there.
+  job.pipeline.schedule = "1f1b";
+  for (const int64_t chunks : {3, 5}) {
+    job.pipeline.chunks = chunks;
+    EXPECT_EQ(
+        Planned(job),
+        absl::StrCat("job.yaml:5:11: pipeline.chunks: schedule 1f1b takes one stage a worker, "
+                     "not ",
+                     chunks, " chunks"));
+  }
   job = WithSchedule("zbv");
   job.pipeline.stages = 3;
   EXPECT_EQ(Planned(job),
@@ -104,6 +119,17 @@ TEST(PlanJob, HandsASchedulesOptionsOnAndNoOthers) {
   const auto plan = PlanJob(job, FourBlockGpt(), 0);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(PeakLiveActivations(plan->training), (std::vector<int>{2, 2, 2, 1}));
+}
+
+TEST(PlanJob, HandsGroupsForwardAndBackwardOn) {
+  JobConfig job = WithSchedule("harmony_pp");
+  job.train.global_batch = 2 * job.train.microbatch;
+  job.pipeline.backward_group = 1;
+  const auto plan = PlanJob(job, FourBlockGpt(), 0);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const std::string programs = ToString(plan->training);
+  EXPECT_LT(programs.find("0F1"), programs.find("2F0"));  // all, then the next stage
+  EXPECT_LT(programs.find("0B0"), programs.find("2B1"));  // one after the other
 }
 
 TEST(PlanJob, TakesAScheduleFromAFile) {
@@ -154,6 +180,11 @@ TEST(PlanJob, DealsTheBatchOutToReplicas) {
   job.pipeline.microbatch_group = 3;
   EXPECT_EQ(Planned(job),
             "job.yaml:3:13: pipeline.schedule: schedule harmony_dp: microbatch_group is 3; there "
+            "are 2 microbatches, so give 1 to 2");
+  job.pipeline.microbatch_group = 0;
+  job.pipeline.backward_group = 3;
+  EXPECT_EQ(Planned(job),
+            "job.yaml:3:13: pipeline.schedule: schedule harmony_dp: backward_group is 3; there "
             "are 2 microbatches, so give 1 to 2");
 }
 

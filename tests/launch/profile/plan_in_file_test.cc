@@ -134,6 +134,22 @@ TEST_F(PlanInFileTest, OfAnotherJobIsRefusedWithTheFirstThingThatDiffers) {
                                                         ": the plan has 2 workers, the job 4")));
 }
 
+TEST_F(PlanInFileTest, NamesAStrategyThatThereIsAndTheJobsLayers) {
+  text_.strategy = "host_swap";
+  EXPECT_TRUE(CheckPlanOfJob(File(), planned()).ok());
+  EXPECT_TRUE(
+      CheckPlanOfJob(File("strategy:           host_swap", "strategy: harmony"), planned()).ok());
+  PlanInFile file = File("strategy:           host_swap", "strategy: host_swop");
+  EXPECT_THAT(JobRefusal(file),
+              StartsWith(absl::StrCat(Place(file, "host_swop"),
+                                      ": no memory strategy is called 'host_swop'; there are ")));
+  file = File("transformer.embeddings .. ", "embeddings .. ");
+  EXPECT_EQ(JobRefusal(file), absl::StrCat(Place(file, "embeddings .. "),
+                                           ": names is embeddings .. transformer.h.1, the job's is "
+                                           "transformer.embeddings .. transformer.h.1"
+                                           "; plan this job again (siphon plan --output)"));
+}
+
 TEST_F(PlanInFileTest, WithOtherStagesIsRefused) {
   config_.pipeline.partition_layers = {2, 4};
   plan_ = PlanJob(config_, model_, 0).value();

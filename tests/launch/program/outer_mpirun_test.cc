@@ -70,6 +70,36 @@ TEST_F(OuterMpirun, StartsNothingWhereRanksHaveDifferentJobs) {
   ExpectNothingLeft();
 }
 
+// mpirun itself says nothing of what it could not write.
+TEST_F(OuterMpirun, FailsWhereItsDiskHasNoRoomForTheOutcome) {
+  const ProgramEnd end = Run({"sh",
+                              "-c",
+                              "exec \"$@\" > /dev/full",
+                              "sh",
+                              "mpirun",
+                              "--allow-run-as-root",
+                              "--oversubscribe",
+                              "--bind-to",
+                              "none",
+                              "--mca",
+                              "btl",
+                              "self,vader",
+                              "-np",
+                              "4",
+                              SIPHON_PROGRAM,
+                              "train",
+                              job(),
+                              "--set",
+                              "train.steps=2",
+                              "--format",
+                              "json"});
+  EXPECT_NE(end.exit_code, 0);
+  EXPECT_THAT(end.errors, HasSubstr("siphon: rank 0: standard output could not be written: No "
+                                    "space left on device\n"));
+  EXPECT_EQ(LinesOfOurs(end.errors), 1) << end.errors;
+  ExpectNothingLeft();
+}
+
 TEST_F(OuterMpirun, EndsWithOneReportWhenARankIsKilled) {
   for (const int rank : {0, 2}) {
     const ProgramEnd end = Mpirun(

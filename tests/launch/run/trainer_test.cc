@@ -88,6 +88,7 @@ TEST(Trainer, ResumeAutoTakesTheNewestCheckpointAndAFinishedRunTrainsNoFurther) 
 // Other microbatches are added up in another order in any case: that says less.
 TEST(Trainer, NamesTheBatchThatTheCheckpointWasNotWrittenWith) {
   JobConfig job = TinyJob(TestFolder(), "run", 2);
+  job.train.schedule = "constant";
   MustTrain(job);
   job.checkpoint.resume = "auto";
   job.train.steps = 7;
@@ -113,6 +114,7 @@ TEST(Trainer, NamesTheBatchThatTheCheckpointWasNotWrittenWith) {
 // Of tensors of the same shapes, so that nothing refuses them.
 TEST(Trainer, NamesWhatElseDecidesTheBitsAndHasChanged) {
   JobConfig job = TinyJob(TestFolder(), "run", 2);
+  job.train.schedule = "constant";
   MustTrain(job);
   job.checkpoint.resume = "auto";
   job.train.steps += 1;
@@ -125,6 +127,26 @@ TEST(Trainer, NamesWhatElseDecidesTheBitsAndHasChanged) {
               testing::UnorderedElementsAre(
                   testing::HasSubstr("train.clip_norm is "),
                   testing::HasSubstr("model.dropout is 0.5 and was 0.1 when the checkpoint was")));
+}
+
+// Where the learning rate falls until the last step, another number of steps makes it another one
+// from the first on.
+TEST(Trainer, NamesTheStepsOverWhichTheLearningRateFalls) {
+  for (const std::string schedule : {"cosine", "linear"}) {
+    JobConfig job = TinyJob(TestFolder(), "run", 2);
+    job.train.schedule = schedule;
+    MustTrain(job);
+    job.checkpoint.resume = "auto";
+    EXPECT_THAT(MustTrain(job).warnings, testing::IsEmpty());
+    job.train.steps = 5;  // nothing is left to do
+    EXPECT_THAT(MustTrain(job).warnings, testing::IsEmpty());
+    job.train.steps = 7;
+    EXPECT_THAT(MustTrain(job).warnings,
+                testing::ElementsAre(absl::StrCat(
+                    "train.steps, over which the learning rate falls (train.schedule ", schedule,
+                    "), is 7 and was 6 when the checkpoint was written: results will not be "
+                    "bitwise those of an uninterrupted run")));
+  }
 }
 
 // Asked for behind step 1: in its validation, or, where there is none, in the last step.

@@ -1,0 +1,68 @@
+#include "launch/process/sudden_end.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+#include <csignal>
+#include <cstdlib>
+
+#include "tests/support/sanitized.h"
+
+namespace siphon {
+namespace {
+
+// Of a plugin that is loaded.
+LastWords Words() {
+  return {.who = "siphon: job.yaml:3:12: model.library: plugin x.so",
+          .instead = "a plugin returns",
+          .exit_code = 2};
+}
+
+TEST(SuddenEndGuard, MakesAnExitThatLooksLikeSuccessAnError) {
+  EXPECT_EXIT(
+      {
+        const SuddenEndGuard guard(Words());
+        std::exit(0);
+      },
+      testing::ExitedWithCode(2),
+      "^siphon: job.yaml:3:12: model.library: plugin x.so ended the program by exit\\(\\); a "
+      "plugin "
+      "returns\n$");
+}
+
+TEST(SuddenEndGuard, SaysWhoCrashedAndHow) {
+  if (kSanitized) GTEST_SKIP() << "skipped, because the sanitizer has handlers of its own";
+  EXPECT_EXIT(
+      {
+        const SuddenEndGuard guard(Words());
+        std::raise(SIGSEGV);
+      },
+      testing::ExitedWithCode(2),
+      "^siphon: job.yaml:3:12: model.library: plugin x.so crashed: signal 11 \\(Segmentation "
+      "fault\\)\n$");
+  EXPECT_EXIT(
+      {
+        const SuddenEndGuard guard(Words());
+        std::abort();
+      },
+      testing::ExitedWithCode(2), "plugin x.so crashed: signal 6 \\(Aborted\\)\n$");
+}
+
+TEST(SuddenEndGuard, SaysNothingOnceItIsGone) {
+  EXPECT_EXIT(
+      {
+        { const SuddenEndGuard guard(Words()); }
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0), "^$");
+  EXPECT_EXIT(
+      {
+        { const SuddenEndGuard guard(Words()); }
+        std::raise(SIGSEGV);
+      },
+      testing::KilledBySignal(SIGSEGV), "");
+}
+
+}  // namespace
+}  // namespace siphon
