@@ -16,7 +16,6 @@
 namespace siphon {
 namespace {
 
-constexpr uint64_t kSeed = 1;
 // So many times from the start, each with a part of the simulations; with two more parts from the
 // best of all.
 constexpr int kStarts = 4;
@@ -33,13 +32,13 @@ using Patterns = std::array<StagePattern, kRoles>;
 
 class PatternSearch {
  public:
-  PatternSearch(DraftSimulator& simulator, const DraftPlan& kept)
+  PatternSearch(DraftSimulator& simulator, const DraftPlan& kept, uint64_t seed)
       : simulator_(simulator),
         kept_(kept),
         writer_(simulator.problem()),
         numbers_(PatternNumbers(simulator.problem(), writer_.layers())),
         roles_(kept.stages.size(), kMiddle),
-        dice_(kSeed) {
+        dice_(seed) {
     const PlanningProblem& problem = simulator.problem();
     const auto workers = static_cast<int>(problem.schedule.programs.size());
     for (int worker = 0; worker < workers; ++worker) {
@@ -176,8 +175,8 @@ class PatternSearch {
 }  // namespace
 
 absl::StatusOr<SimulatedDraft> BestPatterns(DraftSimulator& simulator, const DraftPlan& kept,
-                                            int simulations) {
-  return PatternSearch(simulator, kept).Run(simulations);
+                                            int simulations, uint64_t seed) {
+  return PatternSearch(simulator, kept, seed).Run(simulations);
 }
 
 }  // namespace siphon

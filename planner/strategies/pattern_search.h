@@ -1,6 +1,8 @@
 #ifndef SIPHON_PLANNER_STRATEGIES_PATTERN_SEARCH_H_
 #define SIPHON_PLANNER_STRATEGIES_PATTERN_SEARCH_H_
 
+#include <cstdint>
+
 #include "absl/status/statusor.h"
 #include "planner/strategies/draft_simulator.h"
 
@@ -11,10 +13,11 @@ namespace siphon {
 // pattern or of all three, by simulated annealing. Where all workers wait for each other, and
 // lenders for room, only what all do at once is faster; searches layer by layer do not come to it.
 //
-// `kept` is a draft that keeps everything; its map stays. Deterministic. Errors: ResourceExhausted
+// `kept` is a draft that keeps everything; its map stays. Deterministic; another seed often ends
+// elsewhere. Errors: ResourceExhausted
 // where no such draft can be simulated; as DraftSimulator::Run. At most so many simulations.
 absl::StatusOr<SimulatedDraft> BestPatterns(DraftSimulator& simulator, const DraftPlan& kept,
-                                            int simulations);
+                                            int simulations, uint64_t seed);
 
 }  // namespace siphon
 
