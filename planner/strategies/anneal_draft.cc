@@ -1,11 +1,11 @@
 #include "planner/strategies/anneal_draft.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <utility>
 
 #include "planner/status.h"
+#include "planner/strategies/annealing_cost.h"
 
 namespace siphon {
 namespace {
@@ -21,8 +21,6 @@ constexpr int kRounds = 3;
 // With neighbours, which takes what single workers gain no more: so little that a worse draft is
 // rarely taken, in rounds that each begin from the best one of all.
 constexpr double kHotForNeighbours = 0.003;
-// A draft that needs all of one capacity more counts as so many times as slow.
-constexpr double kExcessWeight = 3;
 
 class Annealer {
  public:
@@ -33,22 +31,19 @@ class Annealer {
         most_(simulations),
         neighbours_(stages == AnnealedStages::kNeighbours),
         best_(std::move(start)),
-        dice_(simulator.problem(), best_.draft, weights, stages, kSeed) {
-    for (const Bytes capacity : simulator.problem().capacity) {
-      largest_ = std::max(largest_, capacity);
-    }
-  }
+        cost_(simulator.problem()),
+        dice_(simulator.problem(), best_.draft, weights, stages, kSeed) {}
 
   absl::StatusOr<SimulatedDraft> Run() {
     DraftPlan now = best_.draft;
-    double cost = CostOf(best_);
+    double cost = cost_.Of(best_);
     const double hottest = Hottest() * static_cast<double>(best_.score.step.value);
     double heat = hottest;
     while (simulator_.simulations() - first_ < most_) {
       const double before = std::exchange(heat, hottest * Heat());
       if (neighbours_ && heat > before) {
         now = best_.draft;
-        cost = CostOf(best_);
+        cost = cost_.Of(best_);
       }
       DraftPlan changed = now;
       for (int changes = 1 + dice_.Roll(2); changes > 0; --changes) dice_.Change(changed);
@@ -61,7 +56,7 @@ class Annealer {
       absl::StatusOr<SimulatedDraft> tried = simulator_.Run(std::move(changed));
       if (absl::IsResourceExhausted(tried.status())) continue;
       if (!tried.ok()) return tried.status();
-      const double new_cost = CostOf(*tried);
+      const double new_cost = cost_.Of(*tried);
       if (new_cost > cost && dice_.Uniform() >= std::exp((cost - new_cost) / heat)) continue;
       now = tried->draft;
       cost = new_cost;
@@ -85,19 +80,12 @@ class Annealer {
     return 1 - (rounds - std::floor(rounds));
   }
 
-  double CostOf(const SimulatedDraft& simulated) const {
-    const auto step = static_cast<double>(simulated.score.step.value);
-    if (simulated.score.excess == Bytes(0)) return step;
-    return step * (1 + kExcessWeight * static_cast<double>(simulated.score.excess.value) /
-                           static_cast<double>(std::max(Bytes(1), largest_).value));
-  }
-
   DraftSimulator& simulator_;
   const int first_;
   const int most_;
   const bool neighbours_;
-  Bytes largest_;  // capacity
   SimulatedDraft best_;
+  const AnnealingCost cost_;
   RandomChanges dice_;
   int idle_ = 0;
 };

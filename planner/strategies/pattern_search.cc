@@ -11,6 +11,7 @@
 
 #include "planner/keyed_hash.h"
 #include "planner/status.h"
+#include "planner/strategies/annealing_cost.h"
 #include "planner/strategies/stage_pattern.h"
 
 namespace siphon {
@@ -23,7 +24,6 @@ constexpr int kParts = kStarts + 2;
 // Of the step time, at the begin, as in anneal_draft.cc; so little that most of what is slower is
 // not taken.
 constexpr double kHeat = 0.005;
-constexpr double kExcessWeight = 3;
 constexpr int kMostIdle = 1'000;
 
 // Which worker's stages a pattern is of.
@@ -38,6 +38,7 @@ class PatternSearch {
         writer_(simulator.problem()),
         numbers_(PatternNumbers(simulator.problem(), writer_.layers())),
         roles_(kept.stages.size(), kMiddle),
+        cost_(simulator.problem()),
         dice_(seed) {
     const PlanningProblem& problem = simulator.problem();
     const auto workers = static_cast<int>(problem.schedule.programs.size());
@@ -48,7 +49,6 @@ class PatternSearch {
         if (worker == 0) roles_[action.stage.value] = kFirst;
       }
     }
-    for (const Bytes capacity : problem.capacity) largest_ = std::max(largest_, capacity);
     for (const PatternNumber& of : numbers_) {
       if (of.is_activations) activations_.push_back(of);
     }
@@ -88,7 +88,7 @@ class PatternSearch {
         continue;
       }
       if (!tried.ok()) return tried.status();
-      const double new_cost = CostOf(*tried);
+      const double new_cost = cost_.Of(*tried);
       const double heat = kHeat * (1 - static_cast<double>(used) / simulations);
       if (cost && !Takes(*cost, new_cost, heat)) continue;
       now = changed;
@@ -153,13 +153,6 @@ class PatternSearch {
     return draft;
   }
 
-  double CostOf(const SimulatedDraft& simulated) const {
-    const auto step = static_cast<double>(simulated.score.step.value);
-    if (simulated.score.excess == Bytes(0)) return step;
-    return step * (1 + kExcessWeight * static_cast<double>(simulated.score.excess.value) /
-                           static_cast<double>(std::max(Bytes(1), largest_).value));
-  }
-
   static constexpr int kFar = 8;
 
   DraftSimulator& simulator_;
@@ -168,7 +161,7 @@ class PatternSearch {
   const std::vector<PatternNumber> numbers_;
   std::vector<PatternNumber> activations_;
   std::vector<Role> roles_;  // [stage]
-  Bytes largest_;            // capacity
+  const AnnealingCost cost_;
   KeyedGenerator dice_;
 };
 
