@@ -184,6 +184,25 @@ void PrepareProblem(PlanningProblem& problem) {
   problem.lending = LendingRule::kPeaks;  // promises that hold at any speed
 }
 
+// By a few plans, each of which leaves more room than the one before; `room` says what the last one
+// lacked.
+absl::StatusOr<LiveStep> PlanInRounds(PlanningProblem problem, const MemoryStrategy& strategy,
+                                      const std::vector<Bytes>& shared_gradients,
+                                      const MemoryInputs* inputs, absl::Status& room) {
+  PlanningProblem planned = problem;
+  LiveStep live{.problem = std::move(problem)};
+  for (int round = 0; round < kMostRounds; ++round) {
+    absl::StatusOr<PlannedStep> step = strategy.plan(planned);
+    if (!step.ok()) return room.ok() ? step.status() : room;
+    live.step = *std::move(step);
+    SIPHON_RETURN_IF_ERROR(LayOutRoom(live, inputs));
+    SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> own, OwnPeaks(live, shared_gradients));
+    room = CheckRoom(live, own, int64_t{1} << round, planned);
+    if (room.ok()) return WithLentMemoryHeld(std::move(live), own);
+  }
+  return room;
+}
+
 }  // namespace
 
 absl::StatusOr<LiveStep> LiveStepOf(PlanningProblem problem, PlannedStep step,
@@ -202,19 +221,16 @@ absl::StatusOr<LiveStep> PlanLiveStep(PlanningProblem problem, const MemoryStrat
                                       const std::vector<Bytes>& shared_gradients,
                                       const MemoryInputs* inputs) {
   PrepareProblem(problem);
-  PlanningProblem planned = problem;
-  LiveStep live{.problem = std::move(problem)};
   absl::Status room;
-  for (int round = 0; round < kMostRounds; ++round) {
-    absl::StatusOr<PlannedStep> step = strategy.plan(planned);
-    if (!step.ok()) return room.ok() ? step.status() : room;
-    live.step = *std::move(step);
-    SIPHON_RETURN_IF_ERROR(LayOutRoom(live, inputs));
-    SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> own, OwnPeaks(live, shared_gradients));
-    room = CheckRoom(live, own, int64_t{1} << round, planned);
-    if (room.ok()) return WithLentMemoryHeld(std::move(live), own);
-  }
-  return room;
+  absl::StatusOr<LiveStep> live = PlanInRounds(problem, strategy, shared_gradients, inputs, room);
+  if (room.ok() || problem.goal == PlanningGoal::kAnyThatFits) return live;
+  // The shortest steps take all the room that their search knows of; the first plan that fits may
+  // leave what it does not know of.
+  problem.goal = PlanningGoal::kAnyThatFits;
+  absl::Status still;
+  absl::StatusOr<LiveStep> any =
+      PlanInRounds(std::move(problem), strategy, shared_gradients, inputs, still);
+  return any.ok() ? std::move(any) : std::move(live);
 }
 
 }  // namespace siphon
