@@ -281,6 +281,34 @@ TEST(PlanLiveStep, CountsTheBuffersOfDrivesAsMemoryOfTheHost) {
               testing::ContainsRegex("the workers have [0-9.]+ KiB on the host, which has room"));
 }
 
+// A strategy whose shortest step keeps everything, and whose first plan that fits steps on the
+// host.
+absl::StatusOr<PlannedStep> KeepOrAnyThatFits(const PlanningProblem& problem) {
+  const bool any = problem.goal == PlanningGoal::kAnyThatFits;
+  return FindMemoryStrategy(any ? "optimizer_offload" : "keep")->plan(problem);
+}
+
+// As much as keeping everything takes, but for a byte of shared gradients at the end.
+TEST(PlanLiveStep, TakesAnyThatFitsWhereTheShortestStepHasNoRoom) {
+  const std::vector<Bytes> kept = KeptPeaks();
+  PlanningProblem problem = ThreeWorkers();
+  problem.capacity.assign(kWorkers, kept[0]);
+  problem.schedule.programs[0].insert(
+      std::prev(problem.schedule.programs[0].end()),
+      Action{.stage = StageId(0), .kind = ActionKind::kReduceGradient});
+  const MemoryStrategy strategy{.name = "both", .plan = KeepOrAnyThatFits};
+  const Bytes state(4 * 1200 + 1000 + 100);
+  const auto with = [&](Bytes shared) {
+    return PlanLiveStep(problem, strategy, {shared, Bytes(0), Bytes(0)});
+  };
+  const auto shortest = with(kept[0] - state);
+  ASSERT_TRUE(shortest.ok()) << shortest.status();
+  EXPECT_EQ(shortest->step.memory.stages[0].update, UpdatePlace::kDevice);
+  const auto any = with(kept[0] - state + Bytes(1));
+  ASSERT_TRUE(any.ok()) << any.status();
+  EXPECT_EQ(any->step.memory.stages[0].update, UpdatePlace::kHost);
+}
+
 TEST(PlanLiveStep, IsRefusedWhereNobodyHasRoom) {
   const std::vector<Bytes> kept = KeptPeaks();
   PlanningProblem problem = ThreeWorkers();
