@@ -67,10 +67,12 @@ absl::StatusOr<ScheduleShape> Shape(const JobConfig& job, const ScheduleEntry& e
   }
   if (stages % shape.chunks != 0) {
     const bool given = job.pipeline.chunks > 0;
-    // One that takes no such number of chunks would refuse any number of stages.
-    shape.workers = std::max(1, stages / shape.chunks);
-    const absl::Status refused = BuildSchedule(entry.name, shape).status();
-    if (given && !refused.ok()) return ConfigError(job, "pipeline.chunks", refused.message());
+    if (given) {
+      // One that takes no such number of chunks would refuse any number of stages.
+      shape.workers = std::max(1, stages / shape.chunks);
+      const absl::Status refused = BuildSchedule(entry.name, shape).status();
+      if (!refused.ok()) return ConfigError(job, "pipeline.chunks", refused.message());
+    }
     if (given && shape.chunks > stages) {
       return ConfigError(job, "pipeline.chunks",
                          absl::StrCat(shape.chunks, " stages a worker, but pipeline.stages is ",

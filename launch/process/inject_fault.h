@@ -60,9 +60,10 @@ struct FaultPlaces {
   std::vector<std::string> phases;  // all that At hears of outside the actions
 };
 
-// That the variable, if it is set, is of such a kind and place. Whether an action is one of the
-// rank's is not asked: plans change while a job runs. Errors: InvalidArgument with what is wrong
-// and what is known.
+// That the variable, if it is set, is of such a kind and place; an action of one of the rank's
+// stages and of a microbatch that there is. Whether the rank's program has that action is not
+// asked: plans change while a job runs. Errors: InvalidArgument with what is wrong and what is
+// known.
 absl::Status CheckInjectedFault(const FaultPlaces& places);
 
 // Whether the variable is "RANK:STEP:memory.capacity:overlook", of whatever rank and step: a job

@@ -145,9 +145,12 @@ absl::StatusOr<SimulatedDraft> SearchOnceMore(DraftSimulator& simulator, Simulat
   return SearchMadeEarly(simulator, std::move(draft), kept);
 }
 
-// At most a fiftieth is left to gain.
-bool IsNearlyGood(const SimulatedDraft& draft, const SimulatedDraft& kept) {
-  return Fits(draft) && draft.score.step <= kept.score.step + Nanos(kept.score.step.value / 50);
+// More than a fiftieth is left to gain, and there is time to look for it.
+bool MayGainMore(const PlanningProblem& problem, const SimulatedDraft& draft,
+                 const SimulatedDraft& kept) {
+  const Nanos enough = kept.score.step + Nanos(kept.score.step.value / 50);
+  const bool is_nearly_good = Fits(draft) && draft.score.step <= enough;
+  return !Fits(kept) && !is_nearly_good && !IsLarge(problem);
 }
 
 // Once more from a start that nothing before comes to; of one that a first search does not bring
@@ -170,7 +173,7 @@ absl::StatusOr<SimulatedDraft> SearchFarStart(DraftSimulator& simulator, Simulat
 absl::StatusOr<SimulatedDraft> SearchFromHome(DraftSimulator& simulator, SimulatedDraft draft,
                                               const SimulatedDraft& kept) {
   const PlanningProblem& problem = simulator.problem();
-  if (Fits(kept) || IsNearlyGood(draft, kept) || IsLarge(problem)) return draft;
+  if (!MayGainMore(problem, draft, kept)) return draft;
   SIPHON_ASSIGN_OR_RETURN(std::vector<SimulatedDraft> starts,
                           HomeStarts(simulator, draft.draft.mapping,
                                      std::min(2 * ImprovementsOf(problem), kMostHomeStarts)));
@@ -184,7 +187,7 @@ absl::StatusOr<SimulatedDraft> SearchFromHome(DraftSimulator& simulator, Simulat
 absl::StatusOr<SimulatedDraft> SearchFromPatterns(DraftSimulator& simulator, SimulatedDraft draft,
                                                   const SimulatedDraft& kept) {
   const PlanningProblem& problem = simulator.problem();
-  if (Fits(kept) || IsNearlyGood(draft, kept) || IsLarge(problem)) return draft;
+  if (!MayGainMore(problem, draft, kept)) return draft;
   DraftPlan there = kept.draft;
   there.mapping = draft.draft.mapping;
   const int simulations = std::min(kTimesForPatterns * ImprovementsOf(problem), kMostForPatterns);
@@ -202,7 +205,7 @@ absl::StatusOr<SimulatedDraft> SearchFromPatterns(DraftSimulator& simulator, Sim
 absl::StatusOr<SimulatedDraft> SearchNeighbours(DraftSimulator& simulator, SimulatedDraft draft,
                                                 const SimulatedDraft& kept) {
   const PlanningProblem& problem = simulator.problem();
-  if (Fits(kept) || IsNearlyGood(draft, kept) || IsLarge(problem)) return draft;
+  if (!MayGainMore(problem, draft, kept)) return draft;
   SIPHON_ASSIGN_OR_RETURN(draft,
                           AnnealDraft(simulator, std::move(draft),
                                       std::min(6 * ImprovementsOf(problem), kMostForNeighbours),

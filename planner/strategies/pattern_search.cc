@@ -40,14 +40,11 @@ class PatternSearch {
         roles_(kept.stages.size(), kMiddle),
         cost_(simulator.problem()),
         dice_(seed) {
-    const PlanningProblem& problem = simulator.problem();
-    const auto workers = static_cast<int>(problem.schedule.programs.size());
-    for (int worker = 0; worker < workers; ++worker) {
-      for (const Action& action : problem.schedule.programs[worker]) {
-        if (action.kind != ActionKind::kForward) continue;
-        if (worker == workers - 1) roles_[action.stage.value] = kLast;
-        if (worker == 0) roles_[action.stage.value] = kFirst;
-      }
+    const Schedule& schedule = simulator.problem().schedule;
+    for (size_t stage = 0; stage < roles_.size(); ++stage) {
+      const int worker = schedule.worker_of_stage[stage].value;
+      if (worker == WorkerCount(schedule) - 1) roles_[stage] = kLast;
+      if (worker == 0) roles_[stage] = kFirst;
     }
     for (const PatternNumber& of : numbers_) {
       if (of.is_activations) activations_.push_back(of);
