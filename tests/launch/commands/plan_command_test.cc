@@ -312,6 +312,7 @@ TEST_F(PlanCommand, PlansStagesAndScheduleForHarmony) {
 
 // Weights that leave for every microbatch may be slow for their schedule: Harmony's is tried then.
 TEST_F(PlanCommand, TriesAnotherScheduleWhereTheJobsMayBeWhatIsSlow) {
+  if (kSanitized) GTEST_SKIP() << "skipped, because it takes minutes under a sanitizer";
   const std::string job = Write(R"(
 model: {kind: gpt, layers: 8, hidden: 2048, heads: 16, vocabulary: 1000, tie_embeddings: false}
 data: {kind: tokens, path: /nowhere, sequence_length: 512}
