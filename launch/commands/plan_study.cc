@@ -16,6 +16,7 @@
 #include "launch/commands/study_job.h"
 #include "launch/plan_job/job_memory.h"
 #include "launch/plan_job/plan_job.h"
+#include "launch/process/run_together.h"
 #include "launch/profile/fitting_step.h"
 #include "launch/profile/plan_in_file.h"
 #include "launch/profile/predict_step.h"
@@ -214,6 +215,7 @@ absl::StatusOr<StudiedPlan> StudyWorkers(const PlanRequest& request, const Foote
   WorkersOfJob workers = footed.footing.WorkersOf(footed.job);
   workers.goal = request.goal;
   workers.most_effort = kEffortForUsers;
+  workers.side_by_side = RunTogether;
   absl::StatusOr<FittingStep> found =
       file != nullptr ? FittingStepInFile(workers, *file) : PlanFittingStep(workers, strategy);
   if (!found.ok()) {
@@ -306,8 +308,10 @@ absl::StatusOr<StudiedPlan> StudyStrategy(const PlanRequest& request, const Foot
   studied.problem.goal = request.goal;
   studied.problem.most_effort = kEffortForUsers;
   studied.problem.news = request.news;
+  studied.problem.side_by_side = RunTogether;
   absl::StatusOr<PlannedStep> planned = strategy.plan(studied.problem);
   studied.problem.news = nullptr;
+  studied.problem.side_by_side = nullptr;
   // Workers that keep everything hold more than a problem of tensors that may move says.
   if (strategy.name == "keep" && planned.ok() && footed.footing.for_workers) {
     const absl::Status fits = CheckFits({job.job, job.model, job.plan, job.schedule_csv});

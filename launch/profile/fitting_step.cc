@@ -33,6 +33,7 @@ absl::StatusOr<FittingStep> PlanByStrategy(const WorkersOfJob& job, const std::s
   made.problem.goal = job.goal;
   made.problem.most_effort = job.most_effort;
   made.problem.news = job.news;
+  made.problem.side_by_side = job.side_by_side;
   SIPHON_ASSIGN_OR_RETURN(LiveStep live,
                           PlanLiveStep(std::move(made.problem), found,
                                        SharedGradientBytes(planned.model, planned.plan.partition,

@@ -11,6 +11,7 @@
 #include "launch/plan_job/job_memory.h"
 #include "launch/process/inject_fault.h"
 #include "launch/process/rank_process.h"
+#include "launch/process/run_together.h"
 #include "launch/profile/fitting_step.h"
 #include "launch/profile/job_problem.h"
 #include "launch/profile/plan_in_file.h"
@@ -190,6 +191,7 @@ absl::Status FitMemory(const std::string& schedule_csv, const PlanningNews& news
   }
   WorkersOfJob workers = WorkersOn(*machine, planned, prepared);
   workers.news = news;
+  workers.side_by_side = RunTogether;
   workers.most_effort = kEffortForUsers;
   if (strategy == "keep") {
     return absl::ResourceExhaustedError(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -49,7 +50,7 @@ constexpr int kMostHomeStarts = 1'200;
 constexpr int kTimesForPatterns = 6;
 constexpr int kMostForPatterns = 6'000;
 // So often: each ends elsewhere, by 2 % of a step and more.
-constexpr uint64_t kPatternSeeds = 2;
+constexpr int kPatternSeeds = 2;
 // So many at most with the stages of several workers changed at once; of large problems none.
 constexpr int kMostForNeighbours = 3'600;
 
@@ -170,10 +171,10 @@ absl::StatusOr<SimulatedDraft> SearchFarStart(DraftSimulator& simulator, Simulat
   return Better(std::move(draft), std::move(found));
 }
 
+// From starts with optimizer state away.
 absl::StatusOr<SimulatedDraft> SearchFromHome(DraftSimulator& simulator, SimulatedDraft draft,
                                               const SimulatedDraft& kept) {
   const PlanningProblem& problem = simulator.problem();
-  if (!MayGainMore(problem, draft, kept)) return draft;
   SIPHON_ASSIGN_OR_RETURN(std::vector<SimulatedDraft> starts,
                           HomeStarts(simulator, draft.draft.mapping,
                                      std::min(2 * ImprovementsOf(problem), kMostHomeStarts)));
@@ -184,19 +185,46 @@ absl::StatusOr<SimulatedDraft> SearchFromHome(DraftSimulator& simulator, Simulat
   return draft;
 }
 
+// From few numbers for all stages.
 absl::StatusOr<SimulatedDraft> SearchFromPatterns(DraftSimulator& simulator, SimulatedDraft draft,
-                                                  const SimulatedDraft& kept) {
-  const PlanningProblem& problem = simulator.problem();
-  if (!MayGainMore(problem, draft, kept)) return draft;
+                                                  const SimulatedDraft& kept, uint64_t seed) {
   DraftPlan there = kept.draft;
   there.mapping = draft.draft.mapping;
-  const int simulations = std::min(kTimesForPatterns * ImprovementsOf(problem), kMostForPatterns);
-  for (uint64_t seed = 1; seed <= kPatternSeeds; ++seed) {
-    absl::StatusOr<SimulatedDraft> start = BestPatterns(simulator, there, simulations, seed);
-    if (absl::IsResourceExhausted(start.status())) return draft;
-    if (!start.ok()) return start.status();
-    SIPHON_ASSIGN_OR_RETURN(draft,
-                            SearchFarStart(simulator, *std::move(start), std::move(draft), kept));
+  const int simulations =
+      std::min(kTimesForPatterns * ImprovementsOf(simulator.problem()), kMostForPatterns);
+  absl::StatusOr<SimulatedDraft> start = BestPatterns(simulator, there, simulations, seed);
+  if (absl::IsResourceExhausted(start.status())) return draft;
+  if (!start.ok()) return start.status();
+  return SearchFarStart(simulator, *std::move(start), std::move(draft), kept);
+}
+
+// All of these, side by side, each with a simulator of its own: what one has found is nothing to
+// the others, so that plans are the same however many run at once.
+absl::StatusOr<SimulatedDraft> SearchFarStarts(DraftSimulator& simulator, SimulatedDraft draft,
+                                               const SimulatedDraft& kept) {
+  const PlanningProblem& problem = simulator.problem();
+  if (!MayGainMore(problem, draft, kept)) return draft;
+  constexpr int kSearches = 1 + kPatternSeeds;
+  std::vector<absl::StatusOr<SimulatedDraft>> found(kSearches, draft);
+  std::vector<std::unique_ptr<DraftSimulator>> simulators;
+  for (int search = 0; search < kSearches; ++search) {
+    simulators.push_back(std::make_unique<DraftSimulator>(problem));
+    simulators.back()->LendBy(simulator.lending());
+  }
+  const auto run = [&](int search) {
+    DraftSimulator& own = *simulators[search];
+    found[search] = search == 0
+                        ? SearchFromHome(own, draft, kept)
+                        : SearchFromPatterns(own, draft, kept, static_cast<uint64_t>(search));
+  };
+  if (problem.side_by_side) {
+    problem.side_by_side(kSearches, run);
+  } else {
+    for (int search = 0; search < kSearches; ++search) run(search);
+  }
+  for (int search = 0; search < kSearches; ++search) {
+    SIPHON_ASSIGN_OR_RETURN(draft, Better(std::move(draft), std::move(found[search])));
+    simulator.CountRefusalsOf(*simulators[search]);
   }
   return draft;
 }
@@ -232,8 +260,7 @@ constexpr FurtherSearch kForTime[] = {
     {"bringing optimizer state home", SearchBroughtHome},
     {"streaming optimizer state beside the host's steps", SearchStreamed},
     {"moving tensors within layers once more", SearchOnceMore},
-    {"starting with optimizer state away", SearchFromHome},
-    {"starting with few numbers for all stages", SearchFromPatterns},
+    {"starting with state away, and with few numbers for all stages", SearchFarStarts},
     {"changing several workers at once", SearchNeighbours}};
 
 }  // namespace

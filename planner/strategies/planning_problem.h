@@ -48,6 +48,10 @@ inline constexpr int kEffortForUsers = 4;
 // fits; 0: none does yet. For someone who waits: changes no plan.
 using PlanningNews = std::function<void(absl::string_view doing, Nanos step)>;
 
+// Calls run(0) to run(count - 1), several at once or one after the other, and returns when all have
+// ended. For searches that have nothing in common: changes no plan.
+using SideBySide = std::function<void(int count, const std::function<void(int)>& run)>;
+
 // The facts and earlier decisions from which a memory plan is made.
 //
 // Invariant (CheckPlanningProblem): the partition is of the profile's layers, the schedule has its
@@ -72,8 +76,9 @@ struct PlanningProblem {
   // Of `auto`: how many times the simulations of search_effort.h, and how many times at most where
   // a large problem's plan comes out slow.
   int effort = 1;
-  int most_effort = 1;  // kEffortForUsers where somebody trains with the plan
-  PlanningNews news;    // none: nobody waits
+  int most_effort = 1;      // kEffortForUsers where somebody trains with the plan
+  PlanningNews news;        // none: nobody waits
+  SideBySide side_by_side;  // none: one after the other
 };
 
 // What a search for the device map knows of the maps that it did not take.
