@@ -138,7 +138,7 @@ TEST_F(ParkingJob, AutoUsesADriveOnlyWhereTheJobNamesOne) {
   job.train.global_batch = 32;
   job.train.microbatch = 4;
   job.train.steps = 2;
-  job.memory.host_capacity = Bytes(6 << 20);  // for buffers, and little beside them
+  job.memory.host_capacity = Bytes(3 << 20);  // for buffers, and little beside them
   job.memory.capacity = {Bytes(11 << 20)};
   const auto without = PrepareJob(job, {});
   ASSERT_TRUE(without.ok()) << without.status();
