@@ -311,7 +311,6 @@ absl::StatusOr<StudiedPlan> StudyStrategy(const PlanRequest& request, const Foot
   studied.problem.side_by_side = RunTogether;
   absl::StatusOr<PlannedStep> planned = strategy.plan(studied.problem);
   studied.problem.news = nullptr;
-  studied.problem.side_by_side = nullptr;
   // Workers that keep everything hold more than a problem of tensors that may move says.
   if (strategy.name == "keep" && planned.ok() && footed.footing.for_workers) {
     const absl::Status fits = CheckFits({job.job, job.model, job.plan, job.schedule_csv});

@@ -76,8 +76,8 @@ class DraftSimulator {
 
   // Whether host, drives or a device without a worker had too little memory for any draft so far.
   bool has_refused() const { return has_refused_; }
-  // Counts what another one of the problem has refused as its own.
-  void CountRefusalsOf(const DraftSimulator& other) { has_refused_ |= other.has_refused_; }
+  // Of another simulator of the problem.
+  void CountRefusal() { has_refused_ = true; }
 
   Bytes CapacityOf(int worker) const { return lenders_.CapacityOf(worker); }  // 0: no limit
   // Whether the worker holds more than that; what no lender has room for is left out.

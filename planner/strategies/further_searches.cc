@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -204,27 +203,28 @@ absl::StatusOr<SimulatedDraft> SearchFarStarts(DraftSimulator& simulator, Simula
                                                const SimulatedDraft& kept) {
   const PlanningProblem& problem = simulator.problem();
   if (!MayGainMore(problem, draft, kept)) return draft;
-  constexpr int kSearches = 1 + kPatternSeeds;
-  std::vector<absl::StatusOr<SimulatedDraft>> found(kSearches, draft);
-  std::vector<std::unique_ptr<DraftSimulator>> simulators;
-  for (int search = 0; search < kSearches; ++search) {
-    simulators.push_back(std::make_unique<DraftSimulator>(problem));
-    simulators.back()->LendBy(simulator.lending());
-  }
-  const auto run = [&](int search) {
-    DraftSimulator& own = *simulators[search];
-    found[search] = search == 0
-                        ? SearchFromHome(own, draft, kept)
-                        : SearchFromPatterns(own, draft, kept, static_cast<uint64_t>(search));
+  struct Found {
+    absl::StatusOr<SimulatedDraft> draft;
+    bool has_refused = false;
   };
+  std::vector<Found> found(1 + kPatternSeeds);
+  const auto search = [&](int index) {
+    DraftSimulator own(problem);
+    own.LendBy(simulator.lending());
+    found[index].draft = index == 0
+                             ? SearchFromHome(own, draft, kept)
+                             : SearchFromPatterns(own, draft, kept, static_cast<uint64_t>(index));
+    found[index].has_refused = own.has_refused();
+  };
+  const auto count = static_cast<int>(found.size());
   if (problem.side_by_side) {
-    problem.side_by_side(kSearches, run);
+    problem.side_by_side(count, search);
   } else {
-    for (int search = 0; search < kSearches; ++search) run(search);
+    for (int index = 0; index < count; ++index) search(index);
   }
-  for (int search = 0; search < kSearches; ++search) {
-    SIPHON_ASSIGN_OR_RETURN(draft, Better(std::move(draft), std::move(found[search])));
-    simulator.CountRefusalsOf(*simulators[search]);
+  for (Found& one : found) {
+    SIPHON_ASSIGN_OR_RETURN(draft, Better(std::move(draft), std::move(one.draft)));
+    if (one.has_refused) simulator.CountRefusal();
   }
   return draft;
 }

@@ -13,15 +13,13 @@
 namespace siphon {
 namespace {
 
-// Where each of `auto`'s searches has something to find, and none of them takes long.
-PlanningProblem ShortOfMemory() { return TwoFullWorkers(Bytes(250)); }
-
 TEST(SearchesSideBySide, FindThePlanOfThoseThatFollowEachOther) {
   if (kSanitized && !TakesAllCases()) {
     GTEST_SKIP()
         << "skipped, because it takes minutes under a sanitizer; SIPHON_TEST_ALL=1 runs it";
   }
-  PlanningProblem problem = ShortOfMemory();
+  // So little that all searches are tried.
+  PlanningProblem problem = TwoFullWorkers(Bytes(250));
   const MemoryStrategy strategy = *FindMemoryStrategy("auto");
   const auto in_turn = strategy.plan(problem);
   ASSERT_TRUE(in_turn.ok()) << in_turn.status();
