@@ -43,32 +43,57 @@ bool HaveSameRates(const TaskGraph& base, const TaskGraph& graph) {
                     graph.paths().begin());
 }
 
-size_t SameTasks(const TaskGraph& base, const Part& from, const TaskGraph& graph, const Part& to) {
+// Which lanes are queues, of two graphs: mostly the same ones.
+class Queues {
+ public:
+  Queues(const TaskGraph& base, const TaskGraph& graph) : base_(base), graph_(graph) {
+    const int lanes = std::min(base.lanes(), graph.lanes());
+    for (int lane = 0; lane < lanes; ++lane) {
+      are_alike_ &= base.IsQueue(LaneId(lane)) == graph.IsQueue(LaneId(lane));
+    }
+  }
+
+  // Whether both tasks are in one, or none is.
+  bool AreSame(const Task& a, const Task& b) const {
+    if (are_alike_ && a.lane == b.lane) return true;
+    return IsInOne(base_, a) == IsInOne(graph_, b);
+  }
+
+ private:
+  static bool IsInOne(const TaskGraph& graph, const Task& task) {
+    return task.lane.has_value() && graph.IsQueue(*task.lane);
+  }
+
+  const TaskGraph& base_;
+  const TaskGraph& graph_;
+  bool are_alike_ = true;
+};
+
+size_t SameTasks(const TaskGraph& base, const Part& from, const TaskGraph& graph, const Part& to,
+                 const Queues& queues) {
   const size_t most = std::min(from.task_end - from.task, to.task_end - to.task);
-  const auto in_queue = [](const TaskGraph& of, const Task& task) {
-    return task.lane.has_value() && of.IsQueue(*task.lane);
-  };
+  const Task* const a = base.tasks().data() + from.task;
+  const Task* const b = graph.tasks().data() + to.task;
   // The order of a lane is compared as what it is: what a task waits for.
-  const auto is_same = [&](const Task& a, const Task& b) {
-    return a.duration == b.duration && a.bytes == b.bytes && a.path == b.path &&
-           a.on_core == b.on_core && a.core_work == b.core_work &&
-           in_queue(base, a) == in_queue(graph, b);
+  const auto is_same = [&](const Task& task, const Task& other) {
+    return task.duration == other.duration && task.bytes == other.bytes &&
+           task.path == other.path && task.on_core == other.on_core &&
+           task.core_work == other.core_work && queues.AreSame(task, other);
   };
   size_t same = 0;
-  while (same < most && is_same(base.tasks()[from.task + same], graph.tasks()[to.task + same])) {
-    ++same;
-  }
+  while (same < most && is_same(a[same], b[same])) ++same;
   return same;
 }
 
 // Whether a part differs so early that the run has no mark from which to go on: then there is no
 // use in looking closer.
-bool DiffersBeforeMarks(const TaskGraph& base, const TaskRunSpace& run, const TaskGraph& graph) {
+bool DiffersBeforeMarks(const TaskGraph& base, const TaskRunSpace& run, const TaskGraph& graph,
+                        const std::vector<size_t>& common) {
   if (run.marks.empty()) return true;
   for (size_t part = 0; part < base.parts().size(); ++part) {
     const Part from = PartOf(base, part);
     const Part to = PartOf(graph, part);
-    const size_t same = SameTasks(base, from, graph, to);
+    const size_t same = common[part];
     if (same == from.task_end - from.task && same == to.task_end - to.task) continue;
     if (same == 0 || run.run.end[from.task + same - 1] < run.marks.front().now) return true;
   }
@@ -101,13 +126,14 @@ struct Side {
 
 class Comparison {
  public:
-  Comparison(const TaskGraph& base, const TaskRun& run, const TaskGraph& graph)
+  Comparison(const TaskGraph& base, const TaskRun& run, const TaskGraph& graph,
+             const std::vector<size_t>& common)
       : base_(base), graph_(graph), ended_(base.tasks().size(), kNone), differs_(ended_.size(), 0) {
     for (size_t place = 0; place < run.events.size(); ++place) {
       const TaskEvent& event = run.events[place];
       if (event.moment == TaskMoment::kEnd) ended_[event.task.value] = static_cast<int>(place);
     }
-    for (size_t part = 0; part < base.parts().size(); ++part) Match(part);
+    for (size_t part = 0; part < base.parts().size(); ++part) Match(part, common[part]);
   }
 
   // kNone: cannot be told. Otherwise so many events are the same.
@@ -139,10 +165,9 @@ class Comparison {
 
  private:
   // Tasks of a part are the same until the first one that is not, or that waits for another one.
-  void Match(size_t part) {
+  void Match(size_t part, size_t same) {
     const Part from = PartOf(base_.graph, part);
     const Part to = PartOf(graph_.graph, part);
-    size_t same = SameTasks(base_.graph, from, graph_.graph, to);
     same = std::min(same, SameWaits(from, to));
     for (size_t task = 0; task < same; ++task) {
       base_.other[from.task + task] = static_cast<int>(to.task + task);
@@ -246,21 +271,22 @@ class Comparison {
 
 }  // namespace
 
-size_t CommonTasks(const TaskGraph& base, const TaskGraph& graph) {
-  if (base.parts().size() != graph.parts().size()) return 0;
-  size_t tasks = 0;
-  for (size_t part = 0; part < base.parts().size(); ++part) {
-    tasks += SameTasks(base, PartOf(base, part), graph, PartOf(graph, part));
+std::vector<size_t> CommonTasks(const TaskGraph& base, const TaskGraph& graph) {
+  if (base.parts().size() != graph.parts().size()) return {};
+  const Queues queues(base, graph);
+  std::vector<size_t> tasks(base.parts().size());
+  for (size_t part = 0; part < tasks.size(); ++part) {
+    tasks[part] = SameTasks(base, PartOf(base, part), graph, PartOf(graph, part), queues);
   }
   return tasks;
 }
 
 RunBeginning FindCommonBeginning(const TaskGraph& base, const TaskRunSpace& run,
-                                 const TaskGraph& graph) {
+                                 const TaskGraph& graph, const std::vector<size_t>& common) {
   RunBeginning beginning{.base = &run};
   if (base.parts().size() != graph.parts().size() || !HaveSameRates(base, graph)) return beginning;
-  if (DiffersBeforeMarks(base, run, graph)) return beginning;
-  Comparison comparison(base, run.run, graph);
+  if (DiffersBeforeMarks(base, run, graph, common)) return beginning;
+  Comparison comparison(base, run.run, graph, common);
   const int events = comparison.FindEvents(static_cast<int>(run.run.events.size()));
   if (events <= 0) return beginning;
   beginning.events = static_cast<size_t>(events);

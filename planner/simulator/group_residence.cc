@@ -96,7 +96,7 @@ void GroupResidence::BeginCompute() {
   next_stream_ = 0;
   const bool forward = writer_.action().kind == ActionKind::kForward;
   for (const GroupKind kind : NeedsOf(writer_.action().kind)) {
-    if (IsPassing(kind)) continue;
+    if (IsPassing(kind) || !Groups().MayMiss(kind)) continue;
     for (const int group : Groups().Of(kind)) {
       const Where where = groups_.Of(group).where;
       if (where != Where::kToDrop && where != Where::kToSwap) continue;
@@ -189,6 +189,7 @@ bool GroupResidence::Stops(int layer) {
     }
   }
   for (const GroupKind kind : NeedsOf(writer_.action().kind)) {
+    if (!Groups().MayMiss(kind)) continue;
     if (IsArriving(layer, kind)) return true;
     if (kind != GroupKind::kActivations) continue;
     const int group = Groups().At(layer, kind);
@@ -201,6 +202,7 @@ bool GroupResidence::Stops(int layer) {
 absl::Status GroupResidence::Prepare(int layer, Bytes workspace) {
   SIPHON_RETURN_IF_ERROR(PrepareStream(layer));
   for (const GroupKind kind : NeedsOf(writer_.action().kind)) {
+    if (!Groups().MayMiss(kind)) continue;
     const int group = Groups().At(layer, kind);
     if (IsArriving(layer, kind)) groups_.Arrive(group);
     if (kind != GroupKind::kActivations || group == kNone || layer != Groups()[group].last)
@@ -278,7 +280,7 @@ absl::Status GroupResidence::Forward(int layer, int task, Bytes stash) {
   return groups_.StartAnnouncedCopies(id);
 }
 
-Bytes GroupResidence::RemakeWorkspace(int group) const {
+Bytes GroupResidence::RemakeWorkspace(int group) {
   return std::max(writer_.CostOf(writer_.action().stage).forward_workspace,
                   Groups()[group].group->workspace);
 }

@@ -64,14 +64,14 @@ class GroupResidence {
     std::vector<int> groups;
   };
 
-  const StageGroups& Groups() const { return groups_.groups(); }
+  const StageGroups& Groups() { return groups_.groups(); }
   bool IsArriving(int layer, GroupKind kind);
   absl::Status Announce(Where where, Book& book);
   bool BeginsStream(int layer) const;
   absl::Status StartStream(const Stream& stream);
   absl::Status PrepareStream(int layer);
   absl::Status LeaveStreamed(int group);
-  Bytes RemakeWorkspace(int group) const;
+  Bytes RemakeWorkspace(int group);
   void Recompute(int group, Bytes workspace);
 
   StepWriter& writer_;

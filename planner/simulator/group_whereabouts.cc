@@ -28,19 +28,22 @@ GroupWhereabouts::GroupWhereabouts(StepWriter& writer)
   }
 }
 
-GroupWhereabouts::Book& GroupWhereabouts::Of(int group) {
+void GroupWhereabouts::FindBooks() {
   const Action& action = writer_.action();
+  looked_at_ = writer_.place();
+  groups_ = &stages_[action.stage.value];
   const size_t row = static_cast<size_t>(writer_.replica()) * stages_.size() + action.stage.value;
-  const GroupKind kind = groups()[group].group->kind;
-  MicrobatchId copy(0);
-  if (IsPassing(kind)) copy = action.microbatch;
-  if (kind == GroupKind::kWeightVersions && GoesByStash()) copy = stash().update;
-  const auto count = static_cast<size_t>(groups().size());
-  return books_[row][static_cast<size_t>(copy.value) * count + static_cast<size_t>(group)];
+  of_step_ = books_[row].data();
+  const auto of_copy = [&](MicrobatchId copy) {
+    return of_step_ + static_cast<std::ptrdiff_t>(copy.value) * groups_->size();
+  };
+  of_microbatch_ = action.microbatch == kNoMicrobatch ? of_step_ : of_copy(action.microbatch);
+  of_version_ = GoesByStash() ? of_copy(stash().update) : of_microbatch_;
 }
 
 void GroupWhereabouts::BeginProgram(WorkerId worker) {
   stashes_ = FindWeightStashes(writer_.input().schedule, worker);
+  looked_at_ = kNone;
 }
 
 absl::Status GroupWhereabouts::StartCopies(int group, CopyDirection direction) {

@@ -1,6 +1,7 @@
 #ifndef SIPHON_PLANNER_SIMULATOR_GROUP_WHEREABOUTS_H_
 #define SIPHON_PLANNER_SIMULATOR_GROUP_WHEREABOUTS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -38,10 +39,18 @@ class GroupWhereabouts {
   // The program of a worker begins.
   void BeginProgram(WorkerId worker);
   // Of the stage of the action that is being written, as all that follows.
-  const StageGroups& groups() const { return stages_[writer_.action().stage.value]; }
+  const StageGroups& groups() {
+    LookAtAction();
+    return *groups_;
+  }
   const StageGroups& GroupsOf(StageId stage) const { return stages_[stage.value]; }
   // Requires, for weight versions: GoesByStash, or a memory action on them.
-  Book& Of(int group);
+  Book& Of(int group) {
+    LookAtAction();
+    const GroupKind kind = (*groups_)[group].group->kind;
+    if (kind == GroupKind::kWeightVersions) return of_version_[group];
+    return (kind == GroupKind::kActivations ? of_microbatch_ : of_step_)[group];
+  }
   // Whether the action goes by older weights than the newest, or makes such a stash.
   bool GoesByStash() const { return stashes_.At(writer_.place()) != WeightStashes::kNone; }
   // Requires: it does.
@@ -57,12 +66,22 @@ class GroupWhereabouts {
 
  private:
   void AddCopy(int group, CopyDirection direction, const Route& route, int account, Bytes bytes);
+  void LookAtAction() {
+    if (looked_at_ != writer_.place()) FindBooks();
+  }
+  void FindBooks();
 
   StepWriter& writer_;
   const std::vector<StageGroups> stages_;
   const StepAccounts accounts_;
   std::vector<std::vector<Book>> books_;  // [replica, stage][microbatch * groups + group]
   WeightStashes stashes_;                 // of the program that is being written
+  // Of the action that was looked at last, which is asked for thousands of times:
+  int looked_at_ = kNone;  // its place in the program
+  const StageGroups* groups_ = nullptr;
+  Book* of_microbatch_ = nullptr;  // [group], as the others
+  Book* of_version_ = nullptr;
+  Book* of_step_ = nullptr;  // of what is there once
 };
 
 }  // namespace siphon

@@ -178,6 +178,8 @@ class Runner {
       const Task& begun = graph_.tasks()[task];
       if (begun.on_core && !graph_.cores().empty() && begun.duration > Nanos(0)) {
         cores_.Begin(task, begun.duration, now);
+      } else if (begun.duration == Nanos(0)) {
+        due_now_.push_back(task);
       } else {
         AddDue({now + begun.duration, task, 0});
       }
@@ -187,19 +189,25 @@ class Runner {
 
   // Goes to the next moment at which something is due; false when there is none.
   bool Advance(Nanos& now) {
-    if (due_.empty() || due_.front().time > now) {
+    if (due_now_.empty() && (due_.empty() || due_.front().time > now)) {
       Forecast(now);
       MarkNow(now);
     }
     const std::optional<Nanos> core = shares_cores_ ? cores_.NextEnd() : std::nullopt;
-    if (due_.empty() && !core.has_value()) return false;
-    now =
-        due_.empty() || (core.has_value() && *core < due_.front().time) ? *core : due_.front().time;
-    while (!due_.empty() && due_.front().time == now) {
-      const Due due = due_.front();
-      std::pop_heap(due_.begin(), due_.end(), std::greater<>());
-      due_.pop_back();
-      Handle(due, now);
+    if (due_now_.empty()) {
+      if (due_.empty() && !core.has_value()) return false;
+      now = due_.empty() || (core.has_value() && *core < due_.front().time) ? *core
+                                                                            : due_.front().time;
+      while (!due_.empty() && due_.front().time == now) {
+        const Due due = due_.front();
+        std::pop_heap(due_.begin(), due_.end(), std::greater<>());
+        due_.pop_back();
+        Handle(due, now);
+      }
+    } else {  // nothing else is: all of that has been handled before these began
+      std::sort(due_now_.begin(), due_now_.end());
+      for (const int task : due_now_) Handle({now, task, 0}, now);
+      due_now_.clear();
     }
     if (core.has_value() && *core == now) {
       for (const int task : cores_.TakeEnded(now)) {
@@ -294,7 +302,8 @@ class Runner {
   bool has_queues_ = false;
   std::vector<Queue> queues_;  // [lane]
   std::vector<int> ready_;
-  std::vector<Due> due_;  // a heap, the earliest first
+  std::vector<Due> due_;      // a heap, the earliest first
+  std::vector<int> due_now_;  // those that begin and take no time
   std::vector<RunMark>& marks_;
   const size_t events_between_marks_;  // 0: no marks
   size_t& repeated_;

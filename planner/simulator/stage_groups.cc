@@ -29,6 +29,7 @@ std::vector<StageGroups> GroupsOfStages(const SimulationInput& input) {
           &group, &choice, group.layers.begin - first_layer, group.layers.end - first_layer - 1});
       result.of_[static_cast<size_t>(group.kind)].push_back(static_cast<int>(id));
       if (choice.placement == Placement::kKeep) continue;
+      result.may_miss_[static_cast<size_t>(group.kind)] = true;
       result.begins_[placed.first] = 1;
       result.ends_[placed.last] = 1;
       for (int layer = placed.first; layer <= placed.last; ++layer) {

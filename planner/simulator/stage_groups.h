@@ -28,6 +28,8 @@ class StageGroups {
   const StageGroup& operator[](int group) const { return groups_[group]; }
   // Those of a kind, ascending.
   const std::vector<int>& Of(GroupKind kind) const { return of_[static_cast<size_t>(kind)]; }
+  // Whether any group of the kind is not kept.
+  bool MayMiss(GroupKind kind) const { return may_miss_[static_cast<size_t>(kind)]; }
   // Whether the layer is the first, or the last one of a group that is not kept.
   bool Begins(int layer) const { return !begins_.empty() && begins_[layer] != 0; }
   bool Ends(int layer) const { return !ends_.empty() && ends_[layer] != 0; }
@@ -41,6 +43,7 @@ class StageGroups {
 
   std::vector<StageGroup> groups_;  // by GroupId
   std::array<std::vector<int>, kGroupKinds> of_;
+  std::array<bool, kGroupKinds> may_miss_{};
   std::vector<std::array<int, kGroupKinds>> at_;  // [layer]; empty where all is kept
   std::vector<uint8_t> begins_;                   // [layer]; likewise
   std::vector<uint8_t> ends_;

@@ -17,31 +17,30 @@
 namespace siphon {
 namespace {
 
-// The changes of each moment of each task, in one array, in the order in which they were added.
+// The changes of each moment of each task, in the order in which they were added.
 class ChangeIndex {
  public:
-  ChangeIndex(const std::vector<MemoryChange>& changes, size_t tasks) : first_(2 * tasks + 2, 0) {
-    for (const MemoryChange& change : changes) ++first_[Slot(change.task, change.moment) + 2];
-    for (size_t slot = 2; slot < first_.size(); ++slot) first_[slot] += first_[slot - 1];
-    order_.resize(changes.size());
-    for (size_t index = 0; index < changes.size(); ++index) {
-      order_[first_[Slot(changes[index].task, changes[index].moment) + 1]++] =
-          static_cast<int>(index);
+  static constexpr int kNone = -1;
+
+  ChangeIndex(const std::vector<MemoryChange>& changes, size_t tasks)
+      : first_(2 * tasks, kNone), next_(changes.size()) {
+    for (int index = static_cast<int>(changes.size()) - 1; index >= 0; --index) {
+      int& first = first_[Slot(changes[index].task, changes[index].moment)];
+      next_[index] = std::exchange(first, index);
     }
   }
 
-  std::pair<const int*, const int*> Of(const TaskEvent& event) const {
-    const size_t slot = Slot(event.task.value, event.moment);
-    return {order_.data() + first_[slot], order_.data() + first_[slot + 1]};
-  }
+  // Places of changes; kNone: there is none (more).
+  int FirstOf(const TaskEvent& event) const { return first_[Slot(event.task.value, event.moment)]; }
+  int Behind(int change) const { return next_[change]; }
 
  private:
   static size_t Slot(int task, TaskMoment moment) {
     return 2 * static_cast<size_t>(task) + (moment == TaskMoment::kEnd ? 1 : 0);
   }
 
-  std::vector<int> first_;  // [slot], and one behind
-  std::vector<int> order_;
+  std::vector<int> first_;  // [slot]
+  std::vector<int> next_;   // [change]: the next one of its slot
 };
 
 struct Account {
@@ -280,10 +279,11 @@ absl::StatusOr<StepMemory> KeepMemoryBooks(const SimulationInput& input, const S
   SIPHON_RETURN_IF_ERROR(books.CheckStatic());
   const ChangeIndex index(step.changes, step.graph.tasks().size());
   for (const TaskEvent& event : run.events) {
+    int change = index.FirstOf(event);
+    if (change == ChangeIndex::kNone) continue;
     const Nanos now = (event.moment == TaskMoment::kBegin ? run.begin : run.end)[event.task.value];
-    const auto [begin, end] = index.Of(event);
-    for (const int* change = begin; change != end; ++change) {
-      SIPHON_RETURN_IF_ERROR(books.Apply(step.changes[*change], now));
+    for (; change != ChangeIndex::kNone; change = index.Behind(change)) {
+      SIPHON_RETURN_IF_ERROR(books.Apply(step.changes[change], now));
     }
   }
   return books.Take();

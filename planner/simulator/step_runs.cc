@@ -1,6 +1,8 @@
 #include "planner/simulator/step_runs.h"
 
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "planner/simulator/common_beginning.h"
 
@@ -15,15 +17,23 @@ StepRuns::Answer StepRuns::Run(StepGraph graph) {
   Record& record = records_[free_];
   record.step = std::move(graph);
   const TaskGraph& tasks = record.step.graph;
-  const auto likeness = [&](size_t place) {
+  const auto common_with = [&](size_t place) {
     const Record& other = records_[place];
-    return other.is_complete ? CommonTasks(other.step.graph, tasks) : 0;
+    return other.is_complete ? CommonTasks(other.step.graph, tasks) : std::vector<size_t>();
   };
+  const auto sum = [](const std::vector<size_t>& common) {
+    return std::accumulate(common.begin(), common.end(), size_t{0});
+  };
+  std::vector<size_t> common = common_with(base_);
+  std::vector<size_t> with_newest = common_with(newest_);
   // What the newest one was like is taken again where both are as good: a search comes back to it.
-  if (likeness(newest_) > likeness(base_)) std::swap(newest_, base_);
+  if (sum(with_newest) > sum(common)) {
+    std::swap(newest_, base_);
+    std::swap(with_newest, common);
+  }
   Record& base = records_[base_];
   if (base.is_complete) {
-    const RunBeginning beginning = FindCommonBeginning(base.step.graph, base.space, tasks);
+    const RunBeginning beginning = FindCommonBeginning(base.step.graph, base.space, tasks, common);
     RunTaskGraph(tasks, beginning, record.space);
     events_taken_ += record.space.repeated;
   } else {

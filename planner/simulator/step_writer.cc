@@ -30,6 +30,7 @@ int StepWriter::Account(int worker) const {
 void StepWriter::BeginProgram(int replica, int worker) {
   replica_ = replica;
   worker_ = worker;
+  account_ = Account(worker);
   place_ = kNone;
   graph_.graph.BeginPart();
   AddOnLane(TaskRole::kMarker, Nanos(0));  // what comes before the first action waits for it
@@ -102,7 +103,7 @@ void StepWriter::ChangeAt(int account, int task, TaskMoment moment, MemoryKind k
                             .moment = moment,
                             .kind = kind,
                             .account = account,
-                            .worker = Account(worker_),
+                            .worker = account_,
                             .place = place_,
                             .bytes = bytes});
 }

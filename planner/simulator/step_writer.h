@@ -37,7 +37,7 @@ class StepWriter {
   int replica() const { return replica_; }
   int worker() const { return worker_; }  // of its replica
   int Account(int worker) const;          // of a worker of this replica
-  int account() const { return Account(worker_); }
+  int account() const { return account_; }
   int host() const;  // the account of this worker's host
   const Action& action() const { return input_.schedule.programs[worker_][place_]; }
   // The newest task of the worker's lane: what happens now happens when it ends.
@@ -69,6 +69,7 @@ class StepWriter {
   StepResources resources_;
   int replica_ = 0;
   int worker_ = 0;
+  int account_ = 0;
   int place_ = kNone;
   int last_ = kNone;
 };

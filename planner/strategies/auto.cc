@@ -77,6 +77,8 @@ absl::StatusOr<SimulatedDraft> SearchOverTime(DraftSimulator& simulator, Simulat
                                               const SimulatedDraft& kept) {
   if (!simulator.MayLendOverTime() || simulator.problem().topology.links.empty()) return draft;
   if (IsGood(draft, kept)) return draft;
+  const LendingRule before = simulator.lending();
+  const DraftScore score = draft.score;
   simulator.LendBy(LendingRule::kOverTime);
   const bool fits = Fits(draft);
   SIPHON_ASSIGN_OR_RETURN(draft, Better(std::move(draft), DraftPeerSwap(simulator)));
@@ -86,7 +88,11 @@ absl::StatusOr<SimulatedDraft> SearchOverTime(DraftSimulator& simulator, Simulat
   const PlanningProblem& problem = simulator.problem();
   const int most =
       simulator.simulations() + MoreOf(problem, ImprovementsOf(problem), kPartOverTime);
-  return ImproveDraft(simulator, std::move(draft), most, WeightSearch::kOnlyBack);
+  SIPHON_ASSIGN_OR_RETURN(draft,
+                          ImproveDraft(simulator, std::move(draft), most, WeightSearch::kOnlyBack));
+  // Where it gains nothing at once, large problems have no time to look so closely any more.
+  if (IsLarge(problem) && fits && draft.score >= score) simulator.LendBy(before);
+  return draft;
 }
 
 // Once more from a start in which all stages do the same, where that is nearly as good before any
@@ -169,7 +175,7 @@ absl::StatusOr<MappedDraft> SearchAll(DraftSimulator& simulator, SimulatedDraft 
   }
   Tell(problem, "placing stages on devices", draft);
   SIPHON_ASSIGN_OR_RETURN(MappedDraft mapped,
-                          MapByStepTime(simulator, std::move(draft), kFewestMaps));
+                          MapByStepTime(simulator, std::move(draft), MapsAtFirst(problem)));
   if (IsEnough(problem, mapped.draft)) return mapped;
   Tell(problem, "improving the best start", mapped.draft);
   SIPHON_ASSIGN_OR_RETURN(draft, Search(simulator, std::move(mapped.draft), kept));

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "planner/simulator/simulate.h"
 #include "planner/status.h"
+#include "planner/strategies/search_effort.h"
 #include "planner/strategies/settle_plan.h"
 
 namespace siphon {
@@ -14,8 +16,9 @@ namespace {
 
 class MoveFitter {
  public:
-  MoveFitter(DraftSimulator& simulator, const DraftPlan& draft, const MoveLists& moves)
-      : simulator_(simulator), draft_(draft), moves_(moves) {}
+  MoveFitter(DraftSimulator& simulator, const DraftPlan& draft, const MoveLists& moves,
+             std::vector<int>& near)
+      : simulator_(simulator), draft_(draft), moves_(moves), near_(near) {}
 
   absl::StatusOr<SimulatedDraft> Fit() {
     // Workers take between low and high moves; with high they fit, with low not.
@@ -32,26 +35,35 @@ class MoveFitter {
     for (size_t worker = 0; worker < moves_.size(); ++worker) {
       if (high[worker] > 0 && simulator_.IsFull(best, worker)) return best;
     }
-    while (true) {
+    const bool looks_near = IsLarge(simulator_.problem()) && near_.size() == moves_.size();
+    for (int round = 0;; ++round) {
       std::vector<int> middle = high;
       bool narrows = false;
       for (size_t worker = 0; worker < moves_.size(); ++worker) {
         if (high[worker] - low[worker] < 2) continue;
-        middle[worker] = (low[worker] + high[worker]) / 2;
+        middle[worker] = looks_near && round < kRoundsNear
+                             ? std::clamp(near_[worker], low[worker] + 1, high[worker] - 1)
+                             : (low[worker] + high[worker]) / 2;
         narrows = true;
       }
       if (!narrows) break;
       SIPHON_ASSIGN_OR_RETURN(SimulatedDraft tried, Run(middle));
       for (size_t worker = 0; worker < moves_.size(); ++worker) {
         if (middle[worker] == high[worker]) continue;
-        (simulator_.IsFull(tried, worker) ? low : high)[worker] = middle[worker];
+        const bool is_full = simulator_.IsFull(tried, worker);
+        (is_full ? low : high)[worker] = middle[worker];
+        if (looks_near) near_[worker] = middle[worker] + (is_full ? 1 : -1);
       }
       if (tried.score < best.score || Fits(tried)) best = std::move(tried);
     }
+    near_ = high;
     return Settle(std::move(high), std::move(best));
   }
 
  private:
+  // So many as were enough for another draft, and then one more, or one less.
+  static constexpr int kRoundsNear = 2;
+
   absl::StatusOr<SimulatedDraft> Run(const std::vector<int>& taken) {
     DraftPlan draft = draft_;
     for (size_t worker = 0; worker < moves_.size(); ++worker) {
@@ -79,6 +91,7 @@ class MoveFitter {
   DraftSimulator& simulator_;
   const DraftPlan& draft_;
   const MoveLists& moves_;
+  std::vector<int>& near_;
 };
 
 // With a host and drives that nothing fills.
@@ -91,16 +104,22 @@ PlanningProblem WithRoomBehindDevices(PlanningProblem problem) {
 }  // namespace
 
 absl::StatusOr<SimulatedDraft> FitMoves(DraftSimulator& simulator, const DraftPlan& draft,
-                                        const MoveLists& moves) {
-  absl::StatusOr<SimulatedDraft> fitted = MoveFitter(simulator, draft, moves).Fit();
+                                        const MoveLists& moves, std::vector<int>& near) {
+  absl::StatusOr<SimulatedDraft> fitted = MoveFitter(simulator, draft, moves, near).Fit();
   if (!absl::IsResourceExhausted(fitted.status())) return fitted;
   // All moves at once are too much for the host or the drives; as few as needed may not be.
   const PlanningProblem roomy = WithRoomBehindDevices(simulator.problem());
   DraftSimulator elsewhere(roomy);
   elsewhere.LendBy(simulator.lending());
-  const absl::StatusOr<SimulatedDraft> least = MoveFitter(elsewhere, draft, moves).Fit();
+  const absl::StatusOr<SimulatedDraft> least = MoveFitter(elsewhere, draft, moves, near).Fit();
   if (!least.ok() || !Fits(*least)) return fitted;
   return simulator.Run(least->draft);
+}
+
+absl::StatusOr<SimulatedDraft> FitMoves(DraftSimulator& simulator, const DraftPlan& draft,
+                                        const MoveLists& moves) {
+  std::vector<int> near;
+  return FitMoves(simulator, draft, moves, near);
 }
 
 absl::StatusOr<SimulatedDraft> Better(absl::StatusOr<SimulatedDraft> a,

@@ -1,6 +1,8 @@
 #ifndef SIPHON_PLANNER_STRATEGIES_FIT_MOVES_H_
 #define SIPHON_PLANNER_STRATEGIES_FIT_MOVES_H_
 
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "planner/strategies/draft_plan.h"
@@ -16,7 +18,12 @@ namespace siphon {
 // that limit, which then has to hold for what was found. If that is not enough, or lenders have too
 // little room, the best of what was tried.
 //
+// `near` is where large problems look first: [worker], how many moves that took for another draft
+// like this one, or nothing; it becomes how many it took for this one.
+//
 // Errors: as DraftSimulator::Run. O(log(moves)) simulations, as a rule.
+absl::StatusOr<SimulatedDraft> FitMoves(DraftSimulator& simulator, const DraftPlan& draft,
+                                        const MoveLists& moves, std::vector<int>& near);
 absl::StatusOr<SimulatedDraft> FitMoves(DraftSimulator& simulator, const DraftPlan& draft,
                                         const MoveLists& moves);
 

@@ -12,7 +12,6 @@
 #include "planner/status.h"
 #include "planner/strategies/make_groups.h"
 #include "planner/strategies/map_step_bound.h"
-#include "planner/strategies/search_effort.h"
 
 namespace siphon {
 namespace {
@@ -40,11 +39,11 @@ class StepMapSearch {
         plan_(best_.draft),
         step_bound_(std::move(step_bound)) {}
 
-  absl::StatusOr<MappedDraft> Run(int64_t most_evaluations) {
+  absl::StatusOr<MappedDraft> Run(const MapEffort& effort) {
     const MapSearch search{.workers = WorkerCount(simulator_.problem().schedule),
                            .scope = SymmetryScope::kWithHost,
-                           .most_parts = MapPartsFor(simulator_.problem()),
-                           .most_evaluations = most_evaluations,
+                           .most_parts = effort.parts,
+                           .most_evaluations = effort.maps,
                            .seeds = {plan_.mapping}};
     SIPHON_ASSIGN_OR_RETURN(
         FoundMap found,
@@ -169,11 +168,11 @@ std::optional<double> GapOf(const MapProof& map) {
 }
 
 absl::StatusOr<MappedDraft> MapByStepTime(DraftSimulator& simulator, SimulatedDraft draft,
-                                          int64_t most_evaluations) {
+                                          const MapEffort& effort) {
   const PlanningProblem& problem = simulator.problem();
   if (!MayMapByStepTime(problem)) return MappedDraft{.draft = std::move(draft)};
   SIPHON_ASSIGN_OR_RETURN(MapStepBound bound, MapStepBound::Of(problem, draft.draft));
-  return StepMapSearch(simulator, std::move(draft), std::move(bound)).Run(most_evaluations);
+  return StepMapSearch(simulator, std::move(draft), std::move(bound)).Run(effort);
 }
 
 absl::StatusOr<Nanos> LeastStepOfMaps(const PlanningProblem& problem, const SimulatedDraft& draft) {

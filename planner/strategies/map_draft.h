@@ -1,12 +1,12 @@
 #ifndef SIPHON_PLANNER_STRATEGIES_MAP_DRAFT_H_
 #define SIPHON_PLANNER_STRATEGIES_MAP_DRAFT_H_
 
-#include <cstdint>
 #include <optional>
 
 #include "absl/status/statusor.h"
 #include "planner/mapping/search_maps.h"
 #include "planner/strategies/draft_simulator.h"
+#include "planner/strategies/search_effort.h"
 
 namespace siphon {
 
@@ -43,8 +43,7 @@ std::optional<double> GapOf(const MapProof& map);
 
 // Searches the map on which the draft's step is the shortest (MappingScore::kStepTime): what does
 // not fit first, then the simulated step with lenders assigned anew on every map, then neighbours
-// that are linked. Begins with the draft's own map; simulates `most_evaluations` maps at most, each
-// of them up to twice.
+// that are linked. Begins with the draft's own map.
 //
 // `found->bound` holds for every map on which the draft fits (MapStepBound).
 //
@@ -52,7 +51,7 @@ std::optional<double> GapOf(const MapProof& map);
 // Never worse than `draft`. Errors: as DraftSimulator::Run, but for ResourceExhausted, which rules
 // a map out.
 absl::StatusOr<MappedDraft> MapByStepTime(DraftSimulator& simulator, SimulatedDraft draft,
-                                          int64_t most_evaluations);
+                                          const MapEffort& effort);
 
 // The draft's step is no shorter on any map on which MapByStepTime would look for it, `draft`'s own
 // included. Errors: as LowerMemoryPlan.

@@ -10,6 +10,19 @@
 #include "planner/strategies/second_choices.h"
 
 namespace siphon {
+namespace {
+
+// Makes the problem's draft for one map. Refers to the problem.
+auto MakeOn(const PlanningProblem& problem, MakeDraft make) {
+  return [&problem, make](const DeviceMapping& mapping) {
+    PlanningProblem placed = problem;
+    placed.mapping = mapping;
+    DraftSimulator there(placed);
+    return make(there);
+  };
+}
+
+}  // namespace
 
 absl::StatusOr<PlannedStep> PlanOnBestMap(
     DraftSimulator& simulator, SimulatedDraft draft,
@@ -42,13 +55,13 @@ absl::StatusOr<PlannedStep> PlanOnBestMap(const PlanningProblem& problem, MakeDr
   SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
   DraftSimulator simulator(problem);
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, make(simulator));
-  const auto make_on = [&](const DeviceMapping& mapping) {
-    PlanningProblem placed = problem;
-    placed.mapping = mapping;
-    DraftSimulator there(placed);
-    return make(there);
-  };
-  return PlanOnBestMap(simulator, std::move(draft), make_on, strategy);
+  return PlanOnBestMap(simulator, std::move(draft), MakeOn(problem, make), strategy);
+}
+
+absl::StatusOr<PlannedStep> PlanOnBestMap(const PlanningProblem& problem, SimulatedDraft draft,
+                                          MakeDraft make, absl::string_view strategy) {
+  DraftSimulator simulator(problem);
+  return PlanOnBestMap(simulator, std::move(draft), MakeOn(problem, make), strategy);
 }
 
 }  // namespace siphon

@@ -21,6 +21,10 @@ using MakeDraft = absl::StatusOr<SimulatedDraft> (*)(DraftSimulator&);
 absl::StatusOr<PlannedStep> PlanOnBestMap(const PlanningProblem& problem, MakeDraft make,
                                           absl::string_view strategy);
 
+// The same where it is known already what `make` makes. Requires: CheckPlanningProblem.
+absl::StatusOr<PlannedStep> PlanOnBestMap(const PlanningProblem& problem, SimulatedDraft draft,
+                                          MakeDraft make, absl::string_view strategy);
+
 // The same for a draft that `simulator` has made; `make_on` makes it for a map.
 absl::StatusOr<PlannedStep> PlanOnBestMap(
     DraftSimulator& simulator, SimulatedDraft draft,

@@ -16,10 +16,13 @@ constexpr int64_t kMostTinyImprovements = 4'000;
 // Maps that are simulated, likewise, and bounds of maps, of which one takes a tenth of the time, or
 // a third where workers that copy much share uplinks.
 constexpr int64_t kMapForwards = 200'000;
+constexpr int64_t kFewestMaps = 12;
 constexpr int64_t kMostMaps = 1'000;
 constexpr int64_t kMapPartForwards = 1'600'000;
 constexpr int64_t kMostMapParts = 20'000;
 constexpr int64_t kMapPartsOfLarge = 300;
+// Where nothing is proven with them.
+constexpr int64_t kFewMapPartsOfLarge = 75;
 
 // In one simulation.
 int64_t ForwardsOf(const PlanningProblem& problem) {
@@ -41,18 +44,22 @@ bool IsLarge(const PlanningProblem& problem) {
   return ImprovementsOf(problem) < 2 * kFewestImprovements;
 }
 
-int64_t MapsFor(const PlanningProblem& problem) {
-  if (IsLarge(problem)) return kFewestMaps;
-  return std::clamp<int64_t>(kMapForwards / ForwardsOf(problem), kFewestMaps, kMostMaps);
+MapEffort MapsFor(const PlanningProblem& problem) {
+  if (IsLarge(problem)) return {.maps = kFewestMaps, .parts = kMapPartsOfLarge};
+  const int64_t forwards = ForwardsOf(problem);
+  return {.maps = std::clamp<int64_t>(kMapForwards / forwards, kFewestMaps, kMostMaps),
+          .parts = std::min(kMapPartForwards / forwards, kMostMapParts)};
 }
 
-int64_t MapsForSingle(const PlanningProblem& problem) {
-  return std::max(kFewestMaps, MapsFor(problem) / 4);
+MapEffort MapsAtFirst(const PlanningProblem& problem) {
+  if (IsLarge(problem)) return {.maps = kFewestMaps, .parts = kFewMapPartsOfLarge};
+  return {.maps = kFewestMaps, .parts = MapsFor(problem).parts};
 }
 
-int64_t MapPartsFor(const PlanningProblem& problem) {
-  if (IsLarge(problem)) return kMapPartsOfLarge;
-  return std::min(kMapPartForwards / ForwardsOf(problem), kMostMapParts);
+MapEffort MapsForSingle(const PlanningProblem& problem) {
+  if (IsLarge(problem)) return MapsAtFirst(problem);
+  const MapEffort effort = MapsFor(problem);
+  return {.maps = std::max(kFewestMaps, effort.maps / 4), .parts = effort.parts};
 }
 
 int MoreOf(const PlanningProblem& problem, int most, int part_of_large) {

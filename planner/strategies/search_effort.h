@@ -18,15 +18,18 @@ int ImprovementsOf(const PlanningProblem& problem);
 // Has little time for searches beside the first one.
 bool IsLarge(const PlanningProblem& problem);
 
-// For how many maps of workers to devices a search may simulate a draft, each up to twice.
-int64_t MapsFor(const PlanningProblem& problem);
-inline constexpr int64_t kFewestMaps = 12;
-// The same for a draft that is not what a search has come to: a quarter of it. Of 80 drafts of
+// How far a search for the best map of workers to devices goes.
+struct MapEffort {
+  int64_t maps = 0;   // for which it may simulate a draft, each up to twice
+  int64_t parts = 0;  // maps of some workers of whose completions it may look for the least step
+};
+// For what all searches have come to, whose proof a plan carries.
+MapEffort MapsFor(const PlanningProblem& problem);
+// For the draft that searches begin with.
+MapEffort MapsAtFirst(const PlanningProblem& problem);
+// For a draft that is not what a search has come to: a quarter of the maps. Of 80 drafts of
 // host_swap on a DGX-1 three lose 0.2 to 0.4 % of a step to that, the others less.
-int64_t MapsForSingle(const PlanningProblem& problem);
-
-// Of how many maps of some workers it may look for the least step of all completions.
-int64_t MapPartsFor(const PlanningProblem& problem);
+MapEffort MapsForSingle(const PlanningProblem& problem);
 
 // In another one: at most so many; of large problems a part of what the first one may take.
 int MoreOf(const PlanningProblem& problem, int most, int part_of_large);

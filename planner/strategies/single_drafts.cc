@@ -85,8 +85,10 @@ absl::StatusOr<PlannedStep> BestOnOwnMaps(const PlanningProblem& problem,
       SIPHON_ASSIGN_OR_RETURN(const Nanos on_maps, LeastStepOfMaps(problem, single->draft));
       if (best->simulated.step_time <= on_maps) continue;
     }
-    const MakeDraft make = tries_more ? strategy->whole : strategy->draft;
-    TakeIfFaster(PlanOnBestMap(problem, make, strategy->name), best);
+    TakeIfFaster(tries_more
+                     ? PlanOnBestMap(problem, strategy->whole, strategy->name)
+                     : PlanOnBestMap(problem, single->draft, strategy->draft, strategy->name),
+                 best);
   }
   return best;
 }

@@ -110,8 +110,10 @@ class RecipeCook {
                        [](const std::vector<DraftMove>& moves) { return !moves.empty(); });
   }
 
+  // `near`: as of FitMoves, of the recipe with another timing.
   absl::StatusOr<SimulatedDraft> Cook(const Recipe& recipe, const SwapTiming& timing,
-                                      BackwardRoom room, StateBetweenSteps between) {
+                                      BackwardRoom room, StateBetweenSteps between,
+                                      std::vector<int>& near) {
     DraftPlan draft = kept_.draft;
     const bool least = room == BackwardRoom::kLeast;
     for (StageDraft& stage : draft.stages) {
@@ -136,7 +138,7 @@ class RecipeCook {
     for (size_t worker = 0; worker < layers_.size(); ++worker) {
       moves.push_back(MovesOf(recipe.segments, worker, first[worker], parkable[worker]));
     }
-    return FitMoves(simulator_, draft, moves);
+    return FitMoves(simulator_, draft, moves, near);
   }
 
  private:
@@ -308,13 +310,14 @@ absl::StatusOr<SimulatedDraft> BestStart(DraftSimulator& simulator, const Simula
   for (const BackwardRoom room : {BackwardRoom::kSome, BackwardRoom::kLeast}) {
     for (const Recipe& recipe : recipes) {
       if (NeedsHost(recipe) && !host) continue;
+      std::vector<int> near;
       if (state == StateBetweenSteps::kHome) {
         if (recipe.segments.front() != Segment::kStateToHost) continue;
-        best = Better(std::move(best), cook.Cook(recipe, kHomeTiming, room, state));
+        best = Better(std::move(best), cook.Cook(recipe, kHomeTiming, room, state, near));
         continue;
       }
       for (const SwapTiming& timing : kTimings) {
-        best = Better(std::move(best), cook.Cook(recipe, timing, room, state));
+        best = Better(std::move(best), cook.Cook(recipe, timing, room, state, near));
       }
     }
     if (best.ok() && Fits(*best)) break;

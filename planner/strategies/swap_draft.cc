@@ -1,6 +1,7 @@
 #include "planner/strategies/swap_draft.h"
 
 #include <utility>
+#include <vector>
 
 #include "planner/status.h"
 #include "planner/strategies/fewest_microbatches.h"
@@ -29,20 +30,22 @@ absl::StatusOr<SimulatedDraft> FastestTiming(DraftSimulator& simulator, const Dr
   absl::StatusOr<SimulatedDraft> best = absl::ResourceExhaustedError("nothing tried");
   if (between == StateBetweenSteps::kHome) {
     const MoveLists moves = Chain(Chain(versions, state), activations);
+    std::vector<int> near;
     for (const SwapTiming& timing : kHomeTimings) {
       DraftPlan timed = draft;
       for (StageDraft& stage : timed.stages) stage.timing = timing;
       KeepStateHome(problem, timed);
-      best = Better(std::move(best), FitMoves(simulator, timed, moves));
+      best = Better(std::move(best), FitMoves(simulator, timed, moves, near));
     }
     return best;
   }
   for (const MoveLists& moves :
        {Chain(Chain(versions, state), activations), Chain(activations, Chain(versions, state))}) {
+    std::vector<int> near;
     for (const SwapTiming& timing : kTimings) {
       DraftPlan timed = draft;
       for (StageDraft& stage : timed.stages) stage.timing = timing;
-      best = Better(std::move(best), FitMoves(simulator, timed, moves));
+      best = Better(std::move(best), FitMoves(simulator, timed, moves, near));
     }
   }
   return best;

@@ -150,7 +150,8 @@ double CheckSequence(uint64_t seed, const CoreSharing& cores) {
     const TaskRun whole = RunTaskGraph(graph);
     EXPECT_TRUE(whole.stuck.empty());
     TaskRunSpace space;
-    const TaskRun& continued = RunTaskGraph(graph, FindCommonBeginning(base, run, graph), space);
+    const TaskRun& continued =
+        RunTaskGraph(graph, FindCommonBeginning(base, run, graph, CommonTasks(base, graph)), space);
     EXPECT_EQ(continued, whole) << "seed " << seed << " change " << change;
     repeated += static_cast<double>(space.repeated);
     all += static_cast<double>(whole.events.size());
@@ -193,7 +194,7 @@ size_t CommonEvents(const Pieces& changed) {
   const TaskGraph graph = GraphOf(changed, {});
   TaskRunSpace run;
   RunTaskGraph(base, run, RunMarks::kKept);
-  return FindCommonBeginning(base, run, graph).events;
+  return FindCommonBeginning(base, run, graph, CommonTasks(base, graph)).events;
 }
 
 // Events: begin 0, begin 3; at 10 end 0, begin 1; at 15 end 3, begin 4, end 4; at 20 end 1, ...
@@ -218,7 +219,7 @@ TEST(CommonBeginning, OtherRatesHaveNothingInCommon) {
   const TaskGraph graph = GraphOf(TwoParts(), {1000});
   TaskRunSpace run;
   RunTaskGraph(base, run, RunMarks::kKept);
-  EXPECT_EQ(FindCommonBeginning(base, run, graph).events, 0u);
+  EXPECT_EQ(FindCommonBeginning(base, run, graph, CommonTasks(base, graph)).events, 0u);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@
 namespace siphon {
 namespace {
 
-constexpr int64_t kEveryMap = 1'000;
+constexpr MapEffort kEveryMap = {.maps = 1'000, .parts = 20'000};
 
 // Four devices with links of 50 to 1000 MB/s and two uplinks as different, each with two devices.
 Topology UnevenServer(uint32_t seed) {
@@ -87,7 +87,7 @@ TEST(MapByStepTime, FindsWhatTryingEveryMapFindsAndBoundsItWhereItStopsEarly) {
     EXPECT_EQ(proof.least_time, least.step);
     EXPECT_EQ(proof.evaluated, best->found->evaluations);
     for (const int64_t most : {1, 5}) {
-      const auto mapped = MapByStepTime(simulator, first, most);
+      const auto mapped = MapByStepTime(simulator, first, {.maps = most, .parts = kEveryMap.parts});
       ASSERT_TRUE(mapped.ok()) << mapped.status();
       EXPECT_LE(mapped->draft.score, first.score);
       EXPECT_LE(mapped->found->bound.missing, least.excess);
@@ -120,12 +120,14 @@ TEST(MapByStepTime, EndsWithABoundOnAMeshOfSixteen) {
   ASSERT_TRUE(Fits(first));
   const int before = simulator.simulations();
   constexpr int64_t kMaps = 60;
-  const MappedDraft mapped = MapByStepTime(simulator, first, kMaps).value();
+  const int64_t parts = MapsFor(problem).parts;
+  const MappedDraft mapped =
+      MapByStepTime(simulator, first, {.maps = kMaps, .parts = parts}).value();
   ASSERT_TRUE(mapped.found.has_value());
   EXPECT_LT(mapped.draft.score, first.score);
   EXPECT_LE(mapped.found->evaluations, kMaps);
   EXPECT_LE(simulator.simulations() - before, 2 * kMaps);
-  EXPECT_LE(mapped.found->parts, MapPartsFor(problem) + 2 * kMaps * 16);
+  EXPECT_LE(mapped.found->parts, parts + 2 * kMaps * 16);
   const MapProof proof = ProofOf(MappingScore::kStepTime, *mapped.found);
   EXPECT_EQ(proof.time, mapped.draft.score.step);
   EXPECT_LE(proof.least_time, proof.time);
