@@ -6,7 +6,8 @@
 namespace siphon {
 
 // Calls run(0) to run(count - 1), in this order but several at once: on as many threads as the
-// process has cores, the caller's among them. Returns when all have. `run` must not throw.
+// process has cores, the caller's and those of calls within `run` among them. Returns when all
+// have. `run` must not throw.
 void RunTogether(int count, const std::function<void(int)>& run);
 
 }  // namespace siphon

@@ -63,6 +63,14 @@ class TimedLenders {
       while (!moments_.empty() && IsTighter(moment, moments_.back())) moments_.pop_back();
       if (moments_.empty() || !IsTighter(moments_.back(), moment)) moments_.push_back(moment);
     }
+    for (size_t owner = 0; owner < fullest_.size(); ++owner) {
+      std::vector<double>& parts = parts_.emplace_back();
+      if (fullest_[owner] == Bytes(0)) continue;
+      for (const size_t moment : moments_) {
+        parts.push_back(static_cast<double>(curves.parked[owner][moment].value) /
+                        static_cast<double>(fullest_[owner].value));
+      }
+    }
   }
 
   // [device]: free whenever anything is parked.
@@ -124,17 +132,19 @@ class TimedLenders {
   // How many times these shares fit at the device's tightest moment; none where nobody parks
   // anything with it.
   std::optional<double> TimesThatFit(int device, const std::vector<Bytes>& shares) const {
-    std::optional<double> least;
-    for (const size_t moment : moments_) {
-      double needed = 0;
-      for (size_t owner = 0; owner < shares.size(); ++owner) {
-        if (shares[owner] == Bytes(0)) continue;
-        needed += static_cast<double>(shares[owner].value) *
-                  (static_cast<double>(curves_.parked[owner][moment].value) /
-                   static_cast<double>(fullest_[owner].value));
+    std::vector<double> needed(moments_.size());
+    for (size_t owner = 0; owner < shares.size(); ++owner) {
+      if (shares[owner] == Bytes(0)) continue;
+      const auto share = static_cast<double>(shares[owner].value);
+      for (size_t place = 0; place < needed.size(); ++place) {
+        needed[place] += share * parts_[owner][place];
       }
-      if (needed == 0) continue;
-      const double times = static_cast<double>(FreeAt(device, moment).value) / needed;
+    }
+    std::optional<double> least;
+    for (size_t place = 0; place < needed.size(); ++place) {
+      if (needed[place] == 0) continue;
+      const double times =
+          static_cast<double>(FreeAt(device, moments_[place]).value) / needed[place];
       least = std::min(least.value_or(times), times);
     }
     return least;
@@ -183,6 +193,8 @@ class TimedLenders {
   std::vector<int> worker_of_;  // [device]; -1: none
   std::vector<Bytes> fullest_;  // [worker]
   std::vector<size_t> moments_;
+  std::vector<std::vector<double>>
+      parts_;  // [worker][moment of these]: of its fullest, if it parks any
 };
 
 bool IsBetter(const ParkingAssignment& a, const ParkingAssignment& b) {

@@ -15,17 +15,33 @@ constexpr int64_t kNoTime = std::numeric_limits<int64_t>::max();  // rate: needs
 }  // namespace
 
 TimedFlow::TimedFlow(int nodes, Bytes granule)
-    : granule_(granule.value), arcs_of_(nodes), level_(nodes), next_(nodes) {
+    : granule_(granule.value),
+      first_(nodes, kNone),
+      last_(nodes, kNone),
+      level_(nodes),
+      coming_(nodes) {
   SIPHON_CHECK(nodes >= 2 && granule_ > 0, "a network has a source, a sink and a granule");
 }
 
 int TimedFlow::Add(int from, int to, const Arc& arc) {
   const auto number = static_cast<int>(arcs_.size());
-  arcs_of_[from].push_back(number);
-  arcs_of_[to].push_back(number + 1);
   arcs_.push_back(arc);
+  SetFull(arcs_.back());
   arcs_.push_back({.to = from});
+  Append(from, number);
+  Append(to, number + 1);
   return number / 2;
+}
+
+void TimedFlow::Append(int node, int arc) {
+  int& last = last_[node];
+  (last == kNone ? first_[node] : arcs_[last].next) = arc;
+  last = arc;
+}
+
+void TimedFlow::SetFull(Arc& arc) const {
+  arc.full =
+      absl::uint128(kNanosPerSecond) * absl::uint128(granule_) * (absl::uint128(arc.limit) + 1);
 }
 
 int TimedFlow::AddArc(int from, int to, int64_t limit, int64_t rate) {
@@ -39,7 +55,7 @@ int TimedFlow::AddGate(int from, int to, int64_t limit, Nanos opens) {
 void TimedFlow::FixArc(int arc, Nanos time) {
   const int64_t capacity = Capacity(arc, time);
   Arc& fixed = arcs_[static_cast<size_t>(arc) * 2];
-  fixed = {.to = fixed.to, .limit = capacity, .rate = kNoTime};
+  fixed = {.to = fixed.to, .limit = capacity, .rate = kNoTime, .next = fixed.next};
 }
 
 int64_t TimedFlow::Capacity(int arc, Nanos time) const {
@@ -48,9 +64,9 @@ int64_t TimedFlow::Capacity(int arc, Nanos time) const {
   if (time < wanted.opens) return 0;
   if (wanted.rate == kNoTime) return wanted.limit;
   const absl::uint128 moved = absl::uint128(wanted.rate) * absl::uint128(time.value);
-  const absl::uint128 unit = absl::uint128(kNanosPerSecond) * absl::uint128(granule_);
   // Most arcs carry all they can, and a division takes ten times as long as this.
-  if (moved >= unit * (absl::uint128(wanted.limit) + 1)) return wanted.limit;
+  if (moved >= wanted.full) return wanted.limit;
+  const absl::uint128 unit = absl::uint128(kNanosPerSecond) * absl::uint128(granule_);
   return static_cast<int64_t>(moved / unit);
 }
 
@@ -77,7 +93,7 @@ bool TimedFlow::Level() {
   queue_.assign(1, kSource);
   for (size_t head = 0; head < queue_.size(); ++head) {
     const int node = queue_[head];
-    for (const int number : arcs_of_[node]) {
+    for (int number = first_[node]; number != kNone; number = arcs_[number].next) {
       const Arc& arc = arcs_[number];
       if (arc.left == 0 || level_[arc.to] >= 0) continue;
       level_[arc.to] = level_[node] + 1;
@@ -90,8 +106,7 @@ bool TimedFlow::Level() {
 int64_t TimedFlow::Push(int node, int64_t most) {
   if (node == kSink || most == 0) return most;
   int64_t pushed = 0;
-  for (size_t& next = next_[node]; next < arcs_of_[node].size(); ++next) {
-    const int number = arcs_of_[node][next];
+  for (int& number = coming_[node]; number != kNone; number = arcs_[number].next) {
     Arc& arc = arcs_[number];
     if (arc.left == 0 || level_[arc.to] != level_[node] + 1) continue;
     const int64_t carried = Push(arc.to, std::min(most - pushed, arc.left));
@@ -107,7 +122,7 @@ int64_t TimedFlow::Push(int node, int64_t most) {
 int64_t TimedFlow::Augment() {
   int64_t added = 0;
   while (Level()) {
-    std::fill(next_.begin(), next_.end(), 0);
+    coming_ = first_;
     added += Push(kSource, kNoLimit);
   }
   return added;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/numeric/int128.h"
 #include "planner/units.h"
 
 namespace siphon {
@@ -48,17 +49,23 @@ class TimedFlow {
   int64_t Capacity(int arc, Nanos time) const;  // granules
 
  private:
+  static constexpr int kNone = -1;
+
   struct Arc {
     int to = 0;
     int64_t limit = 0;
     int64_t rate = 0;
-    Nanos opens;       // gates: rate is INT64_MAX
-    int64_t left = 0;  // what more it can carry now; of the reverse arc, what can be taken back
+    Nanos opens;         // gates: rate is INT64_MAX
+    int64_t left = 0;    // what more it can carry now; of the reverse arc, what can be taken back
+    int next = kNone;    // of the same node
+    absl::uint128 full;  // rate * time from which on it carries its limit
   };
 
   const Arc& Forward(int arc) const { return arcs_[static_cast<size_t>(arc) * 2]; }
   const Arc& Reverse(int arc) const { return arcs_[static_cast<size_t>(arc) * 2 + 1]; }
   int Add(int from, int to, const Arc& arc);
+  void Append(int node, int arc);
+  void SetFull(Arc& arc) const;
   void Reset(Nanos time);
   void Widen(Nanos time);
   int64_t Augment();
@@ -69,10 +76,11 @@ class TimedFlow {
   Nanos NextTime(Nanos time, int64_t target) const;
 
   int64_t granule_;
-  std::vector<std::vector<int>> arcs_of_;  // [node]; an arc and its reverse are 2 k and 2 k + 1
-  std::vector<Arc> arcs_;
-  std::vector<int> level_;  // [node]; -1: the source does not reach it
-  std::vector<size_t> next_;
+  std::vector<Arc> arcs_;    // an arc and its reverse are 2 k and 2 k + 1
+  std::vector<int> first_;   // [node]: its arcs, in the order in which they were added
+  std::vector<int> last_;    // [node]
+  std::vector<int> level_;   // [node]; -1: the source does not reach it
+  std::vector<int> coming_;  // [node]: its next arc to be tried
   std::vector<int> queue_;
   std::vector<int> cut_;  // arcs that leave the source's side
 };

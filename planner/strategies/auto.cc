@@ -11,10 +11,10 @@
 #include "planner/strategies/give_slack.h"
 #include "planner/strategies/improve_draft.h"
 #include "planner/strategies/map_draft.h"
-#include "planner/strategies/memory_strategy.h"
 #include "planner/strategies/search_drafts.h"
 #include "planner/strategies/search_effort.h"
 #include "planner/strategies/second_choices.h"
+#include "planner/strategies/side_by_side.h"
 #include "planner/strategies/single_drafts.h"
 #include "planner/strategies/start_drafts.h"
 #include "planner/strategies/start_within_host.h"
@@ -237,6 +237,20 @@ absl::StatusOr<MappedDraft> SearchLonger(DraftSimulator& simulator, MappedDraft 
   return other;
 }
 
+// All searches for drafts, and where these leave something to be found, both kinds of them once
+// more.
+absl::StatusOr<MappedDraft> SearchAllDrafts(DraftSimulator& simulator, SimulatedDraft start,
+                                            const SimulatedDraft& kept,
+                                            const DraftPlan& near_lenders,
+                                            const SimulatedDraft* best_single) {
+  SIPHON_ASSIGN_OR_RETURN(MappedDraft found,
+                          SearchAll(simulator, std::move(start), kept, best_single));
+  if (IsEnough(simulator.problem(), found.draft)) return found;
+  SIPHON_ASSIGN_OR_RETURN(
+      found, SearchFromFullHosts(simulator, std::move(found), kept, near_lenders, best_single));
+  return SearchLonger(simulator, std::move(found), kept, best_single);
+}
+
 }  // namespace
 
 absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
@@ -254,13 +268,18 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   if (!Fits(kept)) {
     SIPHON_ASSIGN_OR_RETURN(start, BestDraft(simulator, best_single, mapped.draft));
   }
-  SIPHON_ASSIGN_OR_RETURN(MappedDraft found,
-                          SearchAll(simulator, std::move(start), kept, best_single));
-  if (!IsEnough(problem, found.draft)) {
-    SIPHON_ASSIGN_OR_RETURN(
-        found, SearchFromFullHosts(simulator, std::move(found), kept, mapped.draft, best_single));
-    SIPHON_ASSIGN_OR_RETURN(found, SearchLonger(simulator, std::move(found), kept, best_single));
-  }
+  // Where the first plan that fits is enough, the others are asked only if there is none.
+  const bool asks_at_once = problem.goal != PlanningGoal::kAnyThatFits;
+  absl::StatusOr<MappedDraft> searched = absl::InternalError("nothing was searched");
+  std::vector<absl::StatusOr<PlannedStep>> others;
+  RunSideBySide(problem, asks_at_once ? 2 : 1, [&](int index) {
+    if (index == 0) {
+      searched = SearchAllDrafts(simulator, std::move(start), kept, mapped.draft, best_single);
+    } else {
+      others = PlansThatAreNoDrafts(problem);
+    }
+  });
+  SIPHON_ASSIGN_OR_RETURN(MappedDraft found, std::move(searched));
   const bool is_enough = IsEnough(problem, found.draft);
   if (!is_enough) {
     Tell(problem, "choosing second choices", found.draft);
@@ -274,10 +293,8 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   if (problem.news) {
     problem.news("asking all other strategies", best.ok() ? best->simulated.step_time : Nanos(0));
   }
-  for (const MemoryStrategy& strategy : MemoryStrategies()) {
-    if (strategy.name == "auto" || MakesSingleDraft(strategy.name)) continue;
-    TakeIfFaster(strategy.plan(problem), best);
-  }
+  if (!asks_at_once) others = PlansThatAreNoDrafts(problem);
+  for (absl::StatusOr<PlannedStep>& other : others) TakeIfFaster(std::move(other), best);
   return BestOnOwnMaps(problem, kept, singles, std::move(best));
 }
 

@@ -18,6 +18,7 @@
 #include "planner/strategies/search_drafts.h"
 #include "planner/strategies/search_effort.h"
 #include "planner/strategies/share_search.h"
+#include "planner/strategies/side_by_side.h"
 #include "planner/strategies/spread_steps.h"
 #include "planner/strategies/start_drafts.h"
 #include "planner/strategies/state_home.h"
@@ -216,12 +217,7 @@ absl::StatusOr<SimulatedDraft> SearchFarStarts(DraftSimulator& simulator, Simula
                              : SearchFromPatterns(own, draft, kept, static_cast<uint64_t>(index));
     found[index].has_refused = own.has_refused();
   };
-  const auto count = static_cast<int>(found.size());
-  if (problem.side_by_side) {
-    problem.side_by_side(count, search);
-  } else {
-    for (int index = 0; index < count; ++index) search(index);
-  }
+  RunSideBySide(problem, static_cast<int>(found.size()), search);
   for (Found& one : found) {
     SIPHON_ASSIGN_OR_RETURN(draft, Better(std::move(draft), std::move(one.draft)));
     if (one.has_refused) simulator.CountRefusal();

@@ -6,7 +6,9 @@
 
 #include "planner/status.h"
 #include "planner/strategies/map_draft.h"
+#include "planner/strategies/memory_strategy.h"
 #include "planner/strategies/search_effort.h"
+#include "planner/strategies/side_by_side.h"
 #include "planner/strategies/start_drafts.h"
 #include "planner/strategies/strategies.h"
 
@@ -36,6 +38,14 @@ std::vector<const SingleStrategy*> StrategiesFor(const PlanningProblem& problem,
   return strategies;
 }
 
+// Whether a strategy's plan is its draft on the best map. Others make no drafts (mpress), or their
+// drafts hang on a search of maps for lenders (d2d_swap).
+bool MakesSingleDraft(absl::string_view strategy) {
+  const auto is_it = [&](const SingleStrategy& single) { return single.name == strategy; };
+  return std::any_of(std::begin(kToHost), std::end(kToHost), is_it) || is_it(kKeep) ||
+         is_it(kRecompute) || is_it(kOffload) || is_it(kNvmeSwap);
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<SingleDraft>> SingleDrafts(DraftSimulator& simulator,
@@ -57,10 +67,13 @@ const SimulatedDraft* BestOf(const std::vector<SingleDraft>& singles) {
   return best == singles.end() ? nullptr : &best->draft;
 }
 
-bool MakesSingleDraft(absl::string_view strategy) {
-  const auto is_it = [&](const SingleStrategy& single) { return single.name == strategy; };
-  return std::any_of(std::begin(kToHost), std::end(kToHost), is_it) || is_it(kKeep) ||
-         is_it(kRecompute) || is_it(kOffload) || is_it(kNvmeSwap);
+std::vector<absl::StatusOr<PlannedStep>> PlansThatAreNoDrafts(const PlanningProblem& problem) {
+  std::vector<absl::StatusOr<PlannedStep>> plans;
+  for (const MemoryStrategy& strategy : MemoryStrategies()) {
+    if (strategy.name == "auto" || MakesSingleDraft(strategy.name)) continue;
+    plans.push_back(strategy.plan(problem));
+  }
+  return plans;
 }
 
 void TakeIfFaster(absl::StatusOr<PlannedStep> other, absl::StatusOr<PlannedStep>& best) {
@@ -74,22 +87,35 @@ absl::StatusOr<PlannedStep> BestOnOwnMaps(const PlanningProblem& problem,
                                           const std::vector<SingleDraft>& singles,
                                           absl::StatusOr<PlannedStep> best) {
   SIPHON_ASSIGN_OR_RETURN(const Nanos least, LeastStepOfMaps(problem, kept));
+  if (best.ok() && best->simulated.step_time <= least) return best;
+  struct Asked {
+    const SingleStrategy* strategy = nullptr;
+    const SimulatedDraft* draft = nullptr;  // null: it tries more than that
+  };
+  std::vector<Asked> asked;
   for (const SingleStrategy* strategy : StrategiesFor(problem, kept)) {
-    if (best.ok() && best->simulated.step_time <= least) break;
     if (!MakesSingleDraft(strategy->name)) continue;
-    const bool tries_more = strategy->whole != nullptr && !IsLarge(problem);
+    if (strategy->whole != nullptr && !IsLarge(problem)) {
+      asked.push_back({strategy});
+      continue;
+    }
     const auto single = std::find_if(singles.begin(), singles.end(),
                                      [&](const auto& one) { return one.strategy == strategy; });
-    if (!tries_more && (single == singles.end() || !Fits(single->draft))) continue;
+    if (single == singles.end() || !Fits(single->draft)) continue;
     if (IsLarge(problem) && best.ok()) {
       SIPHON_ASSIGN_OR_RETURN(const Nanos on_maps, LeastStepOfMaps(problem, single->draft));
       if (best->simulated.step_time <= on_maps) continue;
     }
-    TakeIfFaster(tries_more
-                     ? PlanOnBestMap(problem, strategy->whole, strategy->name)
-                     : PlanOnBestMap(problem, single->draft, strategy->draft, strategy->name),
-                 best);
+    asked.push_back({strategy, &single->draft});
   }
+  std::vector<absl::StatusOr<PlannedStep>> plans(asked.size());
+  RunSideBySide(problem, static_cast<int>(asked.size()), [&](int index) {
+    const auto& [strategy, draft] = asked[index];
+    plans[index] = draft == nullptr
+                       ? PlanOnBestMap(problem, strategy->whole, strategy->name)
+                       : PlanOnBestMap(problem, *draft, strategy->draft, strategy->name);
+  });
+  for (absl::StatusOr<PlannedStep>& plan : plans) TakeIfFaster(std::move(plan), best);
   return best;
 }
 

@@ -33,9 +33,8 @@ absl::StatusOr<std::vector<SingleDraft>> SingleDrafts(DraftSimulator& simulator,
 // The one with the best score; none where there are none.
 const SimulatedDraft* BestOf(const std::vector<SingleDraft>& singles);
 
-// Whether a strategy's plan is its draft on the best map. Others make no drafts (mpress), or their
-// drafts hang on a search of maps for lenders (d2d_swap): they are tried whole.
-bool MakesSingleDraft(absl::string_view strategy);
+// The plans of all strategies whose plan is not their draft on the best map: they are tried whole.
+std::vector<absl::StatusOr<PlannedStep>> PlansThatAreNoDrafts(const PlanningProblem& problem);
 
 // Puts `other` into the place of `best` where that is none or slower; one that is none is not.
 void TakeIfFaster(absl::StatusOr<PlannedStep> other, absl::StatusOr<PlannedStep>& best);

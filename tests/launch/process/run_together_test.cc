@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <thread>
 #include <vector>
+
+#include "launch/process/core_count.h"
 
 namespace siphon {
 namespace {
@@ -21,6 +24,30 @@ TEST(RunTogether, CanBeNested) {
   std::atomic<int> runs = 0;
   RunTogether(7, [&](int) { RunTogether(5, [&](int) { ++runs; }); });
   EXPECT_EQ(runs, 35);
+}
+
+TEST(RunTogether, HasNoMoreThreadsThanCoresHoweverItIsNested) {
+  std::atomic<int> running = 0;
+  std::atomic<int> most = 0;
+  const auto leaf = [&](int) {
+    const int now = ++running;
+    int before = most;
+    while (before < now && !most.compare_exchange_weak(before, now)) {
+    }
+    std::this_thread::yield();
+    --running;
+  };
+  for (int round = 0; round < 20; ++round) {
+    RunTogether(8, [&](int) { RunTogether(8, [&](int) { RunTogether(8, leaf); }); });
+  }
+  EXPECT_LE(most, CoreCount());
+  // They are given back: a later call has as many as the first one.
+  std::atomic<int> waiting = 0;
+  RunTogether(CoreCount(), [&](int) {
+    ++waiting;
+    while (waiting < CoreCount()) std::this_thread::yield();
+  });
+  EXPECT_EQ(waiting, CoreCount());
 }
 
 }  // namespace
