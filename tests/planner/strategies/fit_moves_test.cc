@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <vector>
 
+#include "planner/strategies/search_effort.h"
 #include "planner/strategies/strategies.h"
 #include "tests/planner/strategies/planning_testing.h"
 
@@ -34,6 +36,42 @@ TEST(FitMoves, TakesNoMoreMovesThanAWorkerNeeds) {
   const SimulatedDraft too_full = fitted();
   EXPECT_FALSE(Fits(too_full));
   EXPECT_GT(too_full.excess[0], Bytes(0));
+}
+
+// Where it looks first says how soon it finds them, not how many they are.
+TEST(FitMoves, TakesAsManyMovesWhereverALargeProblemLooksFirst) {
+  PlanningProblem problem = ProblemOf({.forward = Nanos(1000),
+                                       .input_backward = Nanos(1000),
+                                       .weight_backward = Nanos(1000),
+                                       .saved = {{"all", Bytes(10)}}},
+                                      40, LoweredSchedule("1f1b", 2, 64), {});
+  SetCapacity(problem, Bytes(150));
+  ASSERT_TRUE(IsLarge(problem));
+  DraftPlan draft = KeepingDraft(problem);
+  for (StageDraft& stage : draft.stages) {
+    stage.recompute_run = 1;
+    stage.direct = DirectBackward::kDrop;
+  }
+  const MoveLists moves = ActivationMoves(problem, kAgain, LayerOrder::kLastLayersFirst);
+  DraftSimulator simulator(problem);
+  std::vector<int> taken;
+  const auto fitted = FitMoves(simulator, draft, moves, taken);
+  ASSERT_TRUE(fitted.ok()) << fitted.status();
+  ASSERT_TRUE(Fits(*fitted));
+  ASSERT_EQ(taken.size(), 2u);
+  EXPECT_GT(taken[0], taken[1]);
+  EXPECT_GT(taken[1], 0);
+  for (std::vector<int> near : {taken, {taken[0] - 1, taken[1] + 1}, {0, 0}, {20, 20}, {3}}) {
+    const bool knows = near == taken;
+    DraftSimulator other(problem);
+    const auto again = FitMoves(other, draft, moves, near);
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(again->draft, fitted->draft);
+    EXPECT_EQ(near, taken);
+    if (knows) {
+      EXPECT_LT(other.simulations(), simulator.simulations());
+    }
+  }
 }
 
 // A host with room for what has to leave, and not for all that could.
