@@ -215,6 +215,7 @@ absl::StatusOr<StudiedPlan> StudyWorkers(const PlanRequest& request, const Foote
   WorkersOfJob workers = footed.footing.WorkersOf(footed.job);
   workers.goal = request.goal;
   workers.most_effort = kEffortForUsers;
+  workers.news = request.news;
   workers.side_by_side = RunTogether;
   absl::StatusOr<FittingStep> found =
       file != nullptr ? FittingStepInFile(workers, *file) : PlanFittingStep(workers, strategy);
@@ -223,6 +224,7 @@ absl::StatusOr<StudiedPlan> StudyWorkers(const PlanRequest& request, const Foote
     return studied;
   }
   studied.problem = std::move(found->live.problem);
+  studied.problem.news = nullptr;
   SIPHON_RETURN_IF_ERROR(TakePlan(std::move(found->live.step), studied));
   return studied;
 }

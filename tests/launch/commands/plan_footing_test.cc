@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "launch/commands/plan_study.h"
 #include "launch/config/read_text_file.h"
 #include "planner/strategies/memory_strategy.h"
 #include "tests/launch/commands/plan_fixture.h"
@@ -17,6 +18,7 @@ namespace siphon {
 namespace {
 
 using nlohmann::json;
+using testing::Contains;
 
 // CPU workers whose links are held to a thousandth of those of a DGX-1.
 constexpr char kThrottledJob[] = R"(
@@ -167,6 +169,24 @@ topology: {name: dgx1_v100_nvme, throttle: 0.001}
   const absl::StatusOr<std::string> text = ReadTextFile(plan, "plan");
   ASSERT_TRUE(text.ok()) << text.status();
   EXPECT_THAT(*text, testing::HasSubstr("read 3MB/s, write 1.5MB/s"));
+}
+
+// Whoever waits hears what is being done, of workers of this machine as of a server's devices.
+TEST_F(PlanCommand, TellsHowASearchGoesOnOnEitherFooting) {
+  const std::string job = Write(kSmallJob);
+  for (const std::string& topology : {std::string(), std::string("topology.name=dgx1_v100")}) {
+    PlanRequest request{.job = {.job = job, .overrides = {Capacity(job, 80)}}, .strategy = "auto"};
+    if (!topology.empty()) {
+      request.job.overrides.insert(request.job.overrides.end(),
+                                   {topology, "pipeline.backend=cuda"});
+    }
+    std::vector<std::string> told;
+    request.news = [&told](absl::string_view doing, Nanos) { told.emplace_back(doing); };
+    const auto studied = StudyPlan(request);
+    ASSERT_TRUE(studied.ok()) << studied.status();
+    EXPECT_THAT(told, Contains("improving the best start")) << topology;
+    EXPECT_EQ(studied->problem.news, nullptr);
+  }
 }
 
 }  // namespace
