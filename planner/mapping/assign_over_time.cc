@@ -193,8 +193,8 @@ class TimedLenders {
   std::vector<int> worker_of_;  // [device]; -1: none
   std::vector<Bytes> fullest_;  // [worker]
   std::vector<size_t> moments_;
-  std::vector<std::vector<double>>
-      parts_;  // [worker][moment of these]: of its fullest, if it parks any
+  // [worker][of `moments_`]: what is parked, as a part of the fullest; none where nothing ever is.
+  std::vector<std::vector<double>> parts_;
 };
 
 bool IsBetter(const ParkingAssignment& a, const ParkingAssignment& b) {

@@ -15,18 +15,18 @@ constexpr int64_t kNoTime = std::numeric_limits<int64_t>::max();  // rate: needs
 }  // namespace
 
 TimedFlow::TimedFlow(int nodes, Bytes granule)
-    : granule_(granule.value),
+    : granule_(absl::uint128(kNanosPerSecond) * absl::uint128(granule.value)),
       first_(nodes, kNone),
       last_(nodes, kNone),
       level_(nodes),
       coming_(nodes) {
-  SIPHON_CHECK(nodes >= 2 && granule_ > 0, "a network has a source, a sink and a granule");
+  SIPHON_CHECK(nodes >= 2 && granule > Bytes(0), "a network has a source, a sink and a granule");
 }
 
 int TimedFlow::Add(int from, int to, const Arc& arc) {
   const auto number = static_cast<int>(arcs_.size());
   arcs_.push_back(arc);
-  SetFull(arcs_.back());
+  arcs_.back().full = granule_ * (absl::uint128(arc.limit) + 1);
   arcs_.push_back({.to = from});
   Append(from, number);
   Append(to, number + 1);
@@ -37,11 +37,6 @@ void TimedFlow::Append(int node, int arc) {
   int& last = last_[node];
   (last == kNone ? first_[node] : arcs_[last].next) = arc;
   last = arc;
-}
-
-void TimedFlow::SetFull(Arc& arc) const {
-  arc.full =
-      absl::uint128(kNanosPerSecond) * absl::uint128(granule_) * (absl::uint128(arc.limit) + 1);
 }
 
 int TimedFlow::AddArc(int from, int to, int64_t limit, int64_t rate) {
@@ -66,8 +61,7 @@ int64_t TimedFlow::Capacity(int arc, Nanos time) const {
   const absl::uint128 moved = absl::uint128(wanted.rate) * absl::uint128(time.value);
   // Most arcs carry all they can, and a division takes ten times as long as this.
   if (moved >= wanted.full) return wanted.limit;
-  const absl::uint128 unit = absl::uint128(kNanosPerSecond) * absl::uint128(granule_);
-  return static_cast<int64_t>(moved / unit);
+  return static_cast<int64_t>(moved / granule_);
 }
 
 int64_t TimedFlow::Flow(int arc) const { return Reverse(arc).left; }
@@ -166,7 +160,7 @@ Nanos TimedFlow::TangentOfCut(Nanos time, int64_t target) const {
     }
   }
   if (rate == 0) return Nanos(earliest);
-  const absl::int128 needed = (missing * kNanosPerSecond * granule_ + rate - 1) / rate;
+  const absl::int128 needed = (missing * static_cast<absl::int128>(granule_) + rate - 1) / rate;
   return Nanos(needed > earliest ? earliest : static_cast<int64_t>(needed));
 }
 

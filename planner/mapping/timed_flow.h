@@ -58,14 +58,13 @@ class TimedFlow {
     Nanos opens;         // gates: rate is INT64_MAX
     int64_t left = 0;    // what more it can carry now; of the reverse arc, what can be taken back
     int next = kNone;    // of the same node
-    absl::uint128 full;  // rate * time from which on it carries its limit
+    absl::uint128 full;  // rate * time with which it carries its limit for sure
   };
 
   const Arc& Forward(int arc) const { return arcs_[static_cast<size_t>(arc) * 2]; }
   const Arc& Reverse(int arc) const { return arcs_[static_cast<size_t>(arc) * 2 + 1]; }
   int Add(int from, int to, const Arc& arc);
   void Append(int node, int arc);
-  void SetFull(Arc& arc) const;
   void Reset(Nanos time);
   void Widen(Nanos time);
   int64_t Augment();
@@ -75,7 +74,7 @@ class TimedFlow {
   Nanos TangentOfCut(Nanos time, int64_t target) const;
   Nanos NextTime(Nanos time, int64_t target) const;
 
-  int64_t granule_;
+  absl::uint128 granule_;    // in units of rate * time
   std::vector<Arc> arcs_;    // an arc and its reverse are 2 k and 2 k + 1
   std::vector<int> first_;   // [node]: its arcs, in the order in which they were added
   std::vector<int> last_;    // [node]

@@ -1,7 +1,6 @@
 #ifndef SIPHON_PLANNER_SIMULATOR_GROUP_WHEREABOUTS_H_
 #define SIPHON_PLANNER_SIMULATOR_GROUP_WHEREABOUTS_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -144,19 +144,6 @@ SharedPath::Periods SharedPath::PeriodsOf(const Side& side, const Machine& machi
   return {whole, longest};
 }
 
-void SharedPath::RunAlone(absl::Span<const Nanos> durations, const Side& other, Side& side) {
-  side.begin.resize(side.order.size());
-  ends_.resize(side.order.size());
-  for (const int task : side.order) {
-    Nanos begin;
-    for (int at = other.first_next[task]; at < other.first_next[task + 1]; ++at) {
-      begin = std::max(begin, ends_[other.next[at]]);
-    }
-    side.begin[task] = begin;
-    ends_[task] = begin + durations[task];
-  }
-}
-
 void SharedPath::RunSide(absl::Span<const Nanos> durations, absl::Span<const Nanos> works,
                          absl::Span<const Machine> machines, Side& side) {
   side.begin.assign(side.order.size(), Nanos(0));
@@ -191,14 +178,9 @@ void SharedPath::Run(absl::Span<const Nanos> durations, absl::Span<const Nanos> 
     }
   }
   length_ = Nanos(0);
-  if (machines.empty()) {
-    RunAlone(durations, backwards_, forwards_);
-    for (const Nanos end : ends_) length_ = std::max(length_, end);
-    RunAlone(durations, forwards_, backwards_);
-    return;
-  }
   RunSide(durations, works, machines, forwards_);
   RunSide(durations, works, machines, backwards_);
+  if (machines.empty()) return;  // both sides say the same
   for (size_t task = 0; task < durations.size(); ++task) {
     length_ = std::max(length_, begin()[task] + durations[task] + tail()[task]);
   }

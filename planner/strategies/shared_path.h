@@ -71,8 +71,6 @@ class SharedPath {
   int chains() const { return static_cast<int>(first_job_.size()) - 1; }
   void AddJobs(const std::vector<Chain>& chains);
   void FindReached(Side& side) const;
-  // Where nobody shares anything. `other`: the graph from the other end.
-  void RunAlone(absl::Span<const Nanos> durations, const Side& other, Side& side);
   void RunSide(absl::Span<const Nanos> durations, absl::Span<const Nanos> works,
                absl::Span<const Machine> machines, Side& side);
   Nanos WorkSince(const Side& side, int chain, int from, int to, Nanos since) const;
@@ -88,7 +86,6 @@ class SharedPath {
   std::vector<int> machine_of_;  // [chain], in a run; -1: none
   Side forwards_;
   Side backwards_;
-  std::vector<Nanos> ends_;  // [task], in RunAlone
   Nanos length_;
 };
 
