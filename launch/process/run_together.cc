@@ -9,7 +9,8 @@
 namespace siphon {
 namespace {
 
-// Beside those that call: of all calls, as what runs may run others.
+// Beside the first that calls: of all calls, as what runs may run others. Those that only wait for
+// the others of their call do not count.
 std::atomic<int> threads = 0;
 
 bool TakeThread(int most) {
@@ -23,16 +24,17 @@ bool TakeThread(int most) {
 
 void RunTogether(int count, const std::function<void(int)>& run) {
   std::atomic<int> next = 0;
+  std::atomic<int> running = 1;
+  // Who ends gives its core away; the last one keeps it for the caller.
   const auto take_turns = [&] {
     for (int index = next++; index < count; index = next++) run(index);
+    if (--running > 0) --threads;
   };
   std::vector<std::jthread> others;
   const int most = CoreCount() - 1;
   for (int thread = 1; thread < count && TakeThread(most); ++thread) {
-    others.emplace_back([&] {
-      take_turns();
-      --threads;
-    });
+    ++running;
+    others.emplace_back(take_turns);
   }
   take_turns();
 }

@@ -50,5 +50,29 @@ TEST(RunTogether, HasNoMoreThreadsThanCoresHoweverItIsNested) {
   EXPECT_EQ(waiting, CoreCount());
 }
 
+// It has nothing more to run, and waits for what another thread runs for it.
+TEST(RunTogether, LeavesTheCoreOfACallerThatWaits) {
+  if (CoreCount() < 2) GTEST_SKIP() << "one core has no other thread to wait for";
+  constexpr int kMostRounds = 10'000;
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<int> begun = 0;
+  std::atomic<bool> at_once = false;
+  RunTogether(CoreCount(), [&](int) {
+    ++begun;
+    while (begun < CoreCount()) std::this_thread::yield();
+    if (std::this_thread::get_id() == caller) return;
+    for (int round = 0; round < kMostRounds && !at_once; ++round) {
+      std::atomic<int> running = 0;
+      RunTogether(2, [&](int) {
+        ++running;
+        for (int turn = 0; turn < 100 && running < 2; ++turn) std::this_thread::yield();
+        if (running == 2) at_once = true;
+        --running;
+      });
+    }
+  });
+  EXPECT_TRUE(at_once);
+}
+
 }  // namespace
 }  // namespace siphon
