@@ -72,27 +72,22 @@ absl::StatusOr<SimulatedDraft> Search(DraftSimulator& simulator, SimulatedDraft 
 }
 
 // What lenders have moment by moment, where what they have at their fullest was too little; from
-// the draft that was found without, so that this is never worse.
+// the draft that was found without, so that this is never worse. Of large problems only where
+// nothing fits without: of 15 others no step got shorter by it.
 absl::StatusOr<SimulatedDraft> SearchOverTime(DraftSimulator& simulator, SimulatedDraft draft,
                                               const SimulatedDraft& kept) {
   if (!simulator.MayLendOverTime() || simulator.problem().topology.links.empty()) return draft;
-  if (IsGood(draft, kept)) return draft;
-  const LendingRule before = simulator.lending();
-  const DraftScore score = draft.score;
-  simulator.LendBy(LendingRule::kOverTime);
+  const PlanningProblem& problem = simulator.problem();
   const bool fits = Fits(draft);
+  if (IsGood(draft, kept) || (IsLarge(problem) && fits)) return draft;
+  simulator.LendBy(LendingRule::kOverTime);
   SIPHON_ASSIGN_OR_RETURN(draft, Better(std::move(draft), DraftPeerSwap(simulator)));
   if (!fits) {
     SIPHON_ASSIGN_OR_RETURN(draft, Better(std::move(draft), BestStart(simulator, kept)));
   }
-  const PlanningProblem& problem = simulator.problem();
   const int most =
       simulator.simulations() + MoreOf(problem, ImprovementsOf(problem), kPartOverTime);
-  SIPHON_ASSIGN_OR_RETURN(draft,
-                          ImproveDraft(simulator, std::move(draft), most, WeightSearch::kOnlyBack));
-  // Where it gains nothing at once, large problems have no time to look so closely any more.
-  if (IsLarge(problem) && fits && draft.score >= score) simulator.LendBy(before);
-  return draft;
+  return ImproveDraft(simulator, std::move(draft), most, WeightSearch::kOnlyBack);
 }
 
 // Once more from a start in which all stages do the same, where that is nearly as good before any

@@ -91,12 +91,12 @@ absl::StatusOr<SimulatedDraft> BestBroughtHome(DraftSimulator& simulator,
   if (!AnyStageStepsOnHost(best.draft)) return found;
   const DraftPlan start = AllowHome(best.draft);
   found = Better(std::move(found), BringLayersHome(simulator, start));
-  found = Better(std::move(found), TimeStateHome(simulator, start, TimingEffort::kExact));
+  found = Better(std::move(found), TimeStateHome(simulator, start));
   found = Better(std::move(found), SpreadStateHome(simulator, start));
   const absl::StatusOr<SimulatedDraft> all = AllStateOnHost(simulator, best.draft.mapping);
   if (!all.ok()) return found;
   return Better(std::move(found),
-                TimeStateHome(simulator, AllowHome(all->draft), TimingEffort::kExact));
+                TimeStateHome(simulator, AllowHome(all->draft)));
 }
 
 }  // namespace siphon

@@ -20,9 +20,7 @@ constexpr int64_t kFewestMaps = 12;
 constexpr int64_t kMostMaps = 1'000;
 constexpr int64_t kMapPartForwards = 1'600'000;
 constexpr int64_t kMostMapParts = 20'000;
-constexpr int64_t kMapPartsOfLarge = 300;
-// Where nothing is proven with them.
-constexpr int64_t kFewMapPartsOfLarge = 75;
+constexpr int64_t kMapPartsOfLarge = 75;
 
 // In one simulation.
 int64_t ForwardsOf(const PlanningProblem& problem) {
@@ -52,7 +50,6 @@ MapEffort MapsFor(const PlanningProblem& problem) {
 }
 
 MapEffort MapsAtFirst(const PlanningProblem& problem) {
-  if (IsLarge(problem)) return {.maps = kFewestMaps, .parts = kFewMapPartsOfLarge};
   return {.maps = kFewestMaps, .parts = MapsFor(problem).parts};
 }
 

@@ -83,7 +83,7 @@ absl::StatusOr<SimulatedDraft> BestStreamed(DraftSimulator& simulator, const Sim
   found = Better(std::move(found), alike);
   DraftPlan home = alike->draft;
   for (StageDraft& stage : home.stages) stage.timing.home_beside_host = true;
-  return Better(std::move(found), TimeStateHome(simulator, std::move(home), TimingEffort::kExact));
+  return Better(std::move(found), TimeStateHome(simulator, std::move(home)));
 }
 
 }  // namespace siphon

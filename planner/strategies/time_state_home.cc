@@ -17,21 +17,16 @@ namespace {
 
 // Groups of a stage beyond so many share their times.
 constexpr size_t kMostTimes = 4;
-constexpr size_t kFewTimes = 2;
-// Coarsely, a time is looked for in so many steps of its range.
-constexpr int kCoarseSteps = 8;
 
 // Which values take less memory.
 enum class Thrifty { kLow, kHigh };
 
 class StateTimer {
  public:
-  StateTimer(DraftSimulator& simulator, DraftPlan draft, TimingEffort effort)
+  StateTimer(DraftSimulator& simulator, DraftPlan draft)
       : simulator_(simulator),
         problem_(simulator.problem()),
-        draft_(std::move(draft)),
-        most_times_(effort == TimingEffort::kExact ? kMostTimes : kFewTimes),
-        is_coarse_(effort == TimingEffort::kCoarse) {
+        draft_(std::move(draft)) {
     for (int worker = 0; worker < WorkerCount(problem_.schedule); ++worker) {
       stages_.push_back(StagesOf(problem_.schedule, WorkerId(worker)));
       ranks_ = std::max(ranks_, stages_.back().size());
@@ -88,12 +83,12 @@ class StateTimer {
 
   absl::StatusOr<SimulatedDraft> RunTimes() {
     // What stays longest is what leaves last; what is back first comes before all others.
-    for (size_t time = most_times_; time > 0; --time) {
+    for (size_t time = kMostTimes; time > 0; --time) {
       SIPHON_RETURN_IF_ERROR(Set(forwards_, Thrifty::kLow, [time](StageDraft& stage) {
         return EntryOf(stage.home.gone, time - 1);
       }));
     }
-    for (size_t time = 0; time < most_times_; ++time) {
+    for (size_t time = 0; time < kMostTimes; ++time) {
       SIPHON_RETURN_IF_ERROR(Set(actions_, Thrifty::kLow, [time](StageDraft& stage) {
         return EntryOf(stage.home.ahead, time);
       }));
@@ -109,7 +104,7 @@ class StateTimer {
   size_t TimesOf(size_t stage) const {
     const std::vector<Placement>& state = draft_.stages[stage].optimizer_state;
     const auto swapped = static_cast<size_t>(std::count_if(state.begin(), state.end(), IsSwap));
-    return moves_[stage] ? std::min(swapped, most_times_) : 0;
+    return moves_[stage] ? std::min(swapped, kMostTimes) : 0;
   }
 
   static int* EntryOf(std::vector<int>& times, size_t time) {
@@ -140,10 +135,7 @@ class StateTimer {
       searches.push_back(thrifty == Thrifty::kLow ? Search{now, std::max(now, most)}
                                                   : Search{most, std::min(now, most)});
     }
-    const int least = is_coarse_ ? most / kCoarseSteps : 0;  // that is worth a simulation
-    const auto is_open = [least](const Search& search) {
-      return std::abs(search.limit - search.fits) > least;
-    };
+    const auto is_open = [](const Search& search) { return search.IsOpen(); };
     while (std::any_of(searches.begin(), searches.end(), is_open)) {
       for (size_t worker = 0; worker < values.size(); ++worker) {
         if (values[worker] != nullptr) *values[worker] = searches[worker].Middle();
@@ -175,8 +167,6 @@ class StateTimer {
   int actions_ = 0;                           // of a worker, at most
   int forwards_ = 0;
   size_t layers_ = 0;  // of a stage, at most
-  const size_t most_times_;
-  const bool is_coarse_;
   std::vector<bool> moves_;  // [stage]: whether its times are looked for
 };
 
@@ -187,27 +177,25 @@ bool IsStateTimed(const DraftPlan& draft) {
                      [](const StageDraft& stage) { return !stage.home.gone.empty(); });
 }
 
-absl::StatusOr<SimulatedDraft> TimeStateHome(DraftSimulator& simulator, DraftPlan draft,
-                                             TimingEffort effort) {
-  return StateTimer(simulator, std::move(draft), effort).Run();
+absl::StatusOr<SimulatedDraft> TimeStateHome(DraftSimulator& simulator, DraftPlan draft) {
+  return StateTimer(simulator, std::move(draft)).Run();
 }
 
 absl::StatusOr<SimulatedDraft> TimeStageHome(DraftSimulator& simulator, DraftPlan draft,
                                              StageId stage) {
-  return StateTimer(simulator, std::move(draft), TimingEffort::kExact).RunStage(stage);
+  return StateTimer(simulator, std::move(draft)).RunStage(stage);
 }
 
 absl::StatusOr<SimulatedDraft> BestWithTimedState(DraftSimulator& simulator,
                                                   const SimulatedDraft& best,
-                                                  const SimulatedDraft& kept, TimingEffort effort) {
+                                                  const SimulatedDraft& kept) {
   const PlanningProblem& problem = simulator.problem();
   absl::StatusOr<SimulatedDraft> timed = absl::ResourceExhaustedError("nothing tried");
   const auto attempt = [&](const absl::StatusOr<SimulatedDraft>& start) {
     if (!start.ok()) return;
-    timed = Better(std::move(timed), TimeStateHome(simulator, start->draft, effort));
+    timed = Better(std::move(timed), TimeStateHome(simulator, start->draft));
   };
   attempt(best);
-  if (effort == TimingEffort::kCoarse) return timed;
   DraftPlan draft = kept.draft;
   draft.mapping = best.draft.mapping;
   KeepStateHome(problem, draft);

@@ -48,7 +48,7 @@ DraftPlan StateAway(const PlanningProblem& problem) {
 TEST(TimeStateHome, LeavesAsLateAndComesBackAsEarlyAsThereIsRoom) {
   const PlanningProblem problem = EightMicrobatches(220);
   DraftSimulator simulator(problem);
-  const auto timed = TimeStateHome(simulator, StateAway(problem), TimingEffort::kExact);
+  const auto timed = TimeStateHome(simulator, StateAway(problem));
   ASSERT_TRUE(timed.ok()) << timed.status();
   EXPECT_TRUE(Fits(*timed));
   EXPECT_TRUE(IsStateTimed(timed->draft));
@@ -71,12 +71,12 @@ TEST(TimeStateHome, LeavesWhatIsKeptAndWhatStepsOnTheHost) {
   PlanningProblem problem = EightMicrobatches(1000);
   problem.host_step = Nanos(1000);
   DraftSimulator simulator(problem);
-  const auto kept = TimeStateHome(simulator, KeepingDraft(problem), TimingEffort::kExact);
+  const auto kept = TimeStateHome(simulator, KeepingDraft(problem));
   ASSERT_TRUE(kept.ok()) << kept.status();
   EXPECT_FALSE(IsStateTimed(kept->draft));
   DraftPlan on_host = KeepingDraft(problem);
   PutStepOnHost(on_host.stages[0]);
-  const auto stepped = TimeStateHome(simulator, on_host, TimingEffort::kExact);
+  const auto stepped = TimeStateHome(simulator, on_host);
   ASSERT_TRUE(stepped.ok()) << stepped.status();
   EXPECT_FALSE(IsStateTimed(stepped->draft));
 }
@@ -105,22 +105,9 @@ TEST(TimeStateHome, TimesAStageBesideItsStepsOnTheHost) {
 TEST(TimeStateHome, SaysWhatDoesNotFit) {
   const PlanningProblem problem = EightMicrobatches(150);
   DraftSimulator simulator(problem);
-  const auto timed = TimeStateHome(simulator, StateAway(problem), TimingEffort::kExact);
+  const auto timed = TimeStateHome(simulator, StateAway(problem));
   ASSERT_TRUE(timed.ok()) << timed.status();
   EXPECT_FALSE(Fits(*timed));
-}
-
-TEST(TimeStateHome, TakesFewSimulationsWhenCoarse) {
-  const PlanningProblem problem = EightMicrobatches(220);
-  int simulations[2];
-  for (const TimingEffort effort : {TimingEffort::kExact, TimingEffort::kCoarse}) {
-    DraftSimulator simulator(problem);
-    const auto timed = TimeStateHome(simulator, StateAway(problem), effort);
-    ASSERT_TRUE(timed.ok()) << timed.status();
-    EXPECT_TRUE(Fits(*timed));
-    simulations[effort == TimingEffort::kCoarse] = simulator.simulations();
-  }
-  EXPECT_LT(simulations[1], simulations[0]);
 }
 
 TEST(TimeStateHome, IsFoundByAuto) {
