@@ -175,7 +175,8 @@ absl::StatusOr<Schedule> InsertCommunication(Schedule schedule) {
 }
 
 Schedule AppendOptimizerStep(Schedule schedule,
-                             const std::vector<StageId>& stages_with_shared_parameters) {
+                             const std::vector<StageId>& stages_with_shared_parameters,
+                             NormPlace norm) {
   std::vector<bool> shares(schedule.worker_of_stage.size(), false);
   for (const StageId stage : stages_with_shared_parameters) shares.at(stage.value) = true;
   for (int worker = 0; worker < WorkerCount(schedule); ++worker) {
@@ -190,12 +191,14 @@ Schedule AppendOptimizerStep(Schedule schedule,
     for (const StageId stage : stages) {
       if (shares[stage.value]) program.push_back({stage, ActionKind::kReduceGradient, {}});
     }
-    program.push_back({stages.front(), ActionKind::kReduceNorm, {}});
+    const Action reduces{stages.front(), ActionKind::kReduceNorm, {}};
+    if (norm == NormPlace::kBeforeSteps) program.push_back(reduces);
     const std::vector<Action> stepped(
         program.begin(), program.begin() + static_cast<std::ptrdiff_t>(before_the_end));
     for (const StageId stage : stages) {
       if (!HasUpdate(stepped, stage)) program.push_back({stage, ActionKind::kStep, {}});
     }
+    if (norm == NormPlace::kBehindSteps) program.push_back(reduces);
   }
   return schedule;
 }

@@ -25,12 +25,19 @@ Schedule MergeBackward(Schedule schedule);
 // O(cells + workers * length of the longest program).
 absl::StatusOr<Schedule> InsertCommunication(Schedule schedule);
 
+// Where workers agree on the norm of all gradients.
+enum class NormPlace {
+  kBeforeSteps,  // which are scaled by it (clipping), or skipped where it is no number (fp16)
+  kBehindSteps,  // it is only reported: no worker waits for the slowest one before it steps
+};
+
 // Appends what ends a synchronous training step: REDUCE_GRAD for each stage in
 // `stages_with_shared_parameters`, one REDUCE_NORM a worker, one STEP a stage. A STEP that the
 // schedule has already, just in time, stays where it is; but a stage that shares parameters steps
 // at the end, when the gradients of all uses are there. Stages with UPDATE take no STEP.
 Schedule AppendOptimizerStep(Schedule schedule,
-                             const std::vector<StageId>& stages_with_shared_parameters);
+                             const std::vector<StageId>& stages_with_shared_parameters,
+                             NormPlace norm = NormPlace::kBeforeSteps);
 
 }  // namespace siphon
 

@@ -151,9 +151,15 @@ absl::Status CheckCapacities(const JobConfig& job, const Schedule& schedule) {
                                   " workers; write one for all, or one for each"));
 }
 
-// Lowered and validated; `shared` only matters for training.
+// Whether a step hangs on the norm of all gradients.
+NormPlace NormPlaceOf(const JobConfig& job) {
+  const bool needs_norm = job.train.clip_norm > 0 || job.train.precision == "fp16";
+  return needs_norm ? NormPlace::kBeforeSteps : NormPlace::kBehindSteps;
+}
+
+// Lowered and validated; `shared` and `norm` only matter for training.
 absl::StatusOr<Schedule> Lower(Schedule schedule, SchedulePurpose purpose,
-                               const std::vector<SharedParameter>& shared) {
+                               const std::vector<SharedParameter>& shared, NormPlace norm) {
   SIPHON_RETURN_IF_ERROR(ValidateSchedule(schedule, purpose));
   SIPHON_ASSIGN_OR_RETURN(Schedule lowered, InsertCommunication(std::move(schedule)));
   if (purpose == SchedulePurpose::kTraining) {
@@ -161,7 +167,7 @@ absl::StatusOr<Schedule> Lower(Schedule schedule, SchedulePurpose purpose,
     for (const SharedParameter& parameter : shared) {
       sharing.insert(parameter.stages.begin(), parameter.stages.end());
     }
-    lowered = AppendOptimizerStep(std::move(lowered), {sharing.begin(), sharing.end()});
+    lowered = AppendOptimizerStep(std::move(lowered), {sharing.begin(), sharing.end()}, norm);
   }
   SIPHON_RETURN_IF_ERROR(ValidateSchedule(lowered, purpose));
   return lowered;
@@ -188,15 +194,15 @@ absl::StatusOr<TrainingPlan> PlanJob(const JobConfig& job, const ModelSpec& mode
                      StageCount(schedule), "; write ", StageCount(schedule)));
   }
   SIPHON_RETURN_IF_ERROR(CheckCapacities(job, schedule));
-  SIPHON_ASSIGN_OR_RETURN(plan.training,
-                          Lower(schedule, SchedulePurpose::kTraining, plan.shared_parameters));
+  SIPHON_ASSIGN_OR_RETURN(plan.training, Lower(schedule, SchedulePurpose::kTraining,
+                                               plan.shared_parameters, NormPlaceOf(job)));
 
   const int64_t evaluated =
       std::min<int64_t>(schedule.microbatches, validation_samples / plan.microbatch);
   if (evaluated > 0) {
     SIPHON_ASSIGN_OR_RETURN(plan.evaluation,
                             Lower(BuildForwardOnly(schedule, static_cast<int>(evaluated)),
-                                  SchedulePurpose::kForwardOnly, {}));
+                                  SchedulePurpose::kForwardOnly, {}, NormPlaceOf(job)));
   }
   return plan;
 }

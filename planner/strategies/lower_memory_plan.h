@@ -31,7 +31,8 @@ struct SwapTiming {
     kFirstStay,
   };
   Turn turn = Turn::kLastStay;
-  // The same before STEP, whose first groups come in while earlier work runs ...
+  // The same before STEP, whose first groups of optimizer state come in while earlier work runs;
+  // 0: behind the last of it, while the worker waits for all others' norms (REDUCE_NORM) ...
   int actions_before_step = 0;
   // ... and so many groups more than the one that steps are in at a time, one more on its way out.
   int groups_ahead = 1;

@@ -22,6 +22,10 @@ bool Needs(ActionKind action, GroupKind group) {
   }
 }
 
+bool IsReduction(ActionKind kind) {
+  return kind == ActionKind::kReduceGradient || kind == ActionKind::kReduceNorm;
+}
+
 }  // namespace
 
 ProgramSlots::ProgramSlots(const Schedule& schedule, int worker)
@@ -36,7 +40,9 @@ void ProgramSlots::FindSlots() {
   bool within_cell = false;
   for (int place = 0; place < static_cast<int>(program_.size()); ++place) {
     const Action& action = program_[place];
-    const bool is_slot = IsCompute(action.kind) || action.kind == ActionKind::kStep;
+    const bool reduces =
+        IsReduction(action.kind) && place > 0 && !IsReduction(program_[place - 1].kind);
+    const bool is_slot = IsCompute(action.kind) || action.kind == ActionKind::kStep || reduces;
     // Messages at the beginning belong to no slot's action, but have to go somewhere.
     if ((is_slot || place == 0) && !within_cell) slots_.push_back(place);
     within_cell = action.pairing == Pairing::kWithNext;
@@ -94,6 +100,11 @@ int ProgramSlots::StepSlot(StageId stage) const {
     if (action.kind == ActionKind::kStep && action.stage == stage) return slot;
   }
   return kNone;
+}
+
+int ProgramSlots::ComingSlot(int step, int ahead) const {
+  const bool reduces = step > 0 && IsReduction(ActionAt(step - 1).kind);
+  return std::max(0, step - (reduces ? 1 : 0) - ahead);
 }
 
 int ProgramSlots::GoneAfterStep(int step) const {

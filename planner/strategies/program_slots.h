@@ -11,7 +11,8 @@
 namespace siphon {
 
 // The places of one worker's program where memory actions may stand, and those that are to stand
-// there. A slot is such a place: before a compute cell, before a STEP, and the end of the program.
+// there. A slot is such a place: before a compute cell, before the reductions behind the last one,
+// before a STEP, and the end of the program.
 class ProgramSlots {
  public:
   static constexpr int kNone = -1;
@@ -46,6 +47,9 @@ class ProgramSlots {
   int ComputeUses(int slot, StageId stage, GroupKind kind) const;
   // Of the stage's first STEP; kNone without.
   int StepSlot(StageId stage) const;
+  // Where optimizer state begins to come in for the STEP in a slot: so many compute actions before
+  // it; 0: behind the last one, but before reductions, in which the worker waits for all others.
+  int ComingSlot(int step, int ahead) const;
   // Where what leaves behind a STEP is gone: before the next compute action, which may need the
   // room, where the stage steps just in time; else at the end of the program.
   int GoneAfterStep(int step) const;

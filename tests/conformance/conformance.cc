@@ -120,9 +120,16 @@ MemoryPlan LeaveInRuns(const Job& job, const ModelSpec& spec, const StagePartiti
   return memory;
 }
 
+// As jobs have it: before steps that need it.
+NormPlace NormPlaceOf(const Job& job) {
+  const bool needs_norm = job.clip_norm > 0 || job.loss_scale > 0;
+  return needs_norm ? NormPlace::kBeforeSteps : NormPlace::kBehindSteps;
+}
+
 absl::StatusOr<TrainingPlan> PlanOf(const Job& job, const ModelSpec& spec,
                                     const StagePartition& partition, const Schedule& compute_only) {
-  SIPHON_ASSIGN_OR_RETURN(TrainingPlan plan, PlanAround(spec, partition, compute_only));
+  SIPHON_ASSIGN_OR_RETURN(TrainingPlan plan,
+                          PlanAround(spec, partition, compute_only, NormPlaceOf(job)));
   const bool stays = job.leaving_run == 0 && job.state.empty();
   if (stays && job.updates == std::vector{UpdatePlace::kDevice}) return plan;
   plan.memory = LeaveInRuns(job, spec, partition, plan.training);

@@ -66,6 +66,7 @@ struct Leaving {
   int made_ahead = LowerMemoryOptions::kInBackward;
   int share = LowerMemoryOptions::kShares;
   bool first_tensors = false;
+  double clip_norm = 0.05;
 };
 
 // As many layers as stages, but at least 8, so that smaller pipelines have several a stage.
@@ -76,7 +77,7 @@ void ExpectSameBitsAs(const std::string& model, const ScheduleEntry& entry,
   Job job{.model = ModelNamed(model, std::max(StageCount(schedule), 8) - 2),
           .microbatches = schedule.microbatches,
           .steps = 2,
-          .clip_norm = 0.05,
+          .clip_norm = leaving.clip_norm,
           .leaving_run = leaving.run,
           .first_tensors = leaving.first_tensors,
           .leaving = leaving.placements,
@@ -292,6 +293,20 @@ TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenSomeStepsAreOnTheHostAndStat
                          .residence = residence,
                          .updates = {UpdatePlace::kHost, UpdatePlace::kDevice}});
   }
+}
+
+// Without clipping each worker steps, on the host as well, when it is through.
+TEST_P(ScheduleConformance, TrainsLikeOneProcessWhereNoStepWaitsForTheNorm) {
+  ExpectSameBitsWhere({.placements = {Placement::kRecompute, Placement::kKeep},
+                       .state = {Placement::kHostSwap, Placement::kKeep, Placement::kHostSwap,
+                                 Placement::kPeerSwap},
+                       .updates = {UpdatePlace::kHost, UpdatePlace::kDevice},
+                       .clip_norm = 0});
+  ExpectSameBitsWhere({.placements = {Placement::kPeerSwap},
+                       .state = {Placement::kPeerSwap, Placement::kHostSwap, Placement::kKeep},
+                       .residence = WeightResidence::kLayerByLayer,
+                       .timing = {.groups_away_between_steps = 1, .actions_to_come_home = 0},
+                       .clip_norm = 0});
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, ScheduleConformance, testing::ValuesIn(LiveScheduleNames()),

@@ -86,6 +86,16 @@ TEST(AppendOptimizerStep, TakesOneNormAWorkerAndOneStepAStage) {
             "1F0 2F0 2B0 1B0 1REDUCE_NORM 1STEP 2STEP\n");
 }
 
+TEST(AppendOptimizerStep, ReportsTheNormBehindStepsThatDoNotNeedIt) {
+  const Schedule schedule = ParsedSchedule("0F0 3F0 3B0 0B0\n1F0 2F0 2B0 1B0\n");
+  const Schedule stepped = AppendOptimizerStep(schedule, {StageId(0)}, NormPlace::kBehindSteps);
+  EXPECT_EQ(ToString(stepped),
+            "0F0 3F0 3B0 0B0 0REDUCE_GRAD 0STEP 3STEP 0REDUCE_NORM\n"
+            "1F0 2F0 2B0 1B0 1STEP 2STEP 1REDUCE_NORM\n");
+  EXPECT_EQ(Verdict(AppendOptimizerStep(ParsedSchedule("0F0 0B0\n"), {}, NormPlace::kBehindSteps)),
+            "valid");
+}
+
 TEST(AppendOptimizerStep, LeavesStepsThatComeJustInTime) {
   const Schedule schedule = ParsedSchedule("0F0 1F0 1B0 1STEP 0B0 0STEP\n");
   EXPECT_EQ(ToString(AppendOptimizerStep(schedule, {})),

@@ -209,7 +209,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Transport>>> MakeTransports(int worke
 }  // namespace
 
 absl::StatusOr<TrainingPlan> PlanAround(const ModelSpec& model, const StagePartition& partition,
-                                        const Schedule& compute_only) {
+                                        const Schedule& compute_only, NormPlace norm) {
   TrainingPlan plan;
   plan.partition = partition;
   plan.shared_parameters = SharedParameters(model, partition);
@@ -219,7 +219,8 @@ absl::StatusOr<TrainingPlan> PlanAround(const ModelSpec& model, const StageParti
   }
   SIPHON_RETURN_IF_ERROR(ValidateSchedule(compute_only, SchedulePurpose::kTraining));
   SIPHON_ASSIGN_OR_RETURN(plan.training, InsertCommunication(compute_only));
-  plan.training = AppendOptimizerStep(std::move(plan.training), {sharing.begin(), sharing.end()});
+  plan.training =
+      AppendOptimizerStep(std::move(plan.training), {sharing.begin(), sharing.end()}, norm);
   SIPHON_RETURN_IF_ERROR(ValidateSchedule(plan.training, SchedulePurpose::kTraining));
   SIPHON_ASSIGN_OR_RETURN(plan.evaluation, InsertCommunication(BuildForwardOnly(
                                                compute_only, compute_only.microbatches)));

@@ -11,6 +11,7 @@
 #include "pipeline/stage_worker.h"
 #include "pipeline/torch/torch_stage.h"
 #include "pipeline/transport/ring_transport.h"
+#include "planner/lower_schedule.h"
 #include "planner/memory/memory_estimate.h"
 #include "planner/model_spec.h"
 #include "planner/training_plan.h"
@@ -21,7 +22,8 @@ namespace siphon {
 // A plan around compute actions: lowered and validated, with the forward-only program for
 // evaluations.
 absl::StatusOr<TrainingPlan> PlanAround(const ModelSpec& model, const StagePartition& partition,
-                                        const Schedule& compute_only);
+                                        const Schedule& compute_only,
+                                        NormPlace norm = NormPlace::kBeforeSteps);
 
 struct PipelineSettings {
   uint64_t seed = 1;

@@ -42,6 +42,25 @@ TEST(PlanJob, CutsSchedulesAndLowersWithTheSharedEmbeddingReduced) {
   EXPECT_NE(programs.find("2STEP"), std::string::npos);
 }
 
+// Whoever steps by the norm of all gradients waits for the slowest worker; others only report it.
+TEST(PlanJob, LetsStepsWaitForTheNormOnlyWhereTheyNeedIt) {
+  const auto end_of_stage_2 = [](const JobConfig& job) {
+    const auto plan = PlanJob(job, FourBlockGpt(), 0);
+    if (!plan.ok()) return std::string(plan.status().message());
+    const std::vector<Action>& program = plan->training.programs[2];
+    return absl::StrCat(ToString(program[program.size() - 2]), " ", ToString(program.back()));
+  };
+  JobConfig job = FourStages();
+  EXPECT_GT(job.train.clip_norm, 0);
+  EXPECT_EQ(end_of_stage_2(job), "2REDUCE_NORM 2STEP");
+  job.train.clip_norm = 0;
+  EXPECT_EQ(end_of_stage_2(job), "2STEP 2REDUCE_NORM");
+  job.train.precision = "bf16";
+  EXPECT_EQ(end_of_stage_2(job), "2STEP 2REDUCE_NORM");
+  job.train.precision = "fp16";  // a step whose gradients are no numbers is skipped
+  EXPECT_EQ(end_of_stage_2(job), "2REDUCE_NORM 2STEP");
+}
+
 TEST(PlanJob, EvaluatesNoMoreMicrobatchesThanTheValidationSplitHas) {
   EXPECT_EQ(PlanJob(FourStages(), FourBlockGpt(), 100)->evaluation.microbatches, 4);
   EXPECT_EQ(PlanJob(FourStages(), FourBlockGpt(), 7)->evaluation.microbatches, 2);

@@ -125,6 +125,18 @@ TEST(LowerMemoryPlan, BringsStateInWhileTheLastBackwardRuns) {
             "0F0 0SWAP_IN.0 0B0 0STEP.0 0SWAP_OUT.0 0SWAP_OUT_END.0 0STEP\n");
 }
 
+// The gradient norm is all workers' together: one that is through early waits for it, and its state
+// comes in meanwhile.
+TEST(LowerMemoryPlan, BringsStateInWhileAWorkerWaitsForTheNorm) {
+  const PlannedGroup state = Group(GroupKind::kOptimizerState, Placement::kHostSwap);
+  EXPECT_EQ(Lowered("0F0 0B0 0REDUCE_GRAD 0REDUCE_NORM 0STEP\n", {state, state},
+                    {.groups_ahead = 0, .groups_away_between_steps = 1, .actions_to_come_home = 0}),
+            "0SWAP_OUT.1 0F0 0SWAP_OUT_END.1 0B0 0SWAP_IN.1 0SWAP_IN.0 0REDUCE_GRAD 0REDUCE_NORM "
+            "0STEP.1 0STEP.0 0SWAP_OUT.0 0SWAP_OUT_END.0 0STEP\n");
+  EXPECT_EQ(Lowered("0F0 0B0 0REDUCE_NORM 0STEP\n", {state}, {.actions_before_step = 1}),
+            "0F0 0SWAP_IN.0 0B0 0REDUCE_NORM 0STEP.0 0SWAP_OUT.0 0SWAP_OUT_END.0 0STEP\n");
+}
+
 // Two of three groups are home between steps: the first is gone before the second forward, the
 // other one before the third, and each of the last two actions before STEP begins with one's
 // return.
