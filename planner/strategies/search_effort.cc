@@ -54,8 +54,8 @@ MapEffort MapsAtFirst(const PlanningProblem& problem) {
 }
 
 MapEffort MapsForSingle(const PlanningProblem& problem) {
-  if (IsLarge(problem)) return MapsAtFirst(problem);
   const MapEffort effort = MapsFor(problem);
+  if (IsLarge(problem)) return {.maps = kFewestMaps / 2, .parts = effort.parts};
   return {.maps = std::max(kFewestMaps, effort.maps / 4), .parts = effort.parts};
 }
 
