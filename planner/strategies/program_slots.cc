@@ -104,7 +104,7 @@ int ProgramSlots::StepSlot(StageId stage) const {
 
 int ProgramSlots::ComingSlot(int step, int ahead) const {
   const bool reduces = step > 0 && IsReduction(ActionAt(step - 1).kind);
-  return std::max(0, step - (reduces ? 1 : 0) - ahead);
+  return std::max(0, step - (reduces ? 1 : 0) - std::max(0, ahead));
 }
 
 int ProgramSlots::GoneAfterStep(int step) const {

@@ -77,9 +77,8 @@ void StepUnits::AddStage(StageId stage) {
   const size_t first = FirstMoving(units);
   for (size_t unit = first; unit < std::min(units.size(), first + UnitsAtOnce(timing)); ++unit) {
     for (const GroupId group : units[unit].moving) {
-      const int coming = group == units[unit].state
-                             ? slots_.ComingSlot(slot, std::max(0, timing.actions_before_step))
-                             : slot;
+      const int coming =
+          group == units[unit].state ? slots_.ComingSlot(slot, timing.actions_before_step) : slot;
       // Behind what comes home, which steps first.
       slots_.AddComing(coming, slot + 1, OnGroup(stage, ActionKind::kSwapIn, group));
     }
@@ -152,7 +151,7 @@ void StepUnits::AddHome(StageId stage) {
     gone = std::min(gone, step);
     const std::ptrdiff_t actions = std::max(0, timing.actions_to_come_home);
     auto ahead = static_cast<int>(actions - group * actions / groups);
-    if (!times.ahead.empty()) ahead = std::max(0, EntryOf(times.ahead, group));
+    if (!times.ahead.empty()) ahead = EntryOf(times.ahead, group);
     slots_.AddLeaving(0, OnGroup(stage, ActionKind::kSwapOut, home[group]));
     slots_.AddLeaving(gone, OnGroup(stage, ActionKind::kSwapOutEnd, home[group]));
     slots_.AddComing(std::max(gone, slots_.ComingSlot(step, ahead)), step,
