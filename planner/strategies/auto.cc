@@ -271,7 +271,7 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
     if (index == 0) {
       searched = SearchAllDrafts(simulator, std::move(start), kept, mapped.draft, best_single);
     } else {
-      others = PlansThatAreNoDrafts(problem);
+      others = PlansThatAreNoDrafts(problem, best_single);
     }
   });
   SIPHON_ASSIGN_OR_RETURN(MappedDraft found, std::move(searched));
@@ -288,7 +288,7 @@ absl::StatusOr<PlannedStep> PlanAuto(const PlanningProblem& problem) {
   if (problem.news) {
     problem.news("asking all other strategies", best.ok() ? best->simulated.step_time : Nanos(0));
   }
-  if (!asks_at_once) others = PlansThatAreNoDrafts(problem);
+  if (!asks_at_once) others = PlansThatAreNoDrafts(problem, best_single);
   for (absl::StatusOr<PlannedStep>& other : others) TakeIfFaster(std::move(other), best);
   return BestOnOwnMaps(problem, kept, singles, std::move(best));
 }

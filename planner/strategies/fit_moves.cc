@@ -31,11 +31,15 @@ class MoveFitter {
       low[worker] = 0;
       high[worker] = static_cast<int>(moves_[worker].size());
     }
-    SIPHON_ASSIGN_OR_RETURN(best, Run(high));
-    for (size_t worker = 0; worker < moves_.size(); ++worker) {
-      if (high[worker] > 0 && simulator_.IsFull(best, worker)) return best;
-    }
+    // Where it looks near, that all moves are enough shows as soon as some of them are, or at the
+    // end.
     const bool looks_near = IsLarge(simulator_.problem()) && near_.size() == moves_.size();
+    if (!looks_near) {
+      SIPHON_ASSIGN_OR_RETURN(best, Run(high));
+      for (size_t worker = 0; worker < moves_.size(); ++worker) {
+        if (high[worker] > 0 && simulator_.IsFull(best, worker)) return best;
+      }
+    }
     for (int round = 0;; ++round) {
       std::vector<int> middle = high;
       bool narrows = false;

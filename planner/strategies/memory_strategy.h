@@ -15,7 +15,8 @@ struct MemoryStrategy {
   absl::string_view help;  // one line for --help
   // The best plan of its kind, whatever numbers the devices have (renumber_plan.h). Pure. Errors:
   // ResourceExhausted when no plan of its kind fits: names the worker, what its best plan needs and
-  // the capacity; InvalidArgument as CheckPlanningProblem.
+  // the capacity; Cancelled when it is no faster than a problem's has_step, where the strategy
+  // saves time by that; InvalidArgument as CheckPlanningProblem.
   absl::StatusOr<PlannedStep> (*plan)(const PlanningProblem& problem);
 };
 

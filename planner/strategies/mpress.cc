@@ -19,6 +19,7 @@
 #include "planner/strategies/mpress_emulator.h"
 #include "planner/strategies/mpress_give.h"
 #include "planner/strategies/mpress_times.h"
+#include "planner/strategies/search_effort.h"
 #include "planner/strategies/second_choices.h"
 #include "planner/strategies/settle_plan.h"
 #include "planner/strategies/strategies.h"
@@ -26,8 +27,10 @@
 namespace siphon {
 namespace {
 
-// Each simulates one step. What is found until then stands.
-constexpr int kMostSimulations = 120;
+// Of a search; each simulates one step. What is found until then stands. Twice as many make one of
+// nine large problems 0.2 % faster.
+constexpr int kMostSimulations = 30;
+constexpr int kMostOfLarge = 15;
 constexpr int kAll = std::numeric_limits<int>::max();
 
 // What a worker gives up first when the first assignment is not enough.
@@ -58,6 +61,9 @@ class MpressSearch {
     SIPHON_ASSIGN_OR_RETURN(MpressCandidate best, emulator_.Run(keep_));
     if (best.excess > Bytes(0)) SIPHON_RETURN_IF_ERROR(Save(best));
     SIPHON_RETURN_IF_ERROR(CheckFits(best));
+    if (problem_.has_step && best.simulated.step_time >= *problem_.has_step) {
+      return absl::CancelledError("there is a plan that is as fast");
+    }
     SIPHON_ASSIGN_OR_RETURN(
         best.memory,
         WithSecondChoices(problem_, emulator_.mapping(), {best.memory, best.schedule}, best.peaks));
@@ -127,9 +133,11 @@ class MpressSearch {
     const int begin = emulator_.simulations();
     SIPHON_ASSIGN_OR_RETURN(MpressCandidate current, FirstPlan(saves, first));
     bool improved = !IsFarBehind(current, best);
-    while (improved && emulator_.simulations() - begin < kMostSimulations / 4) {
+    const int end = begin + (IsLarge(problem_) ? kMostOfLarge : kMostSimulations);
+    while (improved) {
       improved = false;
       for (const int worker : ByAddedTime(current.simulated)) {
+        if (emulator_.simulations() >= end) break;
         SIPHON_ASSIGN_OR_RETURN(improved, Improve(worker, current));
         if (improved) break;
       }

@@ -73,6 +73,8 @@ struct PlanningProblem {
   // as for workers that only follow their programs. kOverTime: as simulated.
   LendingRule lending = LendingRule::kOverTime;
   PlanningGoal goal = PlanningGoal::kShortestStep;
+  // Of a plan that whoever asks has already: one that takes as long need not be finished.
+  std::optional<Nanos> has_step;
   // Of `auto`: how many times the simulations of search_effort.h, and how many times at most where
   // a large problem's plan comes out slow.
   int effort = 1;

@@ -67,7 +67,9 @@ const SimulatedDraft* BestOf(const std::vector<SingleDraft>& singles) {
   return best == singles.end() ? nullptr : &best->draft;
 }
 
-std::vector<absl::StatusOr<PlannedStep>> PlansThatAreNoDrafts(const PlanningProblem& problem) {
+std::vector<absl::StatusOr<PlannedStep>> PlansThatAreNoDrafts(PlanningProblem problem,
+                                                              const SimulatedDraft* best) {
+  if (best != nullptr && Fits(*best)) problem.has_step = best->score.step;
   std::vector<absl::StatusOr<PlannedStep>> plans;
   for (const MemoryStrategy& strategy : MemoryStrategies()) {
     if (strategy.name == "auto" || MakesSingleDraft(strategy.name)) continue;

@@ -34,7 +34,9 @@ absl::StatusOr<std::vector<SingleDraft>> SingleDrafts(DraftSimulator& simulator,
 const SimulatedDraft* BestOf(const std::vector<SingleDraft>& singles);
 
 // The plans of all strategies whose plan is not their draft on the best map: they are tried whole.
-std::vector<absl::StatusOr<PlannedStep>> PlansThatAreNoDrafts(const PlanningProblem& problem);
+// One that is no faster than `best` (null: there is none) may be an error instead.
+std::vector<absl::StatusOr<PlannedStep>> PlansThatAreNoDrafts(PlanningProblem problem,
+                                                              const SimulatedDraft* best);
 
 // Puts `other` into the place of `best` where that is none or slower; one that is none is not.
 void TakeIfFaster(absl::StatusOr<PlannedStep> other, absl::StatusOr<PlannedStep>& best);
