@@ -23,16 +23,48 @@ struct Area {
   bool pure;                      // no input or output, clock, thread, or unseeded random numbers
 };
 
+// What plans are made with, from the ground up.
+const std::set<std::string>& Planner() {
+  static const auto* const planner = new std::set<std::string>{
+      "planner/",        "planner/lowering/",       "planner/drafts/",
+      "planner/bounds/", "planner/weight_offload/", "planner/second_choices/",
+      "planner/search/", "planner/strategies/",     "planner/published/"};
+  return *planner;
+}
+
+std::set<std::string> PlannerAnd(std::set<std::string> others) {
+  others.insert(Planner().begin(), Planner().end());
+  return others;
+}
+
 const std::vector<Area>& Areas() {
+  static const std::set<std::string> drafts = {"planner/", "planner/lowering/", "planner/drafts/"};
   static const auto* const areas = new std::vector<Area>{
       {"planner/", {}, true},
+      {"planner/lowering/", {"planner/"}, true},
+      {"planner/drafts/", drafts, true},
+      {"planner/bounds/", drafts, true},
+      {"planner/weight_offload/", {"planner/", "planner/bounds/"}, true},
+      {"planner/second_choices/", drafts, true},
+      {"planner/search/",
+       {"planner/", "planner/lowering/", "planner/drafts/", "planner/weight_offload/"},
+       true},
+      {"planner/strategies/",
+       {"planner/", "planner/lowering/", "planner/drafts/", "planner/weight_offload/",
+        "planner/second_choices/", "planner/search/"},
+       true},
+      {"planner/published/", Planner(), true},
       {"partitioner/", {"planner/"}, true},
       {"swap/", {"planner/"}, false},
       {"pipeline/schedules/", {"planner/"}, true},
       {"pipeline/torch/", {"planner/", "swap/", "pipeline/"}, false},
       {"pipeline/", {"planner/", "swap/"}, false},
+      {"pipeline/synthetic/",
+       {"planner/", "planner/lowering/", "planner/drafts/", "swap/", "pipeline/"},
+       false},
       {"launch/",
-       {"planner/", "partitioner/", "swap/", "pipeline/", "pipeline/schedules/", "pipeline/torch/"},
+       PlannerAnd({"partitioner/", "swap/", "pipeline/", "pipeline/schedules/",
+                   "pipeline/synthetic/", "pipeline/torch/"}),
        false},
       {"tests/", {}, false},  // checked for length only
   };
@@ -40,10 +72,12 @@ const std::vector<Area>& Areas() {
 }
 
 const Area* AreaOf(const std::string& path) {
+  const Area* longest = nullptr;
   for (const Area& area : Areas()) {
-    if (absl::StartsWith(path, area.prefix)) return &area;
+    if (!absl::StartsWith(path, area.prefix)) continue;
+    if (longest == nullptr || area.prefix.size() > longest->prefix.size()) longest = &area;
   }
-  return nullptr;
+  return longest;
 }
 
 bool MayUse(const Area& user, const Area& used) {

@@ -101,6 +101,12 @@ TEST(ArchitectureRules, NameAWrongEdgeBetweenFolders) {
   EXPECT_THAT(CheckSourceFile("pipeline/torch/a.cc", "#include \"launch/run/job.h\"\n"),
               ElementsAre("pipeline/torch/a.cc:1: pipeline/torch/ may not include launch/ "
                           "(\"launch/run/job.h\")"));
+  EXPECT_THAT(CheckSourceFile("planner/drafts/a.cc", "#include \"planner/search/x.h\"\n"),
+              ElementsAre("planner/drafts/a.cc:1: planner/drafts/ may not include planner/search/ "
+                          "(\"planner/search/x.h\")"));
+  EXPECT_THAT(CheckSourceFile("planner/simulator/a.cc", "#include \"planner/drafts/x.h\"\n"),
+              ElementsAre("planner/simulator/a.cc:1: planner/ may not include planner/drafts/ "
+                          "(\"planner/drafts/x.h\")"));
   EXPECT_THAT(CheckSourceFile("launch/a.cc", "#include \"tests/support/reference.h\"\n"),
               ElementsAre("launch/a.cc:1: launch/ may not include tests/ "
                           "(\"tests/support/reference.h\")"));
@@ -116,6 +122,9 @@ TEST(ArchitectureRules, AllowTheEdgesOfTheTable) {
                               "#include \"pipeline/torch/torch_stage.h\"\n#include <thread>\n"
                               "#include \"partitioner/partition_model.h\"\n#include <CLI/CLI.hpp>\n"
                               "#include \"pipeline/schedules/build_schedule.h\"\n"),
+              IsEmpty());
+  EXPECT_THAT(CheckSourceFile("planner/search/a.cc",
+                              "#include \"planner/drafts/x.h\"\n#include \"planner/topology.h\"\n"),
               IsEmpty());
   EXPECT_THAT(CheckSourceFile("tests/a_test.cc", "#include <ATen/ATen.h>\n#include <mpi.h>\n"),
               IsEmpty());

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "planner/strategies/harmony_search.h"
-#include "planner/strategies/planning_problem.h"
+#include "planner/drafts/planning_problem.h"
+#include "planner/strategies/harmony/harmony_search.h"
 
 namespace siphon {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "planner/strategies/planning_problem.h"
+#include "planner/drafts/planning_problem.h"
 #include "planner/units.h"
 
 namespace siphon {

@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
+#include "planner/drafts/planning_problem.h"
 #include "planner/ids.h"
 #include "planner/memory_plan.h"
-#include "planner/strategies/planning_problem.h"
 #include "planner/topology.h"
 #include "planner/units.h"
 

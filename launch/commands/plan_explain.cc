@@ -8,8 +8,8 @@
 #include "launch/commands/plan_copy_costs.h"
 #include "launch/commands/plan_reasons.h"
 #include "planner/placement_bytes.h"
+#include "planner/second_choices/take_second_choices.h"
 #include "planner/steps_on_host.h"
-#include "planner/strategies/take_second_choices.h"
 #include "planner/weight_stashes.h"
 
 namespace siphon {

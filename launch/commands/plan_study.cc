@@ -24,7 +24,7 @@
 #include "planner/marked_grid.h"
 #include "planner/simulator/simulate.h"
 #include "planner/status.h"
-#include "planner/strategies/harmony_search.h"
+#include "planner/strategies/harmony/harmony_search.h"
 #include "planner/strategies/memory_strategy.h"
 
 namespace siphon {

@@ -12,9 +12,9 @@
 #include "launch/commands/plan_footing.h"
 #include "launch/config/job_config.h"
 #include "planner/bounds/lower_bound.h"
+#include "planner/drafts/planning_problem.h"
 #include "planner/plan_text.h"
 #include "planner/simulator/simulated_step.h"
-#include "planner/strategies/planning_problem.h"
 
 namespace siphon {
 

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "absl/strings/string_view.h"
-#include "planner/strategies/planning_problem.h"
+#include "planner/drafts/planning_problem.h"
 #include "planner/units.h"
 
 namespace siphon {

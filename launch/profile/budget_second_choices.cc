@@ -5,10 +5,10 @@
 
 #include "absl/status/status.h"
 #include "launch/profile/host_use.h"
+#include "planner/second_choices/computing_again.h"
+#include "planner/second_choices/spare_lending.h"
+#include "planner/second_choices/take_second_choices.h"
 #include "planner/status.h"
-#include "planner/strategies/computing_again.h"
-#include "planner/strategies/spare_lending.h"
-#include "planner/strategies/take_second_choices.h"
 
 namespace siphon {
 namespace {

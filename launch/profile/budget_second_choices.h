@@ -24,7 +24,7 @@ struct BudgetedPlan {
 // Drives: none; a worker has room there for what its plan parks there, and no more.
 //
 // What is left with none, and is with the host or on a drive, may go to lenders: into memory that
-// these have left beside their fullest moment (planner/strategies/spare_lending.h).
+// these have left beside their fullest moment (planner/second_choices/spare_lending.h).
 //
 // Host memory: for all that would go there, of all workers at once, beside what is there already;
 // where there is not, activations are computed again instead. What a worker holds itself does not

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "planner/ids.h"
 #include "planner/memory_plan.h"
-#include "planner/strategies/take_second_choices.h"
+#include "planner/second_choices/take_second_choices.h"
 #include "swap/parking_layout.h"
 
 namespace siphon {

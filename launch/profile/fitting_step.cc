@@ -9,9 +9,9 @@
 #include "launch/profile/budget_second_choices.h"
 #include "launch/profile/moving_state.h"
 #include "launch/profile/predict_step.h"
+#include "planner/lowering/lower_memory_plan.h"
 #include "planner/moves_weights.h"
 #include "planner/status.h"
-#include "planner/strategies/lower_memory_plan.h"
 #include "planner/strategies/memory_strategy.h"
 
 namespace siphon {

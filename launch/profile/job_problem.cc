@@ -6,11 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "launch/profile/planning_profile.h"
+#include "planner/lowering/element_state.h"
 #include "planner/memory/published_formula.h"
 #include "planner/performance/host_adam.h"
 #include "planner/round_up.h"
 #include "planner/status.h"
-#include "planner/strategies/element_state.h"
 #include "swap/device/cuda_module.h"
 
 namespace siphon {

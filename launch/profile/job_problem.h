@@ -5,8 +5,8 @@
 #include "absl/strings/string_view.h"
 #include "launch/plan_job/job_memory.h"
 #include "launch/profile/plan_with_costs.h"
+#include "planner/drafts/planning_problem.h"
 #include "planner/plan_text.h"
-#include "planner/strategies/planning_problem.h"
 #include "planner/topology.h"
 
 namespace siphon {

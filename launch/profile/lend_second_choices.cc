@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "planner/round_up.h"
-#include "planner/strategies/spare_lending.h"
+#include "planner/second_choices/spare_lending.h"
 
 namespace siphon {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "planner/plan_text.h"
-#include "planner/strategies/take_second_choices.h"
+#include "planner/second_choices/take_second_choices.h"
 #include "swap/parking_layout.h"
 
 namespace siphon {

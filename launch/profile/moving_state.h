@@ -4,11 +4,11 @@
 #include <set>
 #include <vector>
 
+#include "planner/drafts/planning_problem.h"
 #include "planner/memory/memory_estimate.h"
 #include "planner/model_spec.h"
 #include "planner/schedule.h"
 #include "planner/stage_partition.h"
-#include "planner/strategies/planning_problem.h"
 #include "planner/units.h"
 
 namespace siphon {

@@ -8,9 +8,9 @@
 #include "absl/strings/string_view.h"
 #include "launch/config/job_config.h"
 #include "launch/plan_job/job_memory.h"
+#include "planner/drafts/planning_problem.h"
 #include "planner/model_profile.h"
 #include "planner/plan_text.h"
-#include "planner/strategies/planning_problem.h"
 
 namespace siphon {
 

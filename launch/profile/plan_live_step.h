@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "planner/drafts/planning_problem.h"
 #include "planner/memory/memory_estimate.h"
 #include "planner/strategies/memory_strategy.h"
-#include "planner/strategies/planning_problem.h"
 #include "swap/parking_layout.h"
 
 namespace siphon {

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "launch/run/prepare_job.h"
-#include "planner/strategies/planning_problem.h"
+#include "planner/drafts/planning_problem.h"
 #include "swap/parking_layout.h"
 
 namespace siphon {

@@ -12,7 +12,7 @@
 #include "launch/profile/lend_second_choices.h"
 #include "launch/run/model_factory.h"
 #include "pipeline/torch/layers.h"
-#include "planner/strategies/planning_problem.h"
+#include "planner/drafts/planning_problem.h"
 #include "planner/topology.h"
 #include "planner/training_plan.h"
 #include "swap/parking_layout.h"

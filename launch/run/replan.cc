@@ -20,9 +20,9 @@
 #include "launch/run/run_machine.h"
 #include "launch/run/topology_ways.h"
 #include "pipeline/carried_state.h"
+#include "planner/lowering/make_groups.h"
 #include "planner/simulator/simulate.h"
 #include "planner/status.h"
-#include "planner/strategies/make_groups.h"
 
 namespace siphon {
 namespace {

@@ -8,7 +8,7 @@
 #include "launch/run/measured_steps.h"
 #include "launch/run/prepare_job.h"
 #include "planner/plan_text.h"
-#include "planner/strategies/take_second_choices.h"
+#include "planner/second_choices/take_second_choices.h"
 #include "planner/units.h"
 
 namespace siphon {

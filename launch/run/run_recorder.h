@@ -10,7 +10,7 @@
 #include "launch/run/prepare_job.h"
 #include "launch/run/run_outcome.h"
 #include "launch/run/step_record.h"
-#include "planner/strategies/take_second_choices.h"
+#include "planner/second_choices/take_second_choices.h"
 #include "planner/timeline.h"
 #include "planner/units.h"
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "planner/strategies/planning_problem.h"
+#include "planner/drafts/planning_problem.h"
 
 namespace siphon {
 

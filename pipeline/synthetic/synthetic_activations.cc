@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "pipeline/synthetic/keyed_bytes.h"
 #include "pipeline/synthetic/synthetic_keys.h"
+#include "planner/lowering/make_groups.h"
 #include "planner/status.h"
-#include "planner/strategies/make_groups.h"
 
 namespace siphon {
 namespace {

@@ -26,7 +26,7 @@ struct SyntheticSizes {
 
 // What a stage keeps of one microbatch from its forward pass to its backward pass: for each layer
 // the bytes that the profile has for it, what two layers save once (planner/layer_cost.h); for
-// layers that were dropped, what stays of them as a group (planner/strategies/make_groups.h). Where
+// layers that were dropped, what stays of them as a group (planner/lowering/make_groups.h). Where
 // only what a layer saves first leaves, that is a block of its own until the backward. All of it is
 // filled with bytes that nobody else has, and looked at before it goes.
 //

@@ -9,7 +9,7 @@
 #include "planner/bounds/memory_windows.h"
 #include "planner/bounds/step_paths.h"
 #include "planner/bounds/swap_limits.h"
-#include "planner/strategies/planning_problem.h"
+#include "planner/drafts/planning_problem.h"
 #include "planner/units.h"
 
 namespace siphon {

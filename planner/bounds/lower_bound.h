@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "planner/bounds/combinatorial_bound.h"
-#include "planner/strategies/planning_problem.h"
+#include "planner/drafts/planning_problem.h"
 #include "planner/units.h"
 
 namespace siphon {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "planner/strategies/planning_problem.h"
+#include "planner/drafts/planning_problem.h"
 #include "planner/units.h"
 
 namespace siphon {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "planner/bounds/bound_facts.h"
-#include "planner/strategies/planning_problem.h"
+#include "planner/drafts/planning_problem.h"
 #include "planner/units.h"
 
 namespace siphon {

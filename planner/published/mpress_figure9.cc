@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "planner/status.h"
-#include "planner/strategies/mpress.h"
+#include "planner/strategies/mpress/mpress.h"
 
 namespace siphon {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "planner/drafts/planning_problem.h"
 #include "planner/memory/mpress_tables.h"
 #include "planner/schedule.h"
-#include "planner/strategies/planning_problem.h"
 
 namespace siphon {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "planner/memory_plan.h"
-#include "planner/strategies/mpress_rule.h"
+#include "planner/strategies/mpress/mpress_rule.h"
 
 namespace siphon {
 

@@ -2,9 +2,9 @@
 #include <utility>
 #include <vector>
 
+#include "planner/drafts/fit_moves.h"
+#include "planner/drafts/move_lists.h"
 #include "planner/status.h"
-#include "planner/strategies/fit_moves.h"
-#include "planner/strategies/move_lists.h"
 #include "planner/strategies/plan_on_map.h"
 #include "planner/strategies/strategies.h"
 

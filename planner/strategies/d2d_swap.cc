@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "planner/drafts/fit_moves.h"
+#include "planner/drafts/map_draft.h"
+#include "planner/search/swap_draft.h"
 #include "planner/status.h"
-#include "planner/strategies/fit_moves.h"
-#include "planner/strategies/map_draft.h"
 #include "planner/strategies/plan_on_map.h"
 #include "planner/strategies/strategies.h"
-#include "planner/strategies/swap_draft.h"
 
 namespace siphon {
 namespace {

@@ -1,7 +1,7 @@
-#include "planner/strategies/fit_moves.h"
+#include "planner/drafts/fit_moves.h"
+#include "planner/search/swap_draft.h"
 #include "planner/strategies/plan_on_map.h"
 #include "planner/strategies/strategies.h"
-#include "planner/strategies/swap_draft.h"
 
 namespace siphon {
 

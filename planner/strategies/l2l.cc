@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "planner/strategies/fit_moves.h"
+#include "planner/drafts/fit_moves.h"
+#include "planner/drafts/weight_moves.h"
 #include "planner/strategies/plan_on_map.h"
 #include "planner/strategies/strategies.h"
-#include "planner/strategies/weight_moves.h"
 
 namespace siphon {
 namespace {

@@ -2,7 +2,7 @@
 #define SIPHON_PLANNER_STRATEGIES_ONE_DEVICE_PROBLEM_H_
 
 #include "absl/status/statusor.h"
-#include "planner/strategies/planning_problem.h"
+#include "planner/drafts/planning_problem.h"
 #include "planner/weight_offload/weight_offload_problem.h"
 
 namespace siphon {

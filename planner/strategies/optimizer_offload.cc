@@ -1,6 +1,6 @@
-#include "planner/strategies/element_state.h"
-#include "planner/strategies/fit_moves.h"
-#include "planner/strategies/move_lists.h"
+#include "planner/drafts/fit_moves.h"
+#include "planner/drafts/move_lists.h"
+#include "planner/lowering/element_state.h"
 #include "planner/strategies/plan_on_map.h"
 #include "planner/strategies/strategies.h"
 

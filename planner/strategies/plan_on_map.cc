@@ -2,12 +2,12 @@
 
 #include <utility>
 
+#include "planner/drafts/fit_moves.h"
+#include "planner/drafts/map_draft.h"
+#include "planner/drafts/search_effort.h"
+#include "planner/search/search_drafts.h"
+#include "planner/second_choices/second_choices.h"
 #include "planner/status.h"
-#include "planner/strategies/fit_moves.h"
-#include "planner/strategies/map_draft.h"
-#include "planner/strategies/search_drafts.h"
-#include "planner/strategies/search_effort.h"
-#include "planner/strategies/second_choices.h"
 
 namespace siphon {
 namespace {

@@ -4,7 +4,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "planner/strategies/draft_simulator.h"
+#include "planner/drafts/draft_simulator.h"
 
 namespace siphon {
 

@@ -6,8 +6,8 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "planner/drafts/planning_problem.h"
 #include "planner/ids.h"
-#include "planner/strategies/planning_problem.h"
 
 namespace siphon {
 

@@ -4,12 +4,13 @@
 #include <iterator>
 #include <utility>
 
+#include "planner/drafts/host_reach.h"
+#include "planner/drafts/map_draft.h"
+#include "planner/drafts/search_effort.h"
+#include "planner/drafts/side_by_side.h"
+#include "planner/search/recompute_draft.h"
 #include "planner/status.h"
-#include "planner/strategies/map_draft.h"
 #include "planner/strategies/memory_strategy.h"
-#include "planner/strategies/search_effort.h"
-#include "planner/strategies/side_by_side.h"
-#include "planner/strategies/start_drafts.h"
 #include "planner/strategies/strategies.h"
 
 namespace siphon {

@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "planner/strategies/draft_simulator.h"
+#include "planner/drafts/draft_simulator.h"
 #include "planner/strategies/plan_on_map.h"
 
 namespace siphon {

@@ -2,8 +2,8 @@
 #define SIPHON_PLANNER_STRATEGIES_STRATEGIES_H_
 
 #include "absl/status/statusor.h"
-#include "planner/strategies/draft_simulator.h"
-#include "planner/strategies/planning_problem.h"
+#include "planner/drafts/draft_simulator.h"
+#include "planner/drafts/planning_problem.h"
 
 namespace siphon {
 
@@ -16,7 +16,6 @@ namespace siphon {
 // The same plans while they can still be changed; those that do not fit say by how much. Errors: as
 // DraftSimulator::Run.
 absl::StatusOr<SimulatedDraft> DraftKeep(DraftSimulator& simulator);
-absl::StatusOr<SimulatedDraft> DraftRecompute(DraftSimulator& simulator);
 absl::StatusOr<SimulatedDraft> DraftHostSwap(DraftSimulator& simulator);
 absl::StatusOr<SimulatedDraft> DraftPeerSwap(DraftSimulator& simulator);
 absl::StatusOr<SimulatedDraft> DraftNvmeSwap(DraftSimulator& simulator);

@@ -2,11 +2,11 @@
 #include <utility>
 #include <vector>
 
+#include "planner/drafts/fit_moves.h"
+#include "planner/drafts/weight_moves.h"
 #include "planner/status.h"
-#include "planner/strategies/fit_moves.h"
 #include "planner/strategies/plan_on_map.h"
 #include "planner/strategies/strategies.h"
-#include "planner/strategies/weight_moves.h"
 #include "planner/weight_offload/select_removals.h"
 #include "planner/weight_offload/weight_offload_problem.h"
 

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "planner/lowering/lower_memory_plan.h"
 #include "planner/memory_plan.h"
 #include "planner/model_spec.h"
 #include "planner/schedule.h"
 #include "planner/stage_partition.h"
-#include "planner/strategies/lower_memory_plan.h"
 #include "tests/support/pipeline_run.h"
 #include "tests/support/reference_trainer.h"
 #include "tests/support/token_batches.h"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "pipeline/schedules/build_schedule.h"
+#include "planner/drafts/planning_problem.h"
 #include "planner/lower_schedule.h"
-#include "planner/strategies/planning_problem.h"
 #include "tests/planner/dice.h"
 #include "tests/planner/random_host.h"
 

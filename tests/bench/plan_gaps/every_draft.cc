@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "planner/drafts/host_reach.h"
+#include "planner/search/draft_changes.h"
 #include "planner/status.h"
-#include "planner/strategies/draft_changes.h"
-#include "planner/strategies/start_drafts.h"
 #include "planner/topology_symmetry.h"
 
 namespace siphon {

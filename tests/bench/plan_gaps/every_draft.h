@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
-#include "planner/strategies/draft_simulator.h"
-#include "planner/strategies/planning_problem.h"
+#include "planner/drafts/draft_simulator.h"
+#include "planner/drafts/planning_problem.h"
 
 namespace siphon {
 

@@ -7,11 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "partitioner/partition_model.h"
 #include "pipeline/schedules/build_schedule.h"
+#include "planner/drafts/draft_simulator.h"
 #include "planner/lower_schedule.h"
 #include "planner/model_spec.h"
 #include "planner/performance/profile_from_first_principles.h"
 #include "planner/status.h"
-#include "planner/strategies/draft_simulator.h"
 #include "tests/planner/published/mpress_machines.h"
 
 namespace siphon {

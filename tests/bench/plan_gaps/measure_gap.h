@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "planner/bounds/lower_bound.h"
-#include "planner/strategies/planning_problem.h"
+#include "planner/drafts/planning_problem.h"
 #include "planner/units.h"
 #include "tests/bench/plan_gaps/gap_grid.h"
 

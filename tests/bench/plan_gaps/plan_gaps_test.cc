@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
-#include "planner/strategies/draft_simulator.h"
+#include "planner/drafts/draft_simulator.h"
+#include "planner/second_choices/second_choices.h"
 #include "planner/strategies/memory_strategy.h"
-#include "planner/strategies/second_choices.h"
 #include "planner/strategies/strategies.h"
 #include "planner/validate_schedule.h"
 #include "tests/bench/plan_gaps/every_draft.h"

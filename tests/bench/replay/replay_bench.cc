@@ -19,7 +19,7 @@
 #include "launch/profile/plan_live_step.h"
 #include "planner/published/mpress_run.h"
 #include "planner/strategies/memory_strategy.h"
-#include "planner/strategies/mpress.h"
+#include "planner/strategies/mpress/mpress.h"
 #include "tests/bench/machine_name.h"
 #include "tests/bench/replay/replay_problem.h"
 #include "tests/bench/replay/replay_run.h"

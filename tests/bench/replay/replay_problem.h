@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "pipeline/synthetic/shrink_problem.h"
-#include "planner/strategies/planning_problem.h"
+#include "planner/drafts/planning_problem.h"
 
 namespace siphon {
 

@@ -15,9 +15,9 @@
 #include "absl/strings/str_format.h"
 #include "pipeline/schedules/build_schedule.h"
 #include "planner/lower_schedule.h"
+#include "planner/lowering/lower_memory_plan.h"
 #include "planner/memory_plan.h"
 #include "planner/simulator/simulate.h"
-#include "planner/strategies/lower_memory_plan.h"
 #include "tests/bench/machine_name.h"
 
 namespace siphon {

@@ -9,7 +9,7 @@
 #include "launch/plan_job/parking_region.h"
 #include "pipeline/state_swaps.h"
 #include "planner/home_groups.h"
-#include "planner/strategies/lower_memory_plan.h"
+#include "planner/lowering/lower_memory_plan.h"
 #include "tests/launch/run/second_choice_runs.h"
 
 namespace siphon {

@@ -6,7 +6,7 @@
 
 #include "pipeline/schedules/build_schedule.h"
 #include "planner/lower_schedule.h"
-#include "planner/strategies/make_groups.h"
+#include "planner/lowering/make_groups.h"
 #include "planner/strategies/memory_strategy.h"
 #include "tests/pipeline/synthetic/synthetic_testing.h"
 

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "planner/lower_schedule.h"
+#include "planner/lowering/lower_memory_plan.h"
+#include "planner/lowering/make_groups.h"
 #include "planner/simulator/simulate.h"
-#include "planner/strategies/lower_memory_plan.h"
-#include "planner/strategies/make_groups.h"
 #include "tests/pipeline/live_schedules.h"
 #include "tests/pipeline/synthetic/synthetic_testing.h"
 

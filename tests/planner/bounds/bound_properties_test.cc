@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "planner/bounds/solve_linear_program.h"
+#include "planner/lowering/lower_memory_plan.h"
+#include "planner/lowering/make_groups.h"
 #include "planner/simulator/simulate.h"
-#include "planner/strategies/lower_memory_plan.h"
-#include "planner/strategies/make_groups.h"
 #include "tests/planner/bounds/bounds_testing.h"
 #include "tests/support/sanitized.h"
 

@@ -10,8 +10,8 @@
 #include "pipeline/schedules/build_schedule.h"
 #include "planner/bounds/bound_facts.h"
 #include "planner/bounds/lower_bound.h"
+#include "planner/drafts/planning_problem.h"
 #include "planner/lower_schedule.h"
-#include "planner/strategies/planning_problem.h"
 #include "tests/planner/random_problem.h"
 
 namespace siphon {

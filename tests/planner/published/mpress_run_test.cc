@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "planner/strategies/make_groups.h"
+#include "planner/lowering/make_groups.h"
 #include "tests/planner/published/mpress_machines.h"
 
 namespace siphon {

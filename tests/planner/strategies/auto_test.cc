@@ -7,7 +7,7 @@
 #include "planner/strategies/memory_strategy.h"
 #include "planner/validate_schedule.h"
 #include "tests/planner/dice.h"
-#include "tests/planner/strategies/planning_testing.h"
+#include "tests/planner/drafts/planning_testing.h"
 #include "tests/support/sanitized.h"
 
 namespace siphon {

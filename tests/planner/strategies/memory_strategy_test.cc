@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "planner/strategies/settle_plan.h"
-#include "tests/planner/strategies/planning_testing.h"
+#include "planner/lowering/settle_plan.h"
+#include "tests/planner/drafts/planning_testing.h"
 #include "tests/support/sanitized.h"
 
 namespace siphon {

@@ -6,12 +6,12 @@
 #include <optional>
 #include <vector>
 
+#include "planner/search/tidy_draft.h"
+#include "planner/search/trade_changes.h"
+#include "planner/search/weight_starts.h"
 #include "planner/strategies/memory_strategy.h"
-#include "planner/strategies/tidy_draft.h"
-#include "planner/strategies/trade_changes.h"
-#include "planner/strategies/weight_starts.h"
 #include "planner/validate_schedule.h"
-#include "tests/planner/strategies/planning_testing.h"
+#include "tests/planner/drafts/planning_testing.h"
 
 namespace siphon {
 namespace {

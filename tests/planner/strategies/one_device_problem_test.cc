@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "planner/strategies/draft_simulator.h"
+#include "planner/drafts/draft_simulator.h"
 #include "planner/strategies/memory_strategy.h"
 #include "planner/strategies/strategies.h"
 #include "planner/weight_offload/weight_offload_bound.h"

@@ -8,7 +8,7 @@
 
 #include "planner/strategies/memory_strategy.h"
 #include "planner/validate_schedule.h"
-#include "tests/planner/strategies/planning_testing.h"
+#include "tests/planner/drafts/planning_testing.h"
 
 namespace siphon {
 namespace {

@@ -9,7 +9,7 @@
 #include "planner/strategies/memory_strategy.h"
 #include "planner/strategies/single_drafts.h"
 #include "planner/strategies/strategies.h"
-#include "tests/planner/strategies/planning_testing.h"
+#include "tests/planner/drafts/planning_testing.h"
 #include "tests/support/sanitized.h"
 
 namespace siphon {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "planner/strategies/memory_strategy.h"
 #include "planner/validate_schedule.h"
-#include "tests/planner/strategies/planning_testing.h"
+#include "tests/planner/drafts/planning_testing.h"
 
 namespace siphon {
 namespace {

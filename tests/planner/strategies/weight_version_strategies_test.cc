@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "planner/drafts/draft_plan.h"
 #include "planner/simulator/simulate.h"
-#include "planner/strategies/draft_plan.h"
 #include "planner/strategies/memory_strategy.h"
-#include "planner/strategies/mpress_assign.h"
-#include "planner/strategies/mpress_times.h"
+#include "planner/strategies/mpress/mpress_assign.h"
+#include "planner/strategies/mpress/mpress_times.h"
 #include "planner/validate_schedule.h"
-#include "tests/planner/strategies/planning_testing.h"
+#include "tests/planner/drafts/planning_testing.h"
 
 namespace siphon {
 namespace {

@@ -1,0 +1,35 @@
+#ifndef SIPHON_PLANNER_SEARCH_TIME_STATE_HOME_H_
+#define SIPHON_PLANNER_SEARCH_TIME_STATE_HOME_H_
+
+#include "absl/status/statusor.h"
+#include "planner/drafts/draft_plan.h"
+#include "planner/drafts/draft_simulator.h"
+
+namespace siphon {
+
+// Whether any stage's optimizer state that is home leaves or comes back as TimeStateHome found.
+bool IsStateTimed(const DraftPlan& draft);
+
+// The draft with as much optimizer state at home between steps as there is room for, which leaves
+// as late and comes back as early as each worker's memory allows: found by bisection of all workers
+// at once, one time after the other. What is kept stays as it is; so does what steps on the host,
+// unless SwapTiming::home_beside_host.
+//
+// Errors: as DraftSimulator::Run. O(stages of a worker * log(actions)) simulations.
+absl::StatusOr<SimulatedDraft> TimeStateHome(DraftSimulator& simulator, DraftPlan draft);
+
+// Only the times of one stage's, of which the draft says how much is home, wherever it steps.
+// Errors: likewise. O(log(actions)) simulations.
+absl::StatusOr<SimulatedDraft> TimeStageHome(DraftSimulator& simulator, DraftPlan draft,
+                                             StageId stage);
+
+// The best of `best` so, and of starts that send optimizer state away before anything else.
+// `kept` is a simulation of a draft that keeps everything. Errors: ResourceExhausted where none
+// came to a simulation; else as DraftSimulator::Run.
+absl::StatusOr<SimulatedDraft> BestWithTimedState(DraftSimulator& simulator,
+                                                  const SimulatedDraft& best,
+                                                  const SimulatedDraft& kept);
+
+}  // namespace siphon
+
+#endif  // SIPHON_PLANNER_SEARCH_TIME_STATE_HOME_H_

@@ -1,0 +1,30 @@
+#include "planner/search/weight_starts.h"
+
+#include <gtest/gtest.h>
+
+#include "planner/strategies/strategies.h"
+#include "tests/planner/drafts/planning_testing.h"
+
+namespace siphon {
+namespace {
+
+// Weights and gradients of a stage are 19.3 GB, and a worker has 18.5. With all layers computed
+// again a few gradients are enough to leave; with all weights away a step takes many times as long.
+TEST(FitWeightBlocks, SendsNoMoreWeightsThanItMust) {
+  LayerProfile layer = GptLayer();
+  layer.gradients = layer.gradients * 2;
+  PlanningProblem problem = ProblemOf(layer, 64, LoweredSchedule("1f1b", 4, 8), Dgx1V100());
+  problem.granule = Bytes(2 << 20);
+  problem.host_step = Nanos(2'000'000'000);
+  SetCapacity(problem, Bytes(18'500'000'000));
+  DraftSimulator simulator(problem);
+  const auto kept = DraftKeep(simulator);
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  const auto blocks = FitWeightBlocks(simulator, kept->draft.mapping);
+  ASSERT_TRUE(blocks.ok()) << blocks.status();
+  ASSERT_TRUE(Fits(*blocks)) << FormatBytes(blocks->score.excess);
+  EXPECT_LT(blocks->score.step.value, kept->score.step.value * 2);
+}
+
+}  // namespace
+}  // namespace siphon
