@@ -110,19 +110,18 @@ absl::StatusOr<SimulatedDraft> SearchFromUniform(DraftSimulator& simulator, Simu
                     std::move(draft), kept);
 }
 
-// Weights on their way make the step half as long again or longer; of large problems only, as
-// others are searched for long enough to leave such a draft.
-bool IsSlowForWeights(const PlanningProblem& problem, const SimulatedDraft& draft,
-                      const SimulatedDraft& kept) {
-  return IsLarge(problem) && SendsWeights(draft.draft) &&
-         draft.score.step.value / 3 > kept.score.step.value / 2;
+// A quarter longer than one that keeps everything; of large problems only, as others are searched
+// for long enough to leave such a draft.
+bool IsLargeAndSlow(const PlanningProblem& problem, const SimulatedDraft& draft,
+                    const SimulatedDraft& kept) {
+  return IsLarge(problem) && draft.score.step.value / 5 > kept.score.step.value / 4;
 }
 
 // Where all that came to nothing, or to little.
 absl::StatusOr<SimulatedDraft> SearchFromBlocks(DraftSimulator& simulator, SimulatedDraft draft,
                                                 const SimulatedDraft& kept) {
   const PlanningProblem& problem = simulator.problem();
-  if (Fits(draft) && !IsSlowForWeights(problem, draft, kept)) return draft;
+  if (Fits(draft) && !IsLargeAndSlow(problem, draft, kept)) return draft;
   if (!ReachesHost(problem, draft.draft.mapping)) return draft;
   absl::StatusOr<SimulatedDraft> start = FitWeightBlocks(simulator, draft.draft.mapping);
   if (absl::IsResourceExhausted(start.status())) return draft;

@@ -12,8 +12,8 @@
 #include "planner/mapping/assign_parking.h"
 #include "planner/strategies/memory_strategy.h"
 #include "planner/strategies/strategies.h"
-#include "tests/planner/mapping/mapping_testing.h"
 #include "tests/planner/drafts/planning_testing.h"
+#include "tests/planner/mapping/mapping_testing.h"
 
 namespace siphon {
 namespace {

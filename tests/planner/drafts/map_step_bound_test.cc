@@ -9,9 +9,9 @@
 
 #include "absl/types/span.h"
 #include "planner/drafts/draft_simulator.h"
-#include "tests/planner/random_problem.h"
 #include "tests/planner/drafts/draft_dice.h"
 #include "tests/planner/drafts/planning_testing.h"
+#include "tests/planner/random_problem.h"
 #include "tests/support/sanitized.h"
 
 namespace siphon {

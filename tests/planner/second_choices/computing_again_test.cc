@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/planner/schedule_testing.h"
 #include "tests/planner/drafts/planning_testing.h"
+#include "tests/planner/schedule_testing.h"
 
 namespace siphon {
 namespace {

@@ -22,8 +22,8 @@
 #include "planner/strategies/mpress/mpress.h"
 #include "planner/strategies/strategies.h"
 #include "planner/validate_schedule.h"
-#include "tests/planner/random_problem.h"
 #include "tests/planner/drafts/planning_testing.h"
+#include "tests/planner/random_problem.h"
 #include "tests/support/sanitized.h"
 
 namespace siphon {

@@ -9,8 +9,8 @@
 #include "planner/steps_on_host.h"
 #include "planner/strategies/memory_strategy.h"
 #include "planner/validate_schedule.h"
-#include "tests/planner/schedule_testing.h"
 #include "tests/planner/drafts/planning_testing.h"
+#include "tests/planner/schedule_testing.h"
 
 namespace siphon {
 namespace {

@@ -10,8 +10,8 @@
 #include "planner/strategies/harmony/harmony_search.h"
 #include "planner/strategies/memory_strategy.h"
 #include "tests/planner/dice.h"
-#include "tests/planner/shuffled_devices.h"
 #include "tests/planner/drafts/planning_testing.h"
+#include "tests/planner/shuffled_devices.h"
 #include "tests/support/sanitized.h"
 
 namespace siphon {
