@@ -72,6 +72,12 @@ TEST(FitMoves, TakesAsManyMovesWhereverALargeProblemLooksFirst) {
       EXPECT_LT(other.simulations(), simulator.simulations());
     }
   }
+  SetCapacity(problem, Bytes(5));  // too little for all moves
+  DraftSimulator tight(problem);
+  const auto best = FitMoves(tight, draft, moves, taken);
+  ASSERT_TRUE(best.ok()) << best.status();
+  EXPECT_FALSE(Fits(*best));
+  EXPECT_EQ(taken[0], static_cast<int>(moves[0].size()));
 }
 
 // A host with room for what has to leave, and not for all that could.

@@ -69,6 +69,18 @@ TEST(Mpress, SaysByHowMuchAWorkerIsTooFull) {
                                     "capacity is 100 B"));
 }
 
+// Who has a plan already hears no more of one that is no faster.
+TEST(Mpress, EndsWhereThereIsAPlanAsFast) {
+  PlanningProblem problem = TwoStages(400);
+  const PlannedStep planned = PlanMpress(problem, {}).value();
+  problem.has_step = planned.simulated.step_time + Nanos(1);
+  const auto faster = PlanMpress(problem, {});
+  ASSERT_TRUE(faster.ok()) << faster.status();
+  EXPECT_EQ(faster->memory, planned.memory);
+  problem.has_step = planned.simulated.step_time;
+  EXPECT_EQ(PlanMpress(problem, {}).status().code(), absl::StatusCode::kCancelled);
+}
+
 TEST(Mpress, PutsWorkersWhereTheProblemSays) {
   PlanningProblem problem = TwoStages(400);
   problem.mapping = DeviceMapping{{DeviceId(1), DeviceId(0)}};
