@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <optional>
 #include <utility>
 
 #include "planner/drafts/fit_moves.h"

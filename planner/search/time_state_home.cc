@@ -7,7 +7,6 @@
 
 #include "planner/drafts/fit_moves.h"
 #include "planner/drafts/move_lists.h"
-#include "planner/search/start_drafts.h"
 #include "planner/search/state_home.h"
 #include "planner/status.h"
 

@@ -35,8 +35,10 @@ constexpr int kPartOverTime = 8;
 // So many at most from a uniform start, whose step is at most 23/20 of what was found.
 constexpr int kMostFromUniform = 900;
 constexpr std::pair<int64_t, int64_t> kNearUniform = {20, 23};
-// Of the step that keeps everything: beyond, a large problem is searched for longer.
+// Of the step that keeps everything: beyond the first, a large problem is searched for longer, and
+// beyond the second from blocks of weights, too.
 constexpr std::pair<int64_t, int64_t> kSlow = {6, 5};
+constexpr std::pair<int64_t, int64_t> kSlower = {5, 4};
 
 // The best of all drafts, or the one that comes closest to fitting.
 // `near_lenders` is the draft that keeps everything on the map from which lenders are reached
@@ -110,18 +112,19 @@ absl::StatusOr<SimulatedDraft> SearchFromUniform(DraftSimulator& simulator, Simu
                     std::move(draft), kept);
 }
 
-// A quarter longer than one that keeps everything; of large problems only, as others are searched
-// for long enough to leave such a draft.
-bool IsLargeAndSlow(const PlanningProblem& problem, const SimulatedDraft& draft,
-                    const SimulatedDraft& kept) {
-  return IsLarge(problem) && draft.score.step.value / 5 > kept.score.step.value / 4;
+// The step is longer than `times` one that keeps everything. Large problems only: others are
+// searched for long enough to leave such a draft.
+bool IsLargeAndBeyond(const std::pair<int64_t, int64_t>& times, const PlanningProblem& problem,
+                      const SimulatedDraft& draft, const SimulatedDraft& kept) {
+  const auto [slow, step] = times;
+  return IsLarge(problem) && draft.score.step.value / slow > kept.score.step.value / step;
 }
 
 // Where all that came to nothing, or to little.
 absl::StatusOr<SimulatedDraft> SearchFromBlocks(DraftSimulator& simulator, SimulatedDraft draft,
                                                 const SimulatedDraft& kept) {
   const PlanningProblem& problem = simulator.problem();
-  if (Fits(draft) && !IsLargeAndSlow(problem, draft, kept)) return draft;
+  if (Fits(draft) && !IsLargeAndBeyond(kSlower, problem, draft, kept)) return draft;
   if (!ReachesHost(problem, draft.draft.mapping)) return draft;
   absl::StatusOr<SimulatedDraft> start = FitWeightBlocks(simulator, draft.draft.mapping);
   if (absl::IsResourceExhausted(start.status())) return draft;
@@ -219,10 +222,8 @@ absl::StatusOr<MappedDraft> SearchLonger(DraftSimulator& simulator, MappedDraft 
                                          const SimulatedDraft* best_single) {
   PlanningProblem longer = simulator.problem();
   longer.effort = std::max(longer.effort, longer.most_effort);
-  const auto [slow, step] = kSlow;
-  const bool is_slow = found.draft.score.step.value / slow > kept.score.step.value / step;
-  if (!Fits(found.draft) || !is_slow) return found;
-  if (!IsLarge(simulator.problem()) || IsLarge(longer)) return found;
+  if (!Fits(found.draft) || IsLarge(longer)) return found;
+  if (!IsLargeAndBeyond(kSlow, simulator.problem(), found.draft, kept)) return found;
   Tell(longer, "searching longer, as the step is slow", found.draft);
   DraftSimulator once_more(longer);
   once_more.LendBy(simulator.lending());

@@ -130,10 +130,9 @@ class MpressSearch {
 
   // From another first plan, for a better one than `best`.
   absl::Status Search(const std::vector<bool>& saves, First first, MpressCandidate& best) {
-    const int begin = emulator_.simulations();
+    const int end = emulator_.simulations() + (IsLarge(problem_) ? kMostOfLarge : kMostSimulations);
     SIPHON_ASSIGN_OR_RETURN(MpressCandidate current, FirstPlan(saves, first));
     bool improved = !IsFarBehind(current, best);
-    const int end = begin + (IsLarge(problem_) ? kMostOfLarge : kMostSimulations);
     while (improved) {
       improved = false;
       for (const int worker : ByAddedTime(current.simulated)) {
