@@ -23,12 +23,16 @@ struct MapEffort {
   int64_t maps = 0;   // for which it may simulate a draft, each up to twice
   int64_t parts = 0;  // maps of some workers of whose completions it may look for the least step
 };
-// For what all searches have come to, whose proof a plan carries.
+// About a second's worth.
 MapEffort MapsFor(const PlanningProblem& problem);
+// For what all searches have come to, whose proof a plan carries: where the problem is not large
+// and the topology has no more maps than a DGX-1, enough to go through all of them.
+MapEffort MapsToProve(const PlanningProblem& problem);
 // For the draft that searches begin with.
 MapEffort MapsAtFirst(const PlanningProblem& problem);
-// For a draft that is not what a search has come to: a quarter of the maps, of large problems half.
-// Of 80 drafts of host_swap on a DGX-1 three lose 0.2 to 0.4 % of a step to that, the others less.
+// For a draft that is not what a search has come to: a quarter of the maps of MapsFor, of large
+// problems half. Of 80 drafts of host_swap on a DGX-1 three lose 0.2 to 0.4 % of a step to that,
+// the others less.
 MapEffort MapsForSingle(const PlanningProblem& problem);
 
 // In another one: at most so many; of large problems a part of what the first one may take.

@@ -233,6 +233,17 @@ absl::StatusOr<MappedDraft> SearchLonger(DraftSimulator& simulator, MappedDraft 
   return other;
 }
 
+// Goes on with a search for the best map that ended by its limit, where more is allowed for a
+// proof.
+absl::StatusOr<MappedDraft> ProveMap(DraftSimulator& simulator, MappedDraft found) {
+  const PlanningProblem& problem = simulator.problem();
+  const MapEffort effort = MapsToProve(problem);
+  const bool is_open = found.found && !ProofOf(problem.score, *found.found).proven;
+  if (!is_open || effort.maps <= MapsFor(problem).maps) return found;
+  Tell(problem, "looking at all maps of stages to devices", found.draft);
+  return MapByStepTime(simulator, std::move(found.draft), effort);
+}
+
 // All searches for drafts, and where these leave something to be found, both kinds of them once
 // more.
 absl::StatusOr<MappedDraft> SearchAllDrafts(DraftSimulator& simulator, SimulatedDraft start,
@@ -244,7 +255,8 @@ absl::StatusOr<MappedDraft> SearchAllDrafts(DraftSimulator& simulator, Simulated
   if (IsEnough(simulator.problem(), found.draft)) return found;
   SIPHON_ASSIGN_OR_RETURN(
       found, SearchFromFullHosts(simulator, std::move(found), kept, near_lenders, best_single));
-  return SearchLonger(simulator, std::move(found), kept, best_single);
+  SIPHON_ASSIGN_OR_RETURN(found, SearchLonger(simulator, std::move(found), kept, best_single));
+  return ProveMap(simulator, std::move(found));
 }
 
 }  // namespace

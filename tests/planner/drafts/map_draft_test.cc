@@ -136,6 +136,25 @@ TEST(MapByStepTime, EndsWithABoundOnAMeshOfSixteen) {
   EXPECT_LT(*GapOf(proof), 0.5);
 }
 
+// Of a server with no more maps than a DGX-1; what takes long for one map gets no more of them.
+TEST(MapsToProve, IsEnoughForAllMapsOfAServer) {
+  const LayerProfile layer{.forward = Nanos(1000), .saved = {{"all", Bytes(1000)}}};
+  const PlanningProblem on_dgx1 = ProblemOf(layer, 8, LoweredSchedule("1f1b", 8, 16), Dgx1V());
+  EXPECT_GT(MapsToProve(on_dgx1).maps, 10'080);
+  EXPECT_GT(MapsToProve(on_dgx1).parts, 2 * 10'080);
+  const PlanningProblem on_mesh = [&] {
+    std::mt19937 random(1);
+    return ProblemOf(layer, 16, LoweredSchedule("1f1b", 16, 32),
+                     RandomMesh(16, 2, 50'000'000, random));
+  }();
+  EXPECT_EQ(MapsToProve(on_mesh).maps, MapsFor(on_mesh).maps);
+  PlanningProblem large = on_dgx1;
+  large.schedule = LoweredSchedule("1f1b", 8, 1024);
+  ASSERT_TRUE(IsLarge(large));
+  EXPECT_EQ(MapsToProve(large).maps, MapsFor(large).maps);
+  EXPECT_EQ(MapsToProve(large).parts, MapsFor(large).parts);
+}
+
 // One that differs from a better map only in how neighbours are linked is no worse for a reader.
 TEST(ProofOf, IsAboutRoomAndTime) {
   FoundMap found{.cost = {.missing = Bytes(1), .time = Nanos(7), .unlinked = 2},
