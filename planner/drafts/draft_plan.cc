@@ -231,7 +231,7 @@ LowerMemoryOptions LoweringOf(const DraftPlan& draft) {
     options.timing.push_back(stage.timing);
     options.direct.push_back(stage.direct);
     options.weights.push_back(stage.weights);
-    options.home.push_back(stage.home);
+    options.state_times.push_back(stage.state_times);
     options.shares.insert(options.shares.end(), stage.shares.begin(), stage.shares.end());
     AddMadeAhead(stage, options.made_ahead);
   }

@@ -44,7 +44,7 @@ struct StageDraft {
   int weight_run = 1;
   WeightResidence weights = WeightResidence::kLayerByLayer;
   SwapTiming timing;
-  HomeTimes home;
+  StateTimes state_times;
   DirectBackward direct = DirectBackward::kLeave;
   friend bool operator==(const StageDraft&, const StageDraft&) = default;
 };

@@ -55,8 +55,10 @@ uint64_t KeyOf(const std::vector<StageId>& stages, const MemoryPlan& plan,
     AddTiming(options.timing[stage.value], key);
     key.Add(static_cast<int64_t>(options.direct[stage.value]));
     key.Add(static_cast<int64_t>(options.weights[stage.value]));
-    for (const int gone : options.home[stage.value].gone) key.Add(gone);
-    for (const int ahead : options.home[stage.value].ahead) key.Add(ahead);
+    const StateTimes& times = options.state_times[stage.value];
+    for (const std::vector<int>* each : {&times.gone, &times.back, &times.in}) {
+      for (const int time : *each) key.Add(time);
+    }
     for (const auto& [group, choice] : planned.groups) {
       if (group.kind != GroupKind::kActivations) continue;
       key.Add(options.made_ahead[group.layers.begin]);
@@ -81,8 +83,8 @@ bool KnownPrograms::IsOf(const StageDecisions& known, StageId stage, const Memor
                          const LowerMemoryOptions& options) {
   const int index = stage.value;
   return known.timing == options.timing[index] && known.direct == options.direct[index] &&
-         known.weights == options.weights[index] && known.home == options.home[index] &&
-         known.plan == plan.stages[index] &&
+         known.weights == options.weights[index] &&
+         known.state_times == options.state_times[index] && known.plan == plan.stages[index] &&
          AreOf(known.made_ahead, known.plan, options.made_ahead) &&
          AreOf(known.shares, known.plan, options.shares);
 }
@@ -94,7 +96,7 @@ KnownPrograms::StageDecisions KnownPrograms::DecisionsOf(StageId stage, const Me
           .timing = options.timing[index],
           .direct = options.direct[index],
           .weights = options.weights[index],
-          .home = options.home[index],
+          .state_times = options.state_times[index],
           .made_ahead = OfGroups(plan.stages[index], options.made_ahead),
           .shares = OfGroups(plan.stages[index], options.shares)};
 }

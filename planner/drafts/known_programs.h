@@ -45,7 +45,7 @@ class KnownPrograms {
     SwapTiming timing;
     DirectBackward direct = DirectBackward::kLeave;
     WeightResidence weights = WeightResidence::kWholeActions;
-    HomeTimes home;
+    StateTimes state_times;
     std::vector<int> made_ahead;  // [group]; of activations
     std::vector<int> shares;      // likewise
   };

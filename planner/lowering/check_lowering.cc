@@ -23,8 +23,8 @@ absl::Status CheckSizes(const Schedule& schedule, const MemoryPlan& plan,
   if (!options.direct.empty()) {
     SIPHON_RETURN_IF_ERROR(check(options.direct.size(), "rules for direct backwards"));
   }
-  if (!options.home.empty()) {
-    SIPHON_RETURN_IF_ERROR(check(options.home.size(), "times of optimizer state at home"));
+  if (!options.state_times.empty()) {
+    SIPHON_RETURN_IF_ERROR(check(options.state_times.size(), "times of optimizer state"));
   }
   return options.weights.empty() ? absl::OkStatus()
                                  : check(options.weights.size(), "residence of weights");

@@ -53,12 +53,15 @@ struct SwapTiming {
   friend bool operator==(const SwapTiming&, const SwapTiming&) = default;
 };
 
-// When optimizer state that is home between steps leaves and comes back, group by group, instead of
-// spread evenly (SwapTiming). The last entry stands for all groups behind it; empty: spread evenly.
-struct HomeTimes {
-  std::vector<int> gone;   // when the worker has computed so many forwards
-  std::vector<int> ahead;  // comes back so many actions before the worker's first STEP
-  friend bool operator==(const HomeTimes&, const HomeTimes&) = default;
+// When optimizer state leaves and comes in, group by group, instead of as SwapTiming says for all.
+// The last entry of each stands for all groups behind it; empty: as SwapTiming says.
+struct StateTimes {
+  // Of what is home between steps.
+  std::vector<int> gone;  // when the worker has computed so many forwards
+  std::vector<int> back;  // so many actions before the worker's first STEP
+  // Of what is away between steps and comes in before the stage's STEP: so many actions before it.
+  std::vector<int> in;
+  friend bool operator==(const StateTimes&, const StateTimes&) = default;
 };
 
 // What becomes of activations to be recomputed whose backward follows their forward directly.
@@ -79,7 +82,7 @@ struct LowerMemoryOptions {
   std::vector<SwapTiming> timing;        // [stage]; empty: the default for all
   std::vector<DirectBackward> direct;    // [stage]; empty: kLeave for all
   std::vector<WeightResidence> weights;  // [stage]; empty: kWholeActions for all
-  std::vector<HomeTimes> home;           // [stage]; empty: spread evenly for all
+  std::vector<StateTimes> state_times;   // [stage]; empty: as SwapTiming says for all
   // [layer of the model]: where a group of activations that begins with it is computed again:
   // within the backward, or so many compute actions before it (0: right before it). There that
   // hides where the worker waits for its gradient; but the group takes its memory earlier. Empty:

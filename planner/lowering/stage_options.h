@@ -16,6 +16,9 @@ inline DirectBackward DirectOf(const LowerMemoryOptions& options, StageId stage)
 inline WeightResidence WeightsOf(const LowerMemoryOptions& options, StageId stage) {
   return options.weights.empty() ? WeightResidence::kWholeActions : options.weights[stage.value];
 }
+inline StateTimes StateTimesOf(const LowerMemoryOptions& options, StageId stage) {
+  return options.state_times.empty() ? StateTimes{} : options.state_times[stage.value];
+}
 
 }  // namespace siphon
 

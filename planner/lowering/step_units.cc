@@ -70,15 +70,18 @@ void StepUnits::FindFirstStep(const std::vector<StageId>& stages) {
 void StepUnits::AddStage(StageId stage) {
   AddUnits(stage);
   const SwapTiming timing = TimingOf(options_, stage);
+  const StateTimes times = StateTimesOf(options_, stage);
   const std::vector<Unit>& units = ends_[stage.value].units;
   const int slot = slots_.StepSlot(stage);
   if (slot == kNone) return;
   AddHome(stage);
   const size_t first = FirstMoving(units);
   for (size_t unit = first; unit < std::min(units.size(), first + UnitsAtOnce(timing)); ++unit) {
+    const int ahead = times.in.empty()
+                          ? timing.actions_before_step
+                          : EntryOf(times.in, static_cast<std::ptrdiff_t>(unit - first));
     for (const GroupId group : units[unit].moving) {
-      const int coming =
-          group == units[unit].state ? slots_.ComingSlot(slot, timing.actions_before_step) : slot;
+      const int coming = group == units[unit].state ? slots_.ComingSlot(slot, ahead) : slot;
       // Behind what comes home, which steps first.
       slots_.AddComing(coming, slot + 1, OnGroup(stage, ActionKind::kSwapIn, group));
     }
@@ -138,7 +141,7 @@ void StepUnits::LeaveBehind(int slot, StageId stage, GroupId group) {
 void StepUnits::AddHome(StageId stage) {
   const int step = first_step_;
   const SwapTiming timing = TimingOf(options_, stage);
-  const HomeTimes times = options_.home.empty() ? HomeTimes{} : options_.home[stage.value];
+  const StateTimes times = StateTimesOf(options_, stage);
   const std::vector<GroupId>& home = ends_[stage.value].home;
   const std::ptrdiff_t groups = std::ssize(home);
   const std::vector<int>& forwards = slots_.forwards();
@@ -151,7 +154,7 @@ void StepUnits::AddHome(StageId stage) {
     gone = std::min(gone, step);
     const std::ptrdiff_t actions = std::max(0, timing.actions_to_come_home);
     auto ahead = static_cast<int>(actions - group * actions / groups);
-    if (!times.ahead.empty()) ahead = EntryOf(times.ahead, group);
+    if (!times.back.empty()) ahead = EntryOf(times.back, group);
     slots_.AddLeaving(0, OnGroup(stage, ActionKind::kSwapOut, home[group]));
     slots_.AddLeaving(gone, OnGroup(stage, ActionKind::kSwapOutEnd, home[group]));
     slots_.AddComing(std::max(gone, slots_.ComingSlot(step, ahead)), step,

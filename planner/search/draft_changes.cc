@@ -135,6 +135,7 @@ class ChangeWriter {
           Shift(draft.*layers, from, to, count);
           if (state) {
             draft.timing.actions_before_step = 0;
+            draft.state_times.in.clear();
             draft.timing.groups_ahead = 0;
           } else {
             draft.timing.forwards_to_leave = 0;
@@ -182,8 +183,9 @@ class ChangeWriter {
     };
     for (const int by : {1, -1}) {
       for (const Part part : kParts) {
-        Try([&](StageId, StageDraft& draft) { shift(draft.home.gone, part, by); });
-        Try([&](StageId, StageDraft& draft) { shift(draft.home.ahead, part, by); });
+        for (const auto times : {&StateTimes::gone, &StateTimes::back, &StateTimes::in}) {
+          Try([&](StageId, StageDraft& draft) { shift(draft.state_times.*times, part, by); });
+        }
       }
     }
   }

@@ -135,6 +135,17 @@ absl::StatusOr<SimulatedDraft> SearchStreamed(DraftSimulator& simulator, Simulat
                     std::move(draft), kept);
 }
 
+// Once more with the state that is away between steps in as early as there is room for it, at all
+// workers at once: one alone gains nothing while others wait for theirs.
+absl::StatusOr<SimulatedDraft> SearchEarlyState(DraftSimulator& simulator, SimulatedDraft draft,
+                                                const SimulatedDraft& kept) {
+  const PlanningProblem& problem = simulator.problem();
+  if (Fits(kept) || IsGood(draft, kept) || IsLarge(problem) || !MovesState(problem)) return draft;
+  absl::StatusOr<SimulatedDraft> start = TimeStateIn(simulator, draft.draft);
+  return SearchFrom(std::move(start), MoreOf(problem, kMostWithStateHome, 1), simulator,
+                    std::move(draft), kept);
+}
+
 // Two of these searches from where the others have ended, which is often elsewhere.
 absl::StatusOr<SimulatedDraft> SearchOnceMore(DraftSimulator& simulator, SimulatedDraft draft,
                                               const SimulatedDraft& kept) {
@@ -162,7 +173,7 @@ absl::StatusOr<SimulatedDraft> SearchFarStart(DraftSimulator& simulator, Simulat
   const Nanos step = draft.score.step;
   if (Fits(draft) && found.score.step > step + Nanos(step.value / 16)) return draft;
   for (const auto& search : {SearchTensors, SearchWithTimedState, SearchMicrobatches,
-                             SearchBroughtHome, SearchOnceMore}) {
+                             SearchBroughtHome, SearchEarlyState, SearchOnceMore}) {
     SIPHON_ASSIGN_OR_RETURN(found, search(simulator, std::move(found), kept));
   }
   return Better(std::move(draft), std::move(found));
@@ -252,6 +263,7 @@ constexpr FurtherSearch kForRoom[] = {
 constexpr FurtherSearch kForTime[] = {
     {"bringing optimizer state home", SearchBroughtHome},
     {"streaming optimizer state beside the host's steps", SearchStreamed},
+    {"bringing optimizer state in early", SearchEarlyState},
     {"moving tensors within layers once more", SearchOnceMore},
     {"starting with state away, and with few numbers for all stages", SearchFarStarts},
     {"changing several workers at once", SearchNeighbours}};

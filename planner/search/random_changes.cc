@@ -135,8 +135,7 @@ void RandomChanges::ChangeTimes(int index, StageDraft& stage) {
       return;
     default:
       const int by = (1 + Roll(kFew)) * (2 * Roll(2) - 1);
-      std::vector<int>& times = Roll(2) == 0 ? stage.home.gone : stage.home.ahead;
-      for (int& time : times) time = std::max(0, time + by);
+      for (int& time : RollTimes(stage)) time = std::max(0, time + by);
   }
 }
 
@@ -211,6 +210,7 @@ void RandomChanges::ChangeStep(StageDraft& stage) {
   if (decision == decisions) return ChangeHome(stage);
   switch (decision) {
     case 0:
+      if (!stage.state_times.in.empty()) return ShiftOne(stage.state_times.in, RollShift());
       stage.timing.actions_before_step = Roll(kMostAhead);
       return;
     case 1:
@@ -239,7 +239,7 @@ void RandomChanges::ChangeStep(StageDraft& stage) {
 void RandomChanges::ChangeHome(StageDraft& stage) {
   constexpr int kMostForwards = 8;
   constexpr int kMostActions = 16;
-  if (timed_) return ChangeHomeTimes(stage);
+  if (timed_) return ChangeStateTimes(stage);
   switch (Roll(3)) {
     case 0:
       stage.timing.forwards_to_leave_home = 1 + Roll(kMostForwards);
@@ -254,16 +254,24 @@ void RandomChanges::ChangeHome(StageDraft& stage) {
 }
 
 // A little earlier or later: what fits the memory is narrow.
-void RandomChanges::ChangeHomeTimes(StageDraft& stage) {
-  constexpr int kFurthest = 3;
-  const int by = Roll(2 * kFurthest + 1) - kFurthest;
+void RandomChanges::ChangeStateTimes(StageDraft& stage) {
+  const int by = RollShift();
   if (Roll(4) == 0) {
     int& away = stage.timing.groups_away_between_steps;
     away = std::clamp(away + (by > 0 ? 1 : -1), 0, static_cast<int>(stage.optimizer_state.size()));
     return;
   }
-  std::vector<int>& times = Roll(2) == 0 ? stage.home.gone : stage.home.ahead;
-  if (times.empty()) return;
+  std::vector<int>& times = RollTimes(stage);
+  if (!times.empty()) ShiftOne(times, by);
+}
+
+std::vector<int>& RandomChanges::RollTimes(StageDraft& stage) {
+  StateTimes& times = stage.state_times;
+  if (!times.in.empty() && Roll(3) == 0) return times.in;
+  return Roll(2) == 0 ? times.gone : times.back;
+}
+
+void RandomChanges::ShiftOne(std::vector<int>& times, int by) {
   int& time = times[Roll(static_cast<int>(times.size()))];
   time = std::max(0, time + by);
 }

@@ -46,14 +46,17 @@ class RandomChanges {
   void ChangeVersion(StageDraft& stage);
   void ChangeStep(StageDraft& stage);
   void ChangeHome(StageDraft& stage);
-  void ChangeHomeTimes(StageDraft& stage);
+  void ChangeStateTimes(StageDraft& stage);
+  std::vector<int>& RollTimes(StageDraft& stage);
+  int RollShift() { return Roll(7) - 3; }
+  void ShiftOne(std::vector<int>& times, int by);
 
   const PlanningProblem& problem_;
   const std::vector<Placement> possible_;
   const bool host_steps_;
   const int decisions_;
   const bool makes_early_;
-  const bool timed_;    // optimizer state that is home
+  const bool timed_;    // optimizer state, group by group
   const bool streams_;  // beside the host's step
   const AnnealedStages together_;
   std::vector<int> steps_;  // stages that step at their end

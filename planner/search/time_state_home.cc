@@ -48,6 +48,16 @@ class StateTimer {
     return RunTimes();
   }
 
+  absl::StatusOr<SimulatedDraft> RunIn() {
+    for (size_t stage = 0; stage < draft_.stages.size(); ++stage) {
+      StageDraft& draft = draft_.stages[stage];
+      moves_[stage] = GroupsAway(draft) > 0;
+      if (moves_[stage]) draft.state_times.in.assign(TimesOf(stage), 0);
+    }
+    SIPHON_RETURN_IF_ERROR(SetIn());
+    return simulator_.Run(std::move(draft_));
+  }
+
   absl::StatusOr<SimulatedDraft> RunStage(StageId stage) {
     moves_.assign(moves_.size(), false);
     moves_[stage.value] = true;
@@ -72,8 +82,9 @@ class StateTimer {
       if (!moves_[stage]) continue;
       draft.timing.actions_before_step = 0;
       draft.timing.groups_ahead = 0;
-      draft.home.gone.assign(TimesOf(stage), 1);
-      draft.home.ahead.assign(TimesOf(stage), 0);
+      draft.state_times.gone.assign(TimesOf(stage), 1);
+      draft.state_times.back.assign(TimesOf(stage), 0);
+      draft.state_times.in.assign(TimesOf(stage), 0);
     }
   }
 
@@ -81,26 +92,44 @@ class StateTimer {
     // What stays longest is what leaves last; what is back first comes before all others.
     for (size_t time = kMostTimes; time > 0; --time) {
       SIPHON_RETURN_IF_ERROR(Set(forwards_, Thrifty::kLow, [time](StageDraft& stage) {
-        return EntryOf(stage.home.gone, time - 1);
+        return EntryOf(stage.state_times.gone, time - 1);
       }));
     }
     for (size_t time = 0; time < kMostTimes; ++time) {
       SIPHON_RETURN_IF_ERROR(Set(actions_, Thrifty::kLow, [time](StageDraft& stage) {
-        return EntryOf(stage.home.ahead, time);
+        return EntryOf(stage.state_times.back, time);
       }));
     }
+    SIPHON_RETURN_IF_ERROR(SetIn());
+    return simulator_.Run(std::move(draft_));
+  }
+
+  // How many groups that are away between steps come in before the STEP, and then when each does.
+  absl::Status SetIn() {
     SIPHON_RETURN_IF_ERROR(Set(static_cast<int>(layers_), Thrifty::kLow,
                                [](StageDraft& stage) { return &stage.timing.groups_ahead; }));
-    SIPHON_RETURN_IF_ERROR(Set(actions_, Thrifty::kLow, [](StageDraft& stage) {
-      return &stage.timing.actions_before_step;
-    }));
-    return simulator_.Run(std::move(draft_));
+    for (int time = 0; time < static_cast<int>(kMostTimes); ++time) {
+      SIPHON_RETURN_IF_ERROR(Set(actions_, Thrifty::kLow, [time](StageDraft& stage) {
+        return time < GroupsAway(stage) ? EntryOf(stage.state_times.in, time) : nullptr;
+      }));
+    }
+    return absl::OkStatus();
   }
 
   size_t TimesOf(size_t stage) const {
     const std::vector<Placement>& state = draft_.stages[stage].optimizer_state;
     const auto swapped = static_cast<size_t>(std::count_if(state.begin(), state.end(), IsSwap));
     return moves_[stage] ? std::min(swapped, kMostTimes) : 0;
+  }
+
+  // Of those that come in for a STEP on the device, how many are away between steps.
+  static int GroupsAway(const StageDraft& stage) {
+    const std::vector<Placement>& state = stage.optimizer_state;
+    const auto swapped = static_cast<int>(std::count_if(state.begin(), state.end(), IsSwap));
+    if (stage.update == UpdatePlace::kHost && !stage.timing.home_beside_host) {
+      return std::min(swapped, stage.groups_streamed);
+    }
+    return std::min(swapped, stage.timing.groups_away_between_steps);
   }
 
   static int* EntryOf(std::vector<int>& times, size_t time) {
@@ -169,8 +198,9 @@ class StateTimer {
 }  // namespace
 
 bool IsStateTimed(const DraftPlan& draft) {
-  return std::any_of(draft.stages.begin(), draft.stages.end(),
-                     [](const StageDraft& stage) { return !stage.home.gone.empty(); });
+  return std::any_of(draft.stages.begin(), draft.stages.end(), [](const StageDraft& stage) {
+    return !stage.state_times.gone.empty() || !stage.state_times.in.empty();
+  });
 }
 
 absl::StatusOr<SimulatedDraft> TimeStateHome(DraftSimulator& simulator, DraftPlan draft) {
@@ -180,6 +210,10 @@ absl::StatusOr<SimulatedDraft> TimeStateHome(DraftSimulator& simulator, DraftPla
 absl::StatusOr<SimulatedDraft> TimeStageHome(DraftSimulator& simulator, DraftPlan draft,
                                              StageId stage) {
   return StateTimer(simulator, std::move(draft)).RunStage(stage);
+}
+
+absl::StatusOr<SimulatedDraft> TimeStateIn(DraftSimulator& simulator, DraftPlan draft) {
+  return StateTimer(simulator, std::move(draft)).RunIn();
 }
 
 absl::StatusOr<SimulatedDraft> BestWithTimedState(DraftSimulator& simulator,

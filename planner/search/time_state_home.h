@@ -7,7 +7,7 @@
 
 namespace siphon {
 
-// Whether any stage's optimizer state that is home leaves or comes back as TimeStateHome found.
+// Whether any stage's optimizer state has times found by this.
 bool IsStateTimed(const DraftPlan& draft);
 
 // The draft with as much optimizer state at home between steps as there is room for, which leaves
@@ -22,6 +22,11 @@ absl::StatusOr<SimulatedDraft> TimeStateHome(DraftSimulator& simulator, DraftPla
 // Errors: likewise. O(log(actions)) simulations.
 absl::StatusOr<SimulatedDraft> TimeStageHome(DraftSimulator& simulator, DraftPlan draft,
                                              StageId stage);
+
+// The draft with the state that is away between steps in as early as each worker's memory allows:
+// as many groups as there is room for before the STEP, one after the other, likewise. What is home
+// leaves and comes back as it does. Errors: likewise.
+absl::StatusOr<SimulatedDraft> TimeStateIn(DraftSimulator& simulator, DraftPlan draft);
 
 // The best of `best` so, and of starts that send optimizer state away before anything else.
 // `kept` is a simulation of a draft that keeps everything. Errors: ResourceExhausted where none

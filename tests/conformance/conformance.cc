@@ -137,15 +137,15 @@ absl::StatusOr<TrainingPlan> PlanOf(const Job& job, const ModelSpec& spec,
   const std::vector<WeightResidence> weights(partition.stages.size(), job.residence);
   const std::vector<SwapTiming> timing(partition.stages.size(), job.timing);
   const size_t layers = spec.layers.size();
-  SIPHON_ASSIGN_OR_RETURN(
-      plan.training,
-      LowerMemoryPlan(std::move(plan.training), plan.memory,
-                      {.timing = timing,
-                       .direct = direct,
-                       .weights = weights,
-                       .home = std::vector<HomeTimes>(partition.stages.size(), job.home),
-                       .made_ahead = std::vector<int>(layers, job.made_ahead),
-                       .shares = std::vector<int>(layers, job.share)}));
+  SIPHON_ASSIGN_OR_RETURN(plan.training,
+                          LowerMemoryPlan(std::move(plan.training), plan.memory,
+                                          {.timing = timing,
+                                           .direct = direct,
+                                           .weights = weights,
+                                           .state_times = std::vector<StateTimes>(
+                                               partition.stages.size(), job.state_times),
+                                           .made_ahead = std::vector<int>(layers, job.made_ahead),
+                                           .shares = std::vector<int>(layers, job.share)}));
   SIPHON_ASSIGN_OR_RETURN(plan.evaluation, LowerMemoryPlan(std::move(plan.evaluation), plan.memory,
                                                            {.weights = weights}));
   return plan;

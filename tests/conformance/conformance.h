@@ -42,8 +42,8 @@ struct Job {
   WeightResidence residence = WeightResidence::kWholeActions;
   // Where the optimizer steps of the stages are, in turn.
   std::vector<UpdatePlace> updates = {UpdatePlace::kDevice};
-  SwapTiming timing;  // of all that leaves
-  HomeTimes home;     // of optimizer state that is home between steps
+  SwapTiming timing;       // of all that leaves
+  StateTimes state_times;  // of optimizer state
   // Of all layers, as in LowerMemoryOptions.
   int made_ahead = LowerMemoryOptions::kInBackward;
   int share = LowerMemoryOptions::kShares;

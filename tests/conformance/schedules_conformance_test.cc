@@ -62,7 +62,7 @@ struct Leaving {
   WeightResidence residence = WeightResidence::kWholeActions;
   std::vector<UpdatePlace> updates = {UpdatePlace::kDevice};
   SwapTiming timing;
-  HomeTimes home = {};
+  StateTimes state_times = {};
   int made_ahead = LowerMemoryOptions::kInBackward;
   int share = LowerMemoryOptions::kShares;
   bool first_tensors = false;
@@ -85,7 +85,7 @@ void ExpectSameBitsAs(const std::string& model, const ScheduleEntry& entry,
           .residence = leaving.residence,
           .updates = leaving.updates,
           .timing = leaving.timing,
-          .home = leaving.home,
+          .state_times = leaving.state_times,
           .made_ahead = leaving.made_ahead,
           .share = leaving.share};
   if (entry.update == WeightUpdate::kJustInTime) job.clip_norm = 0;
@@ -266,7 +266,14 @@ TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenStateIsHomeBetweenSteps) {
   ExpectSameBitsWhere({.placements = {Placement::kRecompute},
                        .state = {Placement::kKeep, Placement::kKeep, Placement::kHostSwap},
                        .timing = home,
-                       .home = {.gone = {1, 2}, .ahead = {3, 0}}});
+                       .state_times = {.gone = {1, 2}, .back = {3, 0}, .in = {2}}});
+}
+
+TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenStateComesInEarly) {
+  ExpectSameBitsWhere({.placements = {Placement::kRecompute, Placement::kKeep},
+                       .state = {Placement::kHostSwap, Placement::kPeerSwap},
+                       .timing = {.groups_ahead = 2},
+                       .state_times = {.in = {6, 2, 0}}});
 }
 
 TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenEverythingLeaves) {

@@ -29,7 +29,7 @@ MpressEmulator::MpressEmulator(const PlanningProblem& problem)
   lowering_ = {.timing = std::vector<SwapTiming>(stages),
                .direct = std::vector<DirectBackward>(stages),
                .weights = std::vector<WeightResidence>(stages),
-               .home = std::vector<HomeTimes>(stages),
+               .state_times = std::vector<StateTimes>(stages),
                .made_ahead = std::vector<int>(layers, LowerMemoryOptions::kInBackward),
                .shares = std::vector<int>(layers, LowerMemoryOptions::kShares)};
 }

@@ -135,8 +135,9 @@ RandomStep MakeStep(PlanningProblem random, Dice& dice) {
                     .actions_to_come_home = dice.Roll(0, 3)};
   const DirectBackward direct =
       dice.Roll(0, 1) == 0 ? DirectBackward::kDrop : DirectBackward::kLeave;
-  const HomeTimes home{.gone = {dice.Roll(0, 2), dice.Roll(1, 5)},
-                       .ahead = {dice.Roll(0, 8), dice.Roll(0, 4)}};
+  const StateTimes times{.gone = {dice.Roll(0, 2), dice.Roll(1, 5)},
+                         .back = {dice.Roll(0, 8), dice.Roll(0, 4)},
+                         .in = {dice.Roll(0, 6), dice.Roll(0, 3)}};
   std::vector<int> made_ahead;
   std::vector<int> shares;
   for (size_t layer = 0; layer < problem.profile.layers.size(); ++layer) {
@@ -148,13 +149,14 @@ RandomStep MakeStep(PlanningProblem random, Dice& dice) {
   if (dice.Roll(0, 3) > 0) shares.clear();
   if (dice.Roll(0, 1) == 0) timing.turn = SwapTiming::Turn::kFirstStay;
   const Schedule lowered =
-      LowerMemoryPlan(problem.schedule, plan,
-                      {.timing = std::vector<SwapTiming>(plan.stages.size(), timing),
-                       .direct = std::vector<DirectBackward>(plan.stages.size(), direct),
-                       .weights = std::vector<WeightResidence>(plan.stages.size(), weights),
-                       .home = std::vector<HomeTimes>(timed ? plan.stages.size() : 0, home),
-                       .made_ahead = made_ahead,
-                       .shares = shares})
+      LowerMemoryPlan(
+          problem.schedule, plan,
+          {.timing = std::vector<SwapTiming>(plan.stages.size(), timing),
+           .direct = std::vector<DirectBackward>(plan.stages.size(), direct),
+           .weights = std::vector<WeightResidence>(plan.stages.size(), weights),
+           .state_times = std::vector<StateTimes>(timed ? plan.stages.size() : 0, times),
+           .made_ahead = made_ahead,
+           .shares = shares})
           .value();
   const SimulatedStep step = Simulate(SimulationOf(problem, made.mapping, plan, lowered)).value();
   const SimulatedStep kept =

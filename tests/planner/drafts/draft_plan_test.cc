@@ -217,8 +217,9 @@ DraftPlan RollDraft(const PlanningProblem& problem, Dice& dice) {
     if (dice.Roll(0, 1) == 0) continue;
     stage.timing.groups_away_between_steps = dice.Roll(0, 2);
     stage.timing.home_beside_host = dice.Roll(0, 1) == 0;
-    stage.home = {.gone = {dice.Roll(0, 2), dice.Roll(0, 4)},
-                  .ahead = {dice.Roll(0, 6), dice.Roll(0, 3)}};
+    stage.state_times = {.gone = {dice.Roll(0, 2), dice.Roll(0, 4)},
+                         .back = {dice.Roll(0, 6), dice.Roll(0, 3)},
+                         .in = {dice.Roll(0, 5), dice.Roll(0, 2)}};
   }
   return draft;
 }

@@ -318,10 +318,24 @@ TEST(LowerMemoryPlan, TimesOptimizerStateAtHomeGroupByGroup) {
       Group(GroupKind::kOptimizerState, Placement::kHostSwap, 2)};
   EXPECT_EQ(LoweredWith("0F0 0F1 0F2 0B0 0B1 0B2 0STEP\n", groups,
                         {.timing = {{.groups_away_between_steps = 0}},
-                         .home = {{.gone = {1, 2}, .ahead = {2, 0}}}}),
+                         .state_times = {{.gone = {1, 2}, .back = {2, 0}}}}),
             "0SWAP_OUT.0 0SWAP_OUT.1 0SWAP_OUT.2 0F0 0SWAP_OUT_END.0 0F1 0SWAP_OUT_END.1 "
             "0SWAP_OUT_END.2 0F2 0B0 0SWAP_IN.0 0B1 0B2 0SWAP_IN.1 0SWAP_IN.2 0STEP.0 0STEP.1 "
             "0STEP.2 0STEP\n");
+}
+
+TEST(LowerMemoryPlan, BringsOptimizerStateInGroupByGroup) {
+  const std::vector<PlannedGroup> groups = {
+      Group(GroupKind::kOptimizerState, Placement::kHostSwap, 0),
+      Group(GroupKind::kOptimizerState, Placement::kHostSwap, 1),
+      Group(GroupKind::kOptimizerState, Placement::kHostSwap, 2),
+      Group(GroupKind::kOptimizerState, Placement::kHostSwap, 3)};
+  EXPECT_EQ(LoweredWith("0F0 0F1 0F2 0B0 0B1 0B2 0STEP\n", groups,
+                        {.timing = {{.actions_before_step = 5, .groups_ahead = 2}},
+                         .state_times = {{.in = {3, 1}}}}),
+            "0F0 0F1 0F2 0SWAP_IN.0 0B0 0B1 0SWAP_IN.1 0SWAP_IN.2 0B2 0STEP.0 0SWAP_OUT.0 "
+            "0SWAP_IN.3 0STEP.1 0SWAP_OUT.1 0SWAP_OUT_END.0 0STEP.2 0SWAP_OUT.2 0SWAP_OUT_END.1 "
+            "0STEP.3 0SWAP_OUT.3 0SWAP_OUT_END.2 0SWAP_OUT_END.3 0STEP\n");
 }
 
 TEST(LowerMemoryPlan, RefusesOptionsOfOtherLayers) {
@@ -333,9 +347,9 @@ TEST(LowerMemoryPlan, RefusesOptionsOfOtherLayers) {
   EXPECT_EQ(LowerMemoryPlan(schedule, plan, {.shares = {8}}).status().ToString(),
             "INVALID_ARGUMENT: the memory plan has activations of layer 1, but says of 1 layers "
             "of how many microbatches they go");
-  EXPECT_EQ(LowerMemoryPlan(schedule, plan, {.home = {{}, {}}}).status().ToString(),
-            "INVALID_ARGUMENT: the memory plan has times of optimizer state at home for 2 stages, "
-            "but the schedule has 1");
+  EXPECT_EQ(LowerMemoryPlan(schedule, plan, {.state_times = {{}, {}}}).status().ToString(),
+            "INVALID_ARGUMENT: the memory plan has times of optimizer state for 2 stages, but the "
+            "schedule has 1");
 }
 
 TEST(LowerMemoryPlan, RefusesWhatDoesNotBelongTogether) {

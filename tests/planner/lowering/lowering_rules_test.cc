@@ -188,8 +188,9 @@ TEST(LowerMemoryPlan, KeepsTheRulesForEveryScheduleAndAnyPlan) {
                                 .actions_to_come_home = dice.Roll(0, 5)});
       options.direct.push_back(static_cast<DirectBackward>(dice.Roll(0, 1)));
       options.weights.push_back(static_cast<WeightResidence>(dice.Roll(0, 1)));
-      options.home.push_back({.gone = {dice.Roll(0, 3), dice.Roll(0, 5)},
-                              .ahead = {dice.Roll(0, 7), dice.Roll(0, 4)}});
+      options.state_times.push_back({.gone = {dice.Roll(0, 3), dice.Roll(0, 5)},
+                                     .back = {dice.Roll(0, 7), dice.Roll(0, 4)},
+                                     .in = {dice.Roll(0, 6), dice.Roll(0, 3)}});
     }
     for (int layer = 0; layer < kMostGroups + 1; ++layer) {
       options.made_ahead.push_back(dice.Roll(0, 4) - 1);

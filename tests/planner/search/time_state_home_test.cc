@@ -54,9 +54,9 @@ TEST(TimeStateHome, LeavesAsLateAndComesBackAsEarlyAsThereIsRoom) {
   EXPECT_TRUE(IsStateTimed(timed->draft));
   const StageDraft& stage = timed->draft.stages[0];
   EXPECT_EQ(stage.timing.groups_away_between_steps, 0);
-  EXPECT_EQ(stage.home.gone, (std::vector<int>{5, 7}));
+  EXPECT_EQ(stage.state_times.gone, (std::vector<int>{5, 7}));
   // Before the backward of the last but 7th, and of the last but 5th, microbatch.
-  EXPECT_EQ(stage.home.ahead, (std::vector<int>{7, 5}));
+  EXPECT_EQ(stage.state_times.back, (std::vector<int>{7, 5}));
   EXPECT_EQ(timed->peaks[0], Bytes(220));
   // No copy is waited for: forwards, backwards, and the steps of both layers.
   EXPECT_EQ(timed->score.step, Nanos(8 * 2'000 + 8 * 4'000 + 200));
@@ -96,9 +96,39 @@ TEST(TimeStateHome, TimesAStageBesideItsStepsOnTheHost) {
   const StageDraft& stage = timed->draft.stages[0];
   EXPECT_EQ(stage.timing.groups_away_between_steps, 1);
   // 40 bytes of weights and gradients, 40 of the second layer's state, 20 a microbatch.
-  EXPECT_EQ(stage.home.gone.front(), 7);
-  EXPECT_EQ(stage.home.ahead.front(), 7);
+  EXPECT_EQ(stage.state_times.gone.front(), 7);
+  EXPECT_EQ(stage.state_times.back.front(), 7);
   EXPECT_EQ(timed->peaks[0], Bytes(220));
+}
+
+// The same memory, and all state away between steps: in before the backwards of the last but 7th
+// and the last but 5th microbatch, so that behind the last one only copies out are left.
+TEST(TimeStateIn, ComesAsEarlyAsThereIsRoom) {
+  const PlanningProblem problem = EightMicrobatches(220);
+  DraftSimulator simulator(problem);
+  const auto timed = TimeStateIn(simulator, StateAway(problem));
+  ASSERT_TRUE(timed.ok()) << timed.status();
+  EXPECT_TRUE(Fits(*timed));
+  EXPECT_TRUE(IsStateTimed(timed->draft));
+  const StageDraft& stage = timed->draft.stages[0];
+  EXPECT_GE(stage.timing.groups_ahead, 1);
+  EXPECT_EQ(stage.state_times.in, (std::vector<int>{7, 5}));
+  EXPECT_TRUE(stage.state_times.gone.empty());
+  EXPECT_EQ(timed->peaks[0], Bytes(220));
+  EXPECT_EQ(timed->score.step, Nanos(8 * 2'000 + 8 * 4'000 + 100 + 2 * 4'000));
+}
+
+TEST(TimeStateIn, LeavesWhatIsKeptAndWhatStepsOnTheHost) {
+  PlanningProblem problem = EightMicrobatches(1000);
+  problem.host_step = Nanos(1000);
+  DraftSimulator simulator(problem);
+  DraftPlan on_host = KeepingDraft(problem);
+  PutStepOnHost(on_host.stages[0]);
+  for (const DraftPlan& draft : {KeepingDraft(problem), on_host}) {
+    const auto timed = TimeStateIn(simulator, draft);
+    ASSERT_TRUE(timed.ok()) << timed.status();
+    EXPECT_EQ(timed->draft.stages[0].state_times, draft.stages[0].state_times);
+  }
 }
 
 // What does not fit at its thriftiest stays so.
