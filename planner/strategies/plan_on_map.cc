@@ -27,20 +27,19 @@ auto MakeOn(const PlanningProblem& problem, MakeDraft make) {
 absl::StatusOr<PlannedStep> PlanOnBestMap(
     DraftSimulator& simulator, SimulatedDraft draft,
     absl::FunctionRef<absl::StatusOr<SimulatedDraft>(const DeviceMapping&)> make_on,
-    absl::string_view strategy) {
+    absl::string_view strategy, std::optional<MapEffort> effort) {
   const PlanningProblem& problem = simulator.problem();
   if (!Fits(draft) || IsEnough(problem, draft)) {
     return PlannedOf(problem, std::move(draft), strategy);
   }
+  const MapEffort maps = effort.value_or(MapsForSingle(problem));
   const DeviceMapping first = draft.draft.mapping;
-  SIPHON_ASSIGN_OR_RETURN(MappedDraft mapped,
-                          MapByStepTime(simulator, std::move(draft), MapsForSingle(problem)));
+  SIPHON_ASSIGN_OR_RETURN(MappedDraft mapped, MapByStepTime(simulator, std::move(draft), maps));
   if (mapped.draft.draft.mapping != first) {
     SIPHON_ASSIGN_OR_RETURN(const bool better,
                             TakeIfBetter(make_on(mapped.draft.draft.mapping), mapped.draft));
     if (better) {
-      SIPHON_ASSIGN_OR_RETURN(
-          mapped, MapByStepTime(simulator, std::move(mapped.draft), MapsForSingle(problem)));
+      SIPHON_ASSIGN_OR_RETURN(mapped, MapByStepTime(simulator, std::move(mapped.draft), maps));
     }
   }
   SIPHON_RETURN_IF_ERROR(AddSecondChoices(simulator, mapped.draft));
@@ -51,17 +50,19 @@ absl::StatusOr<PlannedStep> PlanOnBestMap(
 }
 
 absl::StatusOr<PlannedStep> PlanOnBestMap(const PlanningProblem& problem, MakeDraft make,
-                                          absl::string_view strategy) {
+                                          absl::string_view strategy,
+                                          std::optional<MapEffort> effort) {
   SIPHON_RETURN_IF_ERROR(CheckPlanningProblem(problem));
   DraftSimulator simulator(problem);
   SIPHON_ASSIGN_OR_RETURN(SimulatedDraft draft, make(simulator));
-  return PlanOnBestMap(simulator, std::move(draft), MakeOn(problem, make), strategy);
+  return PlanOnBestMap(simulator, std::move(draft), MakeOn(problem, make), strategy, effort);
 }
 
 absl::StatusOr<PlannedStep> PlanOnBestMap(const PlanningProblem& problem, SimulatedDraft draft,
-                                          MakeDraft make, absl::string_view strategy) {
+                                          MakeDraft make, absl::string_view strategy,
+                                          std::optional<MapEffort> effort) {
   DraftSimulator simulator(problem);
-  return PlanOnBestMap(simulator, std::move(draft), MakeOn(problem, make), strategy);
+  return PlanOnBestMap(simulator, std::move(draft), MakeOn(problem, make), strategy, effort);
 }
 
 }  // namespace siphon

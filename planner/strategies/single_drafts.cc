@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "planner/drafts/host_reach.h"
@@ -79,10 +80,11 @@ std::vector<absl::StatusOr<PlannedStep>> PlansThatAreNoDrafts(PlanningProblem pr
   return plans;
 }
 
-void TakeIfFaster(absl::StatusOr<PlannedStep> other, absl::StatusOr<PlannedStep>& best) {
-  if (!other.ok()) return;
+bool TakeIfFaster(absl::StatusOr<PlannedStep> other, absl::StatusOr<PlannedStep>& best) {
+  if (!other.ok()) return false;
   const bool faster = !best.ok() || other->simulated.step_time < best->simulated.step_time;
   if (faster) best = std::move(other);
+  return faster;
 }
 
 absl::StatusOr<PlannedStep> BestOnOwnMaps(const PlanningProblem& problem,
@@ -111,14 +113,24 @@ absl::StatusOr<PlannedStep> BestOnOwnMaps(const PlanningProblem& problem,
     }
     asked.push_back({strategy, &single->draft});
   }
+  const auto plan = [&](const Asked& one, std::optional<MapEffort> effort) {
+    const auto& [strategy, draft] = one;
+    return draft == nullptr
+               ? PlanOnBestMap(problem, strategy->whole, strategy->name, effort)
+               : PlanOnBestMap(problem, *draft, strategy->draft, strategy->name, effort);
+  };
   std::vector<absl::StatusOr<PlannedStep>> plans(asked.size());
-  RunSideBySide(problem, static_cast<int>(asked.size()), [&](int index) {
-    const auto& [strategy, draft] = asked[index];
-    plans[index] = draft == nullptr
-                       ? PlanOnBestMap(problem, strategy->whole, strategy->name)
-                       : PlanOnBestMap(problem, *draft, strategy->draft, strategy->name);
-  });
-  for (absl::StatusOr<PlannedStep>& plan : plans) TakeIfFaster(std::move(plan), best);
+  RunSideBySide(problem, static_cast<int>(asked.size()),
+                [&](int index) { plans[index] = plan(asked[index], std::nullopt); });
+  const Asked* fastest = nullptr;  // none is faster than `best`
+  for (size_t index = 0; index < asked.size(); ++index) {
+    if (TakeIfFaster(std::move(plans[index]), best)) fastest = &asked[index];
+  }
+  const bool is_open = fastest != nullptr && best->map && !best->map->proven;
+  const MapEffort effort = MapsToProve(problem);
+  if (!is_open || effort.maps <= MapsFor(problem).maps) return best;
+  absl::StatusOr<PlannedStep> proven = plan(*fastest, effort);
+  if (proven.ok() && proven->simulated.step_time <= best->simulated.step_time) return proven;
   return best;
 }
 

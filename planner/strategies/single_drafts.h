@@ -38,13 +38,14 @@ const SimulatedDraft* BestOf(const std::vector<SingleDraft>& singles);
 std::vector<absl::StatusOr<PlannedStep>> PlansThatAreNoDrafts(PlanningProblem problem,
                                                               const SimulatedDraft* best);
 
-// Puts `other` into the place of `best` where that is none or slower; one that is none is not.
-void TakeIfFaster(absl::StatusOr<PlannedStep> other, absl::StatusOr<PlannedStep>& best);
+// Puts `other` into the place of `best` where that is none or slower, and says whether it did; one
+// that is none is not.
+bool TakeIfFaster(absl::StatusOr<PlannedStep> other, absl::StatusOr<PlannedStep>& best);
 
 // `best`, or the fastest of the plans that the strategies of such drafts give out, where that is
-// faster. Not asked are those whose drafts did not fit, if they try no more than that; and of large
-// problems those whose drafts are no faster on any map. `kept`: as above. Errors: `best`'s, where
-// none of them fits; as LeastStepOfMaps.
+// faster, with its map proven where MapsToProve is enough. Not asked are those whose drafts did not
+// fit, if they try no more than that; and of large problems those whose drafts are no faster on any
+// map. `kept`: as above. Errors: `best`'s, where none of them fits; as LeastStepOfMaps.
 absl::StatusOr<PlannedStep> BestOnOwnMaps(const PlanningProblem& problem,
                                           const SimulatedDraft& kept,
                                           const std::vector<SingleDraft>& singles,
