@@ -34,6 +34,8 @@ class RandomChanges {
   double Uniform() { return dice_.Uniform(); }
 
  private:
+  static constexpr int kFurthest = 3;  // actions that one change shifts a time
+
   Placement RollPlacement();
   bool Steps(int stage) const;
   void ChangeNeighbours(DraftPlan& draft);
@@ -48,7 +50,8 @@ class RandomChanges {
   void ChangeHome(StageDraft& stage);
   void ChangeStateTimes(StageDraft& stage);
   std::vector<int>& RollTimes(StageDraft& stage);
-  int RollShift() { return Roll(7) - 3; }
+  // A little earlier, or later.
+  int RollShift() { return Roll(2 * kFurthest + 1) - kFurthest; }
   void ShiftOne(std::vector<int>& times, int by);
 
   const PlanningProblem& problem_;

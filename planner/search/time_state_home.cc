@@ -122,7 +122,7 @@ class StateTimer {
     return moves_[stage] ? std::min(swapped, kMostTimes) : 0;
   }
 
-  // Of those that come in for a STEP on the device, how many are away between steps.
+  // How many groups may be away between steps and come in for a STEP on the device, at most.
   static int GroupsAway(const StageDraft& stage) {
     const std::vector<Placement>& state = stage.optimizer_state;
     const auto swapped = static_cast<int>(std::count_if(state.begin(), state.end(), IsSwap));
