@@ -167,6 +167,13 @@ std::optional<double> GapOf(const MapProof& map) {
   return (static_cast<double>(map.time.value) - least) / least;
 }
 
+std::optional<MapEffort> MapsLeftToProve(const PlanningProblem& problem, const MapProof& map) {
+  if (map.proven) return std::nullopt;
+  const MapEffort effort = MapsToProve(problem);
+  if (effort.maps <= MapsFor(problem).maps) return std::nullopt;
+  return effort;
+}
+
 absl::StatusOr<MappedDraft> MapByStepTime(DraftSimulator& simulator, SimulatedDraft draft,
                                           const MapEffort& effort) {
   const PlanningProblem& problem = simulator.problem();

@@ -41,6 +41,9 @@ MapProof ProofOf(MappingScore score, const FoundMap& found);
 // None where a map may have room for more, or nothing is known of times.
 std::optional<double> GapOf(const MapProof& map);
 
+// With how much more effort the map may be proven: none where it is, or MapsFor is all there is.
+std::optional<MapEffort> MapsLeftToProve(const PlanningProblem& problem, const MapProof& map);
+
 // Searches the map on which the draft's step is the shortest (MappingScore::kStepTime): what does
 // not fit first, then the simulated step with lenders assigned anew on every map, then neighbours
 // that are linked. Begins with the draft's own map.

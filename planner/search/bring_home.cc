@@ -12,11 +12,6 @@
 namespace siphon {
 namespace {
 
-int SwappedState(const StageDraft& stage) {
-  return static_cast<int>(
-      std::count_if(stage.optimizer_state.begin(), stage.optimizer_state.end(), IsSwap));
-}
-
 bool AnyStageStepsOnHost(const DraftPlan& draft) {
   return std::any_of(draft.stages.begin(), draft.stages.end(),
                      [](const StageDraft& stage) { return stage.update == UpdatePlace::kHost; });

@@ -55,6 +55,11 @@ void KeepStateHome(const PlanningProblem& problem, DraftPlan& draft) {
   }
 }
 
+int SwappedState(const StageDraft& stage) {
+  return static_cast<int>(
+      std::count_if(stage.optimizer_state.begin(), stage.optimizer_state.end(), IsSwap));
+}
+
 bool HasStateHome(const DraftPlan& draft) {
   return std::any_of(draft.stages.begin(), draft.stages.end(), [](const StageDraft& stage) {
     return stage.timing.groups_away_between_steps != SwapTiming::kAllGroups;

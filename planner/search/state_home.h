@@ -16,6 +16,9 @@ void KeepStateHome(const PlanningProblem& problem, DraftPlan& draft);
 
 bool HasStateHome(const DraftPlan& draft);
 
+// Of how many layers of the stage optimizer state is swapped.
+int SwappedState(const StageDraft& stage);
+
 // What the strategies that swap to one place try with optimizer state at home between steps: the
 // best of all places. `kept` is a simulation of a draft that keeps everything. Errors:
 // ResourceExhausted where none came to a simulation; else as DraftSimulator::Run.

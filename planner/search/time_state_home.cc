@@ -117,15 +117,13 @@ class StateTimer {
   }
 
   size_t TimesOf(size_t stage) const {
-    const std::vector<Placement>& state = draft_.stages[stage].optimizer_state;
-    const auto swapped = static_cast<size_t>(std::count_if(state.begin(), state.end(), IsSwap));
+    const auto swapped = static_cast<size_t>(SwappedState(draft_.stages[stage]));
     return moves_[stage] ? std::min(swapped, kMostTimes) : 0;
   }
 
   // How many groups may be away between steps and come in for a STEP on the device, at most.
   static int GroupsAway(const StageDraft& stage) {
-    const std::vector<Placement>& state = stage.optimizer_state;
-    const auto swapped = static_cast<int>(std::count_if(state.begin(), state.end(), IsSwap));
+    const int swapped = SwappedState(stage);
     if (stage.update == UpdatePlace::kHost && !stage.timing.home_beside_host) {
       return std::min(swapped, stage.groups_streamed);
     }

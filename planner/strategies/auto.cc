@@ -237,11 +237,11 @@ absl::StatusOr<MappedDraft> SearchLonger(DraftSimulator& simulator, MappedDraft 
 // proof.
 absl::StatusOr<MappedDraft> ProveMap(DraftSimulator& simulator, MappedDraft found) {
   const PlanningProblem& problem = simulator.problem();
-  const MapEffort effort = MapsToProve(problem);
-  const bool is_open = found.found && !ProofOf(problem.score, *found.found).proven;
-  if (!is_open || effort.maps <= MapsFor(problem).maps) return found;
+  if (!found.found) return found;
+  const auto effort = MapsLeftToProve(problem, ProofOf(problem.score, *found.found));
+  if (!effort) return found;
   Tell(problem, "looking at all maps of stages to devices", found.draft);
-  return MapByStepTime(simulator, std::move(found.draft), effort);
+  return MapByStepTime(simulator, std::move(found.draft), *effort);
 }
 
 // All searches for drafts, and where these leave something to be found, both kinds of them once

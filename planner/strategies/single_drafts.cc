@@ -126,9 +126,9 @@ absl::StatusOr<PlannedStep> BestOnOwnMaps(const PlanningProblem& problem,
   for (size_t index = 0; index < asked.size(); ++index) {
     if (TakeIfFaster(std::move(plans[index]), best)) fastest = &asked[index];
   }
-  const bool is_open = fastest != nullptr && best->map && !best->map->proven;
-  const MapEffort effort = MapsToProve(problem);
-  if (!is_open || effort.maps <= MapsFor(problem).maps) return best;
+  if (fastest == nullptr || !best->map) return best;
+  const std::optional<MapEffort> effort = MapsLeftToProve(problem, *best->map);
+  if (!effort) return best;
   absl::StatusOr<PlannedStep> proven = plan(*fastest, effort);
   if (proven.ok() && proven->simulated.step_time <= best->simulated.step_time) return proven;
   return best;
