@@ -94,11 +94,11 @@ class FixSearch {
     made_.in_vain.push_back(all.empty() ? SettingsOfTry(misfit_, all) : all);
   }
 
-  // As it is with the best plan.
+  // As it is with a good plan.
   bool Take(const std::optional<PlanFix>& found) {
     if (!found.has_value()) return false;
     std::optional<PlanFix> fix =
-        Plan(found->settings, found->meaning, PlanningGoal::kShortestStep).fix;
+        Plan(found->settings, found->meaning, PlanningGoal::kShortStep).fix;
     if (!fix.has_value()) return false;
     const bool is_enough = query_.enough(*fix);
     if (fix->devices > Bytes(0)) *fix = OnLargerDevices(*std::move(fix));

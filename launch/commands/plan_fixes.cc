@@ -71,7 +71,7 @@ std::string HostReason(const StudiedPlan& misfit, const std::vector<PlanFix>& fi
 
 std::string FixText(const PlanFix& fix) {
   return absl::StrCat(
-      ChangeText(fix), "  (", fix.meaning, "; ", FormatNanos(fix.step_time), " a step, ",
+      ChangeText(fix), "  (", fix.meaning, "; at most ", FormatNanos(fix.step_time), " a step, ",
       FormatBytes(fix.largest_peak), " on the fullest worker",
       IsOfHost(fix) ? absl::StrCat(", ", FormatBytes(fix.host_peak), " on the host") : "", ")");
 }

@@ -15,7 +15,7 @@ namespace siphon {
 struct PlanFix {
   std::vector<std::string> settings;  // "train.microbatch=2", each for a --set
   std::string meaning;                // "smaller microbatches"
-  Nanos step_time;
+  Nanos step_time;                    // at most: a plan of that job is searched for longer
   Bytes largest_peak = Bytes(0);  // of a worker
   Bytes host_peak = Bytes(0);
   // 0: the settings are all. Else also devices with so much, more than those of the job's topology
@@ -37,7 +37,7 @@ struct TriedFixes {
 // devices where the topology's have no more. Where strategy auto alone is not enough, microbatches,
 // stages and capacity are tried with it, too, as far as they change less so. What is changed
 // follows no plan file. Sizes are the least ones to within 1 %, or to a mebibyte: those with which
-// any plan is found that fits; of what is returned the plan is the best one. Several sorts at once
+// any plan is found that fits; of what is returned the plan is a good one (kShortStep). Several sorts at once
 // (RunTogether): `say` hears of each change before it is tried, from any thread.
 TriedFixes FindFixes(PlanRequest request, const StudiedPlan& misfit,
                      const std::function<void(absl::string_view)>& say);
@@ -50,8 +50,8 @@ std::optional<PlanFix> FindFix(const PlanRequest& request, const StudiedPlan& mi
 // What is to be added to why it does not fit, where one of the fixes is more memory of the host.
 std::string HostReason(const StudiedPlan& misfit, const std::vector<PlanFix>& fixes);
 
-// "--set train.microbatch=2  (smaller microbatches; 93.6 ms a step, 5.78 MiB on the fullest
-// worker)", or "needs devices of 40.2 GiB  (more than the 32.0 GiB of these; ...)".
+// "--set train.microbatch=2  (smaller microbatches; at most 93.6 ms a step, 5.78 MiB on
+// the fullest worker)", or "needs devices of 40.2 GiB  (more than the 32.0 GiB of these; ...)".
 std::string FixText(const PlanFix& fix);
 
 // "smallest change that fits: " and FixText, "or:  " and the next, a line each, and "tried in vain:

@@ -62,7 +62,8 @@ MapEffort MapsFor(const PlanningProblem& problem) {
 }
 
 MapEffort MapsToProve(const PlanningProblem& problem) {
-  if (IsLarge(problem) || !HasFewMaps(problem.topology)) return MapsFor(problem);
+  const bool proves = problem.goal == PlanningGoal::kShortestStep && !IsLarge(problem);
+  if (!proves || !HasFewMaps(problem.topology)) return MapsFor(problem);
   const int64_t forwards = ForwardsOf(problem);
   return {.maps = std::max(kProofForwards / forwards, kFewestMaps),
           .parts = kProofPartForwards / forwards};

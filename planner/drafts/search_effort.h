@@ -25,8 +25,9 @@ struct MapEffort {
 };
 // About a second's worth.
 MapEffort MapsFor(const PlanningProblem& problem);
-// For what all searches have come to, whose proof a plan carries: where the problem is not large
-// and the topology has no more maps than a DGX-1, enough to go through all of them.
+// For what all searches have come to, whose proof a plan carries: where the problem is not large,
+// its goal the shortest step, and the topology has no more maps than a DGX-1, enough to go through
+// all of them.
 MapEffort MapsToProve(const PlanningProblem& problem);
 // For the draft that searches begin with.
 MapEffort MapsAtFirst(const PlanningProblem& problem);

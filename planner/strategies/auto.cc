@@ -221,6 +221,7 @@ absl::StatusOr<MappedDraft> SearchLonger(DraftSimulator& simulator, MappedDraft 
                                          const SimulatedDraft& kept,
                                          const SimulatedDraft* best_single) {
   PlanningProblem longer = simulator.problem();
+  if (longer.goal != PlanningGoal::kShortestStep) return found;
   longer.effort = std::max(longer.effort, longer.most_effort);
   if (!Fits(found.draft) || IsLarge(longer)) return found;
   if (!IsLargeAndBeyond(kSlow, simulator.problem(), found.draft, kept)) return found;

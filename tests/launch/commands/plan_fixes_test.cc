@@ -42,7 +42,10 @@ class PlanFixes : public PlanCommand {
       for (const json& setting : fix["set"]) {
         fixed.insert(fixed.end(), {"--set", setting.get<std::string>()});
       }
-      EXPECT_EQ(Json(fixed, kExitDone)["step_seconds"], fix["step_seconds"]) << fix;
+      const auto step = Json(fixed, kExitDone)["step_seconds"].get<double>();
+      const auto at_most = fix["step_seconds"].get<double>();
+      EXPECT_LE(step, at_most) << fix;
+      EXPECT_GT(step, at_most * 0.95) << fix;
     }
   }
 };
@@ -65,7 +68,7 @@ TEST_F(PlanFixes, NameTheLeastCapacity) {
   EXPECT_EQ(with(kibibytes * 985 / 1000), kExitDoesNotFit);
 }
 
-// Whether a change fits is looked for without the best plan, but that is what is shown of it.
+// Whether a change fits is looked for without a good plan, but that is what is shown of it.
 TEST_F(PlanFixes, ArePlannedAsTheJobWithThem) {
   if (kSanitized) GTEST_SKIP() << "skipped, because it takes minutes under a sanitizer";
   ExpectPlansWithFixes({Write(kServerJob), "--set", "model.layers=4", "--set", "pipeline.stages=2",

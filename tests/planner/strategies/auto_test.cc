@@ -225,6 +225,10 @@ TEST(Auto, SearchesForLongerWhereALargeProblemsStepIsSlowAndSomebodyWaitsForIt) 
   const auto longer = PlanWith("auto", problem);
   ASSERT_TRUE(longer.ok()) << longer.status();
   EXPECT_LT(longer->simulated.step_time, quick->simulated.step_time);
+  problem.goal = PlanningGoal::kShortStep;
+  const auto compared = PlanWith("auto", problem);
+  ASSERT_TRUE(compared.ok()) << compared.status();
+  EXPECT_EQ(compared->simulated.step_time, quick->simulated.step_time);
 }
 
 }  // namespace
