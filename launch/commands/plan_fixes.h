@@ -16,7 +16,7 @@ struct PlanFix {
   std::vector<std::string> settings;  // "train.microbatch=2", each for a --set
   std::string meaning;                // "smaller microbatches"
   Nanos step_time;                    // at most: a plan of that job is searched for longer
-  Bytes largest_peak = Bytes(0);  // of a worker
+  Bytes largest_peak = Bytes(0);      // of a worker
   Bytes host_peak = Bytes(0);
   // 0: the settings are all. Else also devices with so much, more than those of the job's topology
   // have: no setting is that.
@@ -37,8 +37,8 @@ struct TriedFixes {
 // devices where the topology's have no more. Where strategy auto alone is not enough, microbatches,
 // stages and capacity are tried with it, too, as far as they change less so. What is changed
 // follows no plan file. Sizes are the least ones to within 1 %, or to a mebibyte: those with which
-// any plan is found that fits; of what is returned the plan is a good one (kShortStep). Several sorts at once
-// (RunTogether): `say` hears of each change before it is tried, from any thread.
+// any plan is found that fits; of what is returned the plan is a good one (kShortStep). Several
+// sorts at once (RunTogether): `say` hears of each change before it is tried, from any thread.
 TriedFixes FindFixes(PlanRequest request, const StudiedPlan& misfit,
                      const std::function<void(absl::string_view)>& say);
 

@@ -65,7 +65,7 @@ class ProgramLowering {
       AddVersions(stage, group);
     } else if (planned.group.kind != GroupKind::kActivations) {
       if (WeightsOf(options_, stage) == WeightResidence::kLayerByLayer) {
-        AddStreamed(stage, group, planned.group.kind);
+        AddStreamed(plan, stage, group);
       } else {
         AddResident(stage, group, planned.group.kind);
       }
@@ -219,11 +219,30 @@ class ProgramLowering {
     slots_.AddLeaving(std::min(last_use + 2, slots_.last()), As(action, ActionKind::kSwapOutEnd));
   }
 
+  // Whether backwards come to fewer others of the stage's gradients before these than come ahead.
+  bool ComesAhead(const StagePlan& plan, StageId stage, const TensorGroup& group) const {
+    if (group.kind != GroupKind::kGradients) return false;
+    const auto comes_before = [&](const PlannedGroup& other) {
+      return other.group.kind == group.kind && IsSwap(other.choice.placement) &&
+             other.group.layers.begin > group.layers.begin;
+    };
+    return std::count_if(plan.groups.begin(), plan.groups.end(), comes_before) <
+           TimingOf(options_, stage).gradients_ahead;
+  }
+
   // Parameters or gradients that an action has only while it is at their layers; in a cell with
   // several actions of the stage, all of them have them.
-  void AddStreamed(StageId stage, GroupId group, GroupKind kind) {
+  void AddStreamed(const StagePlan& plan, StageId stage, GroupId group) {
+    const GroupKind kind = plan.groups[group.value].group.kind;
     const Action action{.stage = stage, .microbatch = kNoMicrobatch, .group = group};
     const std::vector<int> uses = slots_.UsesOf(stage, kind);
+    const bool ahead = ComesAhead(plan, stage, plan.groups[group.value].group);
+    // Where it comes in for that use; kNone: with its action.
+    const auto comes_ahead = [&](size_t use) {
+      const bool streams = slots_.ComputeUses(uses[use], stage, kind) == 1;
+      const int free_from = use == 0 ? 0 : uses[use - 1] + 1;
+      return ahead && streams && uses[use] > free_from ? uses[use] - 1 : kNone;
+    };
     for (size_t use = 0; use < uses.size(); ++use) {
       const int slot = uses[use];
       const int actions = slots_.ComputeUses(slot, stage, kind);
@@ -238,8 +257,15 @@ class ProgramLowering {
         slots_.AddLeaving(slot + 1, goes);
       }
       if (drops) continue;
+      if (const int in = comes_ahead(use); in != kNone) {
+        slots_.AddComing(in, slot, As(action, ActionKind::kSwapIn));
+      }
       // What streams gives its memory back without being waited for.
-      const int next = use + 1 < uses.size() ? uses[use + 1] : slots_.last();
+      int next = slots_.last();
+      if (use + 1 < uses.size()) {
+        const int in = comes_ahead(use + 1);
+        next = in == kNone ? uses[use + 1] : in;
+      }
       slots_.AddLeaving(streams ? next : slot + 1, As(action, ActionKind::kSwapOutEnd));
     }
   }

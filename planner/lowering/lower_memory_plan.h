@@ -50,6 +50,10 @@ struct SwapTiming {
   // Parameters and gradients stay between two uses with at most so many actions from the one to the
   // other; 2 at least, for them to leave and come back.
   int actions_to_stay = 2;
+  // Gradients that are in layer by layer (WeightResidence::kLayerByLayer): so many groups, those
+  // that an action comes to first, are on their way in while the worker does what stands before it,
+  // unless that has them in itself.
+  int gradients_ahead = 0;
   friend bool operator==(const SwapTiming&, const SwapTiming&) = default;
 };
 

@@ -7,6 +7,7 @@
 
 #include "planner/drafts/host_reach.h"
 #include "planner/drafts/move_lists.h"
+#include "planner/search/gradients_ahead.h"
 #include "planner/search/made_early.h"
 #include "planner/search/stream_steps.h"
 #include "planner/search/time_state_home.h"
@@ -166,6 +167,12 @@ class ChangeWriter {
       }
       Step(&StageDraft::optimizer_state, &SwapTiming::actions_before_step, 2 * by);
       Step(&StageDraft::optimizer_state, &SwapTiming::groups_ahead, by);
+    }
+    for (const int by : {1, -1}) {
+      Try([&](StageId, StageDraft& draft) {
+        int& ahead = draft.timing.gradients_ahead;
+        if (StreamsGradients(draft)) ahead = std::clamp(ahead + by, 0, kMostGradientsAhead);
+      });
     }
     HomeTimings();
     if (Streams(draft_)) Streaming();

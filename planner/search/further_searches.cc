@@ -14,6 +14,7 @@
 #include "planner/search/anneal_draft.h"
 #include "planner/search/bring_home.h"
 #include "planner/search/first_tensors_search.h"
+#include "planner/search/gradients_ahead.h"
 #include "planner/search/home_starts.h"
 #include "planner/search/made_early.h"
 #include "planner/search/pattern_search.h"
@@ -34,6 +35,8 @@ namespace {
 constexpr int kMostWithStateHome = 900;
 // So many at most with optimizer steps spread over host and links; of large problems none.
 constexpr int kMostForSteps = 600;
+// So many at most with gradients that come in ahead; of large problems a quarter.
+constexpr int kMostForGradients = 300;
 // So many at most for tensors within layers; of large problems none: of 15 of them no step got
 // shorter by any, nor by times for state.
 constexpr int kMostForTensors = 600;
@@ -71,6 +74,15 @@ absl::StatusOr<SimulatedDraft> SearchWithStateHome(DraftSimulator& simulator, Si
   }
   absl::StatusOr<SimulatedDraft> start = BestWithStateHome(simulator, draft, kept);
   return SearchFrom(std::move(start), MoreOf(simulator.problem(), kMostWithStateHome, 4), simulator,
+                    std::move(draft), kept);
+}
+
+// Once more with gradients that come in before their backward begins, where any stream.
+absl::StatusOr<SimulatedDraft> SearchGradientsAhead(DraftSimulator& simulator, SimulatedDraft draft,
+                                                    const SimulatedDraft& kept) {
+  if (!Fits(draft) || IsGood(draft, kept) || !StreamsGradients(draft.draft)) return draft;
+  absl::StatusOr<SimulatedDraft> start = BestWithGradientsAhead(simulator, draft);
+  return SearchFrom(std::move(start), MoreOf(simulator.problem(), kMostForGradients, 4), simulator,
                     std::move(draft), kept);
 }
 
@@ -253,6 +265,7 @@ struct FurtherSearch {
 
 // They may find room where nothing fits yet.
 constexpr FurtherSearch kForRoom[] = {
+    {"bringing gradients in ahead", SearchGradientsAhead},
     {"spreading optimizer steps over host and devices", SearchSpreadSteps},
     {"keeping optimizer state at home between steps", SearchWithStateHome},
     {"moving tensors within layers", SearchTensors},

@@ -6,6 +6,7 @@
 #include "planner/drafts/host_reach.h"
 #include "planner/drafts/move_lists.h"
 #include "planner/model_profile.h"
+#include "planner/search/gradients_ahead.h"
 #include "planner/search/made_early.h"
 #include "planner/search/stream_steps.h"
 #include "planner/search/time_state_home.h"
@@ -185,6 +186,10 @@ void RandomChanges::ChangeMadeEarly(StageDraft& stage) {
 }
 
 void RandomChanges::ChangeWeights(StageDraft& stage) {
+  if (StreamsGradients(stage) && Roll(4) == 0) {
+    stage.timing.gradients_ahead = Roll(kMostGradientsAhead + 1);
+    return;
+  }
   std::vector<Placement>& layers = Roll(2) == 0 ? stage.parameters : stage.gradients;
   Placement& layer = layers[Roll(static_cast<int>(layers.size()))];
   const Placement placement = RollPlacement();

@@ -252,6 +252,13 @@ TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenStateComesLayerByLayer) {
                        .residence = WeightResidence::kLayerByLayer});
 }
 
+TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenGradientsComeInAhead) {
+  ExpectSameBitsWhere({.placements = {Placement::kRecompute},
+                       .state = {Placement::kHostSwap, Placement::kPeerSwap},
+                       .residence = WeightResidence::kLayerByLayer,
+                       .timing = {.gradients_ahead = 2}});
+}
+
 // All groups of optimizer state but the first of each stage are home between steps.
 TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenStateIsHomeBetweenSteps) {
   const SwapTiming home = {

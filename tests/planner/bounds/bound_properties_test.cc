@@ -132,7 +132,8 @@ RandomStep MakeStep(PlanningProblem random, Dice& dice) {
                     .groups_away_between_steps = dice.Roll(0, 3),
                     .home_beside_host = dice.Roll(0, 1) == 0,
                     .forwards_to_leave_home = dice.Roll(1, 3),
-                    .actions_to_come_home = dice.Roll(0, 3)};
+                    .actions_to_come_home = dice.Roll(0, 3),
+                    .gradients_ahead = dice.Roll(0, 2)};
   const DirectBackward direct =
       dice.Roll(0, 1) == 0 ? DirectBackward::kDrop : DirectBackward::kLeave;
   const StateTimes times{.gone = {dice.Roll(0, 2), dice.Roll(1, 5)},

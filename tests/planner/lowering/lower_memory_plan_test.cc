@@ -229,6 +229,20 @@ TEST(LowerMemoryPlan, BringsWeightsInForEachActionLayerByLayer) {
             "0SWAP_OUT_END.2\n");
 }
 
+// Of two groups the one that backwards begin with, where another action stands between two of them.
+TEST(LowerMemoryPlan, BringsTheFirstGradientsInAhead) {
+  const std::vector<PlannedGroup> groups = {Group(GroupKind::kGradients, Placement::kHostSwap, 0),
+                                            Group(GroupKind::kGradients, Placement::kHostSwap, 1)};
+  const auto lowered = LowerMemoryPlan(
+      ParsedSchedule("0F0 0F1 0B0 0F2 0B1 0B2\n"), Plan(1, groups),
+      {.timing = {SwapTiming{.gradients_ahead = 1}}, .weights = {WeightResidence::kLayerByLayer}});
+  ASSERT_TRUE(lowered.ok()) << lowered.status();
+  EXPECT_EQ(ToString(*lowered),
+            "0F0 0SWAP_IN.1 0F1 0SWAP_OUT.0 0SWAP_OUT.1 0B0 0SWAP_OUT_END.1 0SWAP_IN.1 0F2 "
+            "0SWAP_OUT_END.0 0SWAP_OUT.0 0SWAP_OUT.1 0B1 0SWAP_OUT_END.0 0SWAP_OUT_END.1 "
+            "0SWAP_OUT.0 0SWAP_OUT.1 0B2 0SWAP_OUT_END.0 0SWAP_OUT_END.1\n");
+}
+
 TEST(LowerMemoryPlan, StepsALayerWithItsParametersAndGradients) {
   StagePlan stage{.groups = {Group(GroupKind::kParameters, Placement::kHostSwap, 0),
                              Group(GroupKind::kGradients, Placement::kHostSwap, 1),

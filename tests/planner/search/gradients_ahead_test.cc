@@ -1,0 +1,51 @@
+#include "planner/search/gradients_ahead.h"
+
+#include <gtest/gtest.h>
+
+#include "planner/search/weight_starts.h"
+#include "planner/strategies/strategies.h"
+#include "tests/planner/drafts/planning_testing.h"
+
+namespace siphon {
+namespace {
+
+// Weights and gradients of a stage are 9.7 GB, of which a worker has room for 7.
+PlanningProblem StreamingProblem() {
+  LayerProfile layer = GptLayer();
+  layer.gradients = layer.gradients * 2;
+  PlanningProblem problem = ProblemOf(layer, 32, LoweredSchedule("1f1b", 4, 8), Dgx1V100());
+  problem.granule = Bytes(2 << 20);
+  problem.host_step = Nanos(2'000'000'000);
+  SetCapacity(problem, Bytes(7'000'000'000));
+  return problem;
+}
+
+// Links carry gradients all the time, and in forwards nothing else.
+TEST(GradientsAhead, HideBesideForwards) {
+  const PlanningProblem problem = StreamingProblem();
+  DraftSimulator simulator(problem);
+  const auto blocks = FitWeightBlocks(simulator, IdentityMapping(4));
+  ASSERT_TRUE(blocks.ok()) << blocks.status();
+  ASSERT_TRUE(Fits(*blocks)) << FormatBytes(blocks->score.excess);
+  ASSERT_TRUE(StreamsGradients(blocks->draft));
+  const auto ahead = BestWithGradientsAhead(simulator, *blocks);
+  ASSERT_TRUE(ahead.ok()) << ahead.status();
+  EXPECT_TRUE(Fits(*ahead));
+  EXPECT_LT(ahead->score.step.value, blocks->score.step.value * 97 / 100);
+}
+
+TEST(GradientsAhead, AreOnlyThoseThatStream) {
+  PlanningProblem problem = StreamingProblem();
+  problem.capacity.clear();
+  DraftSimulator simulator(problem);
+  const auto kept = DraftKeep(simulator);
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  const int before = simulator.simulations();
+  const auto ahead = BestWithGradientsAhead(simulator, *kept);
+  ASSERT_TRUE(ahead.ok()) << ahead.status();
+  EXPECT_EQ(ahead->draft, kept->draft);
+  EXPECT_EQ(simulator.simulations(), before);
+}
+
+}  // namespace
+}  // namespace siphon
