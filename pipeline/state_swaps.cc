@@ -50,6 +50,7 @@ StateSwaps::StateSwaps(const WorkerLayout& layout, const std::map<StageId, Stage
   for (const auto& [stage, compute] : stages_) {
     if (layout.memory.stages.empty()) continue;
     const StagePlan& planned = layout.memory.stages[static_cast<size_t>(stage.value)];
+    stream_buffers_[stage] = planned.stream_buffers;
     for (size_t id = 0; id < planned.groups.size(); ++id) {
       const auto& [group, choice] = planned.groups[id];
       if (!Moves(planned, planned.groups[id])) continue;
@@ -200,22 +201,28 @@ absl::Status StateSwaps::FinishStream(const Stream& stream, Where moving) {
   return absl::OkStatus();
 }
 
-// The groups of at most three places are there at once: those that have just been used and may
-// still be on their way out, those in use, and those that come in next.
+absl::Status StateSwaps::MakeRoomFor(size_t stream) {
+  const auto buffers = static_cast<size_t>(stream_buffers_.at(pass_.stage));
+  return stream < buffers ? absl::OkStatus()
+                          : FinishStream(streams_[stream - buffers], Where::kLeaving);
+}
+
+// With three buffers: what has just been used and may still be on its way out, what is in use, and
+// what comes in next.
 absl::Status StateSwaps::PrepareStream(int layer) {
   const bool begins = next_stream_ < streams_.size() && streams_[next_stream_].layer == layer;
   if (!begins) {
     const bool ahead = next_stream_ == 0 && !streams_.empty();
     return ahead ? StartStream(streams_.front()) : absl::OkStatus();
   }
+  const bool ahead = stream_buffers_.at(pass_.stage) > 1;
+  if (!ahead) SIPHON_RETURN_IF_ERROR(MakeRoomFor(next_stream_));
   SIPHON_RETURN_IF_ERROR(StartStream(streams_[next_stream_]));
   ++next_stream_;
-  // What comes next begins when that is there, and what left behind the one before is gone.
+  // What comes next begins when that is there, and there is room for it.
   SIPHON_RETURN_IF_ERROR(FinishStream(streams_[next_stream_ - 1], Where::kComing));
-  if (next_stream_ == streams_.size()) return absl::OkStatus();
-  if (next_stream_ >= 3) {
-    SIPHON_RETURN_IF_ERROR(FinishStream(streams_[next_stream_ - 3], Where::kLeaving));
-  }
+  if (next_stream_ == streams_.size() || !ahead) return absl::OkStatus();
+  SIPHON_RETURN_IF_ERROR(MakeRoomFor(next_stream_));
   return StartStream(streams_[next_stream_]);
 }
 

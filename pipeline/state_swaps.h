@@ -101,6 +101,8 @@ class StateSwaps {
   absl::Status StartStream(const Stream& stream);
   // Waits for those of its groups that are `moving`: kComing or kLeaving.
   absl::Status FinishStream(const Stream& stream, Where moving);
+  // Waits until those as many places before it as there are buffers are gone.
+  absl::Status MakeRoomFor(size_t stream);
   absl::Status PrepareStream(int layer);
   std::optional<Place> OpenedAt(StageId stage, const StateTensor& tensor) const;
 
@@ -108,6 +110,7 @@ class StateSwaps {
   SwapEngine* const engine_;
   StepRecorder* recorder_ = nullptr;
   std::map<Place, Book> books_;
+  std::map<StageId, int> stream_buffers_;
   Action pass_;  // under way
   std::vector<Stream> streams_;
   size_t next_stream_ = 0;

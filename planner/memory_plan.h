@@ -91,9 +91,15 @@ enum class UpdatePlace {
   kHost,
 };
 
+// Triple buffering: those in use, those that come in next, and those that leave.
+inline constexpr int kMostStreamBuffers = 3;
+
 struct StagePlan {
   std::vector<PlannedGroup> groups;  // GroupId is the place in here; tensors of none are kept
   UpdatePlace update = UpdatePlace::kDevice;
+  // Of parameters and gradients that actions have only while they are at their layers, so many
+  // layers' (or blocks of layers') are there at once, at most; 1 to kMostStreamBuffers.
+  int stream_buffers = kMostStreamBuffers;
   friend bool operator==(const StagePlan&, const StagePlan&) = default;
 };
 
@@ -134,10 +140,11 @@ struct StagePlan {
 // An F, B, I or W can also have parameters and gradients only while it is at their layers. sDROP.g
 // stands before it, for parameters that are away or on their way in; sSWAP_OUT.g likewise for
 // gradients. When the action comes to such a group it waits for it, then takes the memory for the
-// one that it needs next and starts that copy (the first one as it begins). Parameters are freed
-// behind their layers. Gradients go out there and their memory is free when the copy is through,
-// for which the action waits before it takes memory for the third group behind; sSWAP_OUT_END.g
-// waits for it too. What is to be computed again lies within one such group of parameters.
+// one that it needs next and starts that copy (the first one as it begins); with one stream buffer
+// it does so when it comes there. Parameters are freed behind their layers. Gradients go out there
+// and their memory is free when the copy is through, for which the action waits before it takes
+// memory for the group so many places behind as the stage has stream buffers; sSWAP_OUT_END.g waits
+// for it too. What is to be computed again lies within one such group of parameters.
 //
 // sSTEP.g, with g a group of optimizer state, is the step of that group's layers; a plain sSTEP
 // that of all layers without such an action. On the host (planner/steps_on_host.h), STEP copies the

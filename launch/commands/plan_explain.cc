@@ -141,6 +141,7 @@ class StageExplainer {
     group.each.nvme = costs_.Nvme(tensors.bytes);
     const std::vector<StagePlan>& stages = studied_.plan.memory.stages;
     group.steps_on_host = StepsOnHost(stages[stage_.value], planned);
+    group.stream_buffers = stages[stage_.value].stream_buffers;
     group.stays_for_host_step = StaysForHostStep(stages[stage_.value], planned);
     group.why = ReasonOf(group, studied_, worker_);
     return group;

@@ -43,6 +43,7 @@ struct ExplainedGroup {
   WayCosts each;                     // of one leave
   bool steps_on_host = false;        // optimizer state: its layers do
   bool stays_for_host_step = false;  // where it is with the host, so that it has no second choice
+  int stream_buffers = kMostStreamBuffers;  // of its stage
   std::string why;
 };
 

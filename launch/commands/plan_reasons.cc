@@ -85,7 +85,11 @@ std::string WhyAway(const ExplainedGroup& group) {
   const Nanos time = CopiesOf(group);
   const std::string copies = absl::StrCat("copies alone take ", FormatNanos(time));
   if (IsNeededByPasses(kind)) {
-    return absl::StrCat("there only while a pass is at these layers; ", copies, " each time");
+    const bool few = group.stream_buffers < kMostStreamBuffers;
+    const std::string buffers = absl::StrCat(", through ", group.stream_buffers, " of ",
+                                             kMostStreamBuffers, " buffers to save memory");
+    return absl::StrCat("there only while a pass is at these layers", few ? buffers : "", "; ",
+                        copies, " each time");
   }
   if (kind == GroupKind::kOptimizerState) {
     return absl::StrCat("needed by the optimizer step only; ", copies,

@@ -38,6 +38,7 @@ class StagePlanWriter {
     away_ = draft_.timing.groups_away_between_steps;
     streamed_ = draft_.groups_streamed;
     for (int kind = 0; kind < kGroupKinds; ++kind) AddRuns(static_cast<GroupKind>(kind));
+    if (AnyStreamed()) plan_.stream_buffers = draft_.stream_buffers;
     return std::move(plan_);
   }
 
@@ -53,6 +54,16 @@ class StagePlanWriter {
 
   bool IsStreamed(GroupKind kind, int layer) const {
     return draft_.weights == WeightResidence::kLayerByLayer && IsSwap(PlacementOf(kind, layer));
+  }
+
+  bool AnyStreamed() const {
+    for (const GroupKind kind : {GroupKind::kParameters, GroupKind::kGradients}) {
+      const auto layers = static_cast<int>(PlacementsOf(draft_, kind).size());
+      for (int layer = 0; layer < layers; ++layer) {
+        if (IsStreamed(kind, layer)) return true;
+      }
+    }
+    return false;
   }
 
   // The block in which the layer's optimizer step is taken.

@@ -43,6 +43,7 @@ struct StageDraft {
   // stage's first one; 0: all. The step of a block's layers is one.
   int weight_run = 1;
   WeightResidence weights = WeightResidence::kLayerByLayer;
+  int stream_buffers = kMostStreamBuffers;  // StagePlan has it if anything streams
   SwapTiming timing;
   StateTimes state_times;
   DirectBackward direct = DirectBackward::kLeave;

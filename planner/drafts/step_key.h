@@ -12,8 +12,10 @@ class StepKey {
  public:
   void Add(int64_t word) { key_ = (key_ ^ static_cast<uint64_t>(word)) * 0x100000001b3u; }
   void Add(const StagePlan& stage) {
-    Add(static_cast<int64_t>(stage.groups.size()) * 2 +
-        (stage.update == UpdatePlace::kHost ? 1 : 0));
+    Add((static_cast<int64_t>(stage.groups.size()) * 2 +
+         (stage.update == UpdatePlace::kHost ? 1 : 0)) *
+            (kMostStreamBuffers + 1) +
+        stage.stream_buffers);
     for (const auto& [group, choice] : stage.groups) {
       Add(group.bytes.value);
       Add(static_cast<int64_t>(choice.placement));

@@ -77,8 +77,9 @@ enum class DirectBackward {
 // How long parameters and gradients that are away are in for their uses.
 enum class WeightResidence {
   kWholeActions,  // from the first use to the last, away where the next one is far enough
-  // Each F, B, I and W has them only while it is at their layers, so that at most two groups of
-  // parameters and three of gradients are there at once; they step group by group.
+  // Each F, B, I and W has them only while it is at their layers, so that of parameters at most two
+  // layers' are there at once, of gradients three, or as many as StagePlan::stream_buffers says;
+  // they step group by group.
   kLayerByLayer,
 };
 

@@ -115,6 +115,7 @@ inline constexpr absl::string_view kWorkerKey = "worker";
 inline constexpr absl::string_view kLayersKey = "layers";
 inline constexpr absl::string_view kNamesKey = "names";
 inline constexpr absl::string_view kUpdateKey = "update";
+inline constexpr absl::string_view kStreamBuffersKey = "stream_buffers";
 inline constexpr absl::string_view kHostWord = "host";  // the only update that is written
 inline constexpr std::array<PlanField<PlanStage>, 1> kHostStepFields = {{
     {"host_step", &PlanStage::host_step},

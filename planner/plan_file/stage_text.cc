@@ -67,6 +67,13 @@ absl::Status ReadUpdate(const PlanWord& value, StagePlan& memory) {
   return absl::OkStatus();
 }
 
+absl::Status ReadStreamBuffers(const PlanWord& value, StagePlan& memory) {
+  SIPHON_ASSIGN_OR_RETURN(memory.stream_buffers, ParseSmallNumber(value, 1));
+  if (memory.stream_buffers <= kMostStreamBuffers) return absl::OkStatus();
+  return ErrorAt(value, absl::StrCat(kStreamBuffersKey, " is ", memory.stream_buffers, "; ",
+                                     kMostStreamBuffers, " is the most"));
+}
+
 absl::Status ReadStageKey(const PlanPair& pair, StageLines& lines) {
   const absl::string_view key = pair.key.text;
   const PlanWord& value = pair.value;
@@ -74,6 +81,7 @@ absl::Status ReadStageKey(const PlanPair& pair, StageLines& lines) {
     return Take<std::string>(std::string(value.text), value, lines.stage.names);
   }
   if (key == kUpdateKey) return ReadUpdate(value, lines.memory);
+  if (key == kStreamBuffersKey) return ReadStreamBuffers(value, lines.memory);
   if (key == kWorkerKey) {
     lines.worker = value;
     SIPHON_ASSIGN_OR_RETURN(lines.stage.worker.value, ParseSmallNumber(value, 0));
@@ -81,11 +89,13 @@ absl::Status ReadStageKey(const PlanPair& pair, StageLines& lines) {
   }
   if (HasField(kStageFields, key)) return ReadField(kStageFields, pair, lines.stage.cost);
   if (HasField(kHostStepFields, key)) return ReadField(kHostStepFields, pair, lines.stage);
-  return ErrorAt(pair.key,
-                 absl::StrCat("unknown key ", QuotedWord(key), "; known: ",
-                              absl::StrJoin({kWorkerKey, kLayersKey, kNamesKey, kUpdateKey}, ", "),
-                              ", ", FieldNames(kStageFields), ", ", FieldNames(kHostStepFields),
-                              ", ", kLayersWord, ", ", kGroupWord));
+  return ErrorAt(
+      pair.key,
+      absl::StrCat(
+          "unknown key ", QuotedWord(key), "; known: ",
+          absl::StrJoin({kWorkerKey, kLayersKey, kNamesKey, kUpdateKey, kStreamBuffersKey}, ", "),
+          ", ", FieldNames(kStageFields), ", ", FieldNames(kHostStepFields), ", ", kLayersWord,
+          ", ", kGroupWord));
 }
 
 }  // namespace
@@ -96,6 +106,9 @@ std::string LinesOfStage(const PlanStage& stage, const StagePlan& memory) {
   if (!stage.names.empty()) text += KeyLine(kNamesKey, stage.names);
   text += FieldLines(kStageFields, stage.cost) + FieldLines(kHostStepFields, stage);
   if (memory.update == UpdatePlace::kHost) text += KeyLine(kUpdateKey, kHostWord);
+  if (memory.stream_buffers != kMostStreamBuffers) {
+    text += KeyLine(kStreamBuffersKey, absl::StrCat(memory.stream_buffers));
+  }
   const std::vector<LayerCost>& costs = stage.layer_costs;
   for (size_t begin = 0; begin < costs.size();) {
     size_t end = begin + 1;

@@ -7,10 +7,10 @@
 
 #include "planner/drafts/host_reach.h"
 #include "planner/drafts/move_lists.h"
-#include "planner/search/gradients_ahead.h"
 #include "planner/search/made_early.h"
 #include "planner/search/stream_steps.h"
 #include "planner/search/time_state_home.h"
+#include "planner/search/weight_streams.h"
 
 namespace siphon {
 namespace {
@@ -168,15 +168,23 @@ class ChangeWriter {
       Step(&StageDraft::optimizer_state, &SwapTiming::actions_before_step, 2 * by);
       Step(&StageDraft::optimizer_state, &SwapTiming::groups_ahead, by);
     }
+    HomeTimings();
+    if (Streams(draft_)) Streaming();
+    if (TunesStreams(draft_)) WeightStreams();
+    if (IsStateTimed(draft_)) TimedHome();
+  }
+
+  void WeightStreams() {
     for (const int by : {1, -1}) {
       Try([&](StageId, StageDraft& draft) {
         int& ahead = draft.timing.gradients_ahead;
         if (StreamsGradients(draft)) ahead = std::clamp(ahead + by, 0, kMostGradientsAhead);
       });
+      Try([&](StageId, StageDraft& draft) {
+        int& buffers = draft.stream_buffers;
+        if (StreamsWeights(draft)) buffers = std::clamp(buffers + by, 1, kMostStreamBuffers);
+      });
     }
-    HomeTimings();
-    if (Streams(draft_)) Streaming();
-    if (IsStateTimed(draft_)) TimedHome();
   }
 
   // All of them, or the first one, or the last one.

@@ -14,7 +14,6 @@
 #include "planner/search/anneal_draft.h"
 #include "planner/search/bring_home.h"
 #include "planner/search/first_tensors_search.h"
-#include "planner/search/gradients_ahead.h"
 #include "planner/search/home_starts.h"
 #include "planner/search/made_early.h"
 #include "planner/search/pattern_search.h"
@@ -25,6 +24,7 @@
 #include "planner/search/stream_steps.h"
 #include "planner/search/tidy_draft.h"
 #include "planner/search/time_state_home.h"
+#include "planner/search/weight_streams.h"
 #include "planner/status.h"
 
 namespace siphon {
@@ -35,8 +35,9 @@ namespace {
 constexpr int kMostWithStateHome = 900;
 // So many at most with optimizer steps spread over host and links; of large problems none.
 constexpr int kMostForSteps = 600;
-// So many at most with gradients that come in ahead; of large problems a quarter.
-constexpr int kMostForGradients = 300;
+// So many at most with other buffers for weights that stream, and gradients that come in ahead; of
+// large problems a quarter.
+constexpr int kMostForStreams = 300;
 // So many at most for tensors within layers; of large problems none: of 15 of them no step got
 // shorter by any, nor by times for state.
 constexpr int kMostForTensors = 600;
@@ -77,12 +78,13 @@ absl::StatusOr<SimulatedDraft> SearchWithStateHome(DraftSimulator& simulator, Si
                     std::move(draft), kept);
 }
 
-// Once more with gradients that come in before their backward begins, where any stream.
-absl::StatusOr<SimulatedDraft> SearchGradientsAhead(DraftSimulator& simulator, SimulatedDraft draft,
-                                                    const SimulatedDraft& kept) {
-  if (!Fits(draft) || IsGood(draft, kept) || !StreamsGradients(draft.draft)) return draft;
-  absl::StatusOr<SimulatedDraft> start = BestWithGradientsAhead(simulator, draft);
-  return SearchFrom(std::move(start), MoreOf(simulator.problem(), kMostForGradients, 4), simulator,
+// Once more with other buffers for weights that stream, and gradients that come in before their
+// backward begins.
+absl::StatusOr<SimulatedDraft> SearchStreams(DraftSimulator& simulator, SimulatedDraft draft,
+                                             const SimulatedDraft& kept) {
+  if (IsGood(draft, kept) || !StreamsWeights(draft.draft)) return draft;
+  absl::StatusOr<SimulatedDraft> start = BestWeightStreams(simulator, draft);
+  return SearchFrom(std::move(start), MoreOf(simulator.problem(), kMostForStreams, 4), simulator,
                     std::move(draft), kept);
 }
 
@@ -265,7 +267,7 @@ struct FurtherSearch {
 
 // They may find room where nothing fits yet.
 constexpr FurtherSearch kForRoom[] = {
-    {"bringing gradients in ahead", SearchGradientsAhead},
+    {"streaming weights with other buffers", SearchStreams},
     {"spreading optimizer steps over host and devices", SearchSpreadSteps},
     {"keeping optimizer state at home between steps", SearchWithStateHome},
     {"moving tensors within layers", SearchTensors},

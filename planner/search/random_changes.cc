@@ -6,10 +6,10 @@
 #include "planner/drafts/host_reach.h"
 #include "planner/drafts/move_lists.h"
 #include "planner/model_profile.h"
-#include "planner/search/gradients_ahead.h"
 #include "planner/search/made_early.h"
 #include "planner/search/stream_steps.h"
 #include "planner/search/time_state_home.h"
+#include "planner/search/weight_streams.h"
 
 namespace siphon {
 
@@ -22,6 +22,7 @@ RandomChanges::RandomChanges(const PlanningProblem& problem, const DraftPlan& st
       makes_early_(MakesEarly(start)),
       timed_(IsStateTimed(start)),
       streams_(Streams(start)),
+      tunes_streams_(TunesStreams(start)),
       together_(together),
       dice_(seed) {
   for (const std::vector<DraftMove>& moves : UpdateMoves(problem_)) {
@@ -102,6 +103,7 @@ void RandomChanges::ChangeTimes(int index, StageDraft& stage) {
   constexpr int kFew = 4;
   constexpr int kSome = 6;
   constexpr int kMostAhead = 10;
+  if (tunes_streams_ && Roll(8) == 0) return ChangeStreams(stage);
   switch (Roll(8)) {
     case 0:
       stage.timing.forwards_to_leave = Roll(kSome);
@@ -145,6 +147,7 @@ void RandomChanges::ChangeStage(int index, StageDraft& stage) {
   constexpr int kFewActions = 2;
   const bool steps = Steps(index);
   if (makes_early_ && Roll(decisions_) == 0) return ChangeMadeEarly(stage);
+  if (tunes_streams_ && Roll(decisions_) == 0) return ChangeStreams(stage);
   switch (Roll(decisions_)) {
     case 0:
       stage.timing.forwards_to_leave = Roll(kMostActions);
@@ -185,11 +188,16 @@ void RandomChanges::ChangeMadeEarly(StageDraft& stage) {
   stage.actions_made_early = Roll(kFewActions);
 }
 
-void RandomChanges::ChangeWeights(StageDraft& stage) {
-  if (StreamsGradients(stage) && Roll(4) == 0) {
+void RandomChanges::ChangeStreams(StageDraft& stage) {
+  if (!StreamsWeights(stage)) return;
+  if (StreamsGradients(stage) && Roll(2) == 0) {
     stage.timing.gradients_ahead = Roll(kMostGradientsAhead + 1);
-    return;
+  } else {
+    stage.stream_buffers = 1 + Roll(kMostStreamBuffers);
   }
+}
+
+void RandomChanges::ChangeWeights(StageDraft& stage) {
   std::vector<Placement>& layers = Roll(2) == 0 ? stage.parameters : stage.gradients;
   Placement& layer = layers[Roll(static_cast<int>(layers.size()))];
   const Placement placement = RollPlacement();

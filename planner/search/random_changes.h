@@ -44,6 +44,7 @@ class RandomChanges {
   void ChangeTimes(int index, StageDraft& stage);
   void ChangeStage(int index, StageDraft& stage);
   void ChangeMadeEarly(StageDraft& stage);
+  void ChangeStreams(StageDraft& stage);
   void ChangeWeights(StageDraft& stage);
   void ChangeVersion(StageDraft& stage);
   void ChangeStep(StageDraft& stage);
@@ -61,6 +62,7 @@ class RandomChanges {
   const bool makes_early_;
   const bool timed_;    // optimizer state, group by group
   const bool streams_;  // beside the host's step
+  const bool tunes_streams_;
   const AnnealedStages together_;
   std::vector<int> steps_;  // stages that step at their end
   KeyedGenerator dice_;

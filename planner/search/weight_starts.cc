@@ -74,12 +74,13 @@ std::vector<BlockMoves> AllBlockMoves(const PlanningProblem& problem,
 
 // Everything in blocks, optimizer state with the host.
 DraftPlan BlocksOf(const PlanningProblem& problem, const DeviceMapping& mapping, UpdatePlace update,
-                   int layers) {
+                   int layers, int buffers) {
   DraftPlan draft = StreamingDraft(problem);
   draft.mapping = mapping;
   for (size_t index = 0; index < draft.stages.size(); ++index) {
     StageDraft& stage = draft.stages[index];
     stage.weight_run = stage.recompute_run = layers;
+    stage.stream_buffers = buffers;
     stage.direct = DirectBackward::kDrop;
     if (!CanStream(problem, StageId(static_cast<int>(index)))) continue;
     stage.update = update;
@@ -118,15 +119,15 @@ absl::StatusOr<SimulatedDraft> BestWithWeightsAway(DraftSimulator& simulator,
 }
 
 absl::StatusOr<SimulatedDraft> FitWeightBlocks(DraftSimulator& simulator,
-                                               const DeviceMapping& mapping) {
+                                               const DeviceMapping& mapping, int stream_buffers) {
   const PlanningProblem& problem = simulator.problem();
   absl::StatusOr<SimulatedDraft> best = absl::ResourceExhaustedError("no block was tried");
   for (const UpdatePlace update : {UpdatePlace::kDevice, UpdatePlace::kHost}) {
     if (update == UpdatePlace::kHost && problem.host_step == Nanos(0)) continue;
     for (const BlockMoves& tried : AllBlockMoves(problem, mapping)) {
       for (const int layers : tried.blocks) {
-        best = Better(std::move(best),
-                      FitMoves(simulator, BlocksOf(problem, mapping, update, layers), tried.moves));
+        const DraftPlan blocks = BlocksOf(problem, mapping, update, layers, stream_buffers);
+        best = Better(std::move(best), FitMoves(simulator, blocks, tried.moves));
       }
     }
   }

@@ -18,10 +18,11 @@ absl::StatusOr<SimulatedDraft> BestWithWeightsAway(DraftSimulator& simulator, Si
 // blocks of layers. Either all layers are computed again, and then as few weights leave as needed,
 // or all weights leave, and as few blocks as needed are computed again: layers that are computed
 // again together have their weights together, and where each layer's activations are as large as
-// its input only several of them together save anything. Requires: workers reach the host. Errors:
-// as DraftSimulator::Run.
+// its input only several of them together save anything. They stream through so many buffers
+// (StagePlan::stream_buffers). Requires: workers reach the host. Errors: as DraftSimulator::Run.
 absl::StatusOr<SimulatedDraft> FitWeightBlocks(DraftSimulator& simulator,
-                                               const DeviceMapping& mapping);
+                                               const DeviceMapping& mapping,
+                                               int stream_buffers = kMostStreamBuffers);
 
 }  // namespace siphon
 

@@ -112,6 +112,10 @@ void GroupResidence::BeginCompute() {
   });
 }
 
+int GroupResidence::StreamBuffers() const {
+  return writer_.input().memory.stages[writer_.action().stage.value].stream_buffers;
+}
+
 bool GroupResidence::BeginsStream(int layer) const {
   return next_stream_ < streams_.size() && streams_[next_stream_].layer == layer;
 }
@@ -128,22 +132,28 @@ absl::Status GroupResidence::StartStream(const Stream& stream) {
   return absl::OkStatus();
 }
 
-// The groups of at most three places are there at once: those that have just been used and may
-// still be on their way out, those in use, and those that come in next.
+void GroupResidence::MakeRoomFor(size_t stream) {
+  const auto buffers = static_cast<size_t>(StreamBuffers());
+  if (stream < buffers) return;
+  for (const int group : streams_[stream - buffers].groups) {
+    if (groups_.Of(group).streamed) groups_.WaitForCopies(groups_.Of(group));
+  }
+}
+
+// With three buffers: what has just been used and may still be on its way out, what is in use, and
+// what comes in next.
 absl::Status GroupResidence::PrepareStream(int layer) {
   if (!BeginsStream(layer)) {
     const bool ahead = next_stream_ == 0 && !streams_.empty();
     return ahead ? StartStream(streams_.front()) : absl::OkStatus();
   }
+  const bool ahead = StreamBuffers() > 1;
+  if (!ahead) MakeRoomFor(next_stream_);
   SIPHON_RETURN_IF_ERROR(StartStream(streams_[next_stream_]));
   for (const int group : streams_[next_stream_].groups) groups_.WaitForCopies(groups_.Of(group));
   ++next_stream_;
-  if (next_stream_ == streams_.size()) return absl::OkStatus();
-  if (next_stream_ >= 3) {
-    for (const int group : streams_[next_stream_ - 3].groups) {
-      if (groups_.Of(group).streamed) groups_.WaitForCopies(groups_.Of(group));
-    }
-  }
+  if (next_stream_ == streams_.size() || !ahead) return absl::OkStatus();
+  MakeRoomFor(next_stream_);
   return StartStream(streams_[next_stream_]);
 }
 

@@ -68,7 +68,11 @@ class GroupResidence {
   bool IsArriving(int layer, GroupKind kind);
   absl::Status Announce(Where where, Book& book);
   bool BeginsStream(int layer) const;
+  // Of the stage whose action is being written.
+  int StreamBuffers() const;
   absl::Status StartStream(const Stream& stream);
+  // Those as many places before it as there are buffers are gone.
+  void MakeRoomFor(size_t stream);
   absl::Status PrepareStream(int layer);
   absl::Status LeaveStreamed(int group);
   Bytes RemakeWorkspace(int group);

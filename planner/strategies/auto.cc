@@ -19,6 +19,7 @@
 #include "planner/search/tidy_draft.h"
 #include "planner/search/uniform_starts.h"
 #include "planner/search/weight_starts.h"
+#include "planner/search/weight_streams.h"
 #include "planner/second_choices/second_choices.h"
 #include "planner/status.h"
 #include "planner/strategies/single_drafts.h"
@@ -37,7 +38,8 @@ constexpr int kMostFromUniform = 900;
 constexpr std::pair<int64_t, int64_t> kNearUniform = {20, 23};
 // Of the step that keeps everything: beyond the first, a large problem is searched for longer, and
 // beyond the second from blocks of weights, too; others, which are searched for longer anyway,
-// beyond the third. GPT of 30 layers on a DGX A100 with 5.75 GB a device: 21.9 s, not 214.
+// beyond the third: without, GPT of 30 layers with 5.75 GB of each device of a DGX A100 takes ten
+// times as long a step.
 constexpr std::pair<int64_t, int64_t> kSlow = {6, 5};
 constexpr std::pair<int64_t, int64_t> kSlower = {5, 4};
 constexpr std::pair<int64_t, int64_t> kFarSlower = {2, 1};
@@ -121,21 +123,45 @@ bool IsBeyond(const std::pair<int64_t, int64_t>& times, const SimulatedDraft& dr
   return draft.score.step.value / slow > kept.score.step.value / step;
 }
 
-// Where all that came to nothing, or to little.
+// Where all that came to nothing: the room of buffers may be all that is missing. Where it came to
+// nothing, or to little: from blocks of weights.
 absl::StatusOr<SimulatedDraft> SearchFromBlocks(DraftSimulator& simulator, SimulatedDraft draft,
                                                 const SimulatedDraft& kept) {
   const PlanningProblem& problem = simulator.problem();
   const bool large = IsLarge(problem);
-  if (Fits(draft) && !IsBeyond(large ? kSlower : kFarSlower, draft, kept)) return draft;
+  const auto search = [&](SimulatedDraft start) {
+    return SearchWith(WeightSearch::kAnywhere, std::min(ImprovementsOf(problem), kMostForWeights),
+                      simulator, std::move(start), kept);
+  };
+  const bool fitted = Fits(draft);
+  if (fitted && !IsBeyond(large ? kSlower : kFarSlower, draft, kept)) return draft;
+  if (!fitted) {
+    SIPHON_ASSIGN_OR_RETURN(draft, BestWeightStreams(simulator, std::move(draft)));
+    if (IsEnough(problem, draft)) return draft;
+    if (Fits(draft)) {
+      SIPHON_ASSIGN_OR_RETURN(draft, search(std::move(draft)));
+    }
+  }
   if (!ReachesHost(problem, draft.draft.mapping)) return draft;
-  absl::StatusOr<SimulatedDraft> start = FitWeightBlocks(simulator, draft.draft.mapping);
-  if (absl::IsResourceExhausted(start.status())) return draft;
-  if (!start.ok()) return start.status();
-  if (!Fits(*start)) return Better(std::move(draft), *std::move(start));
-  if (!large && draft.score <= start->score) return draft;
-  return Better(std::move(draft), SearchWith(WeightSearch::kAnywhere,
-                                             std::min(ImprovementsOf(problem), kMostForWeights),
-                                             simulator, *std::move(start), kept));
+  const DeviceMapping mapping = draft.draft.mapping;
+  std::optional<DraftScore> best_start;
+  // Fewer buffers where they make a shorter start, or more have no room; what is searched from
+  // there may be longer all the same.
+  for (int buffers = kMostStreamBuffers; buffers > 0; --buffers) {
+    absl::StatusOr<SimulatedDraft> start = FitWeightBlocks(simulator, mapping, buffers);
+    if (absl::IsResourceExhausted(start.status())) continue;
+    if (!start.ok()) return start.status();
+    if (best_start && *best_start <= start->score) continue;
+    best_start = start->score;
+    if (!Fits(*start)) {
+      SIPHON_ASSIGN_OR_RETURN(draft, Better(std::move(draft), *std::move(start)));
+      continue;
+    }
+    if (fitted && !large && draft.score <= start->score) continue;
+    SIPHON_ASSIGN_OR_RETURN(draft, Better(std::move(draft), search(*std::move(start))));
+    if (IsEnough(problem, draft)) return draft;
+  }
+  return draft;
 }
 
 // Workers that only follow their programs take their copies as they come: these get more time where

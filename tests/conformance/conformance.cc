@@ -133,6 +133,7 @@ absl::StatusOr<TrainingPlan> PlanOf(const Job& job, const ModelSpec& spec,
   const bool stays = job.leaving_run == 0 && job.state.empty();
   if (stays && job.updates == std::vector{UpdatePlace::kDevice}) return plan;
   plan.memory = LeaveInRuns(job, spec, partition, plan.training);
+  for (StagePlan& stage : plan.memory.stages) stage.stream_buffers = job.stream_buffers;
   const std::vector<DirectBackward> direct(partition.stages.size(), DirectBackward::kDrop);
   const std::vector<WeightResidence> weights(partition.stages.size(), job.residence);
   const std::vector<SwapTiming> timing(partition.stages.size(), job.timing);

@@ -40,6 +40,7 @@ struct Job {
   // runs (of one layer, where leaving_run is 0); empty: they stay.
   std::vector<Placement> state;
   WeightResidence residence = WeightResidence::kWholeActions;
+  int stream_buffers = kMostStreamBuffers;  // of each stage
   // Where the optimizer steps of the stages are, in turn.
   std::vector<UpdatePlace> updates = {UpdatePlace::kDevice};
   SwapTiming timing;       // of all that leaves

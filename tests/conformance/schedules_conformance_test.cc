@@ -60,6 +60,7 @@ struct Leaving {
   std::vector<Placement> placements;  // of activations
   std::vector<Placement> state;
   WeightResidence residence = WeightResidence::kWholeActions;
+  int stream_buffers = kMostStreamBuffers;
   std::vector<UpdatePlace> updates = {UpdatePlace::kDevice};
   SwapTiming timing;
   StateTimes state_times = {};
@@ -83,6 +84,7 @@ void ExpectSameBitsAs(const std::string& model, const ScheduleEntry& entry,
           .leaving = leaving.placements,
           .state = leaving.state,
           .residence = leaving.residence,
+          .stream_buffers = leaving.stream_buffers,
           .updates = leaving.updates,
           .timing = leaving.timing,
           .state_times = leaving.state_times,
@@ -250,6 +252,16 @@ TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenStateComesLayerByLayer) {
   ExpectSameBitsWhere({.placements = {Placement::kKeep},
                        .state = {Placement::kPeerSwap, Placement::kHostSwap},
                        .residence = WeightResidence::kLayerByLayer});
+}
+
+TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenStateStreamsThroughFewerBuffers) {
+  for (const int buffers : {1, 2}) {
+    ExpectSameBitsWhere({.placements = {Placement::kRecompute},
+                         .state = {Placement::kHostSwap, Placement::kPeerSwap},
+                         .residence = WeightResidence::kLayerByLayer,
+                         .stream_buffers = buffers,
+                         .timing = {.gradients_ahead = buffers - 1}});
+  }
 }
 
 TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenGradientsComeInAhead) {

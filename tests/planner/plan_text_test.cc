@@ -243,6 +243,21 @@ TEST(PlanText, KeepsStateThatIsHomeBetweenSteps) {
   }
 }
 
+TEST(PlanText, KeepsBuffersOfWeightsThatStream) {
+  PlanText plan = PlanWithMemory();
+  EXPECT_EQ(ToString(plan).find("stream_buffers"), std::string::npos);
+  plan.memory.stages[0].stream_buffers = 2;
+  const std::string text = ToString(plan);
+  EXPECT_NE(text.find("stream_buffers:     2\n"), std::string::npos) << text;
+  EXPECT_EQ(Parsed(text), plan);
+  for (const auto& [wrong, says] : {std::pair("0", "'0' is not a whole number from 1"),
+                                    std::pair("4", "stream_buffers is 4; 3 is the most")}) {
+    const std::string other = absl::StrReplaceAll(
+        text, {{"stream_buffers:     2", absl::StrCat("stream_buffers:     ", wrong)}});
+    EXPECT_THAT(std::string(ParsePlanText(other).status().message()), testing::HasSubstr(says));
+  }
+}
+
 TEST(PlanText, PutsLayersThatAreAlikeOnOneLine) {
   PlanText plan = Parsed(kShortPlan);
   plan.stages[0].layers.end = 9'000;

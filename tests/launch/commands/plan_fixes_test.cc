@@ -72,7 +72,7 @@ TEST_F(PlanFixes, NameTheLeastCapacity) {
 TEST_F(PlanFixes, ArePlannedAsTheJobWithThem) {
   if (kSanitized) GTEST_SKIP() << "skipped, because it takes minutes under a sanitizer";
   ExpectPlansWithFixes({Write(kServerJob), "--set", "model.layers=4", "--set", "pipeline.stages=2",
-                        "--set", "train.global_batch=8", "--set", "memory.capacity=3800MiB"});
+                        "--set", "train.global_batch=8", "--set", "memory.capacity=2500MiB"});
 }
 
 TEST_F(PlanFixes, ArePlannedAsTheJobWithThemForWorkersOfThisMachine) {

@@ -127,6 +127,7 @@ RandomStep MakeStep(PlanningProblem random, Dice& dice) {
       dice.Roll(0, 1) == 0 ? WeightResidence::kWholeActions : WeightResidence::kLayerByLayer;
   MemoryPlan plan = RandomPlan(problem, made.mapping, dice);
   AddVersions(problem, made.mapping, plan, dice);
+  for (StagePlan& stage : plan.stages) stage.stream_buffers = dice.Roll(1, kMostStreamBuffers);
   SwapTiming timing{.forwards_to_leave = dice.Roll(1, 3),
                     .actions_to_come_back = dice.Roll(0, 2),
                     .groups_away_between_steps = dice.Roll(0, 3),

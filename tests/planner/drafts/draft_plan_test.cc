@@ -85,11 +85,14 @@ TEST(PlanOf, HasAGroupALayerWhereWeightsComeInLayerByLayer) {
                            "parameters 0-1 host_swap", "parameters 2-4 keep", "gradients 0-3 keep",
                            "gradients 4-4 host_swap", "optimizer_state 0-1 keep",
                            "optimizer_state 2-3 keep", "optimizer_state 4-4 keep"));
+  stage.stream_buffers = 1;
+  EXPECT_EQ(PlanOf(problem, draft).stages[0].stream_buffers, 1);
   stage.weights = WeightResidence::kWholeActions;
   EXPECT_THAT(GroupTexts(PlanOf(problem, draft).stages[0]),
               testing::ElementsAre("activations 0-4 recompute", "parameters 0-1 host_swap",
                                    "parameters 2-4 keep", "gradients 0-3 keep",
                                    "gradients 4-4 host_swap", "optimizer_state 0-4 keep"));
+  EXPECT_EQ(PlanOf(problem, draft).stages[0].stream_buffers, kMostStreamBuffers) << "none streams";
 }
 
 TEST(PlanOf, HasAGroupALayerWhereTheHostSteps) {
@@ -205,6 +208,7 @@ DraftPlan RollDraft(const PlanningProblem& problem, Dice& dice) {
     stage.weight_run = dice.Roll(0, 3);
     stage.weights =
         dice.Roll(0, 3) == 0 ? WeightResidence::kWholeActions : WeightResidence::kLayerByLayer;
+    stage.stream_buffers = dice.Roll(1, kMostStreamBuffers);
     stage.timing = {
         .forwards_to_leave = dice.Roll(0, 2),
         .actions_to_come_back = dice.Roll(0, 2),

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "planner/strategies/strategies.h"
 #include "tests/planner/drafts/planning_testing.h"
 
@@ -24,6 +26,27 @@ TEST(FitWeightBlocks, SendsNoMoreWeightsThanItMust) {
   ASSERT_TRUE(blocks.ok()) << blocks.status();
   ASSERT_TRUE(Fits(*blocks)) << FormatBytes(blocks->score.excess);
   EXPECT_LT(blocks->score.step.value, kept->score.step.value * 2);
+}
+
+// A backward has 1.9 GB of weights and gradients in of any three layers at once.
+TEST(FitWeightBlocks, FitsIntoLessWithFewerBuffers) {
+  LayerProfile layer = GptLayer();
+  layer.gradients = layer.gradients * 2;
+  PlanningProblem problem = ProblemOf(layer, 32, LoweredSchedule("1f1b", 4, 8), Dgx1V100());
+  problem.granule = Bytes(2 << 20);
+  problem.host_step = Nanos(2'000'000'000);
+  for (const auto& [gigabytes, most] : {std::pair(7, 3), std::pair(4, 2), std::pair(3, 1)}) {
+    SetCapacity(problem, Bytes(gigabytes * 1'000'000'000LL));
+    DraftSimulator simulator(problem);
+    for (int buffers = 1; buffers <= kMostStreamBuffers; ++buffers) {
+      const auto blocks = FitWeightBlocks(simulator, IdentityMapping(4), buffers);
+      ASSERT_TRUE(blocks.ok()) << blocks.status();
+      EXPECT_EQ(Fits(*blocks), buffers <= most) << buffers << " in " << gigabytes << " GB";
+      for (const StageDraft& stage : blocks->draft.stages) {
+        EXPECT_EQ(stage.stream_buffers, buffers);
+      }
+    }
+  }
 }
 
 }  // namespace

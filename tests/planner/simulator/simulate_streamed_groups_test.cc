@@ -97,6 +97,64 @@ TEST(SimulatedStreams, GradientsComeInAndGoOutBehindTheirLayer) {
   EXPECT_EQ(step.step_time, Nanos(51));
 }
 
+// With one buffer nothing comes in ahead, and what has left is gone before the next one comes.
+TEST(SimulatedStreams, OneBufferHoldsWhatIsInUseAlone) {
+  SimulationInput input =
+      Layers(3,
+             "0DROP.0 0DROP.1 0DROP.2 0F0 0SWAP_OUT.5 0SWAP_OUT.4 0SWAP_OUT.3 0SWAP_IN.0 "
+             "0SWAP_IN.1 0SWAP_IN.2 0B0 0DROP.0 0DROP.1 0DROP.2 0SWAP_OUT_END.5 0SWAP_OUT_END.4 "
+             "0SWAP_OUT_END.3\n",
+             {GroupKind::kParameters, GroupKind::kGradients});
+  input.memory.stages[0].stream_buffers = 1;
+  const SimulatedStep step = Simulated(input);
+  EXPECT_EQ(CopiesText(step),
+            "0F0 [0,4) device 0, copies from host\n"
+            "0F0 [9,13) device 0, copies from host\n"
+            "0F0 [18,22) device 0, copies from host\n"
+            "0SWAP_IN.0 [27,31) device 0, copies from host\n"
+            "0SWAP_IN.1 [31,35) device 0, copies from host\n"
+            "0SWAP_IN.2 [35,39) device 0, copies from host\n"
+            "0B0 [39,42) device 0, copies from host\n"
+            "0B0 [55,58) device 0, copies from host\n"
+            "0B0 [71,74) device 0, copies from host\n"
+            "0SWAP_OUT.5 [52,55) device 0, copies to host\n"
+            "0SWAP_OUT.4 [68,71) device 0, copies to host\n"
+            "0SWAP_OUT.3 [84,87) device 0, copies to host\n");
+  EXPECT_EQ(CurveText(step.memory[0]),
+            "0: parameters 40\n"
+            "9: parameters 40\n"
+            "18: parameters 40\n"
+            "27: parameters 120, gradients 30\n"
+            "55: parameters 120, gradients 30\n"
+            "71: parameters 120, gradients 30\n"
+            "84: gradients 30\n"
+            "87:\n");
+}
+
+// With two, what comes next waits for what has just been used to be gone.
+TEST(SimulatedStreams, TwoBuffersHoldWhatIsInUseAndOneMore) {
+  SimulationInput input = Layers(3,
+                                 "0F0 0SWAP_OUT.2 0SWAP_OUT.1 0SWAP_OUT.0 0B0 0SWAP_OUT_END.2 "
+                                 "0SWAP_OUT_END.1 0SWAP_OUT_END.0\n",
+                                 {GroupKind::kGradients});
+  input.memory.stages[0].stream_buffers = 2;
+  const SimulatedStep step = Simulated(input);
+  EXPECT_EQ(CopiesText(step),
+            "0B0 [15,18) device 0, copies from host\n"
+            "0B0 [18,21) device 0, copies from host\n"
+            "0B0 [31,34) device 0, copies from host\n"
+            "0SWAP_OUT.2 [28,31) device 0, copies to host\n"
+            "0SWAP_OUT.1 [41,44) device 0, copies to host\n"
+            "0SWAP_OUT.0 [51,54) device 0, copies to host\n");
+  EXPECT_EQ(CurveText(step.memory[0]),
+            "0: parameters 120\n"
+            "15: parameters 120, gradients 30\n"
+            "18: parameters 120, gradients 60\n"
+            "31: parameters 120, gradients 60\n"
+            "44: parameters 120, gradients 30\n"
+            "54: parameters 120\n");
+}
+
 std::string Each(absl::string_view action, int first, int layers) {
   std::string text;
   for (int layer = 0; layer < layers; ++layer) {
@@ -105,9 +163,12 @@ std::string Each(absl::string_view action, int first, int layers) {
   return text;
 }
 
-// Two layers' parameters and three layers' gradients at most, however many layers there are and
-// however slow the link; and no time but the copies' and the layers' own.
-TEST(SimulatedStreams, HoldNoMoreForMoreLayers) {
+// As many layers' as there are buffers at most, of parameters two, however many layers there are
+// and however slow the link; and no time but the copies' and the layers' own.
+class StreamsWithBuffers : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Buffers, StreamsWithBuffers, testing::Values(1, 2, 3));
+
+TEST_P(StreamsWithBuffers, HoldNoMoreForMoreLayers) {
   for (const int layers : {1, 2, 3, 4, 7, 12}) {
     for (const int64_t rate : {1, 3, 10, 100}) {
       const std::string text = absl::StrCat(
@@ -115,6 +176,7 @@ TEST(SimulatedStreams, HoldNoMoreForMoreLayers) {
           Each("0SWAP_OUT", layers, layers), "0B0 ", Each("0SWAP_OUT_END", layers, layers), "\n");
       SimulationInput input = Layers(layers, text, {GroupKind::kParameters, GroupKind::kGradients});
       input.transport.host_rate = BytesPerSecond(rate * kGigabyte);
+      input.memory.stages[0].stream_buffers = GetParam();
       ASSERT_TRUE(ValidateSchedule(input.schedule, SchedulePurpose::kTraining, input.memory).ok());
       const SimulatedStep step = Simulated(input);
       Bytes parameters;
@@ -123,8 +185,8 @@ TEST(SimulatedStreams, HoldNoMoreForMoreLayers) {
         parameters = std::max(parameters, point.bytes[MemoryKind::kParameters]);
         gradients = std::max(gradients, point.bytes[MemoryKind::kGradients]);
       }
-      EXPECT_LE(parameters, Bytes(40 * std::min(layers, 2))) << layers << " layers";
-      EXPECT_LE(gradients, Bytes(30 * std::min(layers, 3))) << layers << " layers";
+      EXPECT_LE(parameters, Bytes(40 * std::min({layers, 2, GetParam()}))) << layers << " layers";
+      EXPECT_LE(gradients, Bytes(30 * std::min(layers, GetParam()))) << layers << " layers";
       EXPECT_EQ(Total(step.memory[0].back().bytes), Bytes(0));
       EXPECT_GE(step.step_time, Nanos(15 * layers));
       EXPECT_LE(step.step_time, Nanos(15 * layers + (2 * 40 + 2 * 30) * layers / rate + 4 * layers))
