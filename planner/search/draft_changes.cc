@@ -38,14 +38,6 @@ size_t CountOf(const std::vector<Placement>& layers, Placement from, Part part) 
   return part == Part::kAll ? all : part == Part::kHalf ? all / 2 : std::min<size_t>(all, 1);
 }
 
-bool AnySwapped(const std::vector<Placement>& layers) {
-  return std::any_of(layers.begin(), layers.end(), IsSwap);
-}
-
-bool SendsWeights(const StageDraft& draft) {
-  return AnySwapped(draft.parameters) || AnySwapped(draft.gradients);
-}
-
 // Makes the same change to some stages at once.
 class ChangeWriter {
  public:

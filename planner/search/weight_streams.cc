@@ -9,10 +9,6 @@
 namespace siphon {
 namespace {
 
-bool AnySwapped(const std::vector<Placement>& layers) {
-  return std::any_of(layers.begin(), layers.end(), IsSwap);
-}
-
 // Takes what is better with `change` made to the stages that stream, of the worker; null: of all.
 template <typename Change>
 absl::Status Try(DraftSimulator& simulator, const WorkerId* worker, const Change& change,
@@ -43,13 +39,25 @@ absl::Status TryAll(DraftSimulator& simulator, const WorkerId* worker, Simulated
 
 }  // namespace
 
+bool AnySwapped(const std::vector<Placement>& layers) {
+  return std::any_of(layers.begin(), layers.end(), IsSwap);
+}
+
+bool SendsWeights(const StageDraft& stage) {
+  return AnySwapped(stage.parameters) || AnySwapped(stage.gradients);
+}
+
+bool SendsWeights(const DraftPlan& draft) {
+  return std::any_of(draft.stages.begin(), draft.stages.end(),
+                     [](const StageDraft& stage) { return SendsWeights(stage); });
+}
+
 bool StreamsGradients(const StageDraft& stage) {
   return stage.weights == WeightResidence::kLayerByLayer && AnySwapped(stage.gradients);
 }
 
 bool StreamsWeights(const StageDraft& stage) {
-  return StreamsGradients(stage) ||
-         (stage.weights == WeightResidence::kLayerByLayer && AnySwapped(stage.parameters));
+  return stage.weights == WeightResidence::kLayerByLayer && SendsWeights(stage);
 }
 
 bool StreamsWeights(const DraftPlan& draft) {

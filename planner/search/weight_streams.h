@@ -1,12 +1,18 @@
 #ifndef SIPHON_PLANNER_SEARCH_WEIGHT_STREAMS_H_
 #define SIPHON_PLANNER_SEARCH_WEIGHT_STREAMS_H_
 
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "planner/drafts/draft_plan.h"
 #include "planner/drafts/draft_simulator.h"
 
 namespace siphon {
 
+bool AnySwapped(const std::vector<Placement>& layers);
+// Whether parameters or gradients are away between their uses.
+bool SendsWeights(const StageDraft& stage);
+bool SendsWeights(const DraftPlan& draft);
 // Whether the stage has parameters or gradients in layer by layer; gradients.
 bool StreamsWeights(const StageDraft& stage);
 bool StreamsGradients(const StageDraft& stage);

@@ -55,13 +55,6 @@ absl::StatusOr<SimulatedDraft> BestDraft(DraftSimulator& simulator,
   return best_single == nullptr ? start : Better(*best_single, std::move(start));
 }
 
-bool SendsWeights(const DraftPlan& draft) {
-  return std::any_of(draft.stages.begin(), draft.stages.end(), [](const StageDraft& stage) {
-    return std::any_of(stage.parameters.begin(), stage.parameters.end(), IsSwap) ||
-           std::any_of(stage.gradients.begin(), stage.gradients.end(), IsSwap);
-  });
-}
-
 // Where the start keeps weights, first without sending them away: then nothing is lost to trying.
 absl::StatusOr<SimulatedDraft> Search(DraftSimulator& simulator, SimulatedDraft draft,
                                       const SimulatedDraft& kept) {

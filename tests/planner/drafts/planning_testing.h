@@ -145,6 +145,18 @@ inline PlanningProblem GptOnDgx1(int layers) {
   return problem;
 }
 
+// Layers with gradients in 32 bits, over four of the devices; a device has room for so much, the
+// host for whatever leaves.
+inline PlanningProblem GptThatStreams(int layers, int64_t capacity) {
+  LayerProfile layer = GptLayer();
+  layer.gradients = layer.gradients * 2;
+  PlanningProblem problem = ProblemOf(layer, layers, LoweredSchedule("1f1b", 4, 8), Dgx1V100());
+  problem.granule = Bytes(2 << 20);
+  problem.host_step = Nanos(2'000'000'000);
+  SetCapacity(problem, Bytes(capacity));
+  return problem;
+}
+
 // F 1 us, B 2 us, 200 bytes saved, 1,000 of optimizer state.
 inline LayerProfile LayerOfMuchState() {
   return {.forward = Nanos(1000),

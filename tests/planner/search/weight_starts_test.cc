@@ -13,12 +13,7 @@ namespace {
 // Weights and gradients of a stage are 19.3 GB, and a worker has 18.5. With all layers computed
 // again a few gradients are enough to leave; with all weights away a step takes many times as long.
 TEST(FitWeightBlocks, SendsNoMoreWeightsThanItMust) {
-  LayerProfile layer = GptLayer();
-  layer.gradients = layer.gradients * 2;
-  PlanningProblem problem = ProblemOf(layer, 64, LoweredSchedule("1f1b", 4, 8), Dgx1V100());
-  problem.granule = Bytes(2 << 20);
-  problem.host_step = Nanos(2'000'000'000);
-  SetCapacity(problem, Bytes(18'500'000'000));
+  const PlanningProblem problem = GptThatStreams(64, 18'500'000'000);
   DraftSimulator simulator(problem);
   const auto kept = DraftKeep(simulator);
   ASSERT_TRUE(kept.ok()) << kept.status();
@@ -30,13 +25,8 @@ TEST(FitWeightBlocks, SendsNoMoreWeightsThanItMust) {
 
 // A backward has 1.9 GB of weights and gradients in of any three layers at once.
 TEST(FitWeightBlocks, FitsIntoLessWithFewerBuffers) {
-  LayerProfile layer = GptLayer();
-  layer.gradients = layer.gradients * 2;
-  PlanningProblem problem = ProblemOf(layer, 32, LoweredSchedule("1f1b", 4, 8), Dgx1V100());
-  problem.granule = Bytes(2 << 20);
-  problem.host_step = Nanos(2'000'000'000);
   for (const auto& [gigabytes, most] : {std::pair(7, 3), std::pair(4, 2), std::pair(3, 1)}) {
-    SetCapacity(problem, Bytes(gigabytes * 1'000'000'000LL));
+    const PlanningProblem problem = GptThatStreams(32, gigabytes * 1'000'000'000LL);
     DraftSimulator simulator(problem);
     for (int buffers = 1; buffers <= kMostStreamBuffers; ++buffers) {
       const auto blocks = FitWeightBlocks(simulator, IdentityMapping(4), buffers);

@@ -10,15 +10,7 @@ namespace siphon {
 namespace {
 
 // Weights and gradients of a stage are 9.7 GB, of which a worker has room for 7.
-PlanningProblem StreamingProblem() {
-  LayerProfile layer = GptLayer();
-  layer.gradients = layer.gradients * 2;
-  PlanningProblem problem = ProblemOf(layer, 32, LoweredSchedule("1f1b", 4, 8), Dgx1V100());
-  problem.granule = Bytes(2 << 20);
-  problem.host_step = Nanos(2'000'000'000);
-  SetCapacity(problem, Bytes(7'000'000'000));
-  return problem;
-}
+PlanningProblem StreamingProblem() { return GptThatStreams(32, 7'000'000'000); }
 
 // Links carry gradients all the time, and in forwards nothing else.
 TEST(BestWeightStreams, HidesGradientsBesideForwards) {

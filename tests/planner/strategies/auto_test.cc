@@ -233,13 +233,8 @@ TEST(Auto, SearchesForLongerWhereALargeProblemsStepIsSlowAndSomebodyWaitsForIt) 
 
 // A backward's weights and gradients of three layers have no room, those of one have.
 TEST(Auto, StreamsWeightsThroughAsManyBuffersAsThereIsRoomFor) {
-  LayerProfile layer = GptLayer();
-  layer.gradients = layer.gradients * 2;
-  PlanningProblem problem = ProblemOf(layer, 16, LoweredSchedule("1f1b", 4, 8), Dgx1V100());
-  problem.granule = Bytes(2 << 20);
-  problem.host_step = Nanos(2'000'000'000);
+  PlanningProblem problem = GptThatStreams(16, 2'750'000'000);
   problem.goal = PlanningGoal::kAnyThatFits;
-  SetCapacity(problem, Bytes(2'750'000'000));
   const auto planned = PlanWith("auto", problem);
   ASSERT_TRUE(planned.ok()) << planned.status();
   int fewest = kMostStreamBuffers;
