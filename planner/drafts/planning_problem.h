@@ -44,7 +44,7 @@ enum class PlanningGoal {
   kAnyThatFits,
 };
 
-// GPT-25.5B in 10 to 24 GB of a V100: steps 2 to 6 % faster for two minutes of planning, not 5 s.
+// GPT-25.5B in 8 to 24 GB of a V100: steps 1 to 4 % faster for 57 to 99 s of planning, not 2 to 5.
 inline constexpr int kEffortForUsers = 4;
 
 // Hears, while a plan is looked for, what is being done, and the step of the best plan so far that
