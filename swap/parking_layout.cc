@@ -186,7 +186,7 @@ absl::StatusOr<std::vector<WorkerParking>> LayOutParking(const MemoryPlan& plan,
 }
 
 WorkerParking MoveParking(const WorkerParking& parking, const MemoryPlan& plan) {
-  WorkerParking moved;
+  WorkerParking moved{.host_on_drive = parking.host_on_drive};
   for (const auto& [place, slots] : parking.slots) {
     const PlannedGroup& planned = PlannedAt(plan, place);
     if (!IsSwap(planned.choice.placement) || !IsPlannedThere(slots, planned)) continue;

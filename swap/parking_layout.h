@@ -42,6 +42,8 @@ struct WorkerParking {
   std::map<GroupPlace, std::vector<ParkingSlot>> slots;
   // In all at each place, in granules: 64 bytes, on drives 4096.
   std::map<ParkingPlace, Bytes> bytes;
+  // Its room with the host is a file on its drive, mapped into memory: by a second choice.
+  bool host_on_drive = false;
   friend bool operator==(const WorkerParking&, const WorkerParking&) = default;
 };
 

@@ -42,7 +42,7 @@ struct ExplainedGroup {
   Nanos unused_until;
   WayCosts each;                     // of one leave
   bool steps_on_host = false;        // optimizer state: its layers do
-  bool stays_for_host_step = false;  // where it is with the host, so that it has no second choice
+  bool stays_for_host_step = false;  // on the host: where that refuses, only in a file on a drive
   int stream_buffers = kMostStreamBuffers;  // of its stage
   std::string why;
 };

@@ -43,9 +43,10 @@ std::string SecondChoiceText(const ExplainedGroup& group) {
   const GroupChoice& choice = group.planned.choice;
   if (!IsSwap(choice.placement)) return "-";
   if (choice.second_choice != Placement::kKeep) {
+    if (group.stays_for_host_step) return "a file on the drive";
     return std::string(PlacementName(choice.second_choice));
   }
-  return group.stays_for_host_step ? "none: it steps there" : "none: no room elsewhere";
+  return group.stays_for_host_step ? "none: no room on a drive" : "none: no room elsewhere";
 }
 
 // "384 MiB"; "15 of 20 x 384 MiB" where of 20 copies at once 15 go where it is placed

@@ -227,9 +227,9 @@ std::vector<JobKey> MachineKeys() {
           "limit"),
       KEY(memory, host_capacity, AnyValue(), "host memory for swapping; 0B: no limit"),
       KEY(memory, nvme_directory, AnyValue(),
-          "where a drive takes what is swapped, in files without names; auto uses drives only "
-          "where "
-          "this is given; default for nvme_swap: output.directory"),
+          "where a drive takes what is swapped, in files without names; auto uses drives, and "
+          "optimizer steps on the host fall back on one, only where this is given; default for "
+          "nvme_swap: output.directory"),
       KEY(memory, nvme_capacity, AnyValue(),
           "of that drive for all workers together; 0B: what is free there, less 64MiB"),
       KEY(memory, reserve, AnyValue(),

@@ -1,6 +1,7 @@
 #include "launch/profile/budget_second_choices.h"
 
 #include <cstddef>
+#include <set>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -49,6 +50,23 @@ absl::StatusOr<Bytes> HostBytesAtMost(const LiveStep& live, const MemoryPlan& pl
   return FullestHost(now).total();
 }
 
+// The workers whose steps on the host have room on the drive, which all of them share.
+std::set<WorkerId> WithHostRoomOnDrive(const LiveStep& live) {
+  std::set<WorkerId> with;
+  if (live.problem.topology.drives.empty()) return with;
+  const Bytes capacity = live.problem.topology.drives[0].capacity;
+  const std::vector<Bytes> rooms =
+      HostRoomsForDrives({live.step.memory, live.step.schedule}, live.parking, live.host_steps);
+  Bytes taken = DriveBytes(live.parking);
+  for (size_t worker = 0; worker < rooms.size(); ++worker) {
+    const Bytes then = taken + rooms[worker];
+    if (rooms[worker] == Bytes(0) || (capacity > Bytes(0) && then > capacity)) continue;
+    taken = then;
+    with.insert(WorkerId(static_cast<int>(worker)));
+  }
+  return with;
+}
+
 // Groups that have no second choice go to lenders, as far as these have memory left.
 void LendToTheRestOf(const LiveStep& live, const std::vector<Bytes>& peaks, MemoryPlan& plan) {
   const std::vector<WorkerId>& worker_of_stage = live.problem.schedule.worker_of_stage;
@@ -94,9 +112,14 @@ absl::StatusOr<std::vector<Bytes>> LeaveRoomToComputeAgain(
 absl::StatusOr<BudgetedPlan> BudgetSecondChoices(
     const LiveStep& live, const std::vector<MemoryByKind>& held_to_recompute) {
   MemoryPlan plan = live.step.memory;
+  const std::set<WorkerId> on_drive = WithHostRoomOnDrive(live);
   // A worker's file is as large as its plan has it, so that nothing else can go there.
-  ForSwapped(plan, [](size_t, PlannedGroup& planned) {
+  ForSwapped(plan, [&](size_t stage, PlannedGroup& planned) {
     const Placement second = planned.choice.second_choice;
+    const WorkerId worker = live.problem.schedule.worker_of_stage[stage];
+    if (StaysForHostStep(live.step.memory.stages[stage], planned) && on_drive.contains(worker)) {
+      return;
+    }
     if (second != Placement::kNvmeSwap && second != Placement::kPeerSwap) return;
     planned.choice.second_choice = InsteadOf(planned);
   });

@@ -21,7 +21,9 @@ struct BudgetedPlan {
 // The plan of `live` with the second choices that workers can take whenever they have to, since
 // there is room for them beforehand; the others are taken away (kKeep).
 //
-// Drives: none; a worker has room there for what its plan parks there, and no more.
+// Drives: none; a worker has room there for what its plan parks there, and no more. But for what
+// stays on the host for optimizer steps there, of the workers for which the drive has room for all
+// that the host has for that: it has a file of its own.
 //
 // What is left with none, and is with the host or on a drive, may go to lenders: into memory that
 // these have left beside their fullest moment (planner/second_choices/spare_lending.h).

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "planner/status.h"
 #include "planner/steps_on_host.h"
 
@@ -40,6 +41,7 @@ absl::StatusOr<FallBackResult> FallBack(PlanInForce before, const LeftPlace& lef
   }
   const MemoryPlan memory = before.plan.memory;
   FallBackResult result;
+  bool host_on_drive = false;
   const auto concerned = [&](StageId stage, const PlannedGroup& planned) {
     const GroupChoice& choice = planned.choice;
     if (worker_of_stage[stage.value] != left.owner) return false;
@@ -48,6 +50,9 @@ absl::StatusOr<FallBackResult> FallBack(PlanInForce before, const LeftPlace& lef
     const bool beside = recomputes && choice.placement == left.place.tier &&
                         choice.second_choice == Placement::kRecompute;
     if (!IsAt(choice, left.place) && !beside) return false;
+    const bool stays = StaysForHostStep(memory.stages[stage.value], planned);
+    if (stays && without == WithoutSecondChoice::kStay) return false;
+    host_on_drive = host_on_drive || stays;
     if (choice.second_choice == Placement::kKeep && without == WithoutSecondChoice::kStay) {
       return false;
     }
@@ -57,8 +62,32 @@ absl::StatusOr<FallBackResult> FallBack(PlanInForce before, const LeftPlace& lef
   SIPHON_ASSIGN_OR_RETURN(result.now.plan,
                           TakeSecondChoices(std::move(before.plan), concerned, stripes));
   result.now.parking = std::move(before.parking);
+  result.now.steps_on_drive = std::move(before.steps_on_drive);
   WorkerParking& parking = result.now.parking[left.owner.value];
   if (!result.moved.empty()) parking = MoveParking(parking, result.now.plan.memory);
+  parking.host_on_drive = parking.host_on_drive || host_on_drive;
+  return result;
+}
+
+absl::StatusOr<FallBackResult> StepOnDrive(PlanInForce before, WorkerId owner) {
+  const std::vector<WorkerId> worker_of_stage = before.plan.schedule.worker_of_stage;
+  const MemoryPlan memory = before.plan.memory;
+  FallBackResult result;
+  const auto concerned = [&](StageId stage, const PlannedGroup& planned) {
+    const bool steps =
+        worker_of_stage[stage.value] == owner && StepsOnHost(memory.stages[stage.value], planned);
+    if (steps) ++result.moved[planned.choice.second_choice];
+    return steps;
+  };
+  SIPHON_ASSIGN_OR_RETURN(result.now.plan, TakeSecondChoices(std::move(before.plan), concerned));
+  if (result.moved.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("no group of worker ", owner.value,
+                     " steps on the host, so that the plan has no second choice for its steps"));
+  }
+  result.now.parking = std::move(before.parking);
+  result.now.steps_on_drive = std::move(before.steps_on_drive);
+  result.now.steps_on_drive.insert(owner);
   return result;
 }
 

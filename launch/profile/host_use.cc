@@ -43,6 +43,23 @@ HostUse FullestHost(const std::vector<HostUse>& servers) {
       servers, [](const HostUse& a, const HostUse& b) { return a.total() < b.total(); });
 }
 
+std::vector<Bytes> HostRoomsForDrives(const FollowedPlan& plan,
+                                      const std::vector<WorkerParking>& parking,
+                                      const std::vector<Bytes>& host_steps) {
+  std::vector<Bytes> rooms(WorkerCount(plan.schedule));
+  const std::vector<StagePlan>& stages = plan.memory.stages;
+  for (size_t stage = 0; stage < stages.size(); ++stage) {
+    const bool may_go = absl::c_any_of(stages[stage].groups, [&](const PlannedGroup& planned) {
+      return StaysForHostStep(stages[stage], planned) && WouldGo(planned, Placement::kNvmeSwap);
+    });
+    if (!may_go) continue;
+    const auto worker = static_cast<size_t>(plan.schedule.worker_of_stage[stage].value);
+    const std::vector<WorkerParking> its = {parking[worker]};
+    rooms[worker] = HostBytes(its) + (host_steps.empty() ? Bytes(0) : host_steps[worker]);
+  }
+  return rooms;
+}
+
 std::string ToString(const HostUse& use) {
   std::vector<std::string> parts;
   const auto add = [&](absl::string_view what, Bytes bytes) {

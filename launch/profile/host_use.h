@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "planner/memory_plan.h"
+#include "planner/second_choices/take_second_choices.h"
 #include "planner/topology.h"
 #include "planner/units.h"
 #include "swap/parking_layout.h"
@@ -30,6 +31,13 @@ std::vector<HostUse> HostUseOfServers(const std::vector<WorkerParking>& parking,
                                       const Topology& topology, const DeviceMapping& mapping);
 // Of the server whose workers take most.
 HostUse FullestHost(const std::vector<HostUse>& servers);
+
+// [worker]: all that it has with the host where optimizer steps there have a drive as their second
+// choice (StaysForHostStep), in bytes of that drive; 0: they have not. `host_steps`: as above.
+// Pure.
+std::vector<Bytes> HostRoomsForDrives(const FollowedPlan& plan,
+                                      const std::vector<WorkerParking>& parking,
+                                      const std::vector<Bytes>& host_steps);
 
 // "12.0 MiB (parked 10.0 MiB, for optimizer steps 1.50 MiB, buffers of drives 512 KiB)"
 std::string ToString(const HostUse& use);

@@ -105,12 +105,23 @@ absl::StatusOr<HostMapping> HostMapping::Make(Bytes bytes, MemoryLedger* books, 
   return mapping;
 }
 
+absl::StatusOr<HostMapping> HostMapping::MakeOnDrive(Bytes bytes, NvmeFileOptions file,
+                                                     const NumaPlace* place) {
+  HostMapping mapping;
+  mapping.place_ = place;
+  mapping.drive_ = std::move(file);
+  SIPHON_RETURN_IF_ERROR(mapping.Grow(bytes));
+  return mapping;
+}
+
 absl::Status HostMapping::Grow(Bytes bytes) {
   const Bytes before(static_cast<int64_t>(bytes_.size()));
   if (bytes <= before) return absl::OkStatus();
   SIPHON_RETURN_IF_ERROR(claim_.Add(bytes - before));
-  const absl::Status mapped =
-      locks_ != nullptr ? LockMore(bytes) : MapMore(static_cast<size_t>(bytes.value));
+  const auto size = static_cast<size_t>(bytes.value);
+  const absl::Status mapped = locks_ != nullptr    ? LockMore(bytes)
+                              : drive_.has_value() ? MapFile(size)
+                                                   : MapMore(size);
   if (!mapped.ok()) claim_.Remove(bytes - before);
   return mapped;
 }
@@ -126,6 +137,25 @@ absl::Status HostMapping::MapMore(size_t size) {
   if (place_ != nullptr) place_->Place(more);
   // There from now on, and not only when it is first used.
   std::memset(more.data(), 0, more.size());
+  return absl::OkStatus();
+}
+
+// Into a file of its own, since one file does not grow where its drive has no room for more.
+absl::Status HostMapping::MapFile(size_t size) {
+  NvmeFileOptions options = *drive_;
+  options.bytes = Bytes(static_cast<int64_t>(size));
+  options.direct = NvmeFileOptions::Direct::kNever;
+  // The mapping keeps it.
+  SIPHON_ASSIGN_OR_RETURN(const NvmeFile file, NvmeFile::Make(options));
+  void* const begin = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0);
+  if (begin == MAP_FAILED) return NotToBeHad(size);
+  const absl::Span<std::byte> mapped(static_cast<std::byte*>(begin), size);
+  if (place_ != nullptr) place_->Place(mapped);
+  if (!bytes_.empty()) {
+    std::memcpy(mapped.data(), bytes_.data(), bytes_.size());
+    munmap(bytes_.data(), bytes_.size());
+  }
+  bytes_ = mapped;
   return absl::OkStatus();
 }
 
@@ -149,6 +179,7 @@ HostMapping::HostMapping(HostMapping&& other) noexcept
     : claim_(std::move(other.claim_)),
       place_(other.place_),
       locks_(other.locks_),
+      drive_(std::move(other.drive_)),
       pool_(std::move(other.pool_)),
       bytes_(std::exchange(other.bytes_, absl::Span<std::byte>())) {}
 
@@ -156,6 +187,7 @@ HostMapping& HostMapping::operator=(HostMapping&& other) noexcept {
   std::swap(claim_, other.claim_);
   std::swap(place_, other.place_);
   std::swap(locks_, other.locks_);
+  std::swap(drive_, other.drive_);
   std::swap(pool_, other.pool_);
   std::swap(bytes_, other.bytes_);
   return *this;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -11,6 +12,7 @@
 #include "planner/units.h"
 #include "swap/device/cuda_module.h"
 #include "swap/device/numa_place.h"
+#include "swap/device/nvme_file.h"
 #include "swap/memory_ledger.h"
 
 namespace siphon {
@@ -59,6 +61,11 @@ class HostMapping {
   static absl::StatusOr<HostMapping> Make(Bytes bytes, MemoryLedger* books, MemoryKind kind,
                                           const NumaPlace* place = nullptr,
                                           const CudaModule* locks = nullptr);
+  // A file of that drive, mapped into memory: on no books, since the machine writes back what it
+  // has no room for. `file.bytes` is of no account. Errors: as NvmeFile::Make; ResourceExhausted
+  // where it cannot be mapped.
+  static absl::StatusOr<HostMapping> MakeOnDrive(Bytes bytes, NvmeFileOptions file,
+                                                 const NumaPlace* place = nullptr);
   HostMapping() = default;
   HostMapping(HostMapping&& other) noexcept;
   HostMapping& operator=(HostMapping&& other) noexcept;
@@ -72,13 +79,15 @@ class HostMapping {
 
  private:
   absl::Status MapMore(size_t size);
+  absl::Status MapFile(size_t size);
   absl::Status LockMore(Bytes bytes);
 
   HostClaim claim_;
   const NumaPlace* place_ = nullptr;
   const CudaModule* locks_ = nullptr;
-  std::unique_ptr<PinnedPool> pool_;  // that bytes_ are of, where it is locked
-  absl::Span<std::byte> bytes_;       // empty: nothing is mapped
+  std::optional<NvmeFileOptions> drive_;  // whose file it is in
+  std::unique_ptr<PinnedPool> pool_;      // that bytes_ are of, where it is locked
+  absl::Span<std::byte> bytes_;           // empty: nothing is mapped
 };
 
 }  // namespace siphon

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "launch/run/name_of_place.h"
@@ -49,6 +50,7 @@ std::string Recomputed(const PreparedJob& prepared, size_t stage) {
 // What a refusal or a slow link would leave without a place, by name.
 std::string WithoutSecondChoice(const PreparedJob& prepared) {
   std::set<std::string> names;
+  const bool drive = !prepared.job.memory.nvme_directory.empty();
   for (size_t stage = 0; stage < prepared.plan.memory.stages.size(); ++stage) {
     const StagePlan& planned = prepared.plan.memory.stages[stage];
     for (const PlannedGroup& each : planned.groups) {
@@ -58,8 +60,12 @@ std::string WithoutSecondChoice(const PreparedJob& prepared) {
       names.insert(absl::StrCat(GroupKindName(group.kind), " of stage ", stage, " with ",
                                 PlacementName(choice.placement)));
     }
-    if (planned.update == UpdatePlace::kHost) {
-      names.insert(absl::StrCat("optimizer steps of stage ", stage, " on the host"));
+    const bool may_leave = absl::c_any_of(planned.groups, [&](const PlannedGroup& each) {
+      return StepsOnHost(planned, each) && each.choice.second_choice != Placement::kKeep;
+    });
+    if (planned.update == UpdatePlace::kHost && !may_leave) {
+      names.insert(absl::StrCat("optimizer steps of stage ", stage, " on the host",
+                                drive ? "" : " (a memory.nvme_directory would be one)"));
     }
   }
   if (names.empty()) return "";

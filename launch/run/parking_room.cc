@@ -8,10 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "launch/output/start_log.h"
 #include "launch/plan_job/parking_region.h"
+#include "launch/profile/host_use.h"
 #include "launch/run/locked_memory.h"
 #include "launch/run/parking_routes.h"
 #include "launch/run/topology_ways.h"
@@ -28,6 +30,11 @@ constexpr char kDriveRefuses[] = "siphon/drive_refuses";
 constexpr ParkingPlace kDrive{Placement::kNvmeSwap, DeviceId(0)};
 
 Bytes AtCacheLine(Bytes bytes) { return RoundUp(bytes, kCacheLine); }
+
+// What its files on a drive begin with, while they have names.
+std::string FileNameOf(WorkerId me) {
+  return absl::StrCat("siphon-", getpid(), "-worker-", me.value);
+}
 
 DeviceId DeviceOf(const PreparedJob& prepared, WorkerId worker) {
   const std::vector<DeviceId>& devices = prepared.plan_text.mapping.device_of_worker;
@@ -139,11 +146,9 @@ absl::StatusOr<DriveRoom> MakeDrive(const PreparedJob& prepared, const WorkerPar
     };
   }
   const std::string directory = DriveDirectory(prepared.job);
-  absl::StatusOr<std::unique_ptr<NvmeParking>> made =
-      NvmeParking::Make({.file = {.directory = directory,
-                                  .name = absl::StrCat("siphon-", getpid(), "-worker-", me.value),
-                                  .bytes = bytes->second},
-                         .mover = std::move(mover)});
+  absl::StatusOr<std::unique_ptr<NvmeParking>> made = NvmeParking::Make(
+      {.file = {.directory = directory, .name = FileNameOf(me), .bytes = bytes->second},
+       .mover = std::move(mover)});
   if (!made.ok()) return RefusedByDrive(made.status());
   room.drive = *std::move(made);
   if (!room.drive->file().direct() && IsFirstOnDrive(region.parking, me)) {
@@ -221,12 +226,35 @@ std::string DriveDirectory(const JobConfig& job) {
 
 absl::Status CheckDriveRoom(const PreparedJob& prepared) {
   const Bytes bytes = DriveBytes(prepared.parking);
-  if (bytes == Bytes(0)) return absl::OkStatus();
-  const absl::Status room = CheckRoomOnDrive(DriveDirectory(prepared.job), bytes);
+  const Bytes second =
+      absl::c_accumulate(HostRoomsForDrives({prepared.plan.memory, prepared.plan.training},
+                                            prepared.parking, prepared.host_steps),
+                         Bytes(0));
+  if (bytes + second == Bytes(0)) return absl::OkStatus();
+  const std::string directory = DriveDirectory(prepared.job);
+  absl::Status room = bytes == Bytes(0) ? absl::OkStatus() : CheckRoomOnDrive(directory, bytes);
+  if (room.ok() && second > Bytes(0)) {
+    room = CheckRoomOnDrive(directory, bytes + second);
+    if (!absl::IsResourceExhausted(room)) return room;
+    LogWarning(
+        absl::StrCat("the second choice of optimizer steps on the host, should it be full, "
+                     "is a drive: ",
+                     room.message()));
+    return absl::OkStatus();
+  }
   if (!absl::IsResourceExhausted(room)) return room;
   return absl::ResourceExhaustedError(
       absl::StrCat("memory.strategy ", prepared.job.memory.strategy, ": ", room.message(),
                    "; free some, or name another drive in memory.nvme_directory"));
+}
+
+absl::StatusOr<HostMapping> MakeHostRoomOnDrive(const PreparedJob& prepared, WorkerId me,
+                                                Bytes bytes, const NumaPlace* numa) {
+  auto made = HostMapping::MakeOnDrive(
+      bytes, {.directory = DriveDirectory(prepared.job), .name = FileNameOf(me), .bytes = bytes},
+      numa);
+  if (!made.ok()) return RefusedByDrive(made.status());
+  return made;
 }
 
 absl::Status RefusedByDrive(absl::Status status) {
@@ -269,8 +297,11 @@ absl::StatusOr<std::unique_ptr<ParkingRoom>> ParkingRoom::Make(
   std::map<ParkingPlace, ParkingMemory> memory;
   HostMapping host;
   if (const auto on_host = parking.bytes.find(kHost); on_host != parking.bytes.end()) {
-    SIPHON_ASSIGN_OR_RETURN(host, HostMapping::Make(on_host->second, region.host, kParked,
-                                                    region.numa, LocksOf(region.device)));
+    SIPHON_ASSIGN_OR_RETURN(
+        host, parking.host_on_drive
+                  ? MakeHostRoomOnDrive(prepared, me, on_host->second, region.numa)
+                  : HostMapping::Make(on_host->second, region.host, kParked, region.numa,
+                                      LocksOf(region.device)));
   }
   for (const ParkingRegion::Part& part : LayOutRegion(region.parking).parts) {
     if (part.owner != me) continue;

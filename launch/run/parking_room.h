@@ -65,9 +65,15 @@ Bytes HostCapacityOf(const PreparedJob& prepared);
 
 // The directory whose drive takes what workers park there.
 std::string DriveDirectory(const JobConfig& job);
-// OK where that drive has room for what all workers park there. Errors: as CheckRoomOnDrive of
+// OK where that drive has room for what all workers park there; a warning where it has none beside
+// that for second choices of optimizer steps on the host. Errors: as CheckRoomOnDrive of
 // swap/device/nvme_file.
 absl::Status CheckDriveRoom(const PreparedJob& prepared);
+
+// A worker's room with the host as a file on its drive, which takes nothing of the host's books.
+// `numa`: as RoomRegion's. Errors: HostMapping::MakeOnDrive's, as RefusedByDrive.
+absl::StatusOr<HostMapping> MakeHostRoomOnDrive(const PreparedJob& prepared, WorkerId me,
+                                                Bytes bytes, const NumaPlace* numa);
 
 // An error of a drive, whatever it is, as one of ParkingRoom::Make.
 absl::Status RefusedByDrive(absl::Status status);

@@ -111,10 +111,12 @@ absl::Status PlanFollower::MakeRoom() {
   const WorkerParking& parking = now_.parking[seat_.me.value];
   // It is made when its groups have gone their second way.
   if (lent_.Lacks(parking)) return absl::OkStatus();
-  if (parking.bytes.contains(kHost) && seat_.at_phase) {
+  const bool to_host = parking.bytes.contains(kHost);
+  if (to_host && !parking.host_on_drive && seat_.at_phase) {
     SIPHON_RETURN_IF_ERROR(seat_.at_phase(kHostMemoryPhase));
   }
-  if (parking.bytes.contains(kDrive) && seat_.at_phase) {
+  const bool to_drive = parking.bytes.contains(kDrive) || (to_host && parking.host_on_drive);
+  if (to_drive && seat_.at_phase) {
     SIPHON_RETURN_IF_ERROR(RefusedByDrive(seat_.at_phase(kDrivePhase)));
   }
   SIPHON_ASSIGN_OR_RETURN(room_,
@@ -122,14 +124,48 @@ absl::Status PlanFollower::MakeRoom() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<absl::Span<std::byte>> PlanFollower::TakeHostMemory(Bytes bytes) {
+absl::Status PlanFollower::TakeHostMemory(Bytes bytes) {
   host_steps_ = bytes;
-  if (bytes == Bytes(0)) return absl::Span<std::byte>();
-  if (seat_.at_phase) SIPHON_RETURN_IF_ERROR(seat_.at_phase(kHostMemoryPhase));
+  return TakeHostMemoryFor(/*next_step=*/1);
+}
+
+absl::Status PlanFollower::MapHostMemory() {
+  if (host_steps_ == Bytes(0)) return absl::OkStatus();
   SIPHON_CHECK(room_ != nullptr, "who has optimizer steps on the host has a room");
+  const bool on_drive = now_.steps_on_drive.contains(seat_.me);
+  if (seat_.at_phase) {
+    const absl::Status phase = seat_.at_phase(on_drive ? kDrivePhase : kHostMemoryPhase);
+    SIPHON_RETURN_IF_ERROR(on_drive ? RefusedByDrive(phase) : phase);
+  }
   SIPHON_ASSIGN_OR_RETURN(
-      host_memory_, HostMapping::Make(bytes, &host_, kHostSteps, &numa_, LocksOf(seat_.device)));
-  return host_memory_.bytes();
+      host_memory_,
+      on_drive ? MakeHostRoomOnDrive(prepared_, seat_.me, host_steps_, &numa_)
+               : HostMapping::Make(host_steps_, &host_, kHostSteps, &numa_, LocksOf(seat_.device)));
+  return absl::OkStatus();
+}
+
+absl::Status PlanFollower::TakeHostMemoryFor(int64_t next_step) {
+  if (StagesSteppedOnHost(now_.plan.memory).empty()) return absl::OkStatus();
+  const absl::Status mapped = MapHostMemory();
+  const bool refused = absl::IsResourceExhausted(mapped) && RefusingTier(mapped) == kHost.tier;
+  SIPHON_RETURN_IF_ERROR(coordinator_.Agree(refused ? absl::OkStatus() : mapped));
+  if (refused) LogWarning(absl::StrCat("worker ", seat_.me.value, ": ", mapped.message()));
+  SIPHON_ASSIGN_OR_RETURN(const std::vector<int32_t> all,
+                          coordinator_.Gather(static_cast<int32_t>(refused)));
+  for (size_t worker = 0; worker < all.size(); ++worker) {
+    if (all[worker] == 0) continue;
+    const WorkerId owner(static_cast<int>(worker));
+    absl::StatusOr<FallBackResult> fallen = StepOnDrive(now_, owner);
+    if (!fallen.ok()) {
+      return NoSecondChoice(fallen.status(), owner == seat_.me ? mapped : absl::OkStatus());
+    }
+    now_ = std::move(fallen->now);
+    NoteMoved(owner, Reason({{owner, kHost}, owner}), fallen->moved, next_step);
+  }
+  if (absl::c_linear_search(all, 1)) {
+    return coordinator_.Agree(refused ? MapHostMemory() : absl::OkStatus());
+  }
+  return absl::OkStatus();
 }
 
 // Collective calls are the same on all workers only if all know of the same failures: whoever has
@@ -232,7 +268,8 @@ absl::StatusOr<PlanInForceIs> PlanFollower::MoveTo(NextPlan next, int64_t next_s
   link_use_.clear();
   const auto take_room = [&](Bytes host_steps) -> absl::Status {
     SIPHON_RETURN_IF_ERROR(TakeRoomFor(next_step));
-    return coordinator_.Agree(TakeHostMemory(host_steps).status());
+    host_steps_ = host_steps;
+    return TakeHostMemoryFor(next_step);
   };
   const absl::Status taken = take_room(next.host_steps);
   if (taken.ok()) return PlanInForceIs::kNext;
@@ -332,6 +369,25 @@ absl::Status PlanFollower::WhyRefused(const Leaving& leaving) const {
   return absl::ResourceExhaustedError(lent_.OutOfReach()[leaving.left.place.lender]);
 }
 
+// On every worker; who does not give the memory tells why (`mine`; OK on the others).
+absl::Status PlanFollower::NoSecondChoice(const absl::Status& fallen, const absl::Status& mine) {
+  absl::Status why;
+  if (!mine.ok()) {
+    why = absl::Status(mine.code(), absl::StrCat(mine.message(), "; ", fallen.message()));
+  }
+  SIPHON_RETURN_IF_ERROR(coordinator_.Agree(why));
+  return fallen;
+}
+
+void PlanFollower::NoteMoved(WorkerId owner, const std::string& reason,
+                             const std::map<Placement, int>& moved, int64_t next_step) {
+  for (const auto& [to, groups] : moved) {
+    second_choices_[static_cast<size_t>(owner.value)] += groups;
+  }
+  notes_.push_back(
+      absl::StrCat(reason, ": ", WhereGroupsGo(moved), " from step ", next_step, " on"));
+}
+
 absl::Status PlanFollower::Leave(const std::vector<Leaving>& all, int64_t next_step) {
   bool changed = false;
   const std::vector<WorkerParking> before = now_.parking;
@@ -341,15 +397,9 @@ absl::Status PlanFollower::Leave(const std::vector<Leaving>& all, int64_t next_s
     absl::StatusOr<FallBackResult> fallen =
         FallBack(now_, leaving.left,
                  slow ? WithoutSecondChoice::kStay : WithoutSecondChoice::kRefuse, second_);
-    if (!fallen.ok()) {  // on every worker; who does not give the memory tells why
-      absl::Status mine;
-      if (leaving.says == seat_.me) {
-        const absl::Status why = WhyRefused(leaving);
-        mine =
-            absl::Status(why.code(), absl::StrCat(why.message(), "; ", fallen.status().message()));
-      }
-      SIPHON_RETURN_IF_ERROR(coordinator_.Agree(mine));
-      return fallen.status();
+    if (!fallen.ok()) {
+      return NoSecondChoice(fallen.status(),
+                            leaving.says == seat_.me ? WhyRefused(leaving) : absl::OkStatus());
     }
     if (fallen->moved.empty()) {
       notes_.push_back(absl::StrCat(Reason(leaving), ", and what goes there has no second choice"));
@@ -357,11 +407,7 @@ absl::Status PlanFollower::Leave(const std::vector<Leaving>& all, int64_t next_s
     }
     changed = true;
     now_ = std::move(fallen->now);
-    for (const auto& [to, groups] : fallen->moved) {
-      second_choices_[static_cast<size_t>(leaving.left.owner.value)] += groups;
-    }
-    notes_.push_back(absl::StrCat(Reason(leaving), ": ", WhereGroupsGo(fallen->moved),
-                                  " from step ", next_step, " on"));
+    NoteMoved(leaving.left.owner, Reason(leaving), fallen->moved, next_step);
   }
   if (!changed) return absl::OkStatus();
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(lent_.TakeMore(now_.parking)));

@@ -54,9 +54,10 @@ class PlanFollower {
   // The books of the host's memory.
   MemoryLedger& host() { return host_; }
   SwapEngine* engine() { return room_ == nullptr ? nullptr : &room_->engine(); }
-  // Behind TakeRoom: memory of the host for this worker's optimizer steps there, while the plan is
-  // in force. Errors: ResourceExhausted.
-  absl::StatusOr<absl::Span<std::byte>> TakeHostMemory(Bytes bytes);
+  // Collective, behind TakeRoom and before the first step: so much memory of the host for this
+  // worker's optimizer steps there, while the plan is in force; where the host refuses, of its
+  // drive, if that is their second choice. Errors: as TakeRoom.
+  absl::Status TakeHostMemory(Bytes bytes);
   // That memory; of the plan in force behind MoveTo.
   absl::Span<std::byte> host_memory() const { return host_memory_.bytes(); }
 
@@ -100,6 +101,8 @@ class PlanFollower {
 
   void ShareOwn(RoomRegion& region);
   absl::Status TakeRoomFor(int64_t next_step);
+  absl::Status TakeHostMemoryFor(int64_t next_step);
+  absl::Status MapHostMemory();
   void FillHost();
   absl::Status LeaveRoom();
   absl::Status MakeRoom();
@@ -110,6 +113,9 @@ class PlanFollower {
   // Of this worker, who says so.
   absl::Status WhyRefused(const Leaving& leaving) const;
   absl::Status Leave(const std::vector<Leaving>& all, int64_t next_step);
+  absl::Status NoSecondChoice(const absl::Status& fallen, const absl::Status& mine);
+  void NoteMoved(WorkerId owner, const std::string& reason, const std::map<Placement, int>& moved,
+                 int64_t next_step);
   absl::Status MoveRoom();
 
   const PreparedJob& prepared_;

@@ -317,6 +317,9 @@ absl::StatusOr<RunOutcome> WorkerRun::Train() {
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(memory_.TakeCommunication()));
   SIPHON_RETURN_IF_ERROR(follower_.TakeRoom());
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(stages_.Make(follower_)));
+  HostSteps& host_steps = stages_.worker().host_steps();
+  SIPHON_RETURN_IF_ERROR(follower_.TakeHostMemory(host_steps.MemoryNeeded()));
+  SIPHON_RETURN_IF_ERROR(coordinator_.Agree(host_steps.Begin(follower_.host_memory())));
   SIPHON_RETURN_IF_ERROR(Phase(kReadingPhase));
   SIPHON_ASSIGN_OR_RETURN(
       progress_, RestoreState(prepared_, stages_.ForCheckpoint(), coordinator_, outcome_.warnings));

@@ -38,10 +38,7 @@ absl::Status RunningStages::Make(PlanFollower& follower) {
                        device, DrawingThreads(prepared_)));
   }
   MakeWorker(follower);
-  SIPHON_RETURN_IF_ERROR(worker_->state().SendAway());
-  SIPHON_ASSIGN_OR_RETURN(const absl::Span<std::byte> memory,
-                          follower.TakeHostMemory(worker_->host_steps().MemoryNeeded()));
-  return worker_->host_steps().Begin(memory);
+  return worker_->state().SendAway();
 }
 
 void RunningStages::MakeWorker(PlanFollower& follower) {

@@ -26,8 +26,8 @@ class RunningStages {
   RunningStages(const PreparedJob& prepared, const WorkerSeat& seat)
       : prepared_(prepared), seat_(seat) {}
 
-  // Once, behind PlanFollower::TakeRoom: with what the plan has away between steps away. Errors: as
-  // MakeTorchStage, StateSwaps::SendAway and PlanFollower::TakeHostMemory.
+  // Once, behind PlanFollower::TakeRoom: with what the plan has away between steps away. Steps on
+  // the host have not begun (HostSteps::Begin). Errors: as MakeTorchStage and StateSwaps::SendAway.
   absl::Status Make(PlanFollower& follower);
 
   // From Make on: a worker for the plan in force, when that is another one; and none in between.

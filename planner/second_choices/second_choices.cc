@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "planner/drafts/host_reach.h"
+#include "planner/second_choices/host_room_on_drives.h"
 #include "planner/second_choices/second_choice_trials.h"
 #include "planner/second_choices/second_lenders.h"
 #include "planner/status.h"
@@ -135,7 +136,7 @@ absl::StatusOr<MemoryPlan> WithSecondChoices(const PlanningProblem& problem,
     }
   }
   SIPHON_RETURN_IF_ERROR(GiveSecondLenders(problem, mapping, peaks, trials, plan));
-  return std::move(plan.memory);
+  return WithHostRoomOnDrives(problem, mapping, std::move(plan));
 }
 
 absl::Status AddSecondChoices(DraftSimulator& simulator, SimulatedDraft& simulated) {

@@ -22,8 +22,9 @@ namespace siphon {
 // its groups as there is room for. What is left, weights on a server without drives above all, goes
 // to lenders, into what these have beside their fullest moment (spare_lending.h).
 //
-// Left with none (kKeep) are those for which there is no room anywhere, and what the optimizer step
-// of a stage works on on the host (StaysForHostStep): a place that refuses then ends the run.
+// What optimizer steps on the host work on there (StaysForHostStep) has room on drives instead
+// (host_room_on_drives.h). Left with none (kKeep) are those for which there is no room anywhere: a
+// place that refuses then ends the run.
 //
 // `peaks`: [worker], what it holds at most by the plan. Requires: the plan is one of the problem's
 // and fits. Errors: as Simulate, but for those that a choice is not taken for.

@@ -33,7 +33,14 @@ absl::StatusOr<std::set<GroupName>> ChangeChoices(MemoryPlan& memory, const Conc
       PlannedGroup& planned = groups[group];
       if (!concerns(name.first, planned)) continue;
       const Placement second = planned.choice.second_choice;
-      if (second == Placement::kKeep) return HasNoSecondChoice(name, planned);
+      const bool stays = StaysForHostStep(memory.stages[stage], planned);
+      if (second == Placement::kKeep || (stays && second != Placement::kNvmeSwap)) {
+        return HasNoSecondChoice(name, planned);
+      }
+      if (stays) {
+        planned.choice.second_choice = Placement::kKeep;
+        continue;
+      }
       if (second == Placement::kRecompute) dropped.insert(name);
       const bool steps_on_host = StepsOnHost(memory.stages[stage], planned);
       planned.choice = {.placement = second};

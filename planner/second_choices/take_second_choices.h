@@ -26,7 +26,9 @@ bool WouldGo(const PlannedGroup& planned, Placement second);
 // Whether an optimizer step on the host works on the group where that has it: its optimizer state,
 // and parameters and gradients that are with the host while any of their layers steps there. What
 // stands elsewhere would have to come in for that step, and so would the state for one on the
-// device: with other programs, and other memory of the host. So it can go no second way.
+// device: with other programs. So all that can change is what the host's room for it is made of:
+// its second choice, if it has one, is kNvmeSwap, and means a file on the worker's drive, mapped
+// into memory.
 bool StaysForHostStep(const StagePlan& stage, const PlannedGroup& planned);
 
 // Which groups shall go their second way.
@@ -36,10 +38,11 @@ using ConcernsGroup = std::function<bool(StageId stage, const PlannedGroup& plan
 using SecondStripes = std::map<std::pair<StageId, GroupId>, std::vector<Stripe>>;
 
 // `plan` with the groups that `concerns` names at their second choice, and no second choice left
-// for them. Groups keep their ids. Where another place takes them their actions stay as they are;
-// what is to be computed again leaves where it left before (DROP for SWAP_OUT, before the same F),
-// and nothing brings it back but the backward that needs it. So no action of any other group, and
-// of any other worker, changes.
+// for them. Groups keep their ids. Where another place takes them their actions stay as they are,
+// and where they stay for a step on the host (StaysForHostStep) all the rest of their choice as
+// well; what is to be computed again leaves where it left before (DROP for SWAP_OUT, before the
+// same F), and nothing brings it back but the backward that needs it. So no action of any other
+// group, and of any other worker, changes.
 //
 // Pure. Requires: the schedule is LowerMemoryPlan's for the plan. Errors: FailedPrecondition naming
 // a group that has no second choice, or one with lenders of which `stripes` does not say which.

@@ -66,7 +66,7 @@ TEST_F(ExplainTablesOf, StatesSayWhereTheirLayersStep) {
   const std::vector<std::string>& there = tables[0].rows[0];
   const std::vector<std::string>& here = tables[0].rows[1];
   EXPECT_EQ(there[4], "host_swap");
-  EXPECT_EQ(there[5], "none: it steps there");
+  EXPECT_EQ(there[5], "none: no room on a drive");
   EXPECT_THAT(there[6], StartsWith("the host steps these layers"));
   EXPECT_EQ(here[4], "host_swap, steps on device");
   EXPECT_EQ(here[5], "none: no room elsewhere");

@@ -3,13 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "launch/profile/budget_second_choices.h"
+#include "launch/profile/host_use.h"
 #include "launch/profile/lend_second_choices.h"
+#include "planner/steps_on_host.h"
 #include "planner/topology.h"
 #include "planner/validate_schedule.h"
 
@@ -164,6 +168,99 @@ TEST(FallBack, LeavesWhatTheHostStepsWhereItIs) {
   ASSERT_TRUE(after.ok()) << after.status();
   EXPECT_FALSE(ParksAt(after->now, left));
   EXPECT_EQ(after->now.plan.memory.stages[0].groups.back(), stage.groups.back());
+}
+
+// Layer 0 of worker 0 steps on the host, its parameters are parked there; all else is with it, too.
+PlanInForce WithAStepOnTheHost(const LiveStep& live, Placement second) {
+  PlanInForce plan{{Budgeted(live), live.step.schedule}, live.parking};
+  StagePlan& stage = plan.plan.memory.stages[0];
+  stage.update = UpdatePlace::kHost;
+  for (const GroupKind kind : {GroupKind::kOptimizerState, GroupKind::kParameters}) {
+    stage.groups.push_back({{.kind = kind, .layers = {0, 1}, .bytes = Bytes(100)},
+                            {.placement = Placement::kHostSwap, .second_choice = second}});
+  }
+  const GroupId parameters(static_cast<int>(stage.groups.size()) - 1);
+  WorkerParking& parking = plan.parking[0];
+  Bytes& there = parking.bytes.at({.tier = Placement::kHostSwap});
+  parking.slots[{StageId(0), parameters}] = {
+      {{{{.tier = Placement::kHostSwap}, there, Bytes(100)}}}};
+  there += Bytes(128);
+  return plan;
+}
+
+// What the host works on keeps its slots, in a file; the rest leaves.
+TEST(FallBack, LeavesTheHostsRoomForStepsToTheDrive) {
+  const LiveStep live = Live(Problem(), "host_swap");
+  const PlanInForce before = WithAStepOnTheHost(live, Placement::kNvmeSwap);
+  const LeftPlace left{WorkerId(0), {.tier = Placement::kHostSwap}};
+  const auto after = FallBack(before, left, WithoutSecondChoice::kRefuse);
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_EQ(after->moved.at(Placement::kNvmeSwap), 1);
+  EXPECT_GT(after->moved.at(Placement::kRecompute), 0);
+  EXPECT_TRUE(after->now.parking[0].host_on_drive);
+  EXPECT_FALSE(after->now.parking[1].host_on_drive);
+  EXPECT_EQ(after->now.parking[0].slots.size(), 1u);
+  const auto& slot = *after->now.parking[0].slots.begin();
+  EXPECT_EQ(slot.second, before.parking[0].slots.at(slot.first));
+  const StagePlan& stage = after->now.plan.memory.stages[0];
+  EXPECT_EQ(stage.groups.back().choice, (GroupChoice{.placement = Placement::kHostSwap}));
+  EXPECT_TRUE(StepsOnHost(stage, 0));
+  // Another place that is left later changes nothing of that.
+  const auto again = FallBack(after->now, {WorkerId(0), {Placement::kPeerSwap, DeviceId(1)}},
+                              WithoutSecondChoice::kRefuse);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->now, after->now);
+  // There is no faster way to the host's memory.
+  const auto slow = FallBack(before, left, WithoutSecondChoice::kStay);
+  ASSERT_TRUE(slow.ok()) << slow.status();
+  EXPECT_FALSE(slow->moved.contains(Placement::kNvmeSwap));
+  EXPECT_FALSE(slow->now.parking[0].host_on_drive);
+}
+
+TEST(StepOnDrive, IsForStateWithThatSecondChoice) {
+  const LiveStep live = Live(Problem(), "host_swap");
+  const PlanInForce before = WithAStepOnTheHost(live, Placement::kNvmeSwap);
+  const auto after = StepOnDrive(before, WorkerId(0));
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_EQ(after->moved, (std::map<Placement, int>{{Placement::kNvmeSwap, 1}}));
+  EXPECT_EQ(after->now.steps_on_drive, std::set<WorkerId>{WorkerId(0)});
+  EXPECT_EQ(after->now.parking, before.parking);
+  EXPECT_EQ(after->now.plan.schedule, before.plan.schedule);
+  const auto stays = FallBack(after->now, {WorkerId(1), {.tier = Placement::kHostSwap}},
+                              WithoutSecondChoice::kStay);
+  ASSERT_TRUE(stays.ok()) << stays.status();
+  EXPECT_EQ(stays->now.steps_on_drive, after->now.steps_on_drive);
+  const auto without = StepOnDrive(WithAStepOnTheHost(live, Placement::kKeep), WorkerId(0));
+  EXPECT_THAT(std::string(without.status().message()),
+              HasSubstr("optimizer_state of stage 0, group "));
+  const auto nothing = StepOnDrive(before, WorkerId(1));
+  EXPECT_THAT(std::string(nothing.status().message()), HasSubstr("no group of worker 1 steps"));
+}
+
+// All that the host has of the worker, and none of it on the drive before.
+TEST(BudgetSecondChoices, HaveRoomOnTheDriveForStepsOnTheHost) {
+  PlanningProblem problem = Problem();
+  for (LayerProfile& layer : problem.profile.layers) layer.optimizer_state = Bytes(500);
+  problem.topology.drives = {
+      {.read = BytesPerSecond(1'000'000'000), .write = BytesPerSecond(1'000'000'000)}};
+  problem.capacity.assign(kWorkers, Bytes(14'000));
+  problem.host_step = Nanos(2000);
+  LiveStep live = Live(problem, "optimizer_offload");
+  ASSERT_GT(live.host_steps[0], Bytes(0));
+  const std::vector<Bytes> rooms =
+      HostRoomsForDrives({live.step.memory, live.step.schedule}, live.parking, live.host_steps);
+  EXPECT_EQ(rooms, live.host_steps);
+  Bytes room;
+  for (const Bytes& of_worker : rooms) room += of_worker;
+  const auto seconds = [&](Bytes capacity) {
+    live.problem.topology.drives = {{.capacity = capacity}};
+    return SecondChoicesOf(Budgeted(live));
+  };
+  EXPECT_THAT(seconds(Bytes(0)), testing::Each(Placement::kNvmeSwap));  // no limit
+  EXPECT_THAT(seconds(room), testing::Each(Placement::kNvmeSwap));
+  EXPECT_THAT(seconds(room - Bytes(1)), testing::Contains(Placement::kKeep));
+  live.problem.topology.drives.clear();
+  EXPECT_THAT(SecondChoicesOf(Budgeted(live)), testing::Each(Placement::kKeep));
 }
 
 // What ranks read of the plan.

@@ -367,6 +367,24 @@ TEST_F(ParkedFaults, AnExhaustedHostPoolWithoutASecondChoiceEndsTheJobWithARepor
   }
 }
 
+// With a drive the steps' memory is a file there.
+TEST_F(ParkedFaults, AnExhaustedHostPoolIsLeftForAFileOnTheDrive) {
+  std::vector<std::string> arguments =
+      Parking("memory.host_capacity=64MiB", "optimizer_offload", "1390KiB");
+  arguments.insert(arguments.end(), {"--set", "memory.nvme_directory=" + PathOf("drive")});
+  const ProgramEnd end =
+      Siphon(arguments, {.environment = {"SIPHON_INJECT_FAULT=0:0:the host:full"}});
+  EXPECT_EQ(end.exit_code, 0) << end.errors;
+  EXPECT_THAT(end.errors, HasSubstr("host memory exhausted: optimizer steps need "));
+  EXPECT_THAT(end.errors,
+              testing::ContainsRegex("warning: worker 0: the host does not give the memory that "
+                                     "is planned: [0-9]+ groups? go(es)? to the drives from step "
+                                     "1 on"));
+  EXPECT_EQ(RunCheckpoint("run", 12), ExpectedCheckpoint(12));
+  ExpectNothingLeft();
+  std::filesystem::remove_all(PathOf("drive"));
+}
+
 TEST_F(ParkedFaults, AHostWithTooLittleMemoryIsRefusedBeforeTheStart) {
   const ProgramEnd end = Siphon(Parking("memory.host_capacity=1KiB", "host_swap"));
   EXPECT_EQ(end.exit_code, 3) << end.errors;

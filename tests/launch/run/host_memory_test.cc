@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -67,6 +70,29 @@ TEST(HostMapping, IsZeroWhereverItIs) {
   EXPECT_EQ(made->bytes()[99'999], std::byte{7});
   EXPECT_TRUE(std::all_of(made->bytes().begin() + 100'000, made->bytes().end(),
                           [](std::byte byte) { return byte == std::byte{0}; }));
+}
+
+// On no books, and without a name while it lives.
+TEST(HostMapping, OfADriveIsAFileThere) {
+  const std::string drive = testing::TempDir() + "/siphon_host_memory" + std::to_string(getpid());
+  auto made =
+      HostMapping::MakeOnDrive(Bytes(100'000), {.directory = drive, .name = "siphon-worker-0"});
+  ASSERT_TRUE(made.ok()) << made.status();
+  ASSERT_EQ(made->bytes().size(), 100'000u);
+  EXPECT_TRUE(std::all_of(made->bytes().begin(), made->bytes().end(),
+                          [](std::byte byte) { return byte == std::byte{0}; }));
+  EXPECT_TRUE(std::filesystem::is_empty(drive));
+  std::memset(made->bytes().data(), 7, made->bytes().size());
+  ASSERT_TRUE(made->Grow(Bytes(300'000)).ok());
+  ASSERT_EQ(made->bytes().size(), 300'000u);
+  EXPECT_EQ(made->bytes()[99'999], std::byte{7});
+  EXPECT_EQ(made->bytes()[100'000], std::byte{0});
+  const absl::Status full = made->Grow(Bytes(int64_t{1} << 60));
+  EXPECT_TRUE(absl::IsResourceExhausted(full)) << full;
+  EXPECT_EQ(made->bytes().size(), 300'000u);
+  HostMapping moved = *std::move(made);
+  EXPECT_EQ(moved.bytes()[99'999], std::byte{7});
+  std::filesystem::remove_all(drive);
 }
 
 TEST(HostClaim, SaysWhoHasTheHostsMemory) {

@@ -4,12 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <filesystem>
+#include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "launch/plan_job/parking_region.h"
 #include "pipeline/state_swaps.h"
 #include "planner/home_groups.h"
 #include "planner/lowering/lower_memory_plan.h"
+#include "planner/second_choices/take_second_choices.h"
 #include "tests/launch/run/second_choice_runs.h"
 
 namespace siphon {
@@ -79,8 +83,66 @@ TEST_F(SecondChoicesOfState, LeaveStateThatIsHomeWhereItIs) {
   }
 }
 
-// Optimizer steps on the host have no other way, and say so before the first step.
-TEST_F(SecondChoicesOfState, AreNotThereForStepsOnTheHost) {
+// Optimizer steps on the host go on in a file, where the job has a drive.
+TEST_F(SecondChoicesOfState, OfStepsOnTheHostAreOnTheDrive) {
+  JobConfig job = TightJob("optimizer_offload", 95);
+  job.memory.nvme_directory = folder_ + "/drive";
+  const PreparedJob prepared = Prepared(job);
+  ASSERT_GT(prepared.host_steps[0], Bytes(0));
+  const SecondChoiceRun run = TrainSame(prepared, RefuseAt(0, kHostMemoryPhase, 0));
+  EXPECT_THAT(run.said, testing::ContainsRegex("worker 0: the host does not give the memory that "
+                                               "is planned: [0-9]+ groups? go(es)? to the drives "
+                                               "from step 1 on"));
+  EXPECT_GT(GroupsMoved(run, 0), 0);
+  EXPECT_TRUE(std::filesystem::is_empty(job.memory.nvme_directory));
+  // Nor does the drive.
+  const SecondChoiceRun refused = Train(prepared, [](WorkerSeat& seat) {
+    if (seat.me != WorkerId(0)) return;
+    seat.at_phase = [](const std::string& at) -> absl::Status {
+      if (at != kHostMemoryPhase && at != kDrivePhase) return absl::OkStatus();
+      return absl::ResourceExhaustedError(at + ": the test says no");
+    };
+  });
+  EXPECT_TRUE(absl::IsResourceExhausted(refused.status)) << refused.status;
+  EXPECT_THAT(std::string(refused.status.message()),
+              HasSubstr(std::string(kDrivePhase) + ": the test says no"));
+}
+
+// With parameters and gradients that are parked there for it.
+TEST_F(SecondChoicesOfState, OfWhatIsParkedForStepsOnTheHostAreOnTheDrive) {
+  const SecondChoiceRun unlimited = UnlimitedWide();
+  ASSERT_TRUE(unlimited.status.ok());
+  JobConfig job = TightWideJob("l2l");
+  job.memory.nvme_directory = folder_ + "/drive";
+  PreparedJob prepared = Prepared(job);
+  int stays = 0, parked = 0;  // of worker 0
+  for (StagePlan& stage : prepared.plan.memory.stages) {
+    const bool first = &stage == &prepared.plan.memory.stages[0];
+    const bool away = absl::c_any_of(stage.groups, [](const PlannedGroup& planned) {
+      return planned.group.kind == GroupKind::kOptimizerState;
+    });
+    if (away) stage.update = UpdatePlace::kHost;
+    for (PlannedGroup& planned : stage.groups) {
+      if (!StaysForHostStep(stage, planned)) continue;
+      planned.choice.second_choice = Placement::kNvmeSwap;
+      stays += first ? 1 : 0;
+      parked += first && planned.group.kind != GroupKind::kOptimizerState ? 1 : 0;
+    }
+  }
+  ASSERT_GT(parked, 0);
+  LowerAnew(prepared, {});
+  prepared.parking = LayOutParking(prepared.plan.memory, prepared.plan.training).value();
+  prepared.host_steps.assign(4, Bytes(10'000'000));  // more than enough
+  const SecondChoiceRun run = Train(prepared, RefuseAt(0, kHostMemoryPhase, 0));
+  ASSERT_TRUE(run.status.ok()) << run.status;
+  EXPECT_THAT(run.said, HasSubstr("to the drives from step 1 on"));
+  EXPECT_EQ(GroupsMoved(run, 0), stays);
+  EXPECT_GT(BytesOut(run, 5, "host"), 0);  // by way of the host's addresses, as before
+  ExpectSameWithin(job.memory.capacity[0], run, unlimited);
+}
+
+// Where it has none they have no other way, and say so before the first step.
+TEST_F(SecondChoicesOfState, AreNotThereForStepsOnTheHostWithoutADrive) {
   const PreparedJob prepared = Prepared(TightJob("optimizer_offload", 95));
   ASSERT_GT(prepared.host_steps[0], Bytes(0));
   TrainSame(prepared, nullptr);

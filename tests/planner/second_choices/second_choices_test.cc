@@ -14,6 +14,7 @@
 #include "planner/memory/memory_kind.h"
 #include "planner/placement_bytes.h"
 #include "planner/second_choices/computing_again.h"
+#include "planner/second_choices/host_room_on_drives.h"
 #include "planner/second_choices/spare_lending.h"
 #include "planner/simulator/simulate.h"
 #include "planner/simulator/simulate_times.h"
@@ -153,12 +154,53 @@ TEST_F(StreamedState, GoesToLendersWithRoom) {
   EXPECT_THAT(SecondOfState(WithSecond().memory, 0), Each(Placement::kKeep));
 }
 
+// And what the host steps to a file there.
 TEST_F(StreamedState, GoesToDrives) {
   problem_.topology.drives.push_back({.read = kByteANano, .write = kByteANano});
   const SimulatedDraft found = WithSecond();
-  EXPECT_THAT(SecondOfState(found.memory, 0),
-              testing::ElementsAre(Placement::kNvmeSwap, Placement::kKeep));
+  EXPECT_THAT(SecondOfState(found.memory, 0), Each(Placement::kNvmeSwap));
   ExpectFits(found);
+}
+
+// The first layer's state, and state, parameters and gradients of the second one.
+TEST_F(StreamedState, OfTheHostsStepTakesWhatTheDriveHasLeft) {
+  const LayerProfile& layer = problem_.profile.layers[0];
+  const Bytes room = layer.optimizer_state + layer.parameters + layer.gradients;
+  problem_.topology.drives.push_back({.read = kByteANano, .write = kByteANano});
+  Bytes& capacity = problem_.topology.drives[0].capacity;
+  capacity = layer.optimizer_state + room;
+  EXPECT_THAT(SecondOfState(WithSecond().memory, 0), Each(Placement::kNvmeSwap));
+  capacity -= Bytes(1);
+  EXPECT_THAT(SecondOfState(WithSecond().memory, 0),
+              testing::ElementsAre(Placement::kNvmeSwap, Placement::kKeep));
+}
+
+// A worker after the other, each with all of its room or none; replicas take theirs all at once.
+TEST(HostRoomOnDrives, IsOfWholeWorkers) {
+  PlanningProblem problem =
+      ProblemOf(LayerOfMuchState(), 4, LoweredSchedule("1f1b", 2, 4), TwoLinkedDevices());
+  const Bytes room = problem.profile.layers[0].optimizer_state +
+                     problem.profile.layers[0].parameters + problem.profile.layers[0].gradients;
+  problem.topology.drives.push_back({.read = kByteANano, .write = kByteANano});
+  DraftSimulator simulator(problem);
+  DraftPlan draft = KeepingDraft(problem);
+  for (StageDraft& stage : draft.stages) PutStepOnHost(stage);
+  const auto simulated = simulator.Run(draft);
+  ASSERT_TRUE(simulated.ok()) << simulated.status();
+  const FollowedPlan plan{simulated->memory, simulated->schedule};
+  const auto given = [&](Bytes capacity) {
+    problem.topology.drives[0].capacity = capacity;
+    const auto with = WithHostRoomOnDrives(problem, simulated->draft.mapping, plan);
+    EXPECT_TRUE(with.ok()) << with.status();
+    return std::pair(SecondOfState(*with, 0), SecondOfState(*with, 1));
+  };
+  const std::vector<Placement> all(2, Placement::kNvmeSwap), none(2, Placement::kKeep);
+  EXPECT_EQ(given(Bytes(0)), std::pair(all, all));  // no limit
+  EXPECT_EQ(given(room * 4), std::pair(all, all));
+  EXPECT_EQ(given(room * 4 - Bytes(1)), std::pair(all, none));
+  EXPECT_EQ(given(room * 2 - Bytes(1)), std::pair(none, none));
+  problem.topology.drives.clear();
+  EXPECT_EQ(WithHostRoomOnDrives(problem, simulated->draft.mapping, plan).value(), plan.memory);
 }
 
 // Its layers go on to step where they did.

@@ -112,6 +112,31 @@ TEST(StaysForHostStep, HoldsForWhatTheHostWorksOn) {
   EXPECT_FALSE(StaysForHostStep(stage, stage.groups[0]));
 }
 
+// Only what its room is made of changes, of which the plan says nothing.
+TEST(TakeSecondChoices, LeavesWhatTheHostWorksOnWhereItIs) {
+  FollowedPlan plan;
+  StagePlan& stage = plan.memory.stages.emplace_back();
+  stage.update = UpdatePlace::kHost;
+  for (const GroupKind kind : {GroupKind::kOptimizerState, GroupKind::kParameters}) {
+    stage.groups.push_back({{kind, {0, 1}, Bytes(10)},
+                            {.placement = Placement::kHostSwap,  //
+                             .second_choice = Placement::kNvmeSwap}});
+  }
+  const auto all = [](StageId, const PlannedGroup&) { return true; };
+  const auto taken = TakeSecondChoices(plan, all);
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  for (PlannedGroup& planned : stage.groups) planned.choice.second_choice = Placement::kKeep;
+  EXPECT_EQ(*taken, plan);
+  // To anywhere else it cannot go.
+  stage.groups[1].choice.second_choice = Placement::kPeerSwap;
+  const auto refused = TakeSecondChoices(plan, [](StageId, const PlannedGroup& planned) {
+    return planned.group.kind == GroupKind::kParameters;
+  });
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("parameters of stage 0, group 1, are with host_swap, and the plan has no "
+                        "second choice"));
+}
+
 TEST(TakeSecondChoices, NamesAGroupThatHasNone) {
   const auto taken = TakeSecondChoices(ThreeGroups(), [](StageId, const PlannedGroup& planned) {
     return planned.choice.placement == Placement::kHostSwap;
