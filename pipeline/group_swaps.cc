@@ -1,5 +1,6 @@
 #include "pipeline/group_swaps.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -69,7 +70,53 @@ absl::Status GroupSwaps::Run(const Action& action) {
 absl::Status GroupSwaps::Out(const ParkedGroup& group) {
   Leaving& leaving = groups_.at(group);
   leaving.wanted = true;
+  leaving.coming = false;
   return leaving.saved ? StartOut(group, leaving) : absl::OkStatus();
+}
+
+void GroupSwaps::BeginForward(StageId stage, MicrobatchId microbatch) {
+  leaving_.clear();
+  left_ = 0;
+  size_t behind = 0;
+  for (const auto& [group, leaving] : groups_) {
+    if (group.stage != stage || group.microbatch != microbatch) continue;
+    if (leaving.wanted && !leaving.under_forward) ++behind;
+  }
+  most_leaving_ = std::max<size_t>(behind, 1);
+}
+
+absl::Status GroupSwaps::EndForward() { return SendOn(leaving_.size()); }
+
+absl::Status GroupSwaps::SendOn(size_t left) {
+  for (; left_ < left; ++left_) {
+    const ParkedGroup group = leaving_[left_];
+    if (!groups_.at(group).under_forward) continue;
+    recorder_.BeginPart({.stage = group.stage,
+                         .kind = ActionKind::kSwapOutEnd,
+                         .microbatch = group.microbatch,
+                         .group = group.group});
+    SIPHON_RETURN_IF_ERROR(AwaitOut(*engine_, group, &recorder_));
+    recorder_.EndPart();
+    SIPHON_RETURN_IF_ERROR(ComputeOf(group).FreeSaved(group.microbatch, groups_.at(group).layers));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GroupSwaps::BeginBackward(StageId stage, MicrobatchId microbatch) {
+  coming_.clear();
+  came_ = 0;
+  for (const auto& [group, leaving] : groups_) {
+    const bool its = group.stage == stage && group.microbatch == microbatch;
+    if (its && !leaving.coming && engine_->IsAway(group)) coming_.push_back(group);
+  }
+  std::sort(coming_.begin(), coming_.end(), [&](const ParkedGroup& a, const ParkedGroup& b) {
+    return groups_.at(a).layers.begin > groups_.at(b).layers.begin;
+  });
+  return StartNextIn();
+}
+
+absl::Status GroupSwaps::StartNextIn() {
+  return came_ < coming_.size() ? In(coming_[came_++]) : absl::OkStatus();
 }
 
 absl::Status GroupSwaps::Saved(StageId stage, MicrobatchId microbatch, StageRange layers) {
@@ -77,7 +124,10 @@ absl::Status GroupSwaps::Saved(StageId stage, MicrobatchId microbatch, StageRang
   const auto found = groups_.find(group);
   if (found == groups_.end()) return absl::OkStatus();
   found->second.saved = true;
-  return found->second.wanted ? StartOut(group, found->second) : absl::OkStatus();
+  if (!found->second.wanted) return absl::OkStatus();
+  SIPHON_RETURN_IF_ERROR(StartOut(group, found->second));
+  leaving_.push_back(group);
+  return SendOn(leaving_.size() - std::min(leaving_.size(), most_leaving_));
 }
 
 absl::Status GroupSwaps::StartOut(const ParkedGroup& group, const Leaving& leaving) {
@@ -87,11 +137,16 @@ absl::Status GroupSwaps::StartOut(const ParkedGroup& group, const Leaving& leavi
 }
 
 absl::Status GroupSwaps::OutEnd(const ParkedGroup& group) {
+  if (!groups_.at(group).saved) {
+    groups_.at(group).under_forward = true;
+    return absl::OkStatus();
+  }
   SIPHON_RETURN_IF_ERROR(AwaitOut(*engine_, group, &recorder_));
   return ComputeOf(group).FreeSaved(group.microbatch, groups_.at(group).layers);
 }
 
 absl::Status GroupSwaps::In(const ParkedGroup& group) {
+  groups_.at(group).coming = true;
   SIPHON_ASSIGN_OR_RETURN(TensorSpans tensors,
                           ComputeOf(group).RefillSaved(group.microbatch, groups_.at(group).layers));
   return engine_->StartIn(group, std::move(tensors));
@@ -104,13 +159,16 @@ absl::Status GroupSwaps::InEnd(const ParkedGroup& group) {
 absl::Status GroupSwaps::Need(StageId stage, MicrobatchId microbatch, StageRange layers) {
   const ParkedGroup group{stage, ActivationGroupOf(layout_, stage, layers), microbatch};
   if (!groups_.contains(group) || !engine_->IsAway(group)) return absl::OkStatus();
+  const bool under =
+      !coming_.empty() && std::find(coming_.begin(), coming_.end(), group) != coming_.end();
+  if (under && !groups_.at(group).coming) SIPHON_RETURN_IF_ERROR(StartNextIn());
   recorder_.BeginPart({.stage = stage,
                        .kind = ActionKind::kSwapInEnd,
                        .microbatch = microbatch,
                        .group = group.group});
   SIPHON_RETURN_IF_ERROR(InEnd(group));
   recorder_.EndPart();
-  return absl::OkStatus();
+  return under && StreamBuffers(stage) > 1 ? StartNextIn() : absl::OkStatus();
 }
 
 absl::Status GroupSwaps::End() {

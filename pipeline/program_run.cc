@@ -111,7 +111,9 @@ absl::Status ProgramRun::Compute(const Action& action) {
 
 absl::Status ProgramRun::Forward(StageCompute& compute, const Action& action) {
   SIPHON_RETURN_IF_ERROR(boundaries_.ProvideFor(action));
+  swaps_.BeginForward(action.stage, action.microbatch);
   SIPHON_RETURN_IF_ERROR(compute.Forward(action.microbatch));
+  SIPHON_RETURN_IF_ERROR(swaps_.EndForward());
   int live = ending_;
   for (const auto& [stage, each] : stages_) live += each->LiveMicrobatches();
   peak_live_ = std::max(peak_live_, live);
@@ -128,6 +130,7 @@ absl::Status ProgramRun::DropOrRecompute(const Action& action) {
 
 absl::Status ProgramRun::BackwardToInput(StageCompute& compute, const Action& action) {
   SIPHON_RETURN_IF_ERROR(boundaries_.ProvideFor(action));
+  SIPHON_RETURN_IF_ERROR(swaps_.BeginBackward(action.stage, action.microbatch));
   return action.kind == ActionKind::kBackward ? compute.Backward(action.microbatch)
                                               : compute.BackwardInput(action.microbatch);
 }

@@ -180,8 +180,8 @@ class StageCompute {
   // From PassWatch::Saved on: memory of what was collected of these layers, each tensor's once,
   // in the order of saving. A tensor that layers behind them save too goes with those.
   virtual absl::StatusOr<TensorSpans> SavedTensors(MicrobatchId microbatch, StageRange layers) = 0;
-  // Frees that memory; who has its contents brings it back before PassWatch::Need returns. What a
-  // boundary still uses is freed when that is released.
+  // From then on: frees that memory; who has its contents brings it back before PassWatch::Need
+  // returns. What a boundary still uses is freed when that is released.
   virtual absl::Status FreeSaved(MicrobatchId microbatch, StageRange layers) = 0;
   // Takes the memory again, its contents unknown. As SavedTensors, empty for a tensor whose memory
   // was not freed.

@@ -7,12 +7,17 @@
 namespace siphon {
 namespace {
 
-constexpr std::array<absl::string_view, 10> kStateTexts = {
-    "not made yet",          "to be dropped by its F",
-    "to leave behind its F", "resident",
-    "kept for its W",        "used up",
-    "on its way out",        "away",
-    "on its way in",         "dropped"};
+constexpr std::array<absl::string_view, 11> kStateTexts = {"not made yet",
+                                                           "to be dropped by its F",
+                                                           "to leave behind its F",
+                                                           "to leave under its F",
+                                                           "resident",
+                                                           "kept for its W",
+                                                           "used up",
+                                                           "on its way out",
+                                                           "away",
+                                                           "on its way in",
+                                                           "dropped"};
 
 constexpr GroupTransition kActivationTransitions[] = {
     {ActionKind::kDrop, GroupState::kAbsent, GroupState::kToDrop},
@@ -20,6 +25,8 @@ constexpr GroupTransition kActivationTransitions[] = {
     {ActionKind::kForward, GroupState::kAbsent, GroupState::kResident},
     {ActionKind::kForward, GroupState::kToDrop, GroupState::kDropped},
     {ActionKind::kForward, GroupState::kToSwap, GroupState::kLeaving},
+    {ActionKind::kSwapOutEnd, GroupState::kToSwap, GroupState::kToBeGone},
+    {ActionKind::kForward, GroupState::kToBeGone, GroupState::kAway},
     {ActionKind::kSwapOut, GroupState::kResident, GroupState::kLeaving},
     {ActionKind::kSwapOutEnd, GroupState::kLeaving, GroupState::kAway},
     {ActionKind::kSwapIn, GroupState::kAway, GroupState::kArriving},
@@ -28,9 +35,11 @@ constexpr GroupTransition kActivationTransitions[] = {
     {ActionKind::kBackward, GroupState::kResident, GroupState::kUsed},
     {ActionKind::kBackward, GroupState::kArriving, GroupState::kUsed},
     {ActionKind::kBackward, GroupState::kDropped, GroupState::kUsed},
+    {ActionKind::kBackward, GroupState::kAway, GroupState::kUsed},
     {ActionKind::kBackwardInput, GroupState::kResident, GroupState::kForWeights},
     {ActionKind::kBackwardInput, GroupState::kArriving, GroupState::kForWeights},
     {ActionKind::kBackwardInput, GroupState::kDropped, GroupState::kForWeights},
+    {ActionKind::kBackwardInput, GroupState::kAway, GroupState::kForWeights},
     {ActionKind::kBackwardWeight, GroupState::kForWeights, GroupState::kUsed},
 };
 

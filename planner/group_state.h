@@ -15,6 +15,7 @@ enum class GroupState : uint8_t {
   kAbsent,  // activations before their F, a weight version before the UPDATE that replaces it
   kToDrop,
   kToSwap,
+  kToBeGone,  // activations that leave under their F
   kResident,
   kForWeights,  // activations between I and W
   kUsed,        // activations behind their B or W, a weight version behind its last use

@@ -98,7 +98,8 @@ struct StagePlan {
   std::vector<PlannedGroup> groups;  // GroupId is the place in here; tensors of none are kept
   UpdatePlace update = UpdatePlace::kDevice;
   // Of parameters and gradients that actions have only while they are at their layers, so many
-  // layers' (or blocks of layers') are there at once, at most; 1 to kMostStreamBuffers.
+  // layers' (or blocks of layers') are there at once, at most; 1 to kMostStreamBuffers. With 1
+  // nothing comes in ahead of its layers, activations neither.
   int stream_buffers = kMostStreamBuffers;
   friend bool operator==(const StagePlan&, const StagePlan&) = default;
 };
@@ -113,8 +114,14 @@ struct StagePlan {
 //   before it does so at once.
 // - sSWAP_OUTm.g before sFm starts the copy as soon as F is through the group's last layer, behind
 //   sFm at once. sSWAP_OUT_ENDm.g waits for it; then the memory is free.
+// - sSWAP_OUT_ENDm.g behind that and before sFm says that the group leaves under F, which frees it:
+//   whenever F has made a group that leaves, it waits for the first ones of these, so that no more
+//   are there than leave behind it, or one; at its end it waits for the rest.
 // - sSWAP_INm.g takes the memory and starts the copy back. A B or I that finds the group on its
 //   way in waits for it when it reaches the group's last layer; sSWAP_IN_ENDm.g waits at once.
+// - A B or I that finds the group away has it in by itself: it takes the memory of the first such
+//   group and starts its copy as it begins, of each next one when it comes to the one before; with
+//   one stream buffer, when it comes there.
 // - With split backward, the group is needed from I until W.
 //
 // Weight versions, group g of stage s as it was before sUPDATEm: part of the parameters until then;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "launch/commands/plan_copy_costs.h"
@@ -83,6 +84,9 @@ class StageExplainer {
     const std::vector<PlannedGroup>& groups = studied_.plan.memory.stages[stage_.value].groups;
     for (size_t group = 0; group < groups.size(); ++group) {
       explained.groups.push_back(Group(groups[group], live, goes[group]));
+      const bool activations = groups[group].group.kind == GroupKind::kActivations;
+      if (activations) SetStreams(GroupId(static_cast<int>(group)), explained.groups.back());
+      explained.groups.back().why = ReasonOf(explained.groups.back(), studied_, worker_);
     }
     return explained;
   }
@@ -97,6 +101,26 @@ class StageExplainer {
     std::optional<Nanos> shortest;
     for (const Gap& gap : gaps) shortest = std::min(shortest.value_or(gap.time()), gap.time());
     return shortest;
+  }
+
+  // By the worker's program, whether any microbatch's do.
+  void SetStreams(GroupId id, ExplainedGroup& group) const {
+    const Schedule& schedule = studied_.plan.training;
+    std::set<MicrobatchId> made, away;
+    for (const Action& action : schedule.programs[worker_.value]) {
+      if (action.stage != stage_) continue;
+      if (action.kind == ActionKind::kForward) made.insert(action.microbatch);
+      const bool backward = action.kind == ActionKind::kBackward ||  //
+                            action.kind == ActionKind::kBackwardInput;
+      group.comes_under_backward |= backward && away.contains(action.microbatch);
+      if (action.group != id) continue;
+      if (action.kind == ActionKind::kSwapOutEnd) {
+        away.insert(action.microbatch);
+        group.leaves_under_forward |= !made.contains(action.microbatch);
+      } else if (action.kind == ActionKind::kSwapIn) {
+        away.erase(action.microbatch);
+      }
+    }
   }
 
   static void SetGaps(const std::vector<Gap>& gaps, ExplainedGroup& group) {
@@ -143,7 +167,6 @@ class StageExplainer {
     group.steps_on_host = StepsOnHost(stages[stage_.value], planned);
     group.stream_buffers = stages[stage_.value].stream_buffers;
     group.stays_for_host_step = StaysForHostStep(stages[stage_.value], planned);
-    group.why = ReasonOf(group, studied_, worker_);
     return group;
   }
 

@@ -44,6 +44,9 @@ struct ExplainedGroup {
   bool steps_on_host = false;        // optimizer state: its layers do
   bool stays_for_host_step = false;  // on the host: where that refuses, only in a file on a drive
   int stream_buffers = kMostStreamBuffers;  // of its stage
+  // Of activations that are swapped: gone behind their forward; in only with their backward.
+  bool leaves_under_forward = false;
+  bool comes_under_backward = false;
   std::string why;
 };
 

@@ -95,9 +95,16 @@ std::string WhyAway(const ExplainedGroup& group) {
     return absl::StrCat("needed by the optimizer step only; ", copies,
                         ", with those of all groups of its worker behind each other");
   }
-  if (!group.kept_gap.has_value()) return copies;
-  return absl::StrCat(copies, ",", ExposedText(group, time), ": with everything kept they are ",
-                      FormatNanos(*group.kept_gap), " without a use");
+  const std::string streams =
+      group.leaves_under_forward
+          ? absl::StrCat("leaves under its forward",
+                         group.comes_under_backward ? " and comes in under its backward" : "", "; ")
+      : group.comes_under_backward ? "comes in under its backward; "
+                                   : "";
+  if (!group.kept_gap.has_value()) return streams + copies;
+  return absl::StrCat(streams, copies, ",", ExposedText(group, time),
+                      ": with everything kept they are ", FormatNanos(*group.kept_gap),
+                      " without a use");
 }
 
 std::string WhyChosen(const ExplainedGroup& group, const StudiedPlan& studied, WorkerId worker) {

@@ -225,7 +225,7 @@ absl::StatusOr<TensorSpans> TorchStage::SavedTensors(MicrobatchId microbatch, St
 }
 
 absl::Status TorchStage::FreeSaved(MicrobatchId microbatch, StageRange layers) {
-  SIPHON_RETURN_IF_ERROR(order_.CheckForwarded(microbatch, "freed"));
+  SIPHON_RETURN_IF_ERROR(order_.PhaseOf(microbatch).status());  // in the middle of a pass too
   return CallTorch("freeing saved tensors",
                    [&] { return At(microbatch).passes.collected().Free(layers); });
 }

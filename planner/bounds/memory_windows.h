@@ -33,9 +33,9 @@ struct MemoryWindow {
   // How much of all that the worker would hold, if nothing were away, is beyond its capacity;
   // negative where there is room.
   Bytes excess;
-  // Of what is live, that which the window's own backward needs, which is there or on its way in,
-  // its room taken, when it begins: all that its microbatch saved, but for layers computed again;
-  // and of these the last one, whose backward is the first.
+  // Of what is live, that which the window's own backward needs: all that its microbatch saved; and
+  // of that the last layer's, whose backward is the first. When it begins that is there or computed
+  // again, or has its room and is on its way in; the others may be away (planner/memory_plan.h).
   Bytes own_stash;
   Bytes own_last_layer;
   // Excess again, just before that backward ends: of its microbatch only what its W needs is then

@@ -188,17 +188,17 @@ class FlowMaker {
       Least({{way.out[moment], 1}, {way.in[moment], -1}, {way.away[moment], -1}}, 0);
       Terms made{{way.out[moment], -1}};
       Terms used{{way.in[moment], 1}};
-      Terms others{{way.away[moment], -1}};
+      Terms live{{way.away[moment], -1}};
       for (size_t life = 0; life < moments_.lives.size(); ++life) {
         const LinearTerm sent{way.sent[life], 1};
         const MomentLife& of = moments_.lives[life];
         if (of.forward < moment) made.push_back(sent);
         if (of.backward < moment) Append(used, {sent}, -1);
-        if (of.forward < moment && moment < of.backward) others.push_back(sent);
+        if (of.forward < moment && moment <= of.backward) live.push_back(sent);
       }
       Least(made, 0);
       if (At(moment - 1).ends_life != Moment::kNoLife) Least(used, 0);
-      if (At(moment).ends_life != Moment::kNoLife) Least(others, 0);
+      if (At(moment).ends_life != Moment::kNoLife) Least(live, 0);
     }
   }
 

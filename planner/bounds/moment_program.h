@@ -20,8 +20,7 @@ namespace siphon {
 //   behind what is computed again in between;
 // - what a microbatch dropped is made again when its backward has ended, and takes its room from
 //   then on;
-// - what is away of it has left behind its forward's begin, is back when its backward has ended,
-//   and has its room when that begins;
+// - what is away of it has left behind its forward's begin and is back when its backward has ended;
 // - optimizer state that is away at a moment left before it and comes in behind it, or is so
 //   between steps; parameters that are away when an action of their stage begins come in while it
 //   lasts, gradients that it changes leave in it to be away behind it;

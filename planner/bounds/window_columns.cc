@@ -32,7 +32,7 @@ WindowTerms WindowColumns::AddFractional(const MemoryWindow& window) {
     terms.recompute.push_back({column, rows_.Time(kind.recompute) / rows_.Size(kind.stash)});
   }
   rows_.AddAtMost(terms.dropped, rows_.Size(window.stash - window.own_last_layer));
-  const Bytes movable = window.stash - window.own_stash;
+  const Bytes movable = window.stash - window.own_last_layer;
   const SwapWays ways = WaysOf(facts_, worker_);
   if (ways.links) terms.link.push_back({rows_.Part(movable), 1});
   if (ways.host) terms.uplink.push_back({rows_.Part(movable), 1});
@@ -64,14 +64,12 @@ WindowTerms WindowColumns::Whole(const MemoryWindow& window) const {
     const int64_t waiting = facts_.Count(worker_, window, layers[index]) / layers[index].layers;
     const double bytes = rows_.Size(layers[index].stash * waiting);
     const double time = rows_.Time(layers[index].recompute * waiting);
-    // The microbatch whose backward begins is back.
-    const bool back = layers[index].stage == window.stage;
-    const double movable = rows_.Size(layers[index].stash * (waiting - (back ? 1 : 0)));
     const int* columns = &whole_[kWays * index];
     terms.dropped.push_back({columns[0], bytes});
     terms.recompute.push_back({columns[0], time});
-    terms.link.push_back({columns[1], movable});
-    terms.uplink.push_back({columns[2], movable});
+    // Of the microbatch whose backward begins, too, which may have its layers in one by one.
+    terms.link.push_back({columns[1], bytes});
+    terms.uplink.push_back({columns[2], bytes});
   }
   return terms;
 }

@@ -40,7 +40,8 @@ void AddTiming(const SwapTiming& timing, StepKey& key) {
   for (const int times :
        {timing.forwards_to_leave, timing.actions_to_come_back, timing.actions_before_step,
         timing.groups_ahead, timing.groups_away_between_steps, timing.forwards_to_leave_home,
-        timing.actions_to_come_home, timing.actions_to_stay}) {
+        timing.actions_to_come_home, timing.actions_to_stay, timing.groups_out_behind,
+        timing.groups_in_before}) {
     key.Add(times);
   }
   key.Add(static_cast<int64_t>(timing.turn));

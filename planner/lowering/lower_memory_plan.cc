@@ -79,7 +79,7 @@ class ProgramLowering {
         if (planned.choice.placement == Placement::kRecompute) {
           AddDrop(action, ahead);
         } else {
-          AddSwap(action);
+          AddSwap(plan, action);
         }
       }
     }
@@ -113,12 +113,31 @@ class ProgramLowering {
                    As(action, ActionKind::kRecompute));
   }
 
-  void AddSwap(const Action& action) {
+  // How many groups of the stage's activations that are swapped come behind this one.
+  static int SwappedBehind(const StagePlan& plan, GroupId group) {
+    const StageRange& layers = plan.groups[group.value].group.layers;
+    return static_cast<int>(
+        std::count_if(plan.groups.begin(), plan.groups.end(), [&](const PlannedGroup& other) {
+          return other.group.kind == GroupKind::kActivations && IsSwap(other.choice.placement) &&
+                 other.group.layers.begin > layers.begin;
+        }));
+  }
+
+  void AddSwap(const StagePlan& plan, const Action& action) {
     const ProgramSlots::Life life = slots_.LifeOf(action);
     if (life.forward == kNone || life.backward == kNone) return;
     const SwapTiming timing = TimingOf(options_, action.stage);
+    const int behind = SwappedBehind(plan, action.group);
+    const bool comes_before = behind < timing.groups_in_before;
+    if (behind >= timing.groups_out_behind) {
+      slots_.AddForward(life.forward, As(action, ActionKind::kSwapOut));
+      slots_.AddForward(life.forward, As(action, ActionKind::kSwapOutEnd));
+      const int back = std::max(life.forward + 1, life.backward - timing.actions_to_come_back);
+      if (comes_before) slots_.AddComing(back, life.backward, As(action, ActionKind::kSwapIn));
+      return;
+    }
     if (timing.forwards_to_leave == 0) {
-      if (life.backward > life.forward + 1) Move(action, life.forward + 1, timing);
+      if (life.backward > life.forward + 1) Move(action, life.forward + 1, timing, comes_before);
       return;
     }
     const bool turns = timing.turn == SwapTiming::Turn::kFirstStay;
@@ -129,7 +148,7 @@ class ProgramLowering {
     const auto waited = std::min<std::ptrdiff_t>(timing.forwards_to_leave, past - next) - 1;
     const int gone = *(next + waited);
     if (turns && IsBackTooSoon(life, gone, timing)) return;
-    Move(action, gone, timing);
+    Move(action, gone, timing, comes_before);
   }
 
   // Whether the first backward behind all forwards needs it, or it would be back before anything
@@ -140,13 +159,13 @@ class ProgramLowering {
     return life.backward == last_forward + 1 || !used;
   }
 
-  // The copy out has until slot `gone`.
-  void Move(const Action& action, int gone, const SwapTiming& timing) {
+  // The copy out has until slot `gone`; without `comes_before` the backward has it in by itself.
+  void Move(const Action& action, int gone, const SwapTiming& timing, bool comes_before) {
     const ProgramSlots::Life life = slots_.LifeOf(action);
     const int back = std::max(gone + 1, life.backward - timing.actions_to_come_back);
     slots_.AddForward(life.forward, As(action, ActionKind::kSwapOut));
     slots_.AddLeaving(gone, As(action, ActionKind::kSwapOutEnd));
-    slots_.AddComing(back, life.backward, As(action, ActionKind::kSwapIn));
+    if (comes_before) slots_.AddComing(back, life.backward, As(action, ActionKind::kSwapIn));
   }
 
   void AddVersions(StageId stage, GroupId group) {

@@ -54,6 +54,13 @@ struct SwapTiming {
   // that an action comes to first, are on their way in while the worker does what stands before it,
   // unless that has them in itself.
   int gradients_ahead = 0;
+  // Of the stage's groups of activations that are swapped so many, the last ones, may be on their
+  // way out behind their forward, as above. The others leave under it: it never has more of them
+  // there than these, or one, and the one that it makes.
+  int groups_out_behind = kAllGroups;
+  // Likewise so many, the last ones, which a backward comes to first, come in before it, as above.
+  // The others come in under it, one after the other.
+  int groups_in_before = kAllGroups;
   friend bool operator==(const SwapTiming&, const SwapTiming&) = default;
 };
 

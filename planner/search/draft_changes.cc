@@ -7,6 +7,7 @@
 
 #include "planner/drafts/host_reach.h"
 #include "planner/drafts/move_lists.h"
+#include "planner/search/activation_streams.h"
 #include "planner/search/made_early.h"
 #include "planner/search/stream_steps.h"
 #include "planner/search/time_state_home.h"
@@ -163,6 +164,7 @@ class ChangeWriter {
     HomeTimings();
     if (Streams(draft_)) Streaming();
     if (TunesStreams(draft_)) WeightStreams();
+    if (StreamsActivations(draft_)) ActivationStreams();
     if (IsStateTimed(draft_)) TimedHome();
   }
 
@@ -177,6 +179,25 @@ class ChangeWriter {
         if (StreamsWeights(draft)) buffers = std::clamp(buffers + by, 1, kMostStreamBuffers);
       });
     }
+  }
+
+  // More or fewer groups of activations on their way at once; all, or few.
+  void ActivationStreams() {
+    for (const auto field : {&SwapTiming::groups_out_behind, &SwapTiming::groups_in_before}) {
+      for (const int by : {1, -1}) {
+        Try([&](StageId, StageDraft& draft) {
+          if (!StreamsActivations(draft)) return;
+          const int groups = std::min(draft.timing.*field, kMostGroupsOnTheirWay);
+          draft.timing.*field = std::clamp(groups + by, 0, kMostGroupsOnTheirWay);
+        });
+      }
+    }
+    Try([&](StageId, StageDraft& draft) {
+      if (!AnySwapped(draft.activations)) return;
+      const bool stream = !StreamsActivations(draft);
+      draft.timing.groups_out_behind = stream ? 2 : SwapTiming::kAllGroups;
+      draft.timing.groups_in_before = stream ? 1 : SwapTiming::kAllGroups;
+    });
   }
 
   // All of them, or the first one, or the last one.

@@ -11,6 +11,7 @@
 #include "planner/drafts/move_lists.h"
 #include "planner/drafts/search_effort.h"
 #include "planner/drafts/side_by_side.h"
+#include "planner/search/activation_streams.h"
 #include "planner/search/anneal_draft.h"
 #include "planner/search/bring_home.h"
 #include "planner/search/first_tensors_search.h"
@@ -38,6 +39,11 @@ constexpr int kMostForSteps = 600;
 // So many at most with other buffers for weights that stream, and gradients that come in ahead; of
 // large problems a quarter.
 constexpr int kMostForStreams = 300;
+// So many at most with activations that stream, where the step is longer than one that keeps
+// everything by more than such a part of it, of large problems by more than the other.
+constexpr int kMostForActivationStreams = 600;
+constexpr int64_t kNearPart = 50;
+constexpr int64_t kSlowPart = 5;
 // So many at most for tensors within layers; of large problems none: of 15 of them no step got
 // shorter by any, nor by times for state.
 constexpr int kMostForTensors = 600;
@@ -85,6 +91,21 @@ absl::StatusOr<SimulatedDraft> SearchStreams(DraftSimulator& simulator, Simulate
   if (IsGood(draft, kept) || !StreamsWeights(draft.draft)) return draft;
   absl::StatusOr<SimulatedDraft> start = BestWeightStreams(simulator, draft);
   return SearchFrom(std::move(start), MoreOf(simulator.problem(), kMostForStreams, 4), simulator,
+                    std::move(draft), kept);
+}
+
+// Once more with activations that go through the host layer by layer. Large problems have time for
+// it only where their step is slow.
+absl::StatusOr<SimulatedDraft> SearchActivationStreams(DraftSimulator& simulator,
+                                                       SimulatedDraft draft,
+                                                       const SimulatedDraft& kept) {
+  const PlanningProblem& problem = simulator.problem();
+  const int64_t part = IsLarge(problem) ? kSlowPart : kNearPart;
+  const Nanos enough = kept.score.step + Nanos(kept.score.step.value / part);
+  const bool is_enough = Fits(draft) && draft.score.step <= enough;
+  if (Fits(kept) || is_enough || !ReachesHost(problem, draft.draft.mapping)) return draft;
+  absl::StatusOr<SimulatedDraft> start = BestActivationStreams(simulator, draft);
+  return SearchFrom(std::move(start), MoreOf(problem, kMostForActivationStreams, 1), simulator,
                     std::move(draft), kept);
 }
 
@@ -268,6 +289,7 @@ struct FurtherSearch {
 // They may find room where nothing fits yet.
 constexpr FurtherSearch kForRoom[] = {
     {"streaming weights with other buffers", SearchStreams},
+    {"streaming activations through the host", SearchActivationStreams},
     {"spreading optimizer steps over host and devices", SearchSpreadSteps},
     {"keeping optimizer state at home between steps", SearchWithStateHome},
     {"moving tensors within layers", SearchTensors},

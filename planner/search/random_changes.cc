@@ -6,6 +6,7 @@
 #include "planner/drafts/host_reach.h"
 #include "planner/drafts/move_lists.h"
 #include "planner/model_profile.h"
+#include "planner/search/activation_streams.h"
 #include "planner/search/made_early.h"
 #include "planner/search/stream_steps.h"
 #include "planner/search/time_state_home.h"
@@ -22,7 +23,7 @@ RandomChanges::RandomChanges(const PlanningProblem& problem, const DraftPlan& st
       makes_early_(MakesEarly(start)),
       timed_(IsStateTimed(start)),
       streams_(Streams(start)),
-      tunes_streams_(TunesStreams(start)),
+      tunes_streams_(TunesStreams(start) || StreamsActivations(start)),
       together_(together),
       dice_(seed) {
   for (const std::vector<DraftMove>& moves : UpdateMoves(problem_)) {
@@ -188,7 +189,22 @@ void RandomChanges::ChangeMadeEarly(StageDraft& stage) {
   stage.actions_made_early = Roll(kFewActions);
 }
 
+// How many groups of activations are on their way at once; sometimes all.
+void RandomChanges::ChangeActivationStreams(StageDraft& stage) {
+  constexpr int kDecisions = 8;
+  SwapTiming& timing = stage.timing;
+  if (Roll(kDecisions) == 0) {
+    timing.groups_out_behind = timing.groups_in_before = SwapTiming::kAllGroups;
+    return;
+  }
+  const int groups = Roll(kMostGroupsOnTheirWay + 1);
+  (Roll(2) == 0 ? timing.groups_out_behind : timing.groups_in_before) = groups;
+}
+
 void RandomChanges::ChangeStreams(StageDraft& stage) {
+  if (AnySwapped(stage.activations) && (!StreamsWeights(stage) || Roll(2) == 0)) {
+    return ChangeActivationStreams(stage);
+  }
   if (!StreamsWeights(stage)) return;
   if (StreamsGradients(stage) && Roll(2) == 0) {
     stage.timing.gradients_ahead = Roll(kMostGradientsAhead + 1);

@@ -45,6 +45,7 @@ class RandomChanges {
   void ChangeStage(int index, StageDraft& stage);
   void ChangeMadeEarly(StageDraft& stage);
   void ChangeStreams(StageDraft& stage);
+  void ChangeActivationStreams(StageDraft& stage);
   void ChangeWeights(StageDraft& stage);
   void ChangeVersion(StageDraft& stage);
   void ChangeStep(StageDraft& stage);

@@ -52,6 +52,10 @@ absl::Status GroupResidence::Move() {
       book.where = Where::kToSwap;
       return absl::OkStatus();
     case ActionKind::kSwapOutEnd:
+      if (book.where == Where::kToSwap && activations) {
+        book.under_forward = true;
+        return absl::OkStatus();
+      }
       book.where = Where::kAway;
       groups_.WaitForCopies(book);
       // A version that has been part of the parameters frees nothing.
@@ -94,12 +98,20 @@ absl::Status GroupResidence::Announce(Where where, Book& book) {
 void GroupResidence::BeginCompute() {
   streams_.clear();
   next_stream_ = 0;
+  leaving_.clear();
+  gone_ = 0;
+  most_leaving_ = 0;
   const bool forward = writer_.action().kind == ActionKind::kForward;
+  if (forward) {
+    for (const int group : Groups().Of(GroupKind::kActivations)) {
+      const Book& book = groups_.Of(group);
+      if (book.where == Where::kToSwap && !book.under_forward) ++most_leaving_;
+    }
+  }
   for (const GroupKind kind : NeedsOf(writer_.action().kind)) {
-    if (IsPassing(kind) || !Groups().MayMiss(kind)) continue;
+    if (!Groups().MayMiss(kind)) continue;
     for (const int group : Groups().Of(kind)) {
-      const Where where = groups_.Of(group).where;
-      if (where != Where::kToDrop && where != Where::kToSwap) continue;
+      if (!ComesInUnder(kind, group)) continue;
       const int layer = forward ? Groups()[group].first : Groups()[group].last;
       const auto same = [layer](const Stream& stream) { return stream.layer == layer; };
       const auto found = std::find_if(streams_.begin(), streams_.end(), same);
@@ -110,6 +122,14 @@ void GroupResidence::BeginCompute() {
   std::sort(streams_.begin(), streams_.end(), [forward](const Stream& a, const Stream& b) {
     return forward ? a.layer < b.layer : a.layer > b.layer;
   });
+}
+
+// The action has it only while it is at its layers; or, of activations, from there on.
+bool GroupResidence::ComesInUnder(GroupKind kind, int group) {
+  if (kind == GroupKind::kWeightVersions) return false;
+  const Where where = groups_.Of(group).where;
+  if (kind == GroupKind::kActivations) return where == Where::kAway;
+  return where == Where::kToDrop || where == Where::kToSwap;
 }
 
 int GroupResidence::StreamBuffers() const {
@@ -150,7 +170,15 @@ absl::Status GroupResidence::PrepareStream(int layer) {
   const bool ahead = StreamBuffers() > 1;
   if (!ahead) MakeRoomFor(next_stream_);
   SIPHON_RETURN_IF_ERROR(StartStream(streams_[next_stream_]));
-  for (const int group : streams_[next_stream_].groups) groups_.WaitForCopies(groups_.Of(group));
+  for (const int group : streams_[next_stream_].groups) {
+    Book& book = groups_.Of(group);
+    if (book.where != Where::kAway) {
+      groups_.WaitForCopies(book);
+      continue;
+    }
+    book.coming = false;
+    groups_.Arrive(group);
+  }
   ++next_stream_;
   if (next_stream_ == streams_.size() || !ahead) return absl::OkStatus();
   MakeRoomFor(next_stream_);
@@ -287,7 +315,23 @@ absl::Status GroupResidence::Forward(int layer, int task, Bytes stash) {
   book.made = true;
   if (book.where != Where::kToSwap) return absl::OkStatus();
   book.where = Where::kThere;
-  return groups_.StartAnnouncedCopies(id);
+  SIPHON_RETURN_IF_ERROR(groups_.StartAnnouncedCopies(id));
+  leaving_.push_back(id);
+  const size_t there = std::max<size_t>(most_leaving_, 1);
+  SendOn(leaving_.size() - std::min(leaving_.size(), there));
+  return absl::OkStatus();
+}
+
+void GroupResidence::SendOn(size_t most) {
+  for (; gone_ < most; ++gone_) {
+    Book& book = groups_.Of(leaving_[gone_]);
+    if (!book.under_forward) continue;
+    book.under_forward = false;
+    book.where = Where::kAway;
+    groups_.WaitForCopies(book);
+    writer_.Change(writer_.last(), TaskMoment::kEnd, MemoryKind::kActivations,
+                   Groups()[leaving_[gone_]].group->bytes * -1);
+  }
 }
 
 Bytes GroupResidence::RemakeWorkspace(int group) {

@@ -39,8 +39,10 @@ class GroupResidence {
   absl::Status Leave(int layer);
 
   // `task`, the newest of the lane, is the layer's part of the F that is being written, and saves
-  // `stash`. Errors: as for Move.
+  // `stash`; the lane may wait behind it for what leaves. Errors: as for Move.
   absl::Status Forward(int layer, int task, Bytes stash);
+  // The F is through with its last layer; likewise.
+  void EndForward() { SendOn(leaving_.size()); }
 
   // Waits for all that is on its way in for an optimizer step of these layers (of the model).
   void PrepareStep(const StageRange& layers);
@@ -75,6 +77,9 @@ class GroupResidence {
   void MakeRoomFor(size_t stream);
   absl::Status PrepareStream(int layer);
   absl::Status LeaveStreamed(int group);
+  bool ComesInUnder(GroupKind kind, int group);
+  // The first so many of leaving_ are gone.
+  void SendOn(size_t most);
   Bytes RemakeWorkspace(int group);
   void Recompute(int group, Bytes workspace);
 
@@ -83,6 +88,11 @@ class GroupResidence {
   // Of the action that is being written, in the order in which it comes to them:
   std::vector<Stream> streams_;
   size_t next_stream_ = 0;  // to be waited for
+  // Of the F that is being written, activations that have started to leave, in that order; the
+  // first ones are gone.
+  std::vector<int> leaving_;
+  size_t gone_ = 0;
+  size_t most_leaving_ = 0;  // behind it
 };
 
 }  // namespace siphon

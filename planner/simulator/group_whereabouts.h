@@ -27,9 +27,12 @@ class GroupWhereabouts {
     int swap_out = kNone;    // place of the SWAP_OUT before the F
     int first_copy = kNone;  // of the latest swap: tasks [first_copy, first_copy + copies)
     int copies = 0;
-    bool coming = false;    // kToDrop, kToSwap: the copy in has been started
-    bool streamed = false;  // the latest copies out give back the memory themselves
-    Bytes owed;             // memory that waiting for them gives back instead
+    // kToDrop, kToSwap, and activations that an action has in by itself: the copy in has been
+    // started.
+    bool coming = false;
+    bool under_forward = false;  // activations, kToSwap: gone before the F is through
+    bool streamed = false;       // the latest copies out give back the memory themselves
+    Bytes owed;                  // memory that waiting for them gives back instead
   };
 
   // As a step begins. The writer must outlive this.

@@ -171,6 +171,8 @@ class StepGraphBuilder {
       SIPHON_RETURN_IF_ERROR(groups_.Forward(layer, span.last, pieces[layer].stash));
       SIPHON_RETURN_IF_ERROR(groups_.Leave(layer));
     }
+    groups_.EndForward();
+    if (span.first != kNone) span.Add(writer_.last());  // it may have waited for what leaves
     writer_.Hold(span.first, span.last, MemoryKind::kWorkspace, workspace);
     return span;
   }

@@ -271,6 +271,21 @@ TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenGradientsComeInAhead) {
                        .timing = {.gradients_ahead = 2}});
 }
 
+// Out under their forwards, in under their backwards, but for the last ones of each stage.
+TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenActivationsStream) {
+  for (const int groups : {0, 1}) {
+    ExpectSameBitsWhere(
+        {.placements = {Placement::kHostSwap, Placement::kPeerSwap, Placement::kRecompute},
+         .stream_buffers = groups + 1,
+         .timing = {.groups_out_behind = groups, .groups_in_before = groups}});
+  }
+  ExpectSameBitsWhere(
+      {.placements = {Placement::kPeerSwap},
+       .state = {Placement::kHostSwap, Placement::kPeerSwap},
+       .residence = WeightResidence::kLayerByLayer,
+       .timing = {.forwards_to_leave = 0, .groups_out_behind = 1, .groups_in_before = 0}});
+}
+
 // All groups of optimizer state but the first of each stage are home between steps.
 TEST_P(ScheduleConformance, TrainsLikeOneProcessWhenStateIsHomeBetweenSteps) {
   const SwapTiming home = {

@@ -207,7 +207,7 @@ inline void ExpectCollectedLayersMayBeAway(const StageWorld& world) {
             "activations of microbatch 0 are brought back between its forward and its backward "
             "pass");
   EXPECT_EQ(Refusal(first->FreeSaved(zero, {0, 2})),
-            "activations of microbatch 0 are freed between its forward and its backward pass");
+            "layers [0, 2) were not collected by a forward pass");
   ParkingWatch watch(first.get());
   first->Watch(&watch);
   ASSERT_TRUE(first->Forward(zero).ok());

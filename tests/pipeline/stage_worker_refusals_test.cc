@@ -24,7 +24,7 @@ TEST(StageWorker, NamesWhatIsWrongWithASwap) {
       {"0F0 0SWAP_OUT0.0 0SWAP_OUT0.0", "worker 0 action 2 0SWAP_OUT0.0: "},
       {"0F0 0SWAP_OUT0.0 0SWAP_IN0.0", "worker 0 action 2 0SWAP_IN0.0: "},
       {"0F0 0SWAP_OUT0.0 0SWAP_OUT_END0.0 0SWAP_IN_END0.0", "worker 0 action 3 0SWAP_IN_END0.0: "},
-      {"0F0 1F0 0SWAP_OUT0.0 0SWAP_OUT_END0.0 1B0 0B0", "worker 0 action 5 0B0: "},
+      {"0F0 1F0 0SWAP_OUT0.0 1B0 0B0", "worker 0 action 4 0B0: "},
       {"0F0 1F0 0SWAP_OUT0.0 0SWAP_OUT_END0.0 1B0", "worker 0 after its last action: "},
       {"0F0 0SWAP_IN0.0",
        "worker 0 action 1 0SWAP_IN0.0: no SWAP_OUT of stage 0, group 0, microbatch 0 stands in "

@@ -10,12 +10,14 @@
 
 #include "launch/commands/plan_copy_costs.h"
 #include "tests/launch/commands/run_command.h"
+#include "tests/planner/schedule_testing.h"
 
 namespace siphon {
 namespace {
 
 using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 constexpr char kJob[] = R"(
@@ -107,6 +109,36 @@ TEST_F(ExplainTablesOf, LayersThatAreAlikeShareARow) {
   // When they are away for the first time, and what the others would cost.
   EXPECT_THAT(tables[0].rows[0][3], HasSubstr(" - "));
   EXPECT_THAT(tables[0].rows[0][6], HasSubstr("; else recompute 1.00 us exposed, d2d_swap "));
+}
+
+// The first layer's are gone behind their forward, and nothing brings either's in.
+TEST_F(ExplainTablesOf, ActivationsSayWhetherTheyStream) {
+  const PlanRequest request{.job = {.job = WriteFile("job.yaml", kJob)}, .strategy = "auto"};
+  auto studied = StudyPlan(request);
+  ASSERT_TRUE(studied.ok()) << studied.status();
+  StagePlan& stage = studied->plan.memory.stages[0];
+  stage.groups = {};
+  for (int layer = 0; layer < 2; ++layer) {
+    stage.groups.push_back({.group = {.kind = GroupKind::kActivations,
+                                      .layers = {layer, layer + 1},
+                                      .bytes = Bytes(8)},
+                            .choice = {.placement = Placement::kHostSwap}});
+  }
+  const auto reasons = [&](absl::string_view program) {
+    studied->plan.training.programs[0] = ParsedSchedule(program).programs[0];
+    const std::vector<PageTable> tables = ExplainTables(*studied);
+    return std::pair(tables[0].rows[0][6], tables[0].rows.back()[6]);
+  };
+  const auto streamed =
+      reasons("0SWAP_OUT0.0 0SWAP_OUT_END0.0 0SWAP_OUT0.1 0F0 0SWAP_OUT_END0.1 0B0\n");
+  EXPECT_THAT(streamed.first, HasSubstr("leaves under its forward and comes in under its backward; "
+                                        "copies alone"));
+  EXPECT_THAT(streamed.second, HasSubstr("comes in under its backward; copies alone"));
+  EXPECT_THAT(streamed.second, Not(HasSubstr("leaves under")));
+  const auto whole = reasons(
+      "0SWAP_OUT0.0 0SWAP_OUT0.1 0F0 0SWAP_OUT_END0.0 0SWAP_OUT_END0.1 0SWAP_IN0.1 0SWAP_IN0.0 "
+      "0B0\n");
+  EXPECT_THAT(whole.first, Not(HasSubstr(" under its ")));
 }
 
 // Worker 0 has nothing to do with microbatch 0 from 10 to 15 ms if everything is kept; a megabyte

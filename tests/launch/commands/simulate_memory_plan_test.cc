@@ -151,9 +151,9 @@ TEST_F(SimulateMemoryPlan, RefusesAPlanThatDeadlocksAndMarksTheCell) {
   EXPECT_EQ(out_, "");
 }
 
-TEST_F(SimulateMemoryPlan, RefusesAGroupThatIsAwayAndMarksTheCell) {
-  EXPECT_EQ(RunEdited(" 0SWAP_IN0.0", ""), kExitBadInput);
-  EXPECT_THAT(error_, HasSubstr("0B0 <-- here"));
+TEST_F(SimulateMemoryPlan, RefusesAGroupThatIsStillLeavingAndMarksTheCell) {
+  EXPECT_EQ(RunEdited(" 0SWAP_OUT_END0.0", ""), kExitBadInput);
+  EXPECT_THAT(error_, HasSubstr("0SWAP_IN0.0 <-- here"));
   EXPECT_THAT(error_, HasSubstr("group 0 of stage 0"));
 }
 

@@ -142,8 +142,8 @@ TEST_F(ParkingJob, AutoUsesADriveOnlyWhereTheJobNamesOne) {
   job.train.steps = 2;
   job.memory.host_capacity = Bytes(2 << 20);  // for buffers, and little beside them
   bool used = false;
-  for (const int64_t mebibytes : {10, 11, 9, 8}) {
-    job.memory.capacity = {Bytes(mebibytes << 20)};
+  for (const int64_t kibibytes : {9'000, 10'000, 11'000, 9'500, 8'700}) {
+    job.memory.capacity = {Bytes(kibibytes << 10)};
     job.memory.nvme_directory.clear();
     const auto without = PrepareJob(job, {});
     if (!without.ok()) continue;

@@ -163,9 +163,9 @@ TEST_F(PlanFiles, AreEditedByPeople) {
   EXPECT_GT(HostBytes(prepared->parking), Bytes(0));
   EXPECT_EQ(LentBytes(prepared->parking, DeviceId(1)), Bytes(0));
   EXPECT_EQ(Train(Following(job, path), "second").bits, first.bits);
-  // And a mistake: the copy back is missing.
+  // And a mistake: nobody waits for the copy out.
   std::string broken = ToString(text);
-  const size_t begin = broken.find("0SWAP_IN0.");
+  const size_t begin = broken.find("0SWAP_OUT_END0.");
   ASSERT_NE(begin, std::string::npos);
   broken.erase(begin, broken.find(' ', begin) - begin + 1);
   ASSERT_TRUE(WriteTextFile(path, broken).ok());

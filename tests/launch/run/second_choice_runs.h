@@ -16,6 +16,7 @@
 #include "launch/config/read_text_file.h"
 #include "launch/run/run_worker.h"
 #include "pipeline/state_swaps.h"
+#include "planner/lowering/lower_memory_plan.h"
 #include "tests/launch/run/checkpoint_bits.h"
 #include "tests/launch/run/parking_job.h"
 #include "tests/launch/run/seated_run.h"
@@ -150,6 +151,20 @@ inline int64_t BytesOut(const SecondChoiceRun& run, size_t step, const char* pla
 }
 inline int64_t GroupsMoved(const SecondChoiceRun& run, size_t step) {
   return run.steps.at(step)["second_choice_groups"][0];
+}
+
+// Puts memory actions of the changed plan into the job's programs.
+inline void LowerAnew(PreparedJob& prepared, const std::vector<SwapTiming>& timing) {
+  Schedule& schedule = prepared.plan.training;
+  for (std::vector<Action>& program : schedule.programs) {
+    std::erase_if(program, [](const Action& action) {
+      return IsMemory(action.kind) ||
+             (action.kind == ActionKind::kStep && action.group != kWholeStage);
+    });
+  }
+  const auto lowered = LowerMemoryPlan(schedule, prepared.plan.memory, {.timing = timing});
+  EXPECT_TRUE(lowered.ok()) << lowered.status();
+  if (lowered.ok()) schedule = *lowered;
 }
 
 inline bool ParksState(const MemoryPlan& plan) {

@@ -12,7 +12,6 @@
 #include "launch/plan_job/parking_region.h"
 #include "pipeline/state_swaps.h"
 #include "planner/home_groups.h"
-#include "planner/lowering/lower_memory_plan.h"
 #include "planner/second_choices/take_second_choices.h"
 #include "tests/launch/run/second_choice_runs.h"
 
@@ -37,20 +36,6 @@ TEST_F(SecondChoicesOfState, TakeTrainingStateAlong) {
                                                "to the host from step 4 on"));
   EXPECT_GT(BytesOut(run, 5, "host"), 0);
   ExpectSameWithin(job.memory.capacity[0], run, unlimited);
-}
-
-// Puts memory actions of the changed plan into the job's programs.
-void LowerAnew(PreparedJob& prepared, const std::vector<SwapTiming>& timing) {
-  Schedule& schedule = prepared.plan.training;
-  for (std::vector<Action>& program : schedule.programs) {
-    std::erase_if(program, [](const Action& action) {
-      return IsMemory(action.kind) ||
-             (action.kind == ActionKind::kStep && action.group != kWholeStage);
-    });
-  }
-  const auto lowered = LowerMemoryPlan(schedule, prepared.plan.memory, {.timing = timing});
-  EXPECT_TRUE(lowered.ok()) << lowered.status();
-  if (lowered.ok()) schedule = *lowered;
 }
 
 // The same plan, but for its optimizer state, which is home between steps.

@@ -150,6 +150,10 @@ RandomStep MakeStep(PlanningProblem random, Dice& dice) {
   // Otherwise so little leaves in most that a bound would have nothing to say.
   if (dice.Roll(0, 3) > 0) shares.clear();
   if (dice.Roll(0, 1) == 0) timing.turn = SwapTiming::Turn::kFirstStay;
+  if (dice.Roll(0, 1) == 0) {
+    timing.groups_out_behind = dice.Roll(0, 2);
+    timing.groups_in_before = dice.Roll(0, 2);
+  }
   const Schedule lowered =
       LowerMemoryPlan(
           problem.schedule, plan,

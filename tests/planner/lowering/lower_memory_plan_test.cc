@@ -58,6 +58,24 @@ TEST(LowerMemoryPlan, EndsCopiesOutBeforeABackwardTakesRoomWhenTold) {
             "0SWAP_OUT2.0 0F2 0SWAP_OUT_END2.0 0SWAP_IN1.0 0B1 0SWAP_IN2.0 0B2\n");
 }
 
+// The last group leaves behind its forward and comes in before its backward; the others under them.
+TEST(LowerMemoryPlan, StreamsGroupsWhenTold) {
+  const auto group = [](int layer) {
+    return Group(GroupKind::kActivations, Placement::kHostSwap, layer);
+  };
+  EXPECT_EQ(Lowered("0F0 0F1 0B0 0B1\n", {group(0), group(1), group(2)},
+                    {.forwards_to_leave = 0, .groups_out_behind = 1, .groups_in_before = 1}),
+            "0SWAP_OUT0.0 0SWAP_OUT_END0.0 0SWAP_OUT0.1 0SWAP_OUT_END0.1 0SWAP_OUT0.2 0F0 "
+            "0SWAP_OUT_END0.2 0SWAP_OUT1.0 0SWAP_OUT_END1.0 0SWAP_OUT1.1 0SWAP_OUT_END1.1 "
+            "0SWAP_OUT1.2 0F1 0SWAP_OUT_END1.2 0SWAP_IN0.2 0B0 0SWAP_IN1.2 0B1\n");
+  // Where a backward follows at once, what would leave behind its forward stays.
+  EXPECT_EQ(Lowered("0F0 0B0\n", {group(0), group(1)},
+                    {.forwards_to_leave = 0, .groups_out_behind = 1, .groups_in_before = 1}),
+            "0SWAP_OUT0.0 0SWAP_OUT_END0.0 0F0 0B0\n");
+  EXPECT_EQ(Lowered("0F0 0B0\n", {group(0)}, {.groups_out_behind = 0}),
+            "0SWAP_OUT0.0 0SWAP_OUT_END0.0 0F0 0SWAP_IN0.0 0B0\n");
+}
+
 TEST(LowerMemoryPlan, KeepsWhatTheFirstBackwardNeedsWhenTold) {
   const std::vector<PlannedGroup> groups = {Activations(Placement::kHostSwap)};
   constexpr auto kFirstStay = SwapTiming::Turn::kFirstStay;

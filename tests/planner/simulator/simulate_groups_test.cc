@@ -67,6 +67,58 @@ TEST(SimulatedGroups, ABackwardWaitsWhenItReachesAGroupOnItsWayIn) {
             "55:\n");
 }
 
+// The first group is there while the second is made, and waited for then; the second one at the
+// end. Both come in under the backward, the first one while it is at the second one's layer.
+TEST(SimulatedGroups, StreamUnderTheirForwardAndTheirBackward) {
+  const SimulatedStep step =
+      Simulated(TwoLayers("0SWAP_OUT0.0 0SWAP_OUT_END0.0 0SWAP_OUT0.1 0SWAP_OUT_END0.1 0F0 0B0\n",
+                          TwoGroups(kHost, kHost)));
+  EXPECT_EQ(CopiesText(step),
+            "0SWAP_OUT0.0 [5,15) device 0, copies to host\n"
+            "0SWAP_OUT0.1 [15,21) device 0, copies to host\n"
+            "0B0 [21,27) device 0, copies from host\n"
+            "0B0 [27,37) device 0, copies from host\n");
+  EXPECT_EQ(TimelineText(step),
+            "0F0 [0,10) worker 0\n"
+            "wait 0F0 [10,15) worker 0\n"
+            "wait 0F0 [15,21) worker 0\n"
+            "wait 0B0 [21,27) worker 0\n"
+            "0B0 [27,47) worker 0\n");
+  EXPECT_EQ(CurveText(step.memory[0]),
+            "0: activations 100\n"
+            "5: activations 160\n"
+            "15: activations 60\n"
+            "21: activations 60\n"
+            "27: activations 160\n"
+            "37: activations 100\n"
+            "47:\n");
+  EXPECT_EQ(WaitForSwaps(step, 0), Nanos(17));
+}
+
+// With one buffer each comes in only when the backward is at its layer; of those that leave the one
+// whose END stands behind the forward is not waited for.
+TEST(SimulatedGroups, StreamAsFewAtOnceAsTold) {
+  SimulationInput input =
+      TwoLayers("0SWAP_OUT0.0 0SWAP_OUT_END0.0 0SWAP_OUT0.1 0F0 0F1 0SWAP_OUT_END0.1 0B1 0B0\n",
+                TwoGroups(kHost, kHost));
+  input.memory.stages[0].stream_buffers = 1;
+  const SimulatedStep step = Simulated(input);
+  EXPECT_EQ(CopiesText(step),
+            "0SWAP_OUT0.0 [5,15) device 0, copies to host\n"
+            "0SWAP_OUT0.1 [15,21) device 0, copies to host\n"
+            "0B0 [45,51) device 0, copies from host\n"
+            "0B0 [61,71) device 0, copies from host\n");
+  EXPECT_EQ(TimelineText(step),
+            "0F0 [0,10) worker 0\n"
+            "wait 0F0 [10,15) worker 0\n"
+            "0F1 [15,25) worker 0\n"
+            "0B1 [25,45) worker 0\n"
+            "wait 0B0 [45,51) worker 0\n"
+            "0B0 [51,61) worker 0\n"
+            "wait 0B0 [61,71) worker 0\n"
+            "0B0 [71,81) worker 0\n");
+}
+
 TEST(SimulatedGroups, AnEndOfASwapInWaitsAtOnce) {
   const SimulatedStep step = Simulated(TwoLayers(
       "0SWAP_OUT0.1 0F0 0SWAP_OUT_END0.1 0SWAP_IN0.1 0SWAP_IN_END0.1 0B0\n", TwoGroups({}, kHost)));
