@@ -40,7 +40,7 @@ constexpr std::pair<int64_t, int64_t> kNearUniform = {20, 23};
 // beyond the second from blocks of weights, too; others, which are searched for longer anyway,
 // beyond the third: without, GPT of 30 layers with 5.75 GB of each device of a DGX A100 takes ten
 // times as long a step.
-constexpr std::pair<int64_t, int64_t> kSlow = {6, 5};
+constexpr std::pair<int64_t, int64_t> kSlow = {9, 8};
 constexpr std::pair<int64_t, int64_t> kSlower = {5, 4};
 constexpr std::pair<int64_t, int64_t> kFarSlower = {2, 1};
 
