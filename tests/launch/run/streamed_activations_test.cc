@@ -8,6 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "launch/profile/predict_step.h"
+#include "planner/memory/memory_kind.h"
+#include "planner/simulator/simulate.h"
 #include "swap/parking_layout.h"
 #include "tests/launch/run/second_choice_runs.h"
 
@@ -35,6 +38,13 @@ class StreamedActivations : public SecondChoices {
     prepared->parking = LayOutParking(prepared->plan.memory, prepared->plan.training).value();
     return *std::move(prepared);
   }
+  // However long copies take.
+  static Bytes PredictedPeakOf(const PreparedJob& prepared, size_t worker) {
+    PlanText text = prepared.plan_text;
+    text.memory = prepared.plan.memory;
+    text.training = prepared.plan.training;
+    return Total(Simulate(SimulationInputOf(text)).value().peak[worker]);
+  }
   static Bytes PeakOf(const SecondChoiceRun& run, size_t worker) {
     return Bytes(run.steps.back()["peak_bytes"][worker].get<int64_t>());
   }
@@ -49,9 +59,13 @@ TEST_F(StreamedActivations, TakeLessMemoryAndGiveTheSameBits) {
   for (const int groups : {SwapTiming::kAllGroups, 2, 0}) {
     SCOPED_TRACE(groups);
     timing.groups_out_behind = timing.groups_in_before = groups;
-    const SecondChoiceRun run = Train(WithTiming(capacity, timing), nullptr);
+    const PreparedJob prepared = WithTiming(capacity, timing);
+    const SecondChoiceRun run = Train(prepared, nullptr);
     ASSERT_TRUE(run.status.ok()) << run.status;
     ExpectSameWithin(before - Bytes(1), run, unlimited);
+    const Bytes predicted = PredictedPeakOf(prepared, 0);
+    EXPECT_LE(PeakOf(run, 0), predicted);
+    EXPECT_GT(PeakOf(run, 0).value, predicted.value * 6 / 10);
     before = PeakOf(run, 0);
   }
 }
