@@ -109,6 +109,22 @@ absl::StatusOr<SimulatedDraft> SearchActivationStreams(DraftSimulator& simulator
                     std::move(draft), kept);
 }
 
+// Before the other searches where nothing fits without, and of large problems, which have few of
+// them; else last: from there the others end elsewhere, as often with a longer step as with a
+// shorter one.
+absl::StatusOr<SimulatedDraft> StreamActivationsFirst(DraftSimulator& simulator,
+                                                      SimulatedDraft draft,
+                                                      const SimulatedDraft& kept) {
+  if (Fits(draft) && !IsLarge(simulator.problem())) return draft;
+  return SearchActivationStreams(simulator, std::move(draft), kept);
+}
+absl::StatusOr<SimulatedDraft> StreamActivationsLast(DraftSimulator& simulator,
+                                                     SimulatedDraft draft,
+                                                     const SimulatedDraft& kept) {
+  if (IsLarge(simulator.problem())) return draft;
+  return SearchActivationStreams(simulator, std::move(draft), kept);
+}
+
 // What goes, tensor by tensor, where all searches until then have moved whole layers.
 absl::StatusOr<SimulatedDraft> SearchTensors(DraftSimulator& simulator, SimulatedDraft draft,
                                              const SimulatedDraft& kept) {
@@ -289,7 +305,7 @@ struct FurtherSearch {
 // They may find room where nothing fits yet.
 constexpr FurtherSearch kForRoom[] = {
     {"streaming weights with other buffers", SearchStreams},
-    {"streaming activations through the host", SearchActivationStreams},
+    {"streaming activations through the host", StreamActivationsFirst},
     {"spreading optimizer steps over host and devices", SearchSpreadSteps},
     {"keeping optimizer state at home between steps", SearchWithStateHome},
     {"moving tensors within layers", SearchTensors},
@@ -303,7 +319,8 @@ constexpr FurtherSearch kForTime[] = {
     {"bringing optimizer state in early", SearchEarlyState},
     {"moving tensors within layers once more", SearchOnceMore},
     {"starting with state away, and with few numbers for all stages", SearchFarStarts},
-    {"changing several workers at once", SearchNeighbours}};
+    {"changing several workers at once", SearchNeighbours},
+    {"streaming activations through the host", StreamActivationsLast}};
 
 }  // namespace
 
