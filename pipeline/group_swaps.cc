@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "pipeline/await_copy.h"
 #include "planner/status.h"
@@ -95,9 +96,8 @@ absl::Status GroupSwaps::SendOn(size_t left) {
                          .kind = ActionKind::kSwapOutEnd,
                          .microbatch = group.microbatch,
                          .group = group.group});
-    SIPHON_RETURN_IF_ERROR(AwaitOut(*engine_, group, &recorder_));
+    SIPHON_RETURN_IF_ERROR(OutEnd(group));
     recorder_.EndPart();
-    SIPHON_RETURN_IF_ERROR(ComputeOf(group).FreeSaved(group.microbatch, groups_.at(group).layers));
   }
   return absl::OkStatus();
 }
@@ -159,8 +159,7 @@ absl::Status GroupSwaps::InEnd(const ParkedGroup& group) {
 absl::Status GroupSwaps::Need(StageId stage, MicrobatchId microbatch, StageRange layers) {
   const ParkedGroup group{stage, ActivationGroupOf(layout_, stage, layers), microbatch};
   if (!groups_.contains(group) || !engine_->IsAway(group)) return absl::OkStatus();
-  const bool under =
-      !coming_.empty() && std::find(coming_.begin(), coming_.end(), group) != coming_.end();
+  const bool under = absl::c_linear_search(coming_, group);
   if (under && !groups_.at(group).coming) SIPHON_RETURN_IF_ERROR(StartNextIn());
   recorder_.BeginPart({.stage = stage,
                        .kind = ActionKind::kSwapInEnd,
