@@ -10,8 +10,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "launch/output/start_log.h"
 #include "launch/plan_job/parking_region.h"
@@ -55,24 +53,6 @@ absl::Status CheckLendersAreThere(const std::vector<WorkerParking>& parking,
 // A refusal is for second choices; anything else ends the run.
 absl::Status UnlessRefused(const absl::Status& status) {
   return IsRefusal(status) ? absl::OkStatus() : status;
-}
-
-// "4 groups go to the host and 1 group is computed again"
-std::string WhereGroupsGo(const std::map<Placement, int>& moved) {
-  std::vector<std::string> parts;
-  for (const auto& [to, groups] : moved) {
-    const bool one = groups == 1;
-    const std::string count = absl::StrCat(groups, one ? " group " : " groups ");
-    if (to == Placement::kRecompute) {
-      parts.push_back(absl::StrCat(count, one ? "is" : "are", " computed again"));
-    } else {
-      parts.push_back(absl::StrCat(count, one ? "goes" : "go", " to ",
-                                   to == Placement::kHostSwap   ? "the host"
-                                   : to == Placement::kPeerSwap ? "other workers"
-                                                                : "the drives"));
-    }
-  }
-  return absl::StrJoin(parts, " and ");
 }
 
 }  // namespace
@@ -160,7 +140,7 @@ absl::Status PlanFollower::TakeHostMemoryFor(int64_t next_step) {
       return NoSecondChoice(fallen.status(), owner == seat_.me ? mapped : absl::OkStatus());
     }
     now_ = std::move(fallen->now);
-    NoteMoved(owner, Reason({{owner, kHost}, owner}), fallen->moved, next_step);
+    NoteMoved({{owner, kHost}, owner}, fallen->moved, next_step);
   }
   if (absl::c_linear_search(all, 1)) {
     return coordinator_.Agree(refused ? MapHostMemory() : absl::OkStatus());
@@ -203,7 +183,7 @@ absl::Status PlanFollower::TakeRoomFor(int64_t next_step) {
   return Leave(all, next_step);
 }
 
-absl::StatusOr<std::vector<PlanFollower::Leaving>> PlanFollower::OutOfReach() const {
+absl::StatusOr<std::vector<Leaving>> PlanFollower::OutOfReach() const {
   std::string mine;  // the places' numbers, in words
   for (const auto& [lender, why] : lent_.OutOfReach()) {
     LogWarning(absl::StrCat("worker ", seat_.me.value, ": ", why));
@@ -296,7 +276,7 @@ absl::Status PlanFollower::LeaveRoom() {
   return lent_.GiveBack();
 }
 
-std::vector<PlanFollower::Leaving> PlanFollower::OwnersOf(WorkerId lender) const {
+std::vector<Leaving> PlanFollower::OwnersOf(WorkerId lender) const {
   std::vector<Leaving> owners;
   const ParkingPlace place{Placement::kPeerSwap, DeviceOfWorker(prepared_, lender)};
   for (size_t owner = 0; owner < now_.parking.size(); ++owner) {
@@ -346,23 +326,6 @@ absl::Status PlanFollower::Follow(const std::vector<StepRecord>& records, int64_
   return lent_.LeaveRefusing(refusing, now_.parking);
 }
 
-std::string PlanFollower::Reason(const Leaving& leaving) const {
-  const std::string place = NameOfPlace(prepared_.plan_text.mapping, leaving.left.place);
-  const int owner = leaving.left.owner.value;
-  if (leaving.slow_factor > 0) {
-    return absl::StrFormat("worker %d: the link to %s is %.1fx slower than planned", owner, place,
-                           leaving.slow_factor);
-  }
-  if (leaving.left.place.tier != Placement::kPeerSwap) {
-    return absl::StrCat("worker ", owner, ": ", place,
-                        leaving.left.place == kHost ? " does not give the memory that is planned"
-                                                    : " do not give the room that is planned");
-  }
-  return absl::StrCat(
-      "worker ", owner, ": ", place,
-      leaving.says == leaving.left.owner ? " is out of its reach" : " does not lend its memory");
-}
-
 absl::Status PlanFollower::WhyRefused(const Leaving& leaving) const {
   if (leaving.left.place.tier != Placement::kPeerSwap) return room_refusal_;
   if (leaving.left.owner != seat_.me) return lent_.refusal();
@@ -379,13 +342,13 @@ absl::Status PlanFollower::NoSecondChoice(const absl::Status& fallen, const absl
   return fallen;
 }
 
-void PlanFollower::NoteMoved(WorkerId owner, const std::string& reason,
-                             const std::map<Placement, int>& moved, int64_t next_step) {
+void PlanFollower::NoteMoved(const Leaving& leaving, const std::map<Placement, int>& moved,
+                             int64_t next_step) {
   for (const auto& [to, groups] : moved) {
-    second_choices_[static_cast<size_t>(owner.value)] += groups;
+    second_choices_[static_cast<size_t>(leaving.left.owner.value)] += groups;
   }
-  notes_.push_back(
-      absl::StrCat(reason, ": ", WhereGroupsGo(moved), " from step ", next_step, " on"));
+  notes_.push_back(absl::StrCat(ReasonOf(leaving, prepared_.plan_text.mapping), ": ",
+                                WhereGroupsGo(moved), " from step ", next_step, " on"));
 }
 
 absl::Status PlanFollower::Leave(const std::vector<Leaving>& all, int64_t next_step) {
@@ -402,12 +365,13 @@ absl::Status PlanFollower::Leave(const std::vector<Leaving>& all, int64_t next_s
                             leaving.says == seat_.me ? WhyRefused(leaving) : absl::OkStatus());
     }
     if (fallen->moved.empty()) {
-      notes_.push_back(absl::StrCat(Reason(leaving), ", and what goes there has no second choice"));
+      notes_.push_back(absl::StrCat(ReasonOf(leaving, prepared_.plan_text.mapping),
+                                    ", and what goes there has no second choice"));
       continue;
     }
     changed = true;
     now_ = std::move(fallen->now);
-    NoteMoved(leaving.left.owner, Reason(leaving), fallen->moved, next_step);
+    NoteMoved(leaving, fallen->moved, next_step);
   }
   if (!changed) return absl::OkStatus();
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(lent_.TakeMore(now_.parking)));

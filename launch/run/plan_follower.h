@@ -11,6 +11,7 @@
 #include "launch/profile/fall_back.h"
 #include "launch/run/coordinate.h"
 #include "launch/run/host_memory.h"
+#include "launch/run/leaving.h"
 #include "launch/run/lending.h"
 #include "launch/run/link_watch.h"
 #include "launch/run/parking_room.h"
@@ -93,12 +94,6 @@ class PlanFollower {
   std::vector<std::string> TakeNotes() { return std::exchange(notes_, {}); }
 
  private:
-  struct Leaving {
-    LeftPlace left;
-    WorkerId says;           // who does not give the place, or finds it slow
-    double slow_factor = 0;  // 0: it is refused
-  };
-
   void ShareOwn(RoomRegion& region);
   absl::Status TakeRoomFor(int64_t next_step);
   absl::Status TakeHostMemoryFor(int64_t next_step);
@@ -109,13 +104,11 @@ class PlanFollower {
   std::vector<Leaving> OwnersOf(WorkerId lender) const;
   // Collective: what all workers' devices do not reach.
   absl::StatusOr<std::vector<Leaving>> OutOfReach() const;
-  std::string Reason(const Leaving& leaving) const;
   // Of this worker, who says so.
   absl::Status WhyRefused(const Leaving& leaving) const;
   absl::Status Leave(const std::vector<Leaving>& all, int64_t next_step);
   absl::Status NoSecondChoice(const absl::Status& fallen, const absl::Status& mine);
-  void NoteMoved(WorkerId owner, const std::string& reason, const std::map<Placement, int>& moved,
-                 int64_t next_step);
+  void NoteMoved(const Leaving& leaving, const std::map<Placement, int>& moved, int64_t next_step);
   absl::Status MoveRoom();
 
   const PreparedJob& prepared_;
