@@ -13,7 +13,7 @@
 namespace siphon {
 namespace {
 
-enum class ActionClass { kCompute, kCommunication, kMemory, kStepEnd, kUpdate };
+enum class ActionClass { kCompute, kCommunication, kReduction, kMemory, kStep, kUpdate };
 
 struct KindRow {
   ActionKind kind;
@@ -30,9 +30,9 @@ constexpr std::array<KindRow, kActionKinds> kKinds = {{
     {ActionKind::kReceiveForward, "RECV_F", ActionClass::kCommunication},
     {ActionKind::kSendBackward, "SEND_B", ActionClass::kCommunication},
     {ActionKind::kReceiveBackward, "RECV_B", ActionClass::kCommunication},
-    {ActionKind::kReduceGradient, "REDUCE_GRAD", ActionClass::kStepEnd},
-    {ActionKind::kReduceNorm, "REDUCE_NORM", ActionClass::kStepEnd},
-    {ActionKind::kStep, "STEP", ActionClass::kStepEnd},
+    {ActionKind::kReduceGradient, "REDUCE_GRAD", ActionClass::kReduction},
+    {ActionKind::kReduceNorm, "REDUCE_NORM", ActionClass::kReduction},
+    {ActionKind::kStep, "STEP", ActionClass::kStep},
     {ActionKind::kUpdate, "UPDATE", ActionClass::kUpdate},
     {ActionKind::kSwapOut, "SWAP_OUT", ActionClass::kMemory},
     {ActionKind::kSwapOutEnd, "SWAP_OUT_END", ActionClass::kMemory},
@@ -105,11 +105,15 @@ absl::StatusOr<MicrobatchId> ParseMicrobatch(absl::string_view text, const KindR
 
 absl::string_view ActionKindName(ActionKind kind) { return RowOf(kind).name; }
 
-bool HasMicrobatch(ActionKind kind) { return RowOf(kind).action_class != ActionClass::kStepEnd; }
+bool HasMicrobatch(ActionKind kind) {
+  const ActionClass action_class = RowOf(kind).action_class;
+  return action_class != ActionClass::kReduction && action_class != ActionClass::kStep;
+}
 bool IsCompute(ActionKind kind) { return RowOf(kind).action_class == ActionClass::kCompute; }
 bool IsCommunication(ActionKind kind) {
   return RowOf(kind).action_class == ActionClass::kCommunication;
 }
+bool IsReduction(ActionKind kind) { return RowOf(kind).action_class == ActionClass::kReduction; }
 bool IsMemory(ActionKind kind) { return RowOf(kind).action_class == ActionClass::kMemory; }
 
 bool HasMicrobatch(const Action& action) {

@@ -55,6 +55,7 @@ absl::string_view ActionKindName(ActionKind kind);
 bool HasMicrobatch(ActionKind kind);
 bool IsCompute(ActionKind kind);        // F, B, I, W
 bool IsCommunication(ActionKind kind);  // SEND_*, RECV_*
+bool IsReduction(ActionKind kind);      // REDUCE_*
 bool IsMemory(ActionKind kind);         // SWAP_*, DROP, RECOMPUTE
 
 // One of the tensor groups of a stage: its place in StagePlan::groups (planner/memory_plan.h).

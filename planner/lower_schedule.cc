@@ -123,8 +123,7 @@ absl::Status CheckCanBeLowered(const Schedule& schedule) {
     for (const Action& action : schedule.programs[worker]) {
       const absl::string_view problem =
           IsCommunication(action.kind) ? "a message already"
-          : action.kind == ActionKind::kReduceGradient || action.kind == ActionKind::kReduceNorm
-              ? "the end of a lowered step"
+          : IsReduction(action.kind)   ? "the end of a lowered step"
           : action.stage.value < 0 || action.stage.value >= StageCount(schedule)
               ? "of no stage of the schedule"
           : HasMicrobatch(action.kind) &&

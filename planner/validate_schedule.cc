@@ -26,8 +26,7 @@ class Validator {
     for (const std::vector<Action>& program : schedule.programs) {
       for (const Action& action : program) {
         has_communication_ |= IsCommunication(action.kind);
-        has_step_end_ |=
-            action.kind == ActionKind::kReduceNorm || action.kind == ActionKind::kReduceGradient;
+        has_step_end_ |= IsReduction(action.kind);
       }
     }
   }

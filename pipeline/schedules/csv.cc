@@ -36,8 +36,8 @@ absl::Status CheckShapeOfFile(const Schedule& schedule, const ScheduleShape& sha
 
 // Lowering writes these anew, in an order on which no worker can hang.
 bool BelongsToLowering(const Action& action) {
-  return IsCommunication(action.kind) || action.kind == ActionKind::kReduceGradient ||
-         action.kind == ActionKind::kReduceNorm || action.kind == ActionKind::kStep;
+  return IsCommunication(action.kind) || IsReduction(action.kind) ||
+         action.kind == ActionKind::kStep;
 }
 
 }  // namespace

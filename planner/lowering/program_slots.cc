@@ -22,10 +22,6 @@ bool Needs(ActionKind action, GroupKind group) {
   }
 }
 
-bool IsReduction(ActionKind kind) {
-  return kind == ActionKind::kReduceGradient || kind == ActionKind::kReduceNorm;
-}
-
 }  // namespace
 
 ProgramSlots::ProgramSlots(const Schedule& schedule, int worker)

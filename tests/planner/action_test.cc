@@ -64,6 +64,9 @@ TEST(Action, BelongsToOneClassOfKinds) {
   EXPECT_TRUE(HasMicrobatch(ActionKind::kReceiveBackward));
   EXPECT_FALSE(IsCompute(ActionKind::kStep));
   EXPECT_FALSE(IsCommunication(ActionKind::kReduceGradient));
+  EXPECT_TRUE(IsReduction(ActionKind::kReduceGradient));
+  EXPECT_TRUE(IsReduction(ActionKind::kReduceNorm));
+  EXPECT_FALSE(IsReduction(ActionKind::kStep));
   EXPECT_FALSE(HasMicrobatch(ActionKind::kReduceNorm));
   EXPECT_TRUE(HasMicrobatch(ActionKind::kUpdate));
   EXPECT_TRUE(IsMemory(ActionKind::kSwapInEnd));
