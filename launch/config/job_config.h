@@ -87,6 +87,7 @@ struct PipelineConfig {
 
 struct LaunchConfig {
   Nanos heartbeat_timeout = Nanos(20'000'000'000);
+  Nanos stall_timeout = Nanos(1'800'000'000'000);  // 0: never
   std::vector<std::string> mpirun_options;
   friend bool operator==(const LaunchConfig&, const LaunchConfig&) = default;
 };

@@ -217,6 +217,9 @@ std::vector<JobKey> MachineKeys() {
   return {
       KEY(launch, heartbeat_timeout, Range<Nanos>{Nanos(1)},
           "a worker silent for so long counts as lost"),
+      KEY(launch, stall_timeout, Range<Nanos>{Nanos(0)},
+          "a worker that holds up all others for so long counts as lost, too, though it is not "
+          "silent; 0s: never"),
       KEY(launch, mpirun_options, AnyValue(), "more options for mpirun"),
       KEY(memory, strategy, (Registered{&KnownNames::memory_strategies, {"harmony"}}),
           "what happens to tensors between their uses where memory.capacity is too small for all; "

@@ -18,7 +18,7 @@
 namespace siphon {
 namespace {
 
-constexpr uint64_t kMagic = 0x5349'5048'4f4e'0003;  // "SIPHON", layout 3
+constexpr uint64_t kMagic = 0x5349'5048'4f4e'0004;  // "SIPHON", layout 4
 constexpr size_t kPage = 4096;
 constexpr int kMaxRanks = 1 << 16;
 constexpr size_t kNoteBytes = 4096;  // a path
@@ -41,6 +41,8 @@ struct alignas(kPage) Board::Slot {
   std::atomic<int64_t> pid;
   std::atomic<int64_t> start_ticks;
   std::atomic<int64_t> beats;
+  std::atomic<int64_t> actions;
+  std::atomic<int64_t> waits;
   std::atomic<int32_t> state;
   std::atomic<int32_t> elsewhere;
   SharedText<64> action;
@@ -177,7 +179,13 @@ void Board::Enter(int rank) {
 
 void Board::Beat(int rank) { slot(rank).beats.fetch_add(1, std::memory_order_relaxed); }
 
-void Board::SetAction(int rank, absl::string_view action) { slot(rank).action.Store(action); }
+void Board::Wait(int rank) { slot(rank).waits.fetch_add(1, std::memory_order_relaxed); }
+
+void Board::SetAction(int rank, absl::string_view action) {
+  Slot& mine = slot(rank);
+  mine.action.Store(action);
+  mine.actions.fetch_add(1, std::memory_order_relaxed);
+}
 
 void Board::SetState(int rank, State state) {
   slot(rank).state.store(static_cast<int32_t>(state), std::memory_order_release);
@@ -212,6 +220,8 @@ void Board::ShowElsewhere(int rank, const Shown& shown) {
   theirs.elsewhere.store(1, std::memory_order_relaxed);
   theirs.action.Store(shown.action);
   theirs.beats.store(shown.beats, std::memory_order_relaxed);
+  theirs.actions.store(shown.actions, std::memory_order_relaxed);
+  theirs.waits.store(shown.waits, std::memory_order_relaxed);
   theirs.state.store(static_cast<int32_t>(shown.state), std::memory_order_release);
   theirs.pid.store(shown.pid, std::memory_order_release);
 }
@@ -277,6 +287,12 @@ ProcessId Board::process(int rank) const {
 }
 
 int64_t Board::beats(int rank) const { return slot(rank).beats.load(std::memory_order_relaxed); }
+
+int64_t Board::actions(int rank) const {
+  return slot(rank).actions.load(std::memory_order_relaxed);
+}
+
+int64_t Board::waits(int rank) const { return slot(rank).waits.load(std::memory_order_relaxed); }
 
 Board::State Board::state(int rank) const {
   return static_cast<State>(slot(rank).state.load(std::memory_order_acquire));

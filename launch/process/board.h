@@ -41,6 +41,8 @@ class Board {
     int64_t pid = 0;
     State state = State::kStarting;
     int64_t beats = 0;
+    int64_t actions = 0;
+    int64_t waits = 0;
     std::string action;
   };
 
@@ -69,6 +71,7 @@ class Board {
   // --- by a rank, for itself
   void Enter(int rank);  // records the process, state kRunning
   void Beat(int rank);   // the heartbeat: one more
+  void Wait(int rank);   // likewise, by whoever waits for a peer, again and again
   void SetAction(int rank,
                  absl::string_view action);  // cheap: called before every action; up to 64 bytes
   void SetState(int rank, State state);
@@ -94,6 +97,8 @@ class Board {
   int64_t pid(int rank) const;     // 0 before Enter
   ProcessId process(int rank) const;
   int64_t beats(int rank) const;
+  int64_t actions(int rank) const;  // calls of SetAction
+  int64_t waits(int rank) const;    // calls of Wait
   State state(int rank) const;
   std::string action(int rank) const;
   std::string note(Note note) const;

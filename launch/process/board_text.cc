@@ -48,7 +48,9 @@ News NewsIn(const Json& json) {
     shown.pid = entry.at(1).get<int64_t>();
     shown.state = static_cast<Board::State>(entry.at(2).get<int>());
     shown.beats = entry.at(3).get<int64_t>();
-    shown.action = entry.at(4).get<std::string>();
+    shown.actions = entry.at(4).get<int64_t>();
+    shown.waits = entry.at(5).get<int64_t>();
+    shown.action = entry.at(6).get<std::string>();
     news.ranks.emplace_back(entry.at(0).get<int>(), std::move(shown));
   }
   news.stop = json.at("stop").get<bool>();
@@ -68,7 +70,8 @@ std::string BoardText(const Board& board, const RankFilter& whose) {
   for (int rank = 0; rank < board.ranks(); ++rank) {
     if (!whose(rank) || board.pid(rank) == 0) continue;
     json["ranks"].push_back({rank, board.pid(rank), static_cast<int>(board.state(rank)),
-                             board.beats(rank), board.action(rank)});
+                             board.beats(rank), board.actions(rank), board.waits(rank),
+                             board.action(rank)});
   }
   if (const auto failure = board.first_failure()) json["failure"] = ToJson(*failure);
   // A text may have been cut within a character.

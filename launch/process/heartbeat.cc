@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "launch/process/loss_watch.h"
+#include "launch/process/stall_watch.h"
 #include "launch/process/stop_signal.h"
 
 namespace siphon {
@@ -19,7 +20,8 @@ struct Heartbeat::Impl {
         rank(the_rank),
         options(the_options),
         on_failure(std::move(callback)),
-        watch(board, rank, options.timeout, options.period) {}
+        watch(board, rank, options.timeout, options.period),
+        stalls(board, options.stall_timeout, options.period) {}
 
   void Run() {
     bool reported = false;
@@ -27,6 +29,7 @@ struct Heartbeat::Impl {
       board->Beat(rank);
       if (reported) continue;
       watch.Tick();
+      stalls.Tick();
       if (const std::optional<Board::Failure> failure = board->first_failure();
           failure.has_value()) {
         reported = true;
@@ -42,7 +45,8 @@ struct Heartbeat::Impl {
   const int rank;
   const Options options;
   const std::function<void(const Board::Failure&)> on_failure;
-  LossWatch watch;  // the thread's own
+  LossWatch watch;  // the thread's own, as is this:
+  StallWatch stalls;
 
   StopSignal stop;
   std::thread enforcer;  // started by `thread`, joined after it
@@ -62,6 +66,7 @@ Heartbeat::~Heartbeat() {
 }
 
 absl::Status Heartbeat::Check() const {
+  impl_->board->Wait(impl_->rank);
   const std::optional<Board::Failure> failure = impl_->board->first_failure();
   if (!failure.has_value()) return absl::OkStatus();
   const bool lost = failure->kind == Board::FailureKind::kLost;

@@ -11,7 +11,8 @@
 namespace siphon {
 
 // A thread that beats for this rank and watches all others: a rank whose process is gone, or whose
-// beats stand still for `timeout`, is declared lost on the board. When the board shows a failure,
+// beats stand still for `timeout`, is declared lost on the board, as is one that holds up all
+// others for `stall_timeout` though its beats go on (StallWatch). When the board shows a failure,
 // of whatever rank, `on_failure` is called once from that thread; if the process is then still
 // there after `grace`, another thread ends it (_exit with the failure's exit code), whatever
 // `on_failure` hangs in. A watchdog stopped together with its process (SIGSTOP) counts time by its
@@ -23,6 +24,7 @@ class Heartbeat {
  public:
   struct Options {
     Nanos timeout = Nanos(20'000'000'000);
+    Nanos stall_timeout;  // 0: never
     Nanos period = Nanos(100'000'000);
     Nanos grace = Nanos(3'000'000'000);
   };
@@ -32,8 +34,8 @@ class Heartbeat {
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
 
-  // For transports: Unavailable or the failed rank's status once the board shows a failure, else
-  // OK. Cheap.
+  // For transports, while they wait for a peer: Unavailable or the failed rank's status once the
+  // board shows a failure, else OK. Cheap. Shows on the board that this rank waits.
   absl::Status Check() const;
 
  private:

@@ -1,5 +1,7 @@
 #include "launch/process/inject_fault.h"
 
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdlib>
 #include <map>
@@ -23,6 +25,7 @@ constexpr char kFull[] = "full";
 constexpr char kOverlook[] = "overlook";
 constexpr char kCapacity[] = "memory.capacity";
 constexpr char kFail[] = "fail";
+constexpr char kHang[] = "hang";
 constexpr char kTheHost[] = "the host";
 constexpr char kTheDrives[] = "the drives";
 constexpr char kWorker[] = "worker ";
@@ -34,7 +37,7 @@ const std::map<std::string, int>& SignalOfKind() {
   static const std::map<std::string, int> signals = {
       {"kill", SIGKILL}, {"stop", SIGSTOP}, {"stop_request", SIGUSR1},
       {kFail, 0},        {"refuse", 0},     {kSlow, 0},
-      {kFull, 0},        {kOverlook, 0}};
+      {kFull, 0},        {kOverlook, 0},    {kHang, 0}};
   return signals;
 }
 
@@ -143,6 +146,9 @@ absl::Status FaultInjector::At(absl::string_view place) {
   }
   const std::string kind = fault_->kind;
   fault_.reset();  // once
+  if (kind == kHang) {
+    while (true) pause();
+  }
   if (kind == kFail) return absl::InternalError(absl::StrCat("injected fault at ", place));
   if (kind == "refuse") {
     return absl::ResourceExhaustedError(absl::StrCat("injected refusal at ", place));

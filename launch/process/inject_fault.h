@@ -24,8 +24,9 @@ struct InjectedFault {
 // For tests: one fault of one rank, at a place that is otherwise hard to hit. Read from the
 // environment variable SIPHON_INJECT_FAULT, "RANK:STEP:PLACE:KIND": STEP counts the steps done
 // before, PLACE is an action ("2F5") or a phase
-// ("writing a checkpoint"), KIND is kill (SIGKILL), stop (SIGSTOP), fail (an error), refuse (memory
-// that is not given: ResourceExhausted), or stop_request (SIGUSR1 to itself). With slow, PLACE is a
+// ("writing a checkpoint"), KIND is kill (SIGKILL), stop (SIGSTOP), hang (a call that never comes
+// back, while the heartbeat goes on), fail (an error), refuse (memory that is not given:
+// ResourceExhausted), or stop_request (SIGUSR1 to itself). With slow, PLACE is a
 // link of the rank ("worker 3", "the host"), a hundred times slower from STEP on. "chunk 17" with
 // fail is the chunk of that number, from 0, of all that the rank copies from STEP 0 on. "the host"
 // with full: somebody takes all that the host has left before the rank takes its part. For

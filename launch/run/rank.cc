@@ -226,7 +226,8 @@ class Rank {
 // What a rank shows of itself and how it ends when the job fails, from when it knows its board.
 class Presence {
  public:
-  Presence(std::unique_ptr<Board> board, int rank, Nanos timeout) : board_(std::move(board)) {
+  Presence(std::unique_ptr<Board> board, int rank, const Heartbeat::Options& watch)
+      : board_(std::move(board)) {
     board_->Enter(rank);
     InstallRankSignalHandlers(board_.get());
     const auto leave = [this, rank](const Board::Failure& failure) {
@@ -239,7 +240,7 @@ class Presence {
       if (MpiWorld* world = world_.load()) world->Abort(failure.exit_code);
       _exit(failure.exit_code);
     };
-    heartbeat_.emplace(board_.get(), rank, Heartbeat::Options{.timeout = timeout}, leave);
+    heartbeat_.emplace(board_.get(), rank, watch, leave);
   }
   ~Presence() {
     heartbeat_.reset();
@@ -273,7 +274,9 @@ int RunRank(int* argc, char*** argv, const PreparedJob& prepared, OutputFormat f
                        prepared.share_gpu ? DeviceUse::kShared : DeviceUse::kOneEach);
   }
   StartLog(absl::StrCat("siphon rank ", AnnouncedRank()), prepared.job.output.log_level);
-  const Nanos timeout = prepared.job.launch.heartbeat_timeout;
+  const LaunchConfig& launch = prepared.job.launch;
+  const Heartbeat::Options watch{.timeout = launch.heartbeat_timeout,
+                                 .stall_timeout = launch.stall_timeout};
   std::optional<Presence> presence;
   if (Supervised()) {  // then even a hang in MPI_Init is seen
     auto board = OpenSupervisedBoard();
@@ -283,7 +286,7 @@ int RunRank(int* argc, char*** argv, const PreparedJob& prepared, OutputFormat f
                                        "siphon train watches ranks of its own host; on several "
                                        "start mpirun yourself"));
     }
-    presence.emplace(*std::move(board), AnnouncedRank(), timeout);
+    presence.emplace(*std::move(board), AnnouncedRank(), watch);
   }
   auto world = MpiWorld::Init(argc, argv);
   if (!world.ok()) GiveUp(AnnouncedRank(), world.status());
@@ -303,7 +306,7 @@ int RunRank(int* argc, char*** argv, const PreparedJob& prepared, OutputFormat f
   if (!presence.has_value()) {
     auto board = ShareBoard(**world);
     if (!board.ok()) GiveUp(rank, board.status());
-    presence.emplace(*std::move(board), rank, timeout);
+    presence.emplace(*std::move(board), rank, watch);
     if ((*world)->first_on_host()) {
       presence->board().SetNote(Board::Note::kResumeCommand, prepared.resume_command);
       presence->board().SetNote(Board::Note::kCheckpoint, prepared.start);

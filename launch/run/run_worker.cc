@@ -84,6 +84,9 @@ class WorkerRun {
   absl::Status Phase(const std::string& name) const {
     return seat_.at_phase ? seat_.at_phase(name) : absl::OkStatus();
   }
+  PhaseObserver PhaseHook() const {
+    return [this](const std::string& phase) { return Phase(phase); };
+  }
 
   const PreparedJob& prepared_;
   const WorkerSeat& seat_;
@@ -281,8 +284,7 @@ bool WorkerRun::ValidationIsDue() const {
 // at the end.
 absl::Status WorkerRun::SaveCheckpoint() {
   SIPHON_RETURN_IF_ERROR(Phase(kWritingPhase));
-  auto saved = SaveState(prepared_, stages_.ForCheckpoint(), coordinator_, progress_,
-                         [this](const std::string& phase) { return Phase(phase); });
+  auto saved = SaveState(prepared_, stages_.ForCheckpoint(), coordinator_, progress_, PhaseHook());
   if (saved.ok()) {
     outcome_.last_checkpoint = *saved;
     outcome_.checkpoint_step = progress_.step;
@@ -321,8 +323,8 @@ absl::StatusOr<RunOutcome> WorkerRun::Train() {
   SIPHON_RETURN_IF_ERROR(follower_.TakeHostMemory(host_steps.MemoryNeeded()));
   SIPHON_RETURN_IF_ERROR(coordinator_.Agree(host_steps.Begin(follower_.host_memory())));
   SIPHON_RETURN_IF_ERROR(Phase(kReadingPhase));
-  SIPHON_ASSIGN_OR_RETURN(
-      progress_, RestoreState(prepared_, stages_.ForCheckpoint(), coordinator_, outcome_.warnings));
+  SIPHON_ASSIGN_OR_RETURN(progress_, RestoreState(prepared_, stages_.ForCheckpoint(), coordinator_,
+                                                  PhaseHook(), outcome_.warnings));
   outcome_.steps_done = outcome_.first_step = progress_.step;
   outcome_.last_checkpoint = progress_.checkpoint;
   outcome_.checkpoint_step = progress_.step;

@@ -54,7 +54,10 @@ absl::StatusOr<absl::Span<std::byte>> OpenState(const WorkerStages& worker, Stag
   return worker.window->Open(compute, compute.State()[index], access);
 }
 
-std::vector<CheckpointTensor> TensorsOf(const WorkerStages& worker, Which which, Access access) {
+// `at_phase` hears of each tensor whose turn it is: there may be hundreds of gigabytes of them.
+std::vector<CheckpointTensor> TensorsOf(const WorkerStages& worker, Which which, Access access,
+                                        const PhaseObserver& at_phase) {
+  const char* const phase = access == Access::kRead ? kWritingPhase : kReadingPhase;
   std::vector<CheckpointTensor> tensors;
   for (const auto& [stage, compute] : *worker.stages) {
     const std::vector<StateTensor> state = compute->State();
@@ -65,7 +68,8 @@ std::vector<CheckpointTensor> TensorsOf(const WorkerStages& worker, Which which,
       tensors.push_back({.name = TensorName(tensor),
                          .optimizer = IsMoment(tensor),
                          .spec = tensor.spec,
-                         .bring = [worker, stage = stage, index, access] {
+                         .bring = [=, stage = stage]() -> absl::StatusOr<absl::Span<std::byte>> {
+                           SIPHON_RETURN_IF_ERROR(at_phase(phase));
                            return OpenState(worker, stage, index, access);
                          }});
     }
@@ -200,12 +204,12 @@ absl::StatusOr<Checkpoint> OpenToResume(const PreparedJob& prepared, const std::
 }
 
 absl::StatusOr<Progress> ReadCheckpoint(const PreparedJob& prepared, const WorkerStages& stages,
-                                        const std::string& path,
+                                        const std::string& path, const PhaseObserver& at_phase,
                                         std::vector<std::string>& warnings) {
   SIPHON_ASSIGN_OR_RETURN(const Checkpoint checkpoint, OpenToResume(prepared, path));
   const CheckpointInfo& info = checkpoint.info();
   const absl::Status read =
-      Close(stages, checkpoint.Read(TensorsOf(stages, Which::kAll, Access::kWrite)));
+      Close(stages, checkpoint.Read(TensorsOf(stages, Which::kAll, Access::kWrite, at_phase)));
   if (!read.ok()) return ResumeError(prepared.job, read);
   NoteDifferences(prepared, info, warnings);
   Progress progress{
@@ -219,12 +223,13 @@ absl::StatusOr<Progress> ReadCheckpoint(const PreparedJob& prepared, const Worke
   return progress;
 }
 
-absl::StatusOr<Progress> StartFresh(const PreparedJob& prepared, const WorkerStages& stages) {
+absl::StatusOr<Progress> StartFresh(const PreparedJob& prepared, const WorkerStages& stages,
+                                    const PhaseObserver& at_phase) {
   const Progress fresh{.loss_scale = FirstLossScale(prepared.job.train.precision)};
   const std::string& initial = prepared.job.model.init_from;
   if (initial.empty()) return fresh;
   std::vector<CheckpointTensor> parameters;
-  for (CheckpointTensor& tensor : TensorsOf(stages, Which::kAll, Access::kWrite)) {
+  for (CheckpointTensor& tensor : TensorsOf(stages, Which::kAll, Access::kWrite, at_phase)) {
     if (!tensor.optimizer) parameters.push_back(std::move(tensor));
   }
   const absl::Status status = Close(stages, ReadInitialWeights(initial, parameters));
@@ -267,15 +272,15 @@ absl::StatusOr<std::string> FindStart(const PreparedJob& prepared) {
 }
 
 absl::StatusOr<Progress> RestoreState(const PreparedJob& prepared, const WorkerStages& stages,
-                                      Coordinator& coordinator,
+                                      Coordinator& coordinator, const PhaseObserver& at_phase,
                                       std::vector<std::string>& warnings) {
   absl::StatusOr<std::string> chosen = std::string();
   if (coordinator.me().value == 0) chosen = ChooseCheckpoint(prepared.job);
   SIPHON_RETURN_IF_ERROR(coordinator.Agree(chosen.status()));
   SIPHON_ASSIGN_OR_RETURN(const std::vector<std::string> paths, coordinator.GatherText(*chosen));
-  absl::StatusOr<Progress> progress = paths[0].empty()
-                                          ? StartFresh(prepared, stages)
-                                          : ReadCheckpoint(prepared, stages, paths[0], warnings);
+  absl::StatusOr<Progress> progress =
+      paths[0].empty() ? StartFresh(prepared, stages, at_phase)
+                       : ReadCheckpoint(prepared, stages, paths[0], at_phase, warnings);
   SIPHON_RETURN_IF_ERROR(coordinator.Agree(progress.status()));
   return progress;
 }
@@ -292,7 +297,7 @@ absl::StatusOr<std::string> SaveState(const PreparedJob& prepared, const WorkerS
 
   absl::StatusOr<std::string> shard =
       WriteCheckpointShard(partials[0], coordinator.me().value, coordinator.workers(),
-                           TensorsOf(stages, Which::kOwned, Access::kRead));
+                           TensorsOf(stages, Which::kOwned, Access::kRead, at_phase));
   if (const absl::Status closed = Close(stages, shard.status()); !closed.ok()) shard = closed;
   if (const absl::Status status = at_phase(kCompletingPhase); !status.ok()) {
     shard = status;

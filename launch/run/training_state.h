@@ -18,8 +18,8 @@
 
 namespace siphon {
 
-// Called when a worker enters a phase outside the steps ("reading the checkpoint"); an error ends
-// that phase.
+// Called when a worker enters a phase outside the steps ("reading the checkpoint"), and while a
+// long one goes on; an error ends that phase.
 using PhaseObserver = std::function<absl::Status(const std::string& phase)>;
 
 using StageMap = std::map<StageId, std::unique_ptr<StageCompute>>;
@@ -53,7 +53,8 @@ absl::StatusOr<std::string> FindStart(const PreparedJob& prepared);
 // differ (threads, order of sums, data) are appended to `warnings` of worker 0. Errors: as of
 // Checkpoint, on all workers alike; nothing is overwritten.
 absl::StatusOr<Progress> RestoreState(const PreparedJob& prepared, const WorkerStages& stages,
-                                      Coordinator& coordinator, std::vector<std::string>& warnings);
+                                      Coordinator& coordinator, const PhaseObserver& at_phase,
+                                      std::vector<std::string>& warnings);
 
 // Collective: writes a checkpoint, complete or absent. Returns its path.
 // Errors: on all workers alike; the earlier checkpoints are intact then.

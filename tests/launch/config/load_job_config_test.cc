@@ -27,6 +27,7 @@ TEST(LoadJobConfig, ReadsEveryTypeOfValue) {
       "  partition: [2, 1, 3]\n"
       "launch:\n"
       "  heartbeat_timeout: 2s\n"
+      "  stall_timeout: 0s\n"
       "  mpirun_options: [--tag-output, \"-x A=1\"]\n"
       "memory:\n"
       "  capacity:\n"
@@ -43,6 +44,7 @@ TEST(LoadJobConfig, ReadsEveryTypeOfValue) {
   EXPECT_EQ(job->pipeline.partition, "");
   EXPECT_EQ(job->pipeline.partition_layers, (std::vector<int64_t>{2, 1, 3}));
   EXPECT_EQ(job->launch.heartbeat_timeout, Nanos(2'000'000'000));
+  EXPECT_EQ(job->launch.stall_timeout, Nanos(0));
   EXPECT_EQ(job->launch.mpirun_options, (std::vector<std::string>{"--tag-output", "-x A=1"}));
   EXPECT_EQ(job->memory.capacity,
             (std::vector<Bytes>{Bytes(536870912), Bytes(1000000000), Bytes(1048576)}));
@@ -129,13 +131,13 @@ TEST(LoadJobConfig, NamesTheNearestKey) {
       Refusal("train:\n  sequence_length: 3\n"),
       "job.yaml:2:3: train: unknown key 'sequence_length'; did you mean data.sequence_length?");
   EXPECT_EQ(Refusal("launch:\n  zebra: 3\n"),
-            "job.yaml:2:3: launch: unknown key 'zebra'; known: heartbeat_timeout, mpirun_options");
+            "job.yaml:2:3: launch: unknown key 'zebra'; known: heartbeat_timeout, stall_timeout, mpirun_options");
 }
 
 TEST(LoadJobConfig, CutsLongNamesInMessages) {
   EXPECT_EQ(Refusal("launch:\n  " + std::string(900, 'z') + ": 3\n"),
             "job.yaml:2:3: launch: unknown key '" + std::string(60, 'z') +
-                "...'; known: heartbeat_timeout, mpirun_options");
+                "...'; known: heartbeat_timeout, stall_timeout, mpirun_options");
 }
 
 TEST(LoadJobConfig, RefusesDuplicates) {

@@ -59,6 +59,7 @@ JobConfig RandomJob(uint64_t key) {
     }
   }
   job.launch.heartbeat_timeout = Nanos(static_cast<int64_t>(1 + random.Below(1'000'000'000'000)));
+  job.launch.stall_timeout = Nanos(static_cast<int64_t>(random.Below(1'000'000'000'000)));
   for (uint64_t i = random.Below(3); i > 0; --i)
     job.launch.mpirun_options.push_back(RandomText(random));
   for (int64_t i = random.Below(2) == 0 ? 0 : job.pipeline.stages; i > 0; --i) {

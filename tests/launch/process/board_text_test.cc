@@ -27,6 +27,7 @@ TEST(BoardText, ShowsRanksOnAnotherBoardAsTheyAreOnTheirs) {
   theirs->Enter(2);
   theirs->Beat(2);
   theirs->Beat(2);
+  for (int wait = 0; wait < 3; ++wait) theirs->Wait(2);
   theirs->SetAction(2, "2F5 \"\xff\n");  // what an action cannot be comes through too
   theirs->Enter(3);
   theirs->SetState(3, Board::State::kFinished);
@@ -42,6 +43,8 @@ TEST(BoardText, ShowsRanksOnAnotherBoardAsTheyAreOnTheirs) {
   EXPECT_TRUE(ours->elsewhere(2));
   EXPECT_EQ(ours->pid(2), getpid());
   EXPECT_EQ(ours->beats(2), 2);
+  EXPECT_EQ(ours->waits(2), 3);
+  EXPECT_EQ(ours->actions(2), 1);
   EXPECT_EQ(ours->state(2), Board::State::kRunning);
   EXPECT_EQ(ours->action(2), "2F5 \"\xef\xbf\xbd\n");
   EXPECT_EQ(ours->state(3), Board::State::kFinished);

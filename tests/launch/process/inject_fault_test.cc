@@ -60,7 +60,7 @@ TEST_F(InjectedFaults, AreRefusedWhereTheyAreWrittenOtherwise) {
   }
   EXPECT_EQ(Refusal("2:0:1F0:kill"), "rank 2 is none of the job's 2");
   EXPECT_EQ(Refusal("1:0:1F0:kil"),
-            "kind 'kil' is not known; known: fail, full, kill, overlook, refuse, slow, stop, "
+            "kind 'kil' is not known; known: fail, full, hang, kill, overlook, refuse, slow, stop, "
             "stop_request");
 }
 

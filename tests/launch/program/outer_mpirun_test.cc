@@ -119,6 +119,24 @@ TEST_F(OuterMpirun, EndsWithOneReportWhenARankIsKilled) {
   }
 }
 
+TEST_F(OuterMpirun, EndsWithOneReportWhenARankHangs) {
+  for (const int rank : {0, 2}) {
+    const ProgramEnd end = Mpirun(
+        4, {"train", job(), "--set", "launch.stall_timeout=1500ms"},
+        {.environment = {absl::StrCat("SIPHON_INJECT_FAULT=", rank, ":5:", rank, "B1:hang")}});
+    EXPECT_NE(end.exit_code, 0);
+    EXPECT_THAT(end.errors,
+                ContainsRegex(absl::StrCat(
+                    "\nsiphon: worker ", rank, " was lost \\(rank ", rank,
+                    ", pid [0-9]+, no worker has begun anything for 1.50 s, and all wait for "
+                    "it\\) during ",
+                    rank, "B1\n  the job ended after step 5; ")));
+    EXPECT_EQ(LinesOfOurs(end.errors), 1) << end.errors;
+    EXPECT_LT(end.seconds_since_last_step, 10);
+    ExpectNothingLeft();
+  }
+}
+
 TEST_F(OuterMpirun, StopsOnUser1WithACheckpointAndZero) {
   RunOptions options = {.environment = {"SIPHON_INJECT_FAULT=1:4:1F1:stop"}};
   options.meanwhile = [this](pid_t mpirun) {

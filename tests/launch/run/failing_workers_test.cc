@@ -7,13 +7,19 @@
 #include <chrono>
 #include <cstddef>
 #include <future>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "launch/checkpoint/checkpoint_directory.h"
 #include "launch/run/trainer.h"
+#include "launch/run/training_state.h"
 #include "pipeline/torch/aten.h"
 #include "pipeline/torch/layers.h"
+#include "tests/launch/run/checkpoint_bits.h"
 #include "tests/launch/run/parking_job.h"
 #include "tests/launch/run/seated_run.h"
 #include "tests/launch/run/small_job.h"
@@ -97,8 +103,9 @@ TEST_F(FailingWorkers, EndTheRunWhereACheckpointFindsParkedStateDamaged) {
   const auto prepared = PrepareJob(job, {});
   ASSERT_TRUE(prepared.ok()) << prepared.status();
   const SeatedRun run = RunSeats(*prepared, [](WorkerSeat& seat) {
-    seat.at_phase = [lent = seat.lent, me = seat.me](const std::string& phase) {
-      if (me == WorkerId(0) && phase == "writing a checkpoint") {
+    seat.at_phase = [lent = seat.lent, me = seat.me,
+                     done = false](const std::string& phase) mutable {
+      if (me == WorkerId(0) && phase == "writing a checkpoint" && !std::exchange(done, true)) {
         std::for_each(lent.begin(), lent.end(), [](std::byte& byte) { byte = ~byte; });
       }
       return absl::OkStatus();
@@ -106,6 +113,36 @@ TEST_F(FailingWorkers, EndTheRunWhereACheckpointFindsParkedStateDamaged) {
   });
   EXPECT_EQ(run.ends[0].status().code(), absl::StatusCode::kDataLoss) << run.ends[0].status();
   EXPECT_THAT(std::string(run.ends[0].status().message()), HasSubstr("came back changed"));
+}
+
+// Hundreds of gigabytes take longer than launch.stall_timeout.
+TEST_F(FailingWorkers, AreNotThoseThatWriteOrReadALongCheckpoint) {
+  JobConfig job = TightJob("d2d_swap", 90);
+  job.checkpoint.every_steps = job.train.steps;
+  std::mutex mutex;
+  std::map<std::string, int> signs;  // by phase
+  const auto run = [&](const JobConfig& of) {
+    const auto prepared = PrepareJob(of, {});
+    ASSERT_TRUE(prepared.ok()) << prepared.status();
+    const SeatedRun seated = RunSeats(*prepared, [&](WorkerSeat& seat) {
+      seat.at_phase = [&](const std::string& phase) {
+        const std::lock_guard lock(mutex);
+        ++signs[phase];
+        return absl::OkStatus();
+      };
+    });
+    for (const auto& end : seated.ends) EXPECT_TRUE(end.ok()) << end.status();
+  };
+  run(job);
+  const auto tensors =
+      static_cast<int>(CheckpointBits(NewestCheckpoint(CheckpointDirectory(job)).value()).size());
+  EXPECT_GT(tensors, 30);
+  EXPECT_GE(signs["writing a checkpoint"], tensors);
+  signs.clear();
+  job.checkpoint.resume = "auto";
+  job.train.steps += 1;
+  run(job);
+  EXPECT_GE(signs["reading the checkpoint"], tensors);
 }
 
 }  // namespace
