@@ -63,6 +63,9 @@ struct TrainConfig {
   friend bool operator==(const TrainConfig&, const TrainConfig&) = default;
 };
 
+// Whether losses are scaled, so that a step whose gradients are not all numbers is skipped.
+inline bool ScalesLoss(const TrainConfig& train) { return train.precision == "fp16"; }
+
 struct PipelineConfig {
   int64_t stages = 1;
   int64_t chunks = 0;  // stages a worker; 0: the schedule's own

@@ -153,7 +153,7 @@ absl::Status CheckCapacities(const JobConfig& job, const Schedule& schedule) {
 
 // Whether a step hangs on the norm of all gradients.
 NormPlace NormPlaceOf(const JobConfig& job) {
-  const bool needs_norm = job.train.clip_norm > 0 || job.train.precision == "fp16";
+  const bool needs_norm = job.train.clip_norm > 0 || ScalesLoss(job.train);
   return needs_norm ? NormPlace::kBeforeSteps : NormPlace::kBehindSteps;
 }
 
@@ -236,12 +236,12 @@ absl::Status CheckTrainable(const JobConfig& job, const TrainingPlan& plan) {
         absl::StrCat(job.train.clip_norm, ", but pipeline.schedule ", entry->name,
                      " updates each stage before the norm of all gradients is known; write 0"));
   }
-  if (entry->update == WeightUpdate::kJustInTime && job.train.precision == "fp16") {
+  if (entry->update == WeightUpdate::kJustInTime && ScalesLoss(job.train)) {
     return ConfigError(
         job, "train.precision",
-        absl::StrCat("fp16, but pipeline.schedule ", entry->name,
+        absl::StrCat(job.train.precision, ", but pipeline.schedule ", entry->name,
                      " updates each stage before it is known whether all gradients are numbers, "
-                     "which fp16's loss scale has to know; write bf16"));
+                     "which its loss scale has to know; write bf16"));
   }
   return absl::OkStatus();
 }

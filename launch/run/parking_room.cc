@@ -230,22 +230,24 @@ absl::Status CheckDriveRoom(const PreparedJob& prepared) {
       absl::c_accumulate(HostRoomsForDrives({prepared.plan.memory, prepared.plan.training},
                                             prepared.parking, prepared.host_steps),
                          Bytes(0));
-  if (bytes + second == Bytes(0)) return absl::OkStatus();
   const std::string directory = DriveDirectory(prepared.job);
-  absl::Status room = bytes == Bytes(0) ? absl::OkStatus() : CheckRoomOnDrive(directory, bytes);
-  if (room.ok() && second > Bytes(0)) {
-    room = CheckRoomOnDrive(directory, bytes + second);
-    if (!absl::IsResourceExhausted(room)) return room;
-    LogWarning(
-        absl::StrCat("the second choice of optimizer steps on the host, should it be full, "
-                     "is a drive: ",
-                     room.message()));
-    return absl::OkStatus();
+  if (bytes > Bytes(0)) {
+    const absl::Status room = CheckRoomOnDrive(directory, bytes);
+    if (absl::IsResourceExhausted(room)) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("memory.strategy ", prepared.job.memory.strategy, ": ", room.message(),
+                       "; free some, or name another drive in memory.nvme_directory"));
+    }
+    SIPHON_RETURN_IF_ERROR(room);
   }
+  if (second == Bytes(0)) return absl::OkStatus();
+  const absl::Status room = CheckRoomOnDrive(directory, bytes + second);
   if (!absl::IsResourceExhausted(room)) return room;
-  return absl::ResourceExhaustedError(
-      absl::StrCat("memory.strategy ", prepared.job.memory.strategy, ": ", room.message(),
-                   "; free some, or name another drive in memory.nvme_directory"));
+  LogWarning(
+      absl::StrCat("the second choice of optimizer steps on the host, should it be full, is a "
+                   "drive: ",
+                   room.message()));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<HostMapping> MakeHostRoomOnDrive(const PreparedJob& prepared, WorkerId me,

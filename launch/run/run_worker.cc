@@ -118,7 +118,7 @@ absl::Status WorkerRun::TrainOneStep() {
                       static_cast<uint64_t>(job.train.seed), progress_.samples_consumed));
   }
   const LossScale& scale = progress_.loss_scale;
-  const bool scales = job.train.precision == "fp16";
+  const bool scales = ScalesLoss(job.train);
   const StepEnd end{.update = progress_.step + 1 - scale.skipped_steps,
                     .learning_rate = LearningRateAt(job.train, progress_.step),
                     .clip_norm = job.train.clip_norm,

@@ -77,8 +77,8 @@ std::vector<CheckpointTensor> TensorsOf(const WorkerStages& worker, Which which,
   return tensors;
 }
 
-LossScale FirstLossScale(absl::string_view precision) {
-  return {.scale = precision == "fp16" ? kFirstLossScale : 1};
+LossScale FirstLossScale(const TrainConfig& train) {
+  return {.scale = ScalesLoss(train) ? kFirstLossScale : 1};
 }
 
 // `status`, or that of sending away again what was brought in last.
@@ -214,7 +214,7 @@ absl::StatusOr<Progress> ReadCheckpoint(const PreparedJob& prepared, const Worke
   NoteDifferences(prepared, info, warnings);
   Progress progress{
       .step = info.step, .samples_consumed = info.samples_consumed, .checkpoint = path};
-  progress.loss_scale = FirstLossScale(prepared.job.train.precision);
+  progress.loss_scale = FirstLossScale(prepared.job.train);
   if (info.precision == prepared.job.train.precision) {
     progress.loss_scale = info.loss_scale;
   } else {  // the moments have seen so many updates
@@ -225,7 +225,7 @@ absl::StatusOr<Progress> ReadCheckpoint(const PreparedJob& prepared, const Worke
 
 absl::StatusOr<Progress> StartFresh(const PreparedJob& prepared, const WorkerStages& stages,
                                     const PhaseObserver& at_phase) {
-  const Progress fresh{.loss_scale = FirstLossScale(prepared.job.train.precision)};
+  const Progress fresh{.loss_scale = FirstLossScale(prepared.job.train)};
   const std::string& initial = prepared.job.model.init_from;
   if (initial.empty()) return fresh;
   std::vector<CheckpointTensor> parameters;

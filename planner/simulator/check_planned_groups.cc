@@ -202,6 +202,12 @@ absl::Status CheckPlannedGroups(const SimulationInput& input) {
   }
   int first_layer = 0;
   for (size_t stage = 0; stage < stages.size(); ++stage) {
+    const int buffers = stages[stage].stream_buffers;
+    if (buffers < 1 || buffers > kMostStreamBuffers) {
+      return absl::InvalidArgumentError(absl::StrCat("the memory plan has ", buffers,
+                                                     " stream buffers in stage ", stage,
+                                                     "; it can have 1 to ", kMostStreamBuffers));
+    }
     if (input.layers.empty()) {
       if (stages[stage].groups.empty()) continue;
       return absl::InvalidArgumentError(absl::StrCat("the memory plan has tensor groups in stage ",

@@ -163,6 +163,17 @@ TEST(SimulateRefuses, FiguresWhoseSumsWouldNotFitIntoSixtyThreeBits) {
             "tasks in the step, layer by layer: about 4e+09; the simulator takes 2e+07 at most");
 }
 
+TEST(SimulateRefuses, StreamBuffersThatNobodyHas) {
+  SimulationInput input = EqualStages(ParsedSchedule("0F0 0B0\n"), TenNanos());
+  input.memory.stages.resize(1);
+  for (const int buffers : {0, kMostStreamBuffers + 1}) {
+    input.memory.stages[0].stream_buffers = buffers;
+    EXPECT_EQ(Refusal(input, absl::StatusCode::kInvalidArgument),
+              absl::StrCat("the memory plan has ", buffers,
+                           " stream buffers in stage 0; it can have 1 to 3"));
+  }
+}
+
 TEST(SimulateRefuses, DevicesThatDoNotFitTheWorkers) {
   SimulationInput input = EqualStages(ParsedSchedule("0F0 0B0\n1F0 1B0\n"), TenNanos());
   input.topology = UniformTopology(2, BytesPerSecond(1), Nanos(0));
