@@ -6,6 +6,15 @@
 #include "absl/strings/str_replace.h"
 
 namespace siphon {
+namespace {
+
+// A rank that sees itself declared lost ends with the job's exit code: that is no cause.
+absl::string_view HowLost(const Board::Failure& failure, absl::string_view observed) {
+  const bool ended_for_it = observed == absl::StrCat("exited with code ", failure.exit_code);
+  return observed.empty() || ended_for_it ? failure.message : observed;
+}
+
+}  // namespace
 
 std::string WhatIsLeft(const Board& board) {
   const std::string steps = board.note(Board::Note::kSteps);
@@ -32,7 +41,7 @@ std::string FailureReport(const Board& board, absl::string_view observed) {
   std::string text = absl::StrCat("siphon: worker ", failure->rank, lost ? " was lost" : " failed",
                                   " (rank ", failure->rank);
   if (const int64_t pid = board.pid(failure->rank); pid != 0) absl::StrAppend(&text, ", pid ", pid);
-  if (lost) absl::StrAppend(&text, ", ", observed.empty() ? failure->message : observed);
+  if (lost) absl::StrAppend(&text, ", ", HowLost(*failure, observed));
   absl::StrAppend(&text, ")");
   if (!failure->action.empty()) {
     // Of another host the board knows what was a moment ago.

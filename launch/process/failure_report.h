@@ -10,7 +10,8 @@ namespace siphon {
 
 // The one report of a job that failed: who, where, why, what is left and how to go on. Ends in a
 // newline. Empty when the board shows no failure. `observed`, if not empty, is what the parent
-// knows better about the end of a lost worker's process ("killed by signal 9 (Killed)").
+// knows better about the end of a lost worker's process ("killed by signal 9 (Killed)"), unless it
+// has but ended with the job's exit code as others do.
 //
 //   siphon: worker 2 was lost (rank 2, pid 4242, killed by signal 9 (Killed)) during 2F5
 //     the job ended after step 17; the last complete checkpoint is runs/x/checkpoints/step-00000010

@@ -35,6 +35,11 @@ TEST(FailureReport, OfALostWorker) {
             absl::StrCat(who, ", no heartbeat for 2.00 s) during 2F5\n", kLeft));
   EXPECT_EQ(FailureReport(*board, "killed by signal 9 (Killed)"),
             absl::StrCat(who, ", killed by signal 9 (Killed)) during 2F5\n", kLeft));
+  EXPECT_EQ(FailureReport(*board, "exited with code 7"),
+            absl::StrCat(who, ", exited with code 7) during 2F5\n", kLeft));
+  // Of itself, when it saw that.
+  EXPECT_EQ(FailureReport(*board, "exited with code 5"),
+            absl::StrCat(who, ", no heartbeat for 2.00 s) during 2F5\n", kLeft));
 }
 
 // What it did since is not known here.
