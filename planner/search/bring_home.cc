@@ -42,7 +42,7 @@ absl::StatusOr<SimulatedDraft> BringStageHome(DraftSimulator& simulator, Simulat
     DraftPlan draft = best.draft;
     draft.stages[stage.value].timing.groups_away_between_steps = --away;
     SIPHON_ASSIGN_OR_RETURN(SimulatedDraft tried,
-                            TimeStageHome(simulator, std::move(draft), stage));
+                            TimeStagesHome(simulator, std::move(draft), {stage}));
     if (!IsFaster(tried, best)) break;
     best = std::move(tried);
   }

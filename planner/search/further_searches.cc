@@ -14,6 +14,7 @@
 #include "planner/search/activation_streams.h"
 #include "planner/search/anneal_draft.h"
 #include "planner/search/bring_home.h"
+#include "planner/search/exchange_steps.h"
 #include "planner/search/first_tensors_search.h"
 #include "planner/search/home_starts.h"
 #include "planner/search/made_early.h"
@@ -64,6 +65,8 @@ constexpr int kMostForPatterns = 6'000;
 constexpr int kPatternSeeds = 2;
 // So many at most with the stages of several workers changed at once; of large problems none.
 constexpr int kMostForNeighbours = 3'600;
+// So many at most for steps that two workers exchange with the host.
+constexpr int kMostForExchanges = 900;
 
 // Whether any worker steps at its end, with optimizer state that could be away until then.
 bool MovesState(const PlanningProblem& problem) {
@@ -296,6 +299,14 @@ absl::StatusOr<SimulatedDraft> SearchNeighbours(DraftSimulator& simulator, Simul
   return TidyDraft(simulator, std::move(draft));
 }
 
+// Steps on the host for steps on devices, of two workers at once.
+absl::StatusOr<SimulatedDraft> SearchExchanges(DraftSimulator& simulator, SimulatedDraft draft,
+                                               const SimulatedDraft& kept) {
+  const PlanningProblem& problem = simulator.problem();
+  if (!MayGainMore(problem, draft, kept) || !MovesState(problem)) return draft;
+  return ExchangeSteps(simulator, std::move(draft), MoreOf(problem, kMostForExchanges, 1));
+}
+
 struct FurtherSearch {
   absl::string_view doing;
   absl::StatusOr<SimulatedDraft> (*search)(DraftSimulator& simulator, SimulatedDraft draft,
@@ -320,6 +331,7 @@ constexpr FurtherSearch kForTime[] = {
     {"moving tensors within layers once more", SearchOnceMore},
     {"starting with state away, and with few numbers for all stages", SearchFarStarts},
     {"changing several workers at once", SearchNeighbours},
+    {"exchanging steps between host and devices", SearchExchanges},
     {"streaming activations through the host", StreamActivationsLast}};
 
 }  // namespace

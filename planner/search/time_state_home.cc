@@ -58,9 +58,9 @@ class StateTimer {
     return simulator_.Run(std::move(draft_));
   }
 
-  absl::StatusOr<SimulatedDraft> RunStage(StageId stage) {
+  absl::StatusOr<SimulatedDraft> RunStages(const std::vector<StageId>& stages) {
     moves_.assign(moves_.size(), false);
-    moves_[stage.value] = true;
+    for (const StageId stage : stages) moves_[stage.value] = true;
     StartTimes();
     return RunTimes();
   }
@@ -205,9 +205,9 @@ absl::StatusOr<SimulatedDraft> TimeStateHome(DraftSimulator& simulator, DraftPla
   return StateTimer(simulator, std::move(draft)).Run();
 }
 
-absl::StatusOr<SimulatedDraft> TimeStageHome(DraftSimulator& simulator, DraftPlan draft,
-                                             StageId stage) {
-  return StateTimer(simulator, std::move(draft)).RunStage(stage);
+absl::StatusOr<SimulatedDraft> TimeStagesHome(DraftSimulator& simulator, DraftPlan draft,
+                                              const std::vector<StageId>& stages) {
+  return StateTimer(simulator, std::move(draft)).RunStages(stages);
 }
 
 absl::StatusOr<SimulatedDraft> TimeStateIn(DraftSimulator& simulator, DraftPlan draft) {

@@ -1,6 +1,8 @@
 #ifndef SIPHON_PLANNER_SEARCH_TIME_STATE_HOME_H_
 #define SIPHON_PLANNER_SEARCH_TIME_STATE_HOME_H_
 
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "planner/drafts/draft_plan.h"
 #include "planner/drafts/draft_simulator.h"
@@ -18,10 +20,10 @@ bool IsStateTimed(const DraftPlan& draft);
 // Errors: as DraftSimulator::Run. O(stages of a worker * log(actions)) simulations.
 absl::StatusOr<SimulatedDraft> TimeStateHome(DraftSimulator& simulator, DraftPlan draft);
 
-// Only the times of one stage's, of which the draft says how much is home, wherever it steps.
+// Only the times of these stages', of which the draft says how much is home, wherever it steps.
 // Errors: likewise. O(log(actions)) simulations.
-absl::StatusOr<SimulatedDraft> TimeStageHome(DraftSimulator& simulator, DraftPlan draft,
-                                             StageId stage);
+absl::StatusOr<SimulatedDraft> TimeStagesHome(DraftSimulator& simulator, DraftPlan draft,
+                                              const std::vector<StageId>& stages);
 
 // The draft with the state that is away between steps in as early as each worker's memory allows:
 // as many groups as there is room for before the STEP, one after the other, likewise. What is home

@@ -90,7 +90,7 @@ TEST(TimeStateHome, TimesAStageBesideItsStepsOnTheHost) {
   PutStepOnHost(draft.stages[0]);
   draft.stages[0].timing.groups_away_between_steps = 1;
   draft.stages[0].timing.home_beside_host = true;
-  const auto timed = TimeStageHome(simulator, draft, StageId(0));
+  const auto timed = TimeStagesHome(simulator, draft, {StageId(0)});
   ASSERT_TRUE(timed.ok()) << timed.status();
   EXPECT_TRUE(Fits(*timed));
   const StageDraft& stage = timed->draft.stages[0];
