@@ -30,6 +30,13 @@ void LetHomeBesideHost(StageDraft& stage) {
   stage.update = UpdatePlace::kHost;
 }
 
+// What lenders or drives have is not the host's to step.
+bool IsWithHostOnly(const StageDraft& stage) {
+  return std::all_of(
+      stage.optimizer_state.begin(), stage.optimizer_state.end(),
+      [](Placement layer) { return layer == Placement::kKeep || layer == Placement::kHostSwap; });
+}
+
 bool SwapOneMore(StageDraft& stage) {
   const auto kept =
       std::find(stage.optimizer_state.begin(), stage.optimizer_state.end(), Placement::kKeep);
@@ -132,6 +139,7 @@ class StepExchange {
 }  // namespace
 
 bool StepOneMoreOnHost(StageDraft& stage) {
+  if (!IsWithHostOnly(stage)) return false;
   LetHomeBesideHost(stage);
   if (AwayBetweenSteps(stage) == SwappedState(stage) && !SwapOneMore(stage)) return false;
   ++stage.timing.groups_away_between_steps;
@@ -139,6 +147,7 @@ bool StepOneMoreOnHost(StageDraft& stage) {
 }
 
 bool StepOneLessOnHost(StageDraft& stage) {
+  if (!IsWithHostOnly(stage)) return false;
   LetHomeBesideHost(stage);
   const int away = AwayBetweenSteps(stage);
   if (away <= stage.groups_streamed) return false;

@@ -8,7 +8,8 @@
 namespace siphon {
 
 // One more group of the stage's optimizer state steps on the host, a layer that is kept if none is
-// swapped; or one less, which is then at home between steps. Return whether there is such a group.
+// swapped; or one less, which is then at home between steps. Return whether there is such a group,
+// and none is with lenders or drives.
 bool StepOneMoreOnHost(StageDraft& stage);
 bool StepOneLessOnHost(StageDraft& stage);
 

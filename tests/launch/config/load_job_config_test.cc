@@ -131,7 +131,8 @@ TEST(LoadJobConfig, NamesTheNearestKey) {
       Refusal("train:\n  sequence_length: 3\n"),
       "job.yaml:2:3: train: unknown key 'sequence_length'; did you mean data.sequence_length?");
   EXPECT_EQ(Refusal("launch:\n  zebra: 3\n"),
-            "job.yaml:2:3: launch: unknown key 'zebra'; known: heartbeat_timeout, stall_timeout, mpirun_options");
+            "job.yaml:2:3: launch: unknown key 'zebra'; known: heartbeat_timeout, stall_timeout, "
+            "mpirun_options");
 }
 
 TEST(LoadJobConfig, CutsLongNamesInMessages) {

@@ -82,6 +82,15 @@ TEST(ExchangeSteps, SwapsWhatIsKeptWhereNothingElseIsLeft) {
   EXPECT_EQ(stage.groups_streamed, 0);
 }
 
+TEST(ExchangeSteps, LeaveStagesAloneThatUseLendersOrDrives) {
+  for (const Placement other : {Placement::kPeerSwap, Placement::kNvmeSwap}) {
+    StageDraft stage = OnHost(TwoWorkers(Bytes(4'000)), {1, 1}).stages[0];
+    stage.optimizer_state[1] = other;
+    EXPECT_FALSE(StepOneMoreOnHost(stage));
+    EXPECT_FALSE(StepOneLessOnHost(stage));
+  }
+}
+
 // What is away between steps and steps on the device goes on to do so.
 TEST(ExchangeSteps, LeavesOnTheDeviceWhatStreams) {
   StageDraft stage = KeepingDraft(TwoWorkers(Bytes(4'000))).stages[0];
