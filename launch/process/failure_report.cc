@@ -4,13 +4,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "launch/process/mpirun_output.h"
 
 namespace siphon {
 namespace {
 
 // A rank that sees itself declared lost ends with the job's exit code: that is no cause.
 absl::string_view HowLost(const Board::Failure& failure, absl::string_view observed) {
-  const bool ended_for_it = observed == absl::StrCat("exited with code ", failure.exit_code);
+  const bool ended_for_it = observed == ExitedWith(failure.exit_code);
   return observed.empty() || ended_for_it ? failure.message : observed;
 }
 

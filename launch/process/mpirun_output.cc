@@ -59,6 +59,8 @@ std::optional<int> NumberAfter(absl::string_view text, absl::string_view marker)
 
 }  // namespace
 
+std::string ExitedWith(int code) { return absl::StrCat("exited with code ", code); }
+
 MpirunOutput::MpirunOutput(std::function<void(absl::string_view)> pass_on)
     : pass_on_(std::move(pass_on)) {}
 
@@ -119,7 +121,7 @@ void MpirunOutput::EndOfFrame() {
     const auto named_rank = NumberAfter(absl::string_view(frame).substr(name), "],");
     const auto code = NumberAfter(frame, "Exit code:");
     if (named_rank && code) {
-      ends_.emplace(*named_rank, End{absl::StrCat("exited with code ", *code)});
+      ends_.emplace(*named_rank, End{ExitedWith(*code)});
     }
   } else if (const auto early = NumberAfter(frame, "due to process rank ")) {
     ends_.emplace(*early, End{"exited without finishing its work"});

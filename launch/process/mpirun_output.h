@@ -9,6 +9,9 @@
 
 namespace siphon {
 
+// "exited with code 7".
+std::string ExitedWith(int code);
+
 // Splits what comes out of mpirun's standard error: the ranks' own text goes on at once, unfinished
 // lines included; mpirun's framed notices about a job that failed are held back, because our report
 // says it better, and read for how a rank's process ended.

@@ -36,8 +36,7 @@ bool IsFaster(const SimulatedDraft& draft, const SimulatedDraft& than) {
 // A layer more of the stage, as long as that shortens the step.
 absl::StatusOr<SimulatedDraft> BringStageHome(DraftSimulator& simulator, SimulatedDraft best,
                                               StageId stage) {
-  const StageDraft& now = best.draft.stages[stage.value];
-  int away = std::min(SwappedState(now), now.timing.groups_away_between_steps);
+  int away = StateAwayBetweenSteps(best.draft.stages[stage.value]);
   while (away > 0) {
     DraftPlan draft = best.draft;
     draft.stages[stage.value].timing.groups_away_between_steps = --away;

@@ -15,17 +15,13 @@
 namespace siphon {
 namespace {
 
-// Of the stage's groups of state that are swapped.
-int AwayBetweenSteps(const StageDraft& stage) {
-  return std::min(SwappedState(stage), stage.timing.groups_away_between_steps);
-}
-
 // Groups that are away between steps are the host's but for those that stream; others are home.
 void LetHomeBesideHost(StageDraft& stage) {
   if (stage.timing.home_beside_host && stage.update == UpdatePlace::kHost) return;
   const bool on_host = stage.update == UpdatePlace::kHost;
-  stage.timing.groups_away_between_steps = on_host ? SwappedState(stage) : AwayBetweenSteps(stage);
-  if (!on_host) stage.groups_streamed = AwayBetweenSteps(stage);
+  stage.timing.groups_away_between_steps =
+      on_host ? SwappedState(stage) : StateAwayBetweenSteps(stage);
+  if (!on_host) stage.groups_streamed = StateAwayBetweenSteps(stage);
   stage.timing.home_beside_host = true;
   stage.update = UpdatePlace::kHost;
 }
@@ -141,15 +137,16 @@ class StepExchange {
 bool StepOneMoreOnHost(StageDraft& stage) {
   if (!IsWithHostOnly(stage)) return false;
   LetHomeBesideHost(stage);
-  if (AwayBetweenSteps(stage) == SwappedState(stage) && !SwapOneMore(stage)) return false;
-  ++stage.timing.groups_away_between_steps;
+  const int away = StateAwayBetweenSteps(stage);
+  if (away == SwappedState(stage) && !SwapOneMore(stage)) return false;
+  stage.timing.groups_away_between_steps = away + 1;
   return true;
 }
 
 bool StepOneLessOnHost(StageDraft& stage) {
   if (!IsWithHostOnly(stage)) return false;
   LetHomeBesideHost(stage);
-  const int away = AwayBetweenSteps(stage);
+  const int away = StateAwayBetweenSteps(stage);
   if (away <= stage.groups_streamed) return false;
   stage.timing.groups_away_between_steps = away - 1;
   return true;

@@ -13,14 +13,15 @@ namespace siphon {
 bool StepOneMoreOnHost(StageDraft& stage);
 bool StepOneLessOnHost(StageDraft& stage);
 
-// `best`, with optimizer steps exchanged between the host and two workers' devices, as long as that
-// gains: where a step ends with the host's last one and with state that comes in late, no worker
-// gains by itself, but one whose uplink is idle can take a step from the host, and another one give
-// one to it. The times of both are found anew (TimeStagesHome). Pairs are tried from the worker
-// that steps last, and the one that steps first, on.
+// The best of `best` and of what comes of it by optimizer steps exchanged between the host and two
+// workers' devices: where a step ends with the host's last one and with state that comes in late,
+// no worker gains by itself, but one whose uplink is idle can take a step from the host, and
+// another one give one to it. The times of both are found anew (TimeStagesHome). Pairs, and each of
+// a pair alone, are tried from the worker that steps last, and the one that steps first, on. One is
+// taken if the step and the mean end of its workers together get shorter.
 //
-// Never worse than `best`. Begins no pair beyond so many simulations. Errors: as
-// DraftSimulator::Run, but for ResourceExhausted.
+// Begins no pair beyond so many simulations. Errors: as DraftSimulator::Run, but for
+// ResourceExhausted.
 absl::StatusOr<SimulatedDraft> ExchangeSteps(DraftSimulator& simulator, SimulatedDraft best,
                                              int most_simulations);
 

@@ -60,6 +60,10 @@ int SwappedState(const StageDraft& stage) {
       std::count_if(stage.optimizer_state.begin(), stage.optimizer_state.end(), IsSwap));
 }
 
+int StateAwayBetweenSteps(const StageDraft& stage) {
+  return std::min(SwappedState(stage), stage.timing.groups_away_between_steps);
+}
+
 bool HasStateHome(const DraftPlan& draft) {
   return std::any_of(draft.stages.begin(), draft.stages.end(), [](const StageDraft& stage) {
     return stage.timing.groups_away_between_steps != SwapTiming::kAllGroups;

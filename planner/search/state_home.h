@@ -18,6 +18,8 @@ bool HasStateHome(const DraftPlan& draft);
 
 // Of how many layers of the stage optimizer state is swapped.
 int SwappedState(const StageDraft& stage);
+// Of them, how many are away between steps; the others are home then.
+int StateAwayBetweenSteps(const StageDraft& stage);
 
 // What the strategies that swap to one place try with optimizer state at home between steps: the
 // best of all places. `kept` is a simulation of a draft that keeps everything. Errors:

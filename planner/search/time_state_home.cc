@@ -123,11 +123,10 @@ class StateTimer {
 
   // How many groups may be away between steps and come in for a STEP on the device, at most.
   static int GroupsAway(const StageDraft& stage) {
-    const int swapped = SwappedState(stage);
     if (stage.update == UpdatePlace::kHost && !stage.timing.home_beside_host) {
-      return std::min(swapped, stage.groups_streamed);
+      return std::min(SwappedState(stage), stage.groups_streamed);
     }
-    return std::min(swapped, stage.timing.groups_away_between_steps);
+    return StateAwayBetweenSteps(stage);
   }
 
   static int* EntryOf(std::vector<int>& times, size_t time) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/launch/program/mpirun_job.h"
@@ -28,6 +29,27 @@ class OuterMpirun : public MpirunJobTest {
     return RunUnderMpirun(
         {"-np", absl::StrCat(ranks), "--oversubscribe", "--mca", "btl", "self,vader"}, arguments,
         options);
+  }
+
+  // Of a rank that is lost so in its sixth step.
+  void ExpectOneReport(int rank, const std::string& fault, const std::string& cause,
+                       const std::vector<std::string>& settings) {
+    std::vector<std::string> arguments = {"train", job()};
+    arguments.insert(arguments.end(), settings.begin(), settings.end());
+    const ProgramEnd end = Mpirun(
+        4, arguments,
+        {.environment = {absl::StrCat("SIPHON_INJECT_FAULT=", rank, ":5:", rank, "B1:", fault)}});
+    EXPECT_NE(end.exit_code, 0);
+    EXPECT_THAT(end.errors,
+                ContainsRegex(absl::StrCat(
+                    "\nsiphon: worker ", rank, " was lost \\(rank ", rank, ", pid [0-9]+, ", cause,
+                    "\\) during ", rank,
+                    "B1\n  the job ended after step 5; the last complete checkpoint is ",
+                    CheckpointPath("run", 4), "\n  continue with: ", SIPHON_PROGRAM, " ",
+                    absl::StrJoin(arguments, " "), " --set checkpoint.resume=auto\n")));
+    EXPECT_EQ(LinesOfOurs(end.errors), 1) << end.errors;
+    EXPECT_LT(end.seconds_since_last_step, 10);
+    ExpectNothingLeft();
   }
 };
 
@@ -101,39 +123,13 @@ TEST_F(OuterMpirun, FailsWhereItsDiskHasNoRoomForTheOutcome) {
 }
 
 TEST_F(OuterMpirun, EndsWithOneReportWhenARankIsKilled) {
-  for (const int rank : {0, 2}) {
-    const ProgramEnd end = Mpirun(
-        4, {"train", job()},
-        {.environment = {absl::StrCat("SIPHON_INJECT_FAULT=", rank, ":5:", rank, "B1:kill")}});
-    EXPECT_NE(end.exit_code, 0);
-    EXPECT_THAT(end.errors,
-                ContainsRegex(absl::StrCat(
-                    "\nsiphon: worker ", rank, " was lost \\(rank ", rank,
-                    ", pid [0-9]+, its process is gone\\) during ", rank,
-                    "B1\n  the job ended after step 5; the last complete checkpoint is ",
-                    CheckpointPath("run", 4), "\n  continue with: ", SIPHON_PROGRAM, " train ",
-                    job(), " --set checkpoint.resume=auto\n")));
-    EXPECT_EQ(LinesOfOurs(end.errors), 1) << end.errors;
-    EXPECT_LT(end.seconds_since_last_step, 10);
-    ExpectNothingLeft();
-  }
+  for (const int rank : {0, 2}) ExpectOneReport(rank, "kill", "its process is gone", {});
 }
 
 TEST_F(OuterMpirun, EndsWithOneReportWhenARankHangs) {
   for (const int rank : {0, 2}) {
-    const ProgramEnd end = Mpirun(
-        4, {"train", job(), "--set", "launch.stall_timeout=1500ms"},
-        {.environment = {absl::StrCat("SIPHON_INJECT_FAULT=", rank, ":5:", rank, "B1:hang")}});
-    EXPECT_NE(end.exit_code, 0);
-    EXPECT_THAT(end.errors,
-                ContainsRegex(absl::StrCat(
-                    "\nsiphon: worker ", rank, " was lost \\(rank ", rank,
-                    ", pid [0-9]+, no worker has begun anything for 1.50 s, and all wait for "
-                    "it\\) during ",
-                    rank, "B1\n  the job ended after step 5; ")));
-    EXPECT_EQ(LinesOfOurs(end.errors), 1) << end.errors;
-    EXPECT_LT(end.seconds_since_last_step, 10);
-    ExpectNothingLeft();
+    ExpectOneReport(rank, "hang", "no worker has begun anything for 1.50 s, and all wait for it",
+                    {"--set", "launch.stall_timeout=1500ms"});
   }
 }
 

@@ -170,6 +170,19 @@ inline LayerProfile LayerOfMuchState() {
           .saved = {{"all", Bytes(200)}}};
 }
 
+// Two workers of two such layers. Of the first one two microbatches are live at once, of the second
+// one. State of a layer takes the host a thousand times as long to step as the device, and a
+// microsecond to be copied: less than the second worker waits for its first forward.
+inline PlanningProblem TwoWorkersOfMuchState(Bytes capacity) {
+  PlanningProblem problem = ProblemOf(LayerOfMuchState(), 4, LoweredSchedule("1f1b", 2, 4),
+                                      WithHost(UniformTopology(2, kByteANano, Nanos(0)), 1,
+                                               {.to_host = kByteANano, .from_host = kByteANano}));
+  problem.granule = Bytes(1);
+  problem.host_step = Nanos(40'000);
+  SetCapacity(problem, capacity);
+  return problem;
+}
+
 }  // namespace siphon
 
 #endif  // SIPHON_TESTS_PLANNER_DRAFTS_PLANNING_TESTING_H_

@@ -12,28 +12,14 @@
 namespace siphon {
 namespace {
 
-// Two workers of two layers, a microsecond a forward of a layer, two a backward. State of a layer
-// takes the host a thousand times as long to step as the device, and a microsecond to be copied:
-// less than the second worker waits for its first forward.
-PlanningProblem TwoWorkers() {
-  PlanningProblem problem = ProblemOf(LayerOfMuchState(), 4, LoweredSchedule("1f1b", 2, 4),
-                                      WithHost(UniformTopology(2, kByteANano, Nanos(0)), 1,
-                                               {.to_host = kByteANano, .from_host = kByteANano}));
-  problem.granule = Bytes(1);
-  problem.host_step = Nanos(40'000);
-  return problem;
-}
-
 DraftPlan AllOnHost(const PlanningProblem& problem) {
   DraftPlan draft = KeepingDraft(problem);
   for (StageDraft& stage : draft.stages) PutStepOnHost(stage);
   return draft;
 }
 
-// Of the first worker two microbatches are live at once, of the second one.
 TEST(BestBroughtHome, StepsOnTheDeviceWhatHasTimeToComeHome) {
-  PlanningProblem problem = TwoWorkers();
-  SetCapacity(problem, Bytes(2'100));
+  const PlanningProblem problem = TwoWorkersOfMuchState(Bytes(2'100));
   DraftSimulator simulator(problem);
   const auto on_host = simulator.Run(AllOnHost(problem));
   ASSERT_TRUE(on_host.ok()) << on_host.status();
@@ -50,7 +36,7 @@ TEST(BestBroughtHome, StepsOnTheDeviceWhatHasTimeToComeHome) {
 
 // No time is lost where nothing can.
 TEST(BestBroughtHome, IsNotSlowerWithoutRoom) {
-  PlanningProblem problem = TwoWorkers();
+  PlanningProblem problem = TwoWorkersOfMuchState(/*capacity=*/Bytes(0));
   DraftSimulator roomy(problem);
   const auto alone = roomy.Run(AllOnHost(problem));
   ASSERT_TRUE(alone.ok()) << alone.status();
@@ -65,7 +51,7 @@ TEST(BestBroughtHome, IsNotSlowerWithoutRoom) {
 }
 
 TEST(BestBroughtHome, NeedsStepsOnTheHost) {
-  const PlanningProblem problem = TwoWorkers();
+  const PlanningProblem problem = TwoWorkersOfMuchState(/*capacity=*/Bytes(0));
   DraftSimulator simulator(problem);
   const auto kept = simulator.Run(KeepingDraft(problem));
   ASSERT_TRUE(kept.ok()) << kept.status();

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <vector>
 
+#include "planner/search/state_home.h"
 #include "planner/search/time_state_home.h"
 #include "tests/planner/drafts/planning_testing.h"
 
@@ -13,19 +15,6 @@ namespace siphon {
 namespace {
 
 constexpr int kMany = 10'000;
-
-// Two workers of two layers, a microsecond a forward of a layer, two a backward; the host steps a
-// layer in ten, and its state is copied in one. Of the first worker two microbatches are live at
-// once, of the second one.
-PlanningProblem TwoWorkers(Bytes capacity) {
-  PlanningProblem problem = ProblemOf(LayerOfMuchState(), 4, LoweredSchedule("1f1b", 2, 4),
-                                      WithHost(UniformTopology(2, kByteANano, Nanos(0)), 1,
-                                               {.to_host = kByteANano, .from_host = kByteANano}));
-  problem.granule = Bytes(1);
-  problem.host_step = Nanos(40'000);
-  SetCapacity(problem, capacity);
-  return problem;
-}
 
 // [stage]: how many of its two layers step on the host; the others are home between steps.
 DraftPlan OnHost(const PlanningProblem& problem, const std::vector<int>& layers) {
@@ -41,11 +30,8 @@ DraftPlan OnHost(const PlanningProblem& problem, const std::vector<int>& layers)
 std::vector<int> LayersOnHost(const DraftPlan& draft) {
   std::vector<int> layers;
   for (const StageDraft& stage : draft.stages) {
-    const auto swapped = static_cast<int>(std::count(
-        stage.optimizer_state.begin(), stage.optimizer_state.end(), Placement::kHostSwap));
     const bool on_host = stage.update == UpdatePlace::kHost;
-    const int away = std::min(swapped, stage.timing.groups_away_between_steps);
-    layers.push_back(on_host ? away - stage.groups_streamed : 0);
+    layers.push_back(on_host ? StateAwayBetweenSteps(stage) - stage.groups_streamed : 0);
   }
   return layers;
 }
@@ -62,7 +48,7 @@ SimulatedDraft Exchanged(const PlanningProblem& problem, DraftPlan start, int si
 }
 
 TEST(ExchangeSteps, MovesTheBorderBetweenHostAndDevice) {
-  const PlanningProblem problem = TwoWorkers(Bytes(4'000));
+  const PlanningProblem problem = TwoWorkersOfMuchState(Bytes(4'000));
   StageDraft stage = OnHost(problem, {1, 1}).stages[0];
   ASSERT_TRUE(StepOneLessOnHost(stage));
   EXPECT_EQ(stage.timing.groups_away_between_steps, 0);
@@ -74,7 +60,7 @@ TEST(ExchangeSteps, MovesTheBorderBetweenHostAndDevice) {
 }
 
 TEST(ExchangeSteps, SwapsWhatIsKeptWhereNothingElseIsLeft) {
-  StageDraft stage = KeepingDraft(TwoWorkers(Bytes(4'000))).stages[0];
+  StageDraft stage = KeepingDraft(TwoWorkersOfMuchState(Bytes(4'000))).stages[0];
   ASSERT_TRUE(StepOneMoreOnHost(stage));
   EXPECT_EQ(stage.update, UpdatePlace::kHost);
   EXPECT_EQ(stage.optimizer_state, (std::vector{Placement::kHostSwap, Placement::kKeep}));
@@ -82,9 +68,18 @@ TEST(ExchangeSteps, SwapsWhatIsKeptWhereNothingElseIsLeft) {
   EXPECT_EQ(stage.groups_streamed, 0);
 }
 
+// As BestBroughtHome says it.
+TEST(ExchangeSteps, CountsFromAllWhereAllAreAway) {
+  StageDraft stage =
+      OnHost(TwoWorkersOfMuchState(Bytes(4'000)), {SwapTiming::kAllGroups, 0}).stages[0];
+  stage.optimizer_state[1] = Placement::kKeep;
+  ASSERT_TRUE(StepOneMoreOnHost(stage));
+  EXPECT_EQ(stage.timing.groups_away_between_steps, 2);
+}
+
 TEST(ExchangeSteps, LeaveStagesAloneThatUseLendersOrDrives) {
   for (const Placement other : {Placement::kPeerSwap, Placement::kNvmeSwap}) {
-    StageDraft stage = OnHost(TwoWorkers(Bytes(4'000)), {1, 1}).stages[0];
+    StageDraft stage = OnHost(TwoWorkersOfMuchState(Bytes(4'000)), {1, 1}).stages[0];
     stage.optimizer_state[1] = other;
     EXPECT_FALSE(StepOneMoreOnHost(stage));
     EXPECT_FALSE(StepOneLessOnHost(stage));
@@ -93,7 +88,7 @@ TEST(ExchangeSteps, LeaveStagesAloneThatUseLendersOrDrives) {
 
 // What is away between steps and steps on the device goes on to do so.
 TEST(ExchangeSteps, LeavesOnTheDeviceWhatStreams) {
-  StageDraft stage = KeepingDraft(TwoWorkers(Bytes(4'000))).stages[0];
+  StageDraft stage = KeepingDraft(TwoWorkersOfMuchState(Bytes(4'000))).stages[0];
   std::fill(stage.optimizer_state.begin(), stage.optimizer_state.end(), Placement::kHostSwap);
   stage.timing.groups_away_between_steps = 1;
   EXPECT_FALSE(StepOneLessOnHost(stage));
@@ -102,10 +97,9 @@ TEST(ExchangeSteps, LeavesOnTheDeviceWhatStreams) {
   EXPECT_EQ(stage.timing.groups_away_between_steps, 2);
 }
 
-// The second worker has room for both of its layers' state, the first one for none of its: the host
-// has as many steps as before, but no state comes in behind the last backward.
-TEST(ExchangeSteps, GiveTheHostWhatHasNoRoomForWhatHas) {
-  const PlanningProblem problem = TwoWorkers(Bytes(2'100));
+// The second worker has room for state that the host stepped until then.
+TEST(ExchangeSteps, TakeFromTheHostWhatHasRoom) {
+  const PlanningProblem problem = TwoWorkersOfMuchState(Bytes(2'100));
   DraftSimulator simulator(problem);
   const auto start = TimeStagesHome(simulator, OnHost(problem, {1, 2}), {StageId(0), StageId(1)});
   ASSERT_TRUE(start.ok()) << start.status();
@@ -117,7 +111,7 @@ TEST(ExchangeSteps, GiveTheHostWhatHasNoRoomForWhatHas) {
 
 TEST(ExchangeSteps, AreNeverSlower) {
   for (const int64_t capacity : {1'500, 1'800, 2'100, 2'600, 3'200}) {
-    const PlanningProblem problem = TwoWorkers(Bytes(capacity));
+    const PlanningProblem problem = TwoWorkersOfMuchState(Bytes(capacity));
     for (const std::vector<int>& layers :
          {std::vector{0, 0}, {0, 2}, {1, 1}, {2, 0}, {2, 1}, {2, 2}}) {
       Exchanged(problem, OnHost(problem, layers));
@@ -126,7 +120,7 @@ TEST(ExchangeSteps, AreNeverSlower) {
 }
 
 TEST(ExchangeSteps, BeginNoneBeyondTheSimulationsThatTheyHave) {
-  const PlanningProblem problem = TwoWorkers(Bytes(2'100));
+  const PlanningProblem problem = TwoWorkersOfMuchState(Bytes(2'100));
   const DraftPlan start = OnHost(problem, {2, 2});
   EXPECT_EQ(Exchanged(problem, start, /*simulations=*/0).draft, start);
 }
