@@ -205,16 +205,6 @@ MemoryPlan WithGroupsOf(const PlanningProblem& problem, MemoryPlan plan) {
 
 bool IsSwapped(const PlannedGroup& planned) { return IsSwap(planned.choice.placement); }
 
-absl::StatusOr<PlanInFile> PlanOf(const std::string& path, std::string text) {
-  PlanInFile file{.path = path, .text = std::move(text)};
-  absl::StatusOr<PlanText> plan = ParsePlanText(file.text);
-  if (!plan.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ":", plan.status().message()));
-  }
-  file.plan = *std::move(plan);
-  return file;
-}
-
 // Programs that cannot run are no failure of ours where a file has them.
 absl::Status BadInput(const absl::Status& status) {
   return absl::IsFailedPrecondition(status) ? absl::InvalidArgumentError(status.message()) : status;
@@ -225,12 +215,22 @@ absl::Status BadInput(const absl::Status& status) {
 absl::StatusOr<PlanInFile> LoadPlanInFile(const JobConfig& job) {
   absl::StatusOr<std::string> text = ReadTextFile(job.memory.plan, "plan");
   if (!text.ok()) return ConfigError(job, kPlanKey, text.status().message());
-  return PlanOf(job.memory.plan, *std::move(text));
+  return PlanInText(job.memory.plan, *std::move(text));
 }
 
 absl::StatusOr<PlanInFile> LoadPlanAt(const std::string& path) {
   SIPHON_ASSIGN_OR_RETURN(std::string text, ReadTextFile(path, "plan"));
-  return PlanOf(path, std::move(text));
+  return PlanInText(path, std::move(text));
+}
+
+absl::StatusOr<PlanInFile> PlanInText(const std::string& name, std::string text) {
+  PlanInFile file{.path = name, .text = std::move(text)};
+  absl::StatusOr<PlanText> plan = ParsePlanText(file.text);
+  if (!plan.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ":", plan.status().message()));
+  }
+  file.plan = *std::move(plan);
+  return file;
 }
 
 std::string PlaceInPlan(const PlanInFile& file, absl::string_view section, absl::string_view key) {

@@ -28,6 +28,8 @@ struct PlanInFile {
 absl::StatusOr<PlanInFile> LoadPlanInFile(const JobConfig& job);
 // The one at that path. Errors: as ReadTextFile, else likewise.
 absl::StatusOr<PlanInFile> LoadPlanAt(const std::string& path);
+// One in a file's words that is in none; `name` stands for the path. Errors: likewise.
+absl::StatusOr<PlanInFile> PlanInText(const std::string& name, std::string text);
 
 // "PATH:line:column", of the value of `key` in a section ("job", "stage 2"); of the section where
 // it has no such key, of the file's begin where there is no such section.

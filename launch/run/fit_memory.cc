@@ -106,6 +106,15 @@ absl::StatusOr<std::optional<PlanInFile>> PlanToFollow(const JobConfig& job) {
   return LoadPlanAt(parents);
 }
 
+// What another process has found for this job. None: it has to be searched for here.
+absl::StatusOr<std::optional<PlanInFile>> PlanOfOthers(const JobConfig& job,
+                                                       const PlanSearch& search) {
+  if (!search.ask_others) return std::nullopt;
+  SIPHON_ASSIGN_OR_RETURN(std::string text, search.ask_others(job));
+  if (text.empty()) return std::nullopt;
+  return PlanInText("the plan of another rank", std::move(text));
+}
+
 bool KeepsEverything(const MemoryPlan& memory) {
   return absl::c_all_of(memory.stages, [](const StagePlan& stage) {
     return stage.update == UpdatePlace::kDevice &&
@@ -164,7 +173,7 @@ bool ParksAnything(const std::vector<WorkerParking>& parking) {
   return absl::c_any_of(parking, [](const WorkerParking& worker) { return !worker.bytes.empty(); });
 }
 
-absl::Status FitMemory(const std::string& schedule_csv, const PlanningNews& news,
+absl::Status FitMemory(const std::string& schedule_csv, const PlanSearch& search,
                        PreparedJob& prepared) {
   const PlannedJob planned{prepared.job, prepared.model.spec, prepared.plan, schedule_csv};
   if (prepared.throttled.has_value()) {
@@ -183,6 +192,11 @@ absl::Status FitMemory(const std::string& schedule_csv, const PlanningNews& news
   if (!absl::IsResourceExhausted(kept)) return kept;
   const std::string& strategy = prepared.job.memory.strategy;
   if (strategy == "keep" && OverlooksCapacity()) return absl::OkStatus();
+  if (strategy != "keep") {
+    SIPHON_ASSIGN_OR_RETURN(const std::optional<PlanInFile> found,
+                            PlanOfOthers(prepared.job, search));
+    if (found.has_value()) return FollowPlan(planned, kept, *found, prepared);
+  }
   const absl::StatusOr<RunMachine> machine = MachineOf(prepared);
   if (!machine.ok()) {
     if (strategy != "keep") return machine.status();
@@ -190,7 +204,7 @@ absl::Status FitMemory(const std::string& schedule_csv, const PlanningNews& news
         kept.message(), "\n  other strategies were not tried: ", machine.status().message()));
   }
   WorkersOfJob workers = WorkersOn(*machine, planned, prepared);
-  workers.news = news;
+  workers.news = search.news;
   workers.side_by_side = RunTogether;
   workers.most_effort = kEffortForUsers;
   if (strategy == "keep") {
@@ -207,7 +221,11 @@ absl::Status FitMemory(const std::string& schedule_csv, const PlanningNews& news
                      StrategyThatFits(workers, strategy)));
   }
   SIPHON_RETURN_IF_ERROR(found.status());
-  return TakePlan(*std::move(found), strategy, prepared);
+  // As all have it who are told, workers and later runs.
+  SIPHON_ASSIGN_OR_RETURN(const PlanText text, TextOf(*found, strategy, prepared.plan));
+  SIPHON_ASSIGN_OR_RETURN(const PlanInFile told,
+                          PlanInText("the plan that was found", ToString(text)));
+  return FollowPlan(planned, kept, told, prepared);
 }
 
 }  // namespace siphon

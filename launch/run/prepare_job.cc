@@ -85,7 +85,7 @@ absl::StatusOr<Model> MakeConfiguredModel(const JobConfig& job, const ModelOptio
 }
 
 absl::StatusOr<PreparedJob> PrepareJob(const JobConfig& job, const ModelFactory& factory,
-                                       const PlanningNews& news) {
+                                       const PlanSearch& search) {
   PreparedJob prepared;
   prepared.job = job;
   SIPHON_RETURN_IF_ERROR(LoadJobTopology(job).status());
@@ -106,7 +106,7 @@ absl::StatusOr<PreparedJob> PrepareJob(const JobConfig& job, const ModelFactory&
                           PlanJob(job, prepared.model.spec, prepared.data.validation_samples, csv));
   SIPHON_RETURN_IF_ERROR(CheckTrainable(job, prepared.plan));
   SIPHON_ASSIGN_OR_RETURN(prepared.plan_text, PlanTextOf(prepared));
-  SIPHON_RETURN_IF_ERROR(FitMemory(csv, news, prepared));
+  SIPHON_RETURN_IF_ERROR(FitMemory(csv, search, prepared));
   if (prepared.throttled.has_value() && prepared.throttled->drives.empty()) {
     prepared.throttled->drives = prepared.plan_text.topology.drives;
   }

@@ -1,6 +1,7 @@
 #ifndef SIPHON_LAUNCH_RUN_PREPARE_JOB_H_
 #define SIPHON_LAUNCH_RUN_PREPARE_JOB_H_
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,11 +47,18 @@ struct PreparedJob {
 // Options of the model as the job has them; a vocabulary of 0 is replaced by what the data needs.
 absl::StatusOr<ModelOptions> ResolveModelOptions(const JobConfig& job);
 
+// What goes with the search for a plan, where the job needs one and names none.
+struct PlanSearch {
+  PlanningNews news;  // for someone who waits
+  // Asked before it: the plan of another process that has searched; empty: none has.
+  std::function<absl::StatusOr<std::string>(const JobConfig& job)> ask_others;
+};
+
 // `factory` may be empty: then model.kind decides. Errors: as of what it opens, with the key's
-// place in the job file; ResourceExhausted when the job does not fit into memory.capacity.
-// `news`: of the search for a plan, for someone who waits.
+// place in the job file; ResourceExhausted when the job does not fit into memory.capacity; as
+// `search.ask_others`.
 absl::StatusOr<PreparedJob> PrepareJob(const JobConfig& job, const ModelFactory& factory,
-                                       const PlanningNews& news = nullptr);
+                                       const PlanSearch& search = {});
 
 // Built-in models of planner/models, and "plugin".
 absl::StatusOr<Model> MakeConfiguredModel(const JobConfig& job, const ModelOptions& options);

@@ -37,7 +37,6 @@
 #include "launch/run/place_workers.h"
 #include "launch/run/predicted_peaks.h"
 #include "launch/run/run_worker.h"
-#include "launch/run/same_job.h"
 #include "launch/run/shared_board.h"
 #include "launch/run/shared_directory.h"
 #include "launch/run/throttle_messages.h"
@@ -266,13 +265,15 @@ class Presence {
 
 }  // namespace
 
-int RunRank(int* argc, char*** argv, const PreparedJob& prepared, OutputFormat format,
-            const DeviceOpener& open) {
+void BecomeRank(const JobConfig& job, bool share_gpu) {
   DieWithParent();
-  if (prepared.job.pipeline.backend == "cuda") {
-    SetCudaEnvironment(AnnouncedRank(),
-                       prepared.share_gpu ? DeviceUse::kShared : DeviceUse::kOneEach);
-  }
+  if (job.pipeline.backend != "cuda") return;
+  SetCudaEnvironment(AnnouncedRank(), share_gpu ? DeviceUse::kShared : DeviceUse::kOneEach);
+}
+
+int RunRank(SharedPlan& shared, const PreparedJob& prepared, OutputFormat format,
+            const DeviceOpener& open) {
+  BecomeRank(prepared.job, prepared.share_gpu);
   StartLog(absl::StrCat("siphon rank ", AnnouncedRank()), prepared.job.output.log_level);
   const LaunchConfig& launch = prepared.job.launch;
   const Heartbeat::Options watch{.timeout = launch.heartbeat_timeout,
@@ -288,9 +289,12 @@ int RunRank(int* argc, char*** argv, const PreparedJob& prepared, OutputFormat f
     }
     presence.emplace(*std::move(board), AnnouncedRank(), watch);
   }
-  auto world = MpiWorld::Init(argc, argv);
-  if (!world.ok()) GiveUp(AnnouncedRank(), world.status());
-  absl::Status placed = CheckSameJob(prepared, **world);
+  auto world = shared.Join(prepared);
+  if (!world.ok()) {
+    LetRankZeroReport(AnnouncedRank());
+    GiveUp(AnnouncedRank(), world.status());
+  }
+  absl::Status placed = CheckSamePlan(prepared, **world);
   if (placed.ok()) placed = PlaceRanks(prepared, **world);
   HeldPlaces held;
   if (placed.ok() && !Supervised() && (*world)->rank() == 0) {  // else the parent has them

@@ -41,6 +41,7 @@
 #include "launch/run/place_workers.h"
 #include "launch/run/prepare_job.h"
 #include "launch/run/rank.h"
+#include "launch/run/shared_plan.h"
 #include "launch/run/training_state.h"
 #include "launch/topology/probed_job.h"
 #include "planner/status.h"
@@ -73,12 +74,12 @@ std::string ResumeCommand(const std::string& program, const TrainArguments& argu
 // For workers on devices, which may have what is there where the job does not say.
 absl::StatusOr<PreparedJob> PrepareOnDevices(JobConfig job, const CudaMachine& machine,
                                              DeviceUse use, const ModelFactory& factory,
-                                             const PlanningNews& news) {
+                                             const PlanSearch& search) {
   const bool takes_all = job.memory.capacity.empty();
   SIPHON_ASSIGN_OR_RETURN(const std::string schedule_csv, ReadScheduleFile(job));
   SIPHON_ASSIGN_OR_RETURN(const int workers, WorkersOf(job, schedule_csv));
   if (takes_all) job.memory.capacity = {CudaCapacity(machine, workers, use)};
-  absl::StatusOr<PreparedJob> prepared = PrepareJob(job, factory, news);
+  absl::StatusOr<PreparedJob> prepared = PrepareJob(job, factory, search);
   if (takes_all && absl::IsResourceExhausted(prepared.status())) {
     return WithDevicesMemory(prepared.status(), machine, workers, use);
   }
@@ -107,7 +108,7 @@ absl::Status CheckCanBeReadAgain(const std::string& path) {
 
 absl::StatusOr<PreparedJob> Prepare(const std::string& program, const TrainArguments& arguments,
                                     const ModelFactory& factory, const JobDevices& devices,
-                                    const PlanningNews& news) {
+                                    const PlanSearch& search) {
   SIPHON_RETURN_IF_ERROR(CheckCanBeReadAgain(arguments.job));
   ConfigLimits limits = MachineLimits(factory ? ModelSource::kProgram : ModelSource::kJobFile);
   limits.known.why_no_cuda = devices.why_none;
@@ -127,8 +128,8 @@ absl::StatusOr<PreparedJob> Prepare(const std::string& program, const TrainArgum
   }
   SIPHON_ASSIGN_OR_RETURN(PreparedJob prepared,
                           asks_for_devices
-                              ? PrepareOnDevices(job, devices.machine(), use, factory, news)
-                              : PrepareJob(job, factory, news));
+                              ? PrepareOnDevices(job, devices.machine(), use, factory, search)
+                              : PrepareJob(job, factory, search));
   prepared.decided.insert(prepared.decided.end(), decided.begin(), decided.end());
   prepared.share_gpu = arguments.share_gpu;
   SIPHON_RETURN_IF_ERROR(CheckPlaces(job));
@@ -150,14 +151,23 @@ absl::StatusOr<PreparedJob> Prepare(const std::string& program, const TrainArgum
   return prepared;
 }
 
-// Shows what is being planned for how long, but for ranks, of which there are many.
+// Shows what is being planned for how long, but for ranks that wait for another one's plan: their
+// parent's, or, by `shared`, rank 0's.
 absl::StatusOr<PreparedJob> PrepareAloud(const std::string& program,
                                          const TrainArguments& arguments,
-                                         const ModelFactory& factory, const JobDevices& devices) {
-  if (StartedUnderMpi()) return Prepare(program, arguments, factory, devices, nullptr);
+                                         const ModelFactory& factory, const JobDevices& devices,
+                                         SharedPlan& shared) {
+  if (Supervised()) return Prepare(program, arguments, factory, devices, {});
+  if (AnnouncedRank() > 0) {
+    const auto ask = [&](const JobConfig& job) {
+      BecomeRank(job, arguments.share_gpu);
+      return shared.Ask(job);
+    };
+    return Prepare(program, arguments, factory, devices, {.ask_others = ask});
+  }
   PlanningProgress progress;
   progress.Say("preparing the job");
-  return Prepare(program, arguments, factory, devices, progress.News());
+  return Prepare(program, arguments, factory, devices, {.news = progress.News()});
 }
 
 // With more LibTorch threads than cores, threads that wait must sleep, or they take the time of
@@ -234,12 +244,6 @@ int Refuse(const absl::Status& status, const TrainArguments& arguments,
   return kExitDoesNotFit;
 }
 
-// What they need not look for themselves; a plan that the job names they read as this process has.
-std::string PlanForRanks(const PreparedJob& prepared) {
-  const bool planned = prepared.job.memory.plan.empty() && !prepared.plan.memory.stages.empty();
-  return planned ? ToString(prepared.plan_text) : "";
-}
-
 // Of rings, and of what lenders lend.
 Bytes WindowBytes(const PreparedJob& prepared, int workers) {
   const TransportKind kind = TransportKindOf(prepared.job.pipeline);
@@ -254,10 +258,11 @@ Bytes WindowBytes(const PreparedJob& prepared, int workers) {
 
 int TrainCommand(int* argc, char*** argv, const TrainArguments& arguments,
                  const ModelFactory& factory, const JobDevices& devices) {
-  const auto prepared = PrepareAloud((*argv)[0], arguments, factory, devices);
+  SharedPlan shared(argc, argv);
+  const auto prepared = PrepareAloud((*argv)[0], arguments, factory, devices, shared);
   if (!prepared.ok()) return Refuse(prepared.status(), arguments, factory);
   if (StartedUnderMpi()) {
-    return RunRank(argc, argv, *prepared, arguments.format, devices.open);
+    return RunRank(shared, *prepared, arguments.format, devices.open);
   }
 
   if (const absl::Status one = CheckOneServer(prepared->job); !one.ok()) {
@@ -270,7 +275,7 @@ int TrainCommand(int* argc, char*** argv, const TrainArguments& arguments,
   LetWaitingThreadsSleep(workers, prepared->job.pipeline.threads_per_worker);
   const int code = Supervise({.workers = workers,
                               .command = RankCommand(*argc, *argv, prepared->decided),
-                              .plan = PlanForRanks(*prepared),
+                              .plan = PlanThatWasFound(*prepared),
                               .mpirun_options = prepared->job.launch.mpirun_options,
                               .heartbeat_timeout = prepared->job.launch.heartbeat_timeout,
                               .window_bytes = WindowBytes(*prepared, workers),

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "launch/config/read_text_file.h"
 #include "tests/launch/program/mpirun_job.h"
 
 namespace siphon {
@@ -64,6 +65,38 @@ TEST_F(OuterMpirun, GivesTheSameBitsWithMpiMessages) {
   const ProgramEnd end = Mpirun(4, {"train", job(), "--set", "pipeline.transport=mpi"});
   EXPECT_EQ(end.exit_code, 0) << end.errors;
   EXPECT_EQ(RunCheckpoint("run", 12), ExpectedCheckpoint(12));
+  ExpectNothingLeft();
+}
+
+// Which rank 0 searches for.
+TEST_F(OuterMpirun, FollowsThePlanThatAParentWouldHaveFound) {
+  const std::string capacity = "memory.capacity=1.42MB";
+  const ProgramEnd end =
+      Mpirun(4, {"train", job(), "--set", capacity, "--set", "memory.strategy=auto"});
+  EXPECT_EQ(end.exit_code, 0) << end.errors;
+  EXPECT_THAT(end.errors, HasSubstr("to fit into memory.capacity, "));
+  EXPECT_EQ(RunCheckpoint("run", 12), ExpectedCheckpoint(12));
+  const ProgramEnd parents =
+      Siphon({"train", job(), "--set", capacity, "--set", "memory.strategy=auto", "--set",
+              absl::StrCat("output.directory=", PathOf("parents"))});
+  EXPECT_EQ(parents.exit_code, 0) << parents.errors;
+  EXPECT_EQ(ReadTextFile(PathOf("run/plan.txt"), "plan").value(),
+            ReadTextFile(PathOf("parents/plan.txt"), "plan").value());
+  ExpectNothingLeft();
+}
+
+// The one that has no room is not told a plan for more.
+TEST_F(OuterMpirun, StartsNothingWhereRanksHaveOtherCapacities) {
+  for (const char* capacity : {"1.42MB", "1.9MB"}) {
+    const ProgramEnd end =
+        Mpirun(2, {"train", job(), "--set", absl::StrCat("memory.capacity=", capacity), ":", "-np",
+                   "2", SIPHON_PROGRAM, "train", job(), "--set", "memory.capacity=1.43MB"});
+    EXPECT_EQ(end.exit_code, 2) << end.errors;
+    EXPECT_THAT(end.errors, HasSubstr("siphon: rank 0: ranks 0 and 2 were started with different "
+                                      "jobs; all take the same job file and --set\n"));
+    EXPECT_EQ(LinesOfOurs(end.errors), 1) << end.errors;
+    EXPECT_FALSE(fs::exists(PathOf("run")));
+  }
   ExpectNothingLeft();
 }
 

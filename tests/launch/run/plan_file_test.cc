@@ -126,6 +126,56 @@ TEST_F(PlanFiles, OfTheParentAreFollowedByItsRanks) {
   EXPECT_EQ(rank->job.memory.plan, "");
 }
 
+// Of ranks without a parent: here not even with the strategy of the job.
+TEST_F(PlanFiles, OfAnotherRankAreAskedForBeforeASearch) {
+  JobConfig job = TightJob("recompute", 92);
+  const auto by_other = PrepareJob(job, {});
+  ASSERT_TRUE(by_other.ok()) << by_other.status();
+  job.memory.strategy = "host_swap";
+  int asked = 0;
+  absl::StatusOr<std::string> answer = ToString(by_other->plan_text);
+  const PlanSearch search{.ask_others = [&](const JobConfig& of) {
+    ++asked;
+    EXPECT_EQ(of.memory.strategy, job.memory.strategy);
+    return answer;
+  }};
+  const auto told = PrepareJob(job, {}, search);
+  ASSERT_TRUE(told.ok()) << told.status();
+  EXPECT_EQ(ToString(told->plan_text), ToString(by_other->plan_text));
+  EXPECT_EQ(told->plan.training, by_other->plan.training);
+  EXPECT_EQ(asked, 1);
+
+  answer = "";
+  const auto alone = PrepareJob(job, {}, search);
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_EQ(ToString(alone->plan_text), ToString(PrepareJob(job, {})->plan_text));
+  EXPECT_EQ(asked, 2);
+
+  answer = absl::UnavailableError("nobody is there");
+  EXPECT_EQ(PrepareJob(job, {}, search).status(), answer.status());
+  EXPECT_EQ(asked, 3);
+
+  job.memory.capacity.clear();
+  EXPECT_TRUE(PrepareJob(job, {}, search).ok());
+  EXPECT_EQ(asked, 3) << "there is nothing to plan";
+}
+
+// Whoever searches has what those have who are told: here auto's plan moves nothing, and is one of
+// the problem in which state could move.
+TEST_F(PlanFiles, AreWhatTheSearchersOwnJobGoesBy) {
+  JobConfig job = TightJob("auto", 92);
+  job.topology.name = "dgx1_v100";
+  job.topology.throttle = "0.001";
+  const auto found = PrepareJob(job, {});
+  ASSERT_TRUE(found.ok()) << found.status();
+  const std::string text = ToString(found->plan_text);
+  const auto told = PrepareJob(job, {}, {.ask_others = [&](const JobConfig&) { return text; }});
+  ASSERT_TRUE(told.ok()) << told.status();
+  EXPECT_EQ(ToString(told->plan_text), text);
+  EXPECT_EQ(told->parking, found->parking);
+  EXPECT_EQ(told->host_steps, found->host_steps);
+}
+
 TEST_F(PlanFiles, ThatDoNotFitAreRefusedAtTheWorkersCapacity) {
   JobConfig job = TightJob("host_swap", 92);
   Train(job, "first");

@@ -1,0 +1,52 @@
+#ifndef SIPHON_LAUNCH_RUN_SHARED_PLAN_H_
+#define SIPHON_LAUNCH_RUN_SHARED_PLAN_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "launch/config/job_config.h"
+#include "launch/mpi_world.h"
+#include "launch/run/prepare_job.h"
+
+namespace siphon {
+
+// What was searched for, which others of the job's processes need not search for as well; empty:
+// nothing was. A plan that the job names all of them read.
+std::string PlanThatWasFound(const PreparedJob& prepared);
+
+// How the ranks of a world come to one job and to one plan. Those that a user's own mpirun has
+// started have no parent that plans: rank 0 does, and the others wait in MPI for what it finds, so
+// that no cores are lost to searching for the same.
+//
+// Each rank joins the world exactly once: one that needs a plan to go on by Ask, all others, rank 0
+// among them, by Join. Either is collective with the other ranks' one. Errors of both: as
+// MpiWorld::Init; InvalidArgument, on all ranks alike, where two of them have different jobs.
+class SharedPlan {
+ public:
+  // main's arguments, for MPI_Init.
+  SharedPlan(int* argc, char*** argv) : argc_(argc), argv_(argv) {}
+
+  // What another rank has found, as text; empty: none has searched, or this one has asked before.
+  // Returns when all ranks have joined.
+  absl::StatusOr<std::string> Ask(const JobConfig& job);
+
+  // The world, for a rank that is prepared. Once.
+  absl::StatusOr<std::unique_ptr<MpiWorld>> Join(const PreparedJob& prepared);
+
+ private:
+  absl::StatusOr<std::string> Share(const JobConfig& job, const std::string& plan);
+
+  int* argc_;
+  char*** argv_;
+  std::unique_ptr<MpiWorld> world_;
+};
+
+// Whether all ranks have come to the same plan: not so where hosts differ in something that it is
+// made of. Collective. Errors, on all ranks alike: InvalidArgument with two ranks that differ.
+absl::Status CheckSamePlan(const PreparedJob& prepared, MpiWorld& world);
+
+}  // namespace siphon
+
+#endif  // SIPHON_LAUNCH_RUN_SHARED_PLAN_H_
