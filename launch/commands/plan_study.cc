@@ -16,6 +16,7 @@
 #include "launch/commands/study_job.h"
 #include "launch/plan_job/job_memory.h"
 #include "launch/plan_job/plan_job.h"
+#include "launch/process/core_count.h"
 #include "launch/process/run_together.h"
 #include "launch/profile/fitting_step.h"
 #include "launch/profile/plan_in_file.h"
@@ -216,7 +217,7 @@ absl::StatusOr<StudiedPlan> StudyWorkers(const PlanRequest& request, const Foote
   workers.goal = request.goal;
   workers.most_effort = kEffortForUsers;
   workers.news = request.news;
-  workers.side_by_side = RunTogether;
+  workers.side_by_side = {RunTogether, CoreCount()};
   absl::StatusOr<FittingStep> found =
       file != nullptr ? FittingStepInFile(workers, *file) : PlanFittingStep(workers, strategy);
   if (!found.ok()) {
@@ -310,7 +311,7 @@ absl::StatusOr<StudiedPlan> StudyStrategy(const PlanRequest& request, const Foot
   studied.problem.goal = request.goal;
   studied.problem.most_effort = kEffortForUsers;
   studied.problem.news = request.news;
-  studied.problem.side_by_side = RunTogether;
+  studied.problem.side_by_side = {RunTogether, CoreCount()};
   absl::StatusOr<PlannedStep> planned = strategy.plan(studied.problem);
   studied.problem.news = nullptr;
   // Workers that keep everything hold more than a problem of tensors that may move says.

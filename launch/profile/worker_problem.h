@@ -24,7 +24,7 @@ struct WorkersOfJob {
   PlanningGoal goal = PlanningGoal::kShortestStep;  // of plans that are looked for
   int most_effort = 1;                              // as in PlanningProblem
   PlanningNews news = nullptr;                      // of the search; none: nobody waits
-  SideBySide side_by_side = nullptr;                // as in PlanningProblem
+  SideBySide side_by_side = {};                     // as in PlanningProblem
 };
 
 // What a strategy plans for the workers of a job from: ProblemOfJob, with what workers take beside

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "launch/plan_job/job_memory.h"
+#include "launch/process/core_count.h"
 #include "launch/process/inject_fault.h"
 #include "launch/process/rank_process.h"
 #include "launch/process/run_together.h"
@@ -205,7 +206,7 @@ absl::Status FitMemory(const std::string& schedule_csv, const PlanSearch& search
   }
   WorkersOfJob workers = WorkersOn(*machine, planned, prepared);
   workers.news = search.news;
-  workers.side_by_side = RunTogether;
+  workers.side_by_side = {RunTogether, CoreCount()};
   workers.most_effort = kEffortForUsers;
   if (strategy == "keep") {
     return absl::ResourceExhaustedError(

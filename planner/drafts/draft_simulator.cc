@@ -40,8 +40,8 @@ absl::StatusOr<bool> TakeIfBetter(absl::StatusOr<SimulatedDraft> tried, Simulate
   return true;
 }
 
-DraftSimulator::DraftSimulator(const PlanningProblem& problem)
-    : problem_(problem), lenders_(problem), programs_(problem.schedule), known_(problem) {}
+DraftSimulator::DraftSimulator(const PlanningProblem& problem, size_t known)
+    : problem_(problem), lenders_(problem), programs_(problem.schedule), known_(problem, known) {}
 
 std::vector<Bytes> DraftSimulator::PeaksOf(const SimulatedStep& step) const {
   const auto workers = static_cast<size_t>(WorkerCount(problem_.schedule));

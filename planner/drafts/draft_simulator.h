@@ -44,8 +44,9 @@ absl::StatusOr<bool> TakeIfBetter(absl::StatusOr<SimulatedDraft> tried, Simulate
 // Simulates drafts of one problem, and counts.
 class DraftSimulator {
  public:
-  // The problem must outlive this. Requires: CheckPlanningProblem.
-  explicit DraftSimulator(const PlanningProblem& problem);
+  // The problem must outlive this. `known`: steps that it knows again, at most. Requires:
+  // CheckPlanningProblem.
+  explicit DraftSimulator(const PlanningProblem& problem, size_t known = KnownSteps::kMostSteps);
 
   const PlanningProblem& problem() const { return problem_; }
   // Drafts run, and what workers hold without lenders; not the rounds of AssignParkingOverTime.

@@ -10,9 +10,9 @@
 namespace siphon {
 namespace {
 
-// Of all steps that are known; beyond that, those that were used longest ago are forgotten.
+// Of all steps that are known; beyond that, and beyond their number, as each is a little more than
+// its bytes say, those that were used longest ago are forgotten.
 constexpr size_t kMostBytes = size_t{64} << 20;
-constexpr size_t kMostSteps = 10'000;  // each is a little more than its bytes say
 
 template <typename T>
 size_t BytesOf(const std::vector<std::vector<T>>& rows) {
@@ -30,8 +30,8 @@ uint64_t KeyOf(const DeviceMapping& mapping, const std::vector<int64_t>& program
 
 }  // namespace
 
-KnownSteps::KnownSteps(const PlanningProblem& problem)
-    : input_(SimulationOf(problem, {}, {}, problem.schedule)) {
+KnownSteps::KnownSteps(const PlanningProblem& problem, size_t most_steps)
+    : most_steps_(most_steps), input_(SimulationOf(problem, {}, {}, problem.schedule)) {
   input_.capacity.clear();
   // By how much devices without a worker are over theirs is for the caller to say, too.
   for (TopologyDevice& device : input_.topology.devices) device.memory = Bytes(0);
@@ -82,7 +82,7 @@ void KnownSteps::Remember(Step step) {
   bytes_ += step.bytes;
   steps_.push_front(std::move(step));
   by_key_.emplace(steps_.front().key, steps_.begin());
-  while ((bytes_ > kMostBytes || steps_.size() > kMostSteps) && steps_.size() > 1) {
+  while ((bytes_ > kMostBytes || steps_.size() > most_steps_) && steps_.size() > 1) {
     Forget(std::prev(steps_.end()));
   }
 }

@@ -22,8 +22,10 @@ namespace siphon {
 // Invariant: what it answers is what SimulateTimes would.
 class KnownSteps {
  public:
-  // The problem must outlive this.
-  explicit KnownSteps(const PlanningProblem& problem);
+  static constexpr size_t kMostSteps = 10'000;
+
+  // The problem must outlive this. `most_steps`: of which it knows so many at most; at least 1.
+  explicit KnownSteps(const PlanningProblem& problem, size_t most_steps = kMostSteps);
 
   // Without capacities of workers, so that one sees by how much a plan does not fit.
   // Requires: `plan` is `memory` lowered by the problem's KnownPrograms, always the same; kLent: no
@@ -53,6 +55,7 @@ class KnownSteps {
   void Remember(Step step);
   void Forget(Place step);
 
+  const size_t most_steps_;
   SimulationInput input_;
   SimulationSpace space_;
   std::list<Step> steps_;  // those used last come first

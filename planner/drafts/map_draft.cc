@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "planner/drafts/map_step_bound.h"
+#include "planner/drafts/side_by_side.h"
 #include "planner/lowering/make_groups.h"
 #include "planner/mapping/map_devices.h"
 #include "planner/mapping/parking_demand.h"
@@ -19,6 +22,9 @@ namespace {
 // Far more than a server of eight devices needs for a proof.
 constexpr int64_t kMostParts = 50'000;
 
+// Of maps that are asked for at once.
+constexpr size_t kFewestInLane = 8;
+
 bool MayMap(const PlanningProblem& problem) {
   const bool given = problem.mapping || problem.schedule.replicas > 1;
   return !given && DeviceCount(problem.topology) > 0 && !problem.capacity.empty();
@@ -28,67 +34,115 @@ bool MayMapByStepTime(const PlanningProblem& problem) {
   return MayMap(problem) && problem.score == MappingScore::kStepTime;
 }
 
-class StepMapSearch {
+// The simulated step of a draft on many maps: in lanes that want nothing of each other.
+class StepMapCosts : public MapCosts {
  public:
-  StepMapSearch(DraftSimulator& simulator, SimulatedDraft draft, MapStepBound step_bound)
+  StepMapCosts(DraftSimulator& simulator, SimulatedDraft draft, const MapStepBound& step_bound)
       : simulator_(simulator),
-        topology_(simulator.problem().topology),
-        fabric_(MakeSwapFabric(topology_)),
+        fabric_(MakeSwapFabric(simulator.problem().topology)),
         links_(fabric_, PipelineNeighbours(WorkerCount(simulator.problem().schedule), 1)),
         best_(std::move(draft)),
         plan_(best_.draft),
-        step_bound_(std::move(step_bound)) {}
+        step_bounds_(static_cast<size_t>(problem().side_by_side.threads), step_bound),
+        simulators_(step_bounds_.size()) {}
 
-  absl::StatusOr<MappedDraft> Run(const MapEffort& effort) {
-    const MapSearch search{.workers = WorkerCount(simulator_.problem().schedule),
-                           .scope = SymmetryScope::kWithHost,
-                           .most_parts = effort.parts,
-                           .most_evaluations = effort.maps,
-                           .seeds = {plan_.mapping}};
-    SIPHON_ASSIGN_OR_RETURN(
-        FoundMap found,
-        SearchMaps(
-            topology_, search, [this](const DeviceMapping& mapping) { return CostOf(mapping); },
-            [this](absl::Span<const DeviceId> placed, const MapCost&) { return BoundOf(placed); }));
-    return MappedDraft{.draft = std::move(best_), .found = std::move(found)};
+  // Of all maps so far, and the draft that it began with.
+  SimulatedDraft TakeBest() { return std::move(best_); }
+
+  absl::StatusOr<std::vector<MapCost>> Exact(absl::Span<const DeviceMapping> maps) override {
+    std::vector<MapCost> costs(maps.size());
+    const int lanes = LanesFor(maps.size());
+    std::vector<Tried> tried(static_cast<size_t>(lanes));
+    RunSideBySide(problem(), lanes, [&](int lane) {
+      Tried& own = tried[static_cast<size_t>(lane)];
+      DraftSimulator& simulator = SimulatorOf(lane);
+      for (size_t map = static_cast<size_t>(lane); map < maps.size(); map += tried.size()) {
+        own.status = Try(maps[map], map, simulator, own, costs[map]);
+        if (!own.status.ok()) return;
+      }
+    });
+    for (int lane = 0; lane < lanes; ++lane) {
+      SIPHON_RETURN_IF_ERROR(tried[static_cast<size_t>(lane)].status);
+      if (SimulatorOf(lane).has_refused()) simulator_.CountRefusal();
+    }
+    // The first one of the best, as if one map had been tried after the other.
+    const auto best = std::min_element(tried.begin(), tried.end(), IsBetter);
+    if (best->best && best->best->score < best_.score) best_ = *std::move(best->best);
+    return costs;
+  }
+
+  std::vector<MapCost> Bounds(absl::Span<const PlacedWorkers> placed) override {
+    std::vector<MapCost> bounds(placed.size());
+    const int lanes = LanesFor(placed.size());
+    RunSideBySide(problem(), lanes, [&](int lane) {
+      for (auto part = static_cast<size_t>(lane); part < placed.size();
+           part += static_cast<size_t>(lanes)) {
+        const std::vector<DeviceId>& devices = placed[part].devices;
+        bounds[part].time = step_bounds_[static_cast<size_t>(lane)].LeastStep(devices);
+        links_.Fill(devices, bounds[part]);
+      }
+    });
+    return bounds;
   }
 
  private:
-  absl::StatusOr<MapCost> CostOf(const DeviceMapping& mapping) {
-    MapCost cost;
+  // In a lane.
+  struct Tried {
+    absl::Status status;
+    std::optional<SimulatedDraft> best;
+    size_t map = 0;  // of `best`
+  };
+  static bool IsBetter(const Tried& a, const Tried& b) {
+    if (!a.best || !b.best) return a.best.has_value() && !b.best;
+    return std::tie(a.best->score, a.map) < std::tie(b.best->score, b.map);
+  }
+
+  const PlanningProblem& problem() const { return simulator_.problem(); }
+  // A lane has to be worth a simulator of its own.
+  int LanesFor(size_t asked) const {
+    const size_t worth = std::max<size_t>(1, asked / kFewestInLane);
+    return static_cast<int>(std::min(step_bounds_.size(), worth));
+  }
+
+  // That of the search, or the lane's own, which never meets a map again.
+  DraftSimulator& SimulatorOf(int lane) {
+    if (lane == 0) return simulator_;
+    std::optional<DraftSimulator>& own = simulators_[static_cast<size_t>(lane)];
+    if (!own) own.emplace(problem(), 1).LendBy(simulator_.lending());
+    return *own;
+  }
+
+  absl::Status Try(const DeviceMapping& mapping, size_t number, DraftSimulator& simulator,
+                   Tried& lane, MapCost& cost) const {
     links_.Fill(mapping.device_of_worker, cost);
     if (mapping == best_.draft.mapping) {
       cost.missing = best_.score.excess;
       cost.time = best_.score.step;
-      return cost;
+      return absl::OkStatus();
     }
     DraftPlan draft = plan_;
     draft.mapping = mapping;
-    absl::StatusOr<SimulatedDraft> tried = simulator_.Run(std::move(draft));
+    absl::StatusOr<SimulatedDraft> tried = simulator.Run(std::move(draft));
     if (absl::IsResourceExhausted(tried.status())) {
       cost.missing = Bytes(std::numeric_limits<int64_t>::max());
-      return cost;
+      return absl::OkStatus();
     }
     SIPHON_RETURN_IF_ERROR(tried.status());
     cost.missing = tried->score.excess;
     cost.time = tried->score.step;
-    if (tried->score < best_.score) best_ = *std::move(tried);
-    return cost;
-  }
-
-  MapCost BoundOf(absl::Span<const DeviceId> placed) {
-    MapCost bound{.time = step_bound_.LeastStep(placed)};
-    links_.Fill(placed, bound);
-    return bound;
+    if (lane.best && lane.best->score <= tried->score) return absl::OkStatus();
+    lane.best = *std::move(tried);
+    lane.map = number;
+    return absl::OkStatus();
   }
 
   DraftSimulator& simulator_;
-  const Topology& topology_;
   const SwapFabric fabric_;
   const NeighbourLinks links_;
   SimulatedDraft best_;
   const DraftPlan plan_;
-  MapStepBound step_bound_;
+  std::vector<MapStepBound> step_bounds_;                  // [lane]
+  std::vector<std::optional<DraftSimulator>> simulators_;  // [lane]; none: not needed so far
 };
 
 // Of each worker, the bytes of its layers' activations at its fullest, ascending.
@@ -178,8 +232,16 @@ absl::StatusOr<MappedDraft> MapByStepTime(DraftSimulator& simulator, SimulatedDr
                                           const MapEffort& effort) {
   const PlanningProblem& problem = simulator.problem();
   if (!MayMapByStepTime(problem)) return MappedDraft{.draft = std::move(draft)};
-  SIPHON_ASSIGN_OR_RETURN(MapStepBound bound, MapStepBound::Of(problem, draft.draft));
-  return StepMapSearch(simulator, std::move(draft), std::move(bound)).Run(effort);
+  SIPHON_ASSIGN_OR_RETURN(const MapStepBound bound, MapStepBound::Of(problem, draft.draft));
+  const MapSearch search{.workers = WorkerCount(problem.schedule),
+                         .scope = SymmetryScope::kWithHost,
+                         .most_parts = effort.parts,
+                         .most_evaluations = effort.maps,
+                         .seeds = {draft.draft.mapping},
+                         .at_once = effort.at_once};
+  StepMapCosts costs(simulator, std::move(draft), bound);
+  SIPHON_ASSIGN_OR_RETURN(FoundMap found, SearchMaps(problem.topology, search, costs));
+  return MappedDraft{.draft = costs.TakeBest(), .found = std::move(found)};
 }
 
 absl::StatusOr<Nanos> LeastStepOfMaps(const PlanningProblem& problem, const SimulatedDraft& draft) {

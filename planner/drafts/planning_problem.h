@@ -53,7 +53,11 @@ using PlanningNews = std::function<void(absl::string_view doing, Nanos step)>;
 
 // Calls run(0) to run(count - 1), several at once or one after the other, and returns when all have
 // ended. For searches that have nothing in common: changes no plan.
-using SideBySide = std::function<void(int count, const std::function<void(int)>& run)>;
+struct SideBySide {
+  // None: one after the other.
+  std::function<void(int count, const std::function<void(int)>& task)> run;
+  int threads = 1;  // that it has, at most
+};
 
 // The facts and earlier decisions from which a memory plan is made.
 //
@@ -81,9 +85,9 @@ struct PlanningProblem {
   // Of `auto`: how many times the simulations of search_effort.h, and how many times at most where
   // a large problem's plan comes out slow.
   int effort = 1;
-  int most_effort = 1;      // kEffortForUsers where somebody trains with the plan
-  PlanningNews news;        // none: nobody waits
-  SideBySide side_by_side;  // none: one after the other
+  int most_effort = 1;  // kEffortForUsers where somebody trains with the plan
+  PlanningNews news;    // none: nobody waits
+  SideBySide side_by_side;
 };
 
 // What a search for the device map knows of the maps that it did not take.

@@ -17,7 +17,7 @@ constexpr int64_t kTinyForwards = 60'000;
 constexpr int64_t kMostTinyImprovements = 4'000;
 // Maps that are simulated, likewise, and bounds of maps, of which one takes a tenth of the time, or
 // a third where workers that copy much share uplinks.
-constexpr int64_t kMapForwards = 200'000;
+constexpr int64_t kMapForwards = 170'000;
 constexpr int64_t kFewestMaps = 12;
 constexpr int64_t kMostMaps = 1'000;
 constexpr int64_t kMapPartForwards = 1'600'000;
@@ -28,6 +28,7 @@ constexpr int64_t kMapPartsOfLarge = 75;
 constexpr int64_t kMostProvableMaps = 12'000;
 constexpr int64_t kProofForwards = 6'200'000;
 constexpr int64_t kProofPartForwards = 15'000'000;
+constexpr int kProofsAtOnce = 256;
 
 // In one simulation.
 int64_t ForwardsOf(const PlanningProblem& problem) {
@@ -66,7 +67,8 @@ MapEffort MapsToProve(const PlanningProblem& problem) {
   if (!proves || !HasFewMaps(problem.topology)) return MapsFor(problem);
   const int64_t forwards = ForwardsOf(problem);
   return {.maps = std::max(kProofForwards / forwards, kFewestMaps),
-          .parts = kProofPartForwards / forwards};
+          .parts = kProofPartForwards / forwards,
+          .at_once = kProofsAtOnce};
 }
 
 MapEffort MapsAtFirst(const PlanningProblem& problem) {

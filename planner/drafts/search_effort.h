@@ -22,6 +22,7 @@ bool IsLarge(const PlanningProblem& problem);
 struct MapEffort {
   int64_t maps = 0;   // for which it may simulate a draft, each up to twice
   int64_t parts = 0;  // maps of some workers of whose completions it may look for the least step
+  int at_once = 1;    // so many of either together, for whoever has threads (MapSearch)
 };
 // About a second's worth.
 MapEffort MapsFor(const PlanningProblem& problem);

@@ -11,7 +11,7 @@ namespace siphon {
 // threads for it, otherwise one after the other.
 inline void RunSideBySide(const PlanningProblem& problem, int count,
                           const std::function<void(int)>& run) {
-  if (problem.side_by_side) return problem.side_by_side(count, run);
+  if (problem.side_by_side.run) return problem.side_by_side.run(count, run);
   for (int index = 0; index < count; ++index) run(index);
 }
 

@@ -31,18 +31,41 @@ bool IsAfter(const Part& a, const Part& b) {
   return IsBefore(b.bound, b.placed, a.bound, a.placed);
 }
 
+// One after the other.
+class SingleMapCosts : public MapCosts {
+ public:
+  SingleMapCosts(ExactMapCost cost, MapBound bound) : cost_(cost), bound_(bound) {}
+
+  absl::StatusOr<std::vector<MapCost>> Exact(absl::Span<const DeviceMapping> maps) override {
+    std::vector<MapCost> costs;
+    for (const DeviceMapping& map : maps) {
+      SIPHON_ASSIGN_OR_RETURN(costs.emplace_back(), cost_(map));
+    }
+    return costs;
+  }
+
+  std::vector<MapCost> Bounds(absl::Span<const PlacedWorkers> placed) override {
+    std::vector<MapCost> bounds;
+    for (const auto& [devices, before] : placed) bounds.push_back(bound_(devices, before));
+    return bounds;
+  }
+
+ private:
+  ExactMapCost cost_;
+  MapBound bound_;
+};
+
 class MapSearcher {
  public:
-  MapSearcher(const Topology& topology, const MapSearch& search, ExactMapCost cost, MapBound bound)
+  MapSearcher(const Topology& topology, const MapSearch& search, MapCosts& costs)
       : search_(search),
         devices_(DeviceCount(topology)),
         symmetry_(topology, search.scope),
-        cost_(cost),
-        bound_(bound) {}
+        costs_(costs) {}
 
   absl::StatusOr<FoundMap> Run() {
     for (const DeviceMapping& seed : search_.seeds) {
-      SIPHON_RETURN_IF_ERROR(Evaluate(seed.device_of_worker).status());
+      SIPHON_RETURN_IF_ERROR(Evaluate({seed}).status());
     }
     SIPHON_RETURN_IF_ERROR(Descend());
     if (CanImprove()) SIPHON_RETURN_IF_ERROR(Exchange(search_.most_evaluations / 2));
@@ -52,14 +75,7 @@ class MapSearcher {
         found_.bound = std::min(found_.cost, open_.front().bound);
         return found_;
       }
-      std::pop_heap(open_.begin(), open_.end(), IsAfter);
-      const Part part = std::move(open_.back());
-      open_.pop_back();
-      if (IsWhole(part)) {
-        SIPHON_RETURN_IF_ERROR(Evaluate(part.placed).status());
-      } else {
-        for (Part& next : Extensions(part)) Keep(std::move(next));
-      }
+      SIPHON_RETURN_IF_ERROR(LookAtBest());
     }
     found_.bound = found_.cost;
     found_.proven = true;
@@ -84,7 +100,33 @@ class MapSearcher {
     std::push_heap(open_.begin(), open_.end(), IsAfter);
   }
 
-  std::vector<Part> Extensions(const Part& part) {
+  // Those whose turn it is: of whole ones the exact costs, of others their extensions.
+  absl::Status LookAtBest() {
+    std::vector<DeviceMapping> whole;
+    std::vector<Part> extensions;
+    for (int taken = 0; taken < search_.at_once && CanImprove(); ++taken) {
+      if (IsWhole(open_.front()) &&
+          found_.evaluations + static_cast<int64_t>(whole.size()) >= search_.most_evaluations) {
+        break;
+      }
+      std::pop_heap(open_.begin(), open_.end(), IsAfter);
+      Part part = std::move(open_.back());
+      open_.pop_back();
+      if (IsWhole(part)) {
+        whole.push_back({std::move(part.placed)});
+      } else {
+        AddExtensions(part, extensions);
+      }
+    }
+    SIPHON_RETURN_IF_ERROR(Evaluate(std::move(whole)).status());
+    Bound(extensions);
+    for (Part& extension : extensions) Keep(std::move(extension));
+    return absl::OkStatus();
+  }
+
+  // With one worker more, or two where the last one has no choice; their bounds are that of the
+  // part.
+  void AddExtensions(const Part& part, std::vector<Part>& extensions) {
     Devices next;
     if (part.symmetric) {
       next = symmetry_.NextDevices(part.placed);
@@ -96,50 +138,71 @@ class MapSearcher {
       }
     }
     const bool symmetric = next.size() + part.placed.size() < static_cast<size_t>(devices_);
-    std::vector<Part> extensions;
     for (const DeviceId device : next) {
       Part& extension = extensions.emplace_back(part);
       extension.placed.push_back(device);
       extension.symmetric = symmetric;
-      extension.bound = std::max(part.bound, bound_(extension.placed, part.bound));
-      ++found_.parts;
+      if (extension.placed.size() + 1 == static_cast<size_t>(devices_) && !IsWhole(extension)) {
+        extension.placed.push_back(OnlyFreeDevice(extension.placed));
+      }
     }
-    return extensions;
+  }
+
+  DeviceId OnlyFreeDevice(const Devices& placed) const {
+    int device = devices_ * (devices_ - 1) / 2;  // 0 + 1 + ...
+    for (const DeviceId taken : placed) device -= taken.value;
+    return DeviceId(device);
+  }
+
+  // Raises the bounds to what is known of the parts themselves.
+  void Bound(std::vector<Part>& parts) {
+    std::vector<PlacedWorkers> placed;
+    for (const Part& part : parts) placed.push_back({part.placed, part.bound});
+    const std::vector<MapCost> bounds = costs_.Bounds(placed);
+    for (size_t index = 0; index < parts.size(); ++index) {
+      parts[index].bound = std::max(parts[index].bound, bounds[index]);
+    }
+    found_.parts += static_cast<int64_t>(parts.size());
   }
 
   // Always on by the extension with the least bound; the others stay open.
   absl::Status Descend() {
-    Part part{.bound = bound_({}, {.wires = kMostWires})};
+    Part part{.bound = costs_.Bounds({{{}, {.wires = kMostWires}}}).front()};
     while (!IsWhole(part)) {
-      std::vector<Part> extensions = Extensions(part);
+      std::vector<Part> extensions;
+      AddExtensions(part, extensions);
+      Bound(extensions);
       const auto best = std::max_element(extensions.begin(), extensions.end(), IsAfter);
       part = std::move(*best);
       extensions.erase(best);
       for (Part& other : extensions) Keep(std::move(other));
     }
-    return Evaluate(part.placed).status();
+    return Evaluate({{part.placed}}).status();
   }
 
-  // Is it better than what was found?
-  absl::StatusOr<bool> Evaluate(const Devices& devices) {
-    DeviceMapping mapping{devices};
-    SIPHON_ASSIGN_OR_RETURN(const MapCost cost, cost_(mapping));
-    const bool better = found_.evaluations == 0 ||
-                        IsBefore(cost, devices, found_.cost, found_.mapping.device_of_worker);
-    ++found_.evaluations;
-    if (better) {
-      found_.mapping = std::move(mapping);
-      found_.cost = cost;
+  // Is one of them better than what was found?
+  absl::StatusOr<bool> Evaluate(std::vector<DeviceMapping> maps) {
+    SIPHON_ASSIGN_OR_RETURN(const std::vector<MapCost> costs, costs_.Exact(maps));
+    bool better = false;
+    for (size_t index = 0; index < maps.size(); ++index) {
+      const Devices& devices = maps[index].device_of_worker;
+      const bool is_better = found_.evaluations == 0 || IsBefore(costs[index], devices, found_.cost,
+                                                                 found_.mapping.device_of_worker);
+      ++found_.evaluations;
+      if (!is_better) continue;
+      found_.cost = costs[index];
+      found_.mapping = std::move(maps[index]);
+      better = true;
     }
     return better;
   }
 
   // Whether a whole map is; asks for its cost only where its bound lets it be.
   absl::StatusOr<bool> Improves(const Devices& devices) {
-    ++found_.parts;
-    const Part whole{.placed = devices, .bound = bound_(devices, {.wires = kMostWires})};
-    if (!MayImprove(whole)) return false;
-    return Evaluate(devices);
+    std::vector<Part> whole = {{.placed = devices, .bound = {.wires = kMostWires}}};
+    Bound(whole);
+    if (!MayImprove(whole.front())) return false;
+    return Evaluate({{devices}});
   }
 
   // Two workers change places, or one goes to a device without a worker, until nothing helps or so
@@ -175,8 +238,7 @@ class MapSearcher {
   const MapSearch& search_;
   int devices_;
   TopologySymmetry symmetry_;
-  ExactMapCost cost_;
-  MapBound bound_;
+  MapCosts& costs_;
   FoundMap found_;
   DeviceMapping exchanged_;  // no exchange makes it better
   std::vector<Part> open_;   // a heap, the least on top
@@ -190,7 +252,7 @@ std::strong_ordering operator<=>(const MapCost& a, const MapCost& b) {
 }
 
 absl::StatusOr<FoundMap> SearchMaps(const Topology& topology, const MapSearch& search,
-                                    ExactMapCost cost, MapBound bound) {
+                                    MapCosts& costs) {
   if (search.workers < 0 || search.workers > DeviceCount(topology)) {
     return absl::InvalidArgumentError(absl::StrCat(search.workers,
                                                    " workers need as many devices; ",
@@ -199,7 +261,13 @@ absl::StatusOr<FoundMap> SearchMaps(const Topology& topology, const MapSearch& s
   for (const DeviceMapping& seed : search.seeds) {
     SIPHON_RETURN_IF_ERROR(CheckMapping(seed, search.workers, topology));
   }
-  return MapSearcher(topology, search, cost, bound).Run();
+  return MapSearcher(topology, search, costs).Run();
+}
+
+absl::StatusOr<FoundMap> SearchMaps(const Topology& topology, const MapSearch& search,
+                                    ExactMapCost cost, MapBound bound) {
+  SingleMapCosts costs(cost, bound);
+  return SearchMaps(topology, search, costs);
 }
 
 }  // namespace siphon

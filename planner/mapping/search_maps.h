@@ -33,6 +33,10 @@ struct MapSearch {
   int64_t most_parts = 200'000;        // maps of some of the workers for which a bound is asked
   int64_t most_evaluations = 200'000;  // maps for which the exact cost is asked; at least one is
   std::vector<DeviceMapping> seeds;    // maps to begin with, asked for first
+  // Whose turn it is to be looked at is asked for together, so many, in best-first order. More than
+  // one: for who can answer several at once; what has become needless meanwhile is asked all the
+  // same. No limit is passed by it but that of parts.
+  int at_once = 1;
 };
 
 struct FoundMap {
@@ -52,6 +56,22 @@ using ExactMapCost = absl::FunctionRef<absl::StatusOr<MapCost>(const DeviceMappi
 using MapBound =
     absl::FunctionRef<MapCost(absl::Span<const DeviceId> placed, const MapCost& before)>;
 
+// Some workers on devices: the first ones, in order.
+struct PlacedWorkers {
+  std::vector<DeviceId> devices;
+  MapCost before;  // a bound for fewer of them placed
+};
+
+// The same for several maps at once.
+class MapCosts {
+ public:
+  virtual ~MapCosts() = default;
+  // [map].
+  virtual absl::StatusOr<std::vector<MapCost>> Exact(absl::Span<const DeviceMapping> maps) = 0;
+  // [of `placed`]
+  virtual std::vector<MapCost> Bounds(absl::Span<const PlacedWorkers> placed) = 0;
+};
+
 // The map of workers to devices with the least cost; of equal ones the lexicographically least.
 // Workers get devices in their order; maps that differ by a symmetry of the topology are met once.
 //
@@ -62,6 +82,8 @@ using MapBound =
 //
 // Errors: InvalidArgument when there are fewer devices than workers, or a seed is no map of all
 // workers; whatever `cost` fails with.
+absl::StatusOr<FoundMap> SearchMaps(const Topology& topology, const MapSearch& search,
+                                    MapCosts& costs);
 absl::StatusOr<FoundMap> SearchMaps(const Topology& topology, const MapSearch& search,
                                     ExactMapCost cost, MapBound bound);
 

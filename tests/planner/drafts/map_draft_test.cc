@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <random>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -20,11 +23,11 @@ namespace {
 
 constexpr MapEffort kEveryMap = {.maps = 1'000, .parts = 20'000};
 
-// Four devices with links of 50 to 1000 MB/s and two uplinks as different, each with two devices.
-Topology UnevenServer(uint32_t seed) {
+// Devices with links of 50 to 1000 MB/s and uplinks as different, each with two devices.
+Topology UnevenServer(uint32_t seed, int devices = 4) {
   std::minstd_rand random(seed);
   const auto rate = [&random] { return BytesPerSecond(int64_t{50'000'000} * (1 + random() % 20)); };
-  Topology topology = UniformTopology(4, kByteANano, Nanos(0));
+  Topology topology = UniformTopology(devices, kByteANano, Nanos(0));
   for (TopologyLink& link : topology.links) {
     link.wires = 1;
     link.rate = rate();
@@ -95,6 +98,40 @@ TEST(MapByStepTime, FindsWhatTryingEveryMapFindsAndBoundsItWhereItStopsEarly) {
       // Four microbatches of two layers.
       EXPECT_GE(mapped->found->bound.time, Nanos(4 * 2 * 3000));
     }
+  }
+}
+
+// Threads make no other map and no other proof of it, in whatever order they come to theirs.
+TEST(MapByStepTime, FindsTheSameWithManyMapsAtOnce) {
+  for (const uint32_t seed : {1, 2, 3}) {
+    PlanningProblem problem = ThreeWorkers(UnevenServer(seed, 8));
+    DraftSimulator in_turn(problem);
+    const SimulatedDraft first = in_turn.Run(MixedDraft(problem)).value();
+    MapEffort effort = kEveryMap;
+    const MappedDraft one_by_one = MapByStepTime(in_turn, first, effort).value();
+    effort.at_once = 256;
+    const MappedDraft in_lanes = MapByStepTime(in_turn, first, effort).value();
+    std::atomic<int> runs = 0;
+    problem.side_by_side = {.run =
+                                [&](int count, const std::function<void(int)>& task) {
+                                  std::vector<std::jthread> threads;
+                                  for (int index = count - 1; index >= 0; --index) {
+                                    threads.emplace_back(task, index);
+                                  }
+                                  if (count > 1) ++runs;
+                                },
+                            .threads = 3};
+    DraftSimulator together(problem);
+    const MappedDraft at_once = MapByStepTime(together, first, effort).value();
+    EXPECT_GT(runs, 0);
+    for (const MappedDraft* mapped : {&in_lanes, &at_once}) {
+      EXPECT_EQ(mapped->draft.draft, one_by_one.draft.draft) << seed;
+      EXPECT_EQ(mapped->draft.score, one_by_one.draft.score);
+      EXPECT_EQ(mapped->found->mapping, one_by_one.found->mapping);
+      EXPECT_EQ(mapped->found->bound, one_by_one.found->bound);
+      EXPECT_TRUE(mapped->found->proven);
+    }
+    EXPECT_EQ(*at_once.found, *in_lanes.found);
   }
 }
 

@@ -25,11 +25,15 @@ TEST(SearchesSideBySide, FindThePlanOfThoseThatFollowEachOther) {
   ASSERT_TRUE(in_turn.ok()) << in_turn.status();
 
   std::atomic<int> searches = 0;
-  problem.side_by_side = [&](int count, const std::function<void(int)>& run) {
-    std::vector<std::jthread> threads;
-    for (int index = count - 1; index >= 0; --index) threads.emplace_back(run, index);
-    searches += count;
-  };
+  problem.side_by_side = {.run =
+                              [&](int count, const std::function<void(int)>& task) {
+                                std::vector<std::jthread> threads;
+                                for (int index = count - 1; index >= 0; --index) {
+                                  threads.emplace_back(task, index);
+                                }
+                                searches += count;
+                              },
+                          .threads = 4};
   const auto at_once = strategy.plan(problem);
   ASSERT_TRUE(at_once.ok()) << at_once.status();
   EXPECT_GT(searches, 1);

@@ -91,7 +91,7 @@ TEST(SearchMaps, AsksOnceWhereAllDevicesAreAlike) {
   EXPECT_EQ(asked, 1);
   EXPECT_EQ(found->mapping, IdentityMapping(16));
   EXPECT_TRUE(found->proven);
-  EXPECT_EQ(found->parts, 16);
+  EXPECT_EQ(found->parts, 15);  // the last worker has no choice
 }
 
 // All links are alike, but the devices of the node take its drives in turn, and worker 0 swaps to
@@ -173,11 +173,15 @@ TEST(SearchMaps, FindsTheFirstOfTheCheapestMapsWhateverTheBound) {
       const std::pair tried{*cost(MapOf(map)), map};
       if (!best || tried < *best) best = tried;
     } while (std::next_permutation(all.begin(), all.end()));
-    const auto found = SearchMaps(topology, {.workers = workers}, cost, bound);
-    ASSERT_TRUE(found.ok()) << found.status();
-    EXPECT_EQ(std::pair(found->cost, Numbers(found->mapping)), *best) << "round " << round;
-    EXPECT_TRUE(found->proven);
-    EXPECT_EQ(found->bound, found->cost);
+    for (const int at_once : {1, 2, 5, 1000}) {
+      const MapSearch search{.workers = workers, .at_once = at_once};
+      const auto found = SearchMaps(topology, search, cost, bound);
+      ASSERT_TRUE(found.ok()) << found.status();
+      EXPECT_EQ(std::pair(found->cost, Numbers(found->mapping)), *best)
+          << "round " << round << ", " << at_once << " at once";
+      EXPECT_TRUE(found->proven);
+      EXPECT_EQ(found->bound, found->cost);
+    }
   }
 }
 
@@ -205,6 +209,50 @@ TEST(SearchMaps, SaysHowGoodAMapIsWhenALimitEndsTheSearch) {
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_EQ(first->evaluations, 1);
   EXPECT_GE(first->cost, found->cost);
+}
+
+// Sums of a worker's device, which no bound says anything about; notes how much it is asked at
+// once.
+class NotedCosts : public MapCosts {
+ public:
+  absl::StatusOr<std::vector<MapCost>> Exact(absl::Span<const DeviceMapping> maps) override {
+    most_maps = std::max(most_maps, maps.size());
+    std::vector<MapCost> costs;
+    for (const DeviceMapping& map : maps) {
+      int64_t sum = 0;
+      for (size_t worker = 0; worker < map.device_of_worker.size(); ++worker) {
+        sum += static_cast<int64_t>(worker * worker) * map.device_of_worker[worker].value;
+      }
+      costs.push_back(Time(sum));
+    }
+    return costs;
+  }
+  std::vector<MapCost> Bounds(absl::Span<const PlacedWorkers> placed) override {
+    most_bounds = std::max(most_bounds, placed.size());
+    std::vector<MapCost> bounds;
+    for (const PlacedWorkers& part : placed) bounds.push_back(part.before);
+    return bounds;
+  }
+  size_t most_maps = 0;
+  size_t most_bounds = 0;
+};
+
+TEST(SearchMaps, AsksForAsManyAtOnceAsItMay) {
+  Topology topology;
+  for (int device = 0; device < 6; ++device) topology.devices.push_back({.memory = Bytes(device)});
+  MapSearch search{.workers = 6, .at_once = 50};
+  NotedCosts costs;
+  const auto found = SearchMaps(topology, search, costs);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(Numbers(found->mapping), (std::vector<int>{5, 4, 3, 2, 1, 0}));
+  EXPECT_TRUE(found->proven);
+  EXPECT_EQ(costs.most_maps, 50);
+  EXPECT_GT(costs.most_bounds, 50);
+  EXPECT_LE(costs.most_bounds, 50 * 6);
+  search.most_evaluations = 70;
+  const auto limited = SearchMaps(topology, search, costs);
+  ASSERT_TRUE(limited.ok()) << limited.status();
+  EXPECT_EQ(limited->evaluations, 70);
 }
 
 // Best first never comes to a whole map of 16, so exchanges get all the evaluations there are.
