@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,6 +26,8 @@ constexpr int64_t kPageBytes = 4096;
 // each rank (osc_sm_component.c), and rounding; measured: 4.5 kB for 8 ranks.
 constexpr int64_t kWindowOverheadBytes = 64 * 1024;
 constexpr int64_t kWindowOverheadBytesPerRank = 4 * 1024;
+// Of one that waits for all others.
+constexpr std::chrono::milliseconds kBetweenLooks(2);
 // Open MPI refuses a file that leaves less than 1/20 of its own size free (shmem_mmap_module.c).
 constexpr int64_t kSpareFraction = 20;
 
@@ -137,6 +141,17 @@ int MpiWorld::size() const { return impl_->size; }
 const std::vector<int>& MpiWorld::host_of_rank() const { return impl_->host_of_rank; }
 bool MpiWorld::one_host() const { return impl_->host_size == impl_->size; }
 bool MpiWorld::first_on_host() const { return impl_->host_rank == 0; }
+
+absl::Status MpiWorld::WaitForAll() {
+  MPI_Request all = MPI_REQUEST_NULL;
+  SIPHON_RETURN_IF_ERROR(MpiStatus(MPI_Ibarrier(impl_->job, &all), "MPI_Ibarrier"));
+  for (int here = 0;;) {
+    SIPHON_RETURN_IF_ERROR(
+        MpiStatus(MPI_Test(&all, &here, MPI_STATUS_IGNORE), "waiting for all ranks"));
+    if (here != 0) return absl::OkStatus();
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+}
 
 absl::StatusOr<std::vector<std::string>> MpiWorld::AllGatherText(const std::string& mine) {
   const size_t ranks = static_cast<size_t>(size());

@@ -44,6 +44,10 @@ class MpiWorld {
   // and transports are made.
   absl::Status Renumber(int rank);
 
+  // Returns when all ranks have come here, and takes next to no processor time until then.
+  // Collective.
+  absl::Status WaitForAll();
+
   // Every rank's text on every rank; collective.
   absl::StatusOr<std::vector<std::string>> AllGatherText(const std::string& mine);
 

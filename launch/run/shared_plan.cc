@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "launch/checkpoint/checksum.h"
 #include "launch/config/load_job_config.h"
 #include "launch/process/rank_process.h"
@@ -19,37 +18,40 @@ std::string PlanThatWasFound(const PreparedJob& prepared) {
   return found ? ToString(prepared.plan_text) : "";
 }
 
-absl::StatusOr<std::string> SharedPlan::Share(const JobConfig& job, const std::string& plan) {
+absl::Status SharedPlan::Meet(const JobConfig& job) {
   SIPHON_ASSIGN_OR_RETURN(world_, MpiWorld::Init(argc_, argv_));
-  SIPHON_ASSIGN_OR_RETURN(
-      const std::vector<std::string> all,
-      world_->AllGatherText(absl::StrCat(Checksum(WriteJobConfig(job)), " ", plan)));
-  std::string found;
-  std::string job_of_first;
-  for (size_t rank = 0; rank < all.size(); ++rank) {
-    const std::pair<std::string, std::string> theirs =
-        absl::StrSplit(all[rank], absl::MaxSplits(' ', 1));
-    if (rank == 0) job_of_first = theirs.first;
-    if (theirs.first != job_of_first) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("ranks 0 and ", rank,
-                       " were started with different jobs; all take the same job file and --set"));
-    }
-    if (found.empty()) found = theirs.second;
+  SIPHON_ASSIGN_OR_RETURN(const std::vector<std::string> jobs,
+                          world_->AllGatherText(absl::StrCat(Checksum(WriteJobConfig(job)))));
+  for (size_t rank = 1; rank < jobs.size(); ++rank) {
+    if (jobs[rank] == jobs[0]) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("ranks 0 and ", rank,
+                     " were started with different jobs; all take the same job file and --set"));
   }
-  return found;
+  return absl::OkStatus();
+}
+
+// `plan` of rank 0.
+absl::StatusOr<std::string> SharedPlan::Share(const std::string& plan) {
+  shared_ = true;
+  SIPHON_RETURN_IF_ERROR(world_->WaitForAll());
+  SIPHON_ASSIGN_OR_RETURN(std::vector<std::string> plans,
+                          world_->AllGatherText(world_->rank() == 0 ? plan : ""));
+  return std::move(plans[0]);
 }
 
 absl::StatusOr<std::string> SharedPlan::Ask(const JobConfig& job) {
-  if (world_ != nullptr) return "";
-  return Share(job, "");
+  SIPHON_RETURN_IF_ERROR(Meet(job));
+  if (world_->rank() == 0) return "";
+  return Share("");
 }
 
 absl::StatusOr<std::unique_ptr<MpiWorld>> SharedPlan::Join(const PreparedJob& prepared) {
-  if (world_ == nullptr) {
+  if (world_ == nullptr) SIPHON_RETURN_IF_ERROR(Meet(prepared.job));
+  if (!shared_) {
     // Of a parent's they all have it.
     const std::string plan = Supervised() ? "" : PlanThatWasFound(prepared);
-    SIPHON_RETURN_IF_ERROR(Share(prepared.job, plan).status());
+    SIPHON_RETURN_IF_ERROR(Share(plan).status());
   }
   return std::move(world_);
 }

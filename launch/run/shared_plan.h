@@ -17,30 +17,32 @@ namespace siphon {
 std::string PlanThatWasFound(const PreparedJob& prepared);
 
 // How the ranks of a world come to one job and to one plan. Those that a user's own mpirun has
-// started have no parent that plans: rank 0 does, and the others wait in MPI for what it finds, so
-// that no cores are lost to searching for the same.
+// started have no parent that plans: rank 0 does, and the others wait for what it finds, so that no
+// cores are lost to searching for the same.
 //
-// Each rank joins the world exactly once: one that needs a plan to go on by Ask, all others, rank 0
-// among them, by Join. Either is collective with the other ranks' one. Errors of both: as
+// A rank that needs a plan to go on asks for it first; all ranks join in the end. What a rank asks,
+// or, without that, its joining, is collective with the other ranks'. Errors of both: as
 // MpiWorld::Init; InvalidArgument, on all ranks alike, where two of them have different jobs.
 class SharedPlan {
  public:
   // main's arguments, for MPI_Init.
   SharedPlan(int* argc, char*** argv) : argc_(argc), argv_(argv) {}
 
-  // What another rank has found, as text; empty: none has searched, or this one has asked before.
-  // Returns when all ranks have joined.
+  // What rank 0 has found, as text, when it has. Empty: this is rank 0, which has to search; or it
+  // has not searched. Once.
   absl::StatusOr<std::string> Ask(const JobConfig& job);
 
   // The world, for a rank that is prepared. Once.
   absl::StatusOr<std::unique_ptr<MpiWorld>> Join(const PreparedJob& prepared);
 
  private:
-  absl::StatusOr<std::string> Share(const JobConfig& job, const std::string& plan);
+  absl::Status Meet(const JobConfig& job);
+  absl::StatusOr<std::string> Share(const std::string& plan);
 
   int* argc_;
   char*** argv_;
   std::unique_ptr<MpiWorld> world_;
+  bool shared_ = false;
 };
 
 // Whether all ranks have come to the same plan: not so where hosts differ in something that it is

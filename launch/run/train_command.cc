@@ -158,16 +158,18 @@ absl::StatusOr<PreparedJob> PrepareAloud(const std::string& program,
                                          const ModelFactory& factory, const JobDevices& devices,
                                          SharedPlan& shared) {
   if (Supervised()) return Prepare(program, arguments, factory, devices, {});
-  if (AnnouncedRank() > 0) {
-    const auto ask = [&](const JobConfig& job) {
+  PlanSearch search;
+  if (StartedUnderMpi()) {
+    search.ask_others = [&](const JobConfig& job) {
       BecomeRank(job, arguments.share_gpu);
       return shared.Ask(job);
     };
-    return Prepare(program, arguments, factory, devices, {.ask_others = ask});
   }
+  if (AnnouncedRank() > 0) return Prepare(program, arguments, factory, devices, search);
   PlanningProgress progress;
   progress.Say("preparing the job");
-  return Prepare(program, arguments, factory, devices, {.news = progress.News()});
+  search.news = progress.News();
+  return Prepare(program, arguments, factory, devices, search);
 }
 
 // With more LibTorch threads than cores, threads that wait must sleep, or they take the time of

@@ -85,18 +85,29 @@ TEST_F(OuterMpirun, FollowsThePlanThatAParentWouldHaveFound) {
   ExpectNothingLeft();
 }
 
-// The one that has no room is not told a plan for more.
+// Before anybody searches, where all have to; and where only some would.
 TEST_F(OuterMpirun, StartsNothingWhereRanksHaveOtherCapacities) {
   for (const char* capacity : {"1.42MB", "1.9MB"}) {
     const ProgramEnd end =
         Mpirun(2, {"train", job(), "--set", absl::StrCat("memory.capacity=", capacity), ":", "-np",
                    "2", SIPHON_PROGRAM, "train", job(), "--set", "memory.capacity=1.43MB"});
     EXPECT_EQ(end.exit_code, 2) << end.errors;
-    EXPECT_THAT(end.errors, HasSubstr("siphon: rank 0: ranks 0 and 2 were started with different "
-                                      "jobs; all take the same job file and --set\n"));
+    EXPECT_THAT(end.errors,
+                ContainsRegex("siphon: (rank 0: )?ranks 0 and 2 were started with different jobs; "
+                              "all take the same job file and --set\n"));
     EXPECT_EQ(LinesOfOurs(end.errors), 1) << end.errors;
     EXPECT_FALSE(fs::exists(PathOf("run")));
   }
+  ExpectNothingLeft();
+}
+
+// By the one that has searched.
+TEST_F(OuterMpirun, RefusesOnceWhatDoesNotFit) {
+  const ProgramEnd end = Mpirun(4, {"train", job(), "--set", "memory.capacity=100kB"});
+  EXPECT_EQ(end.exit_code, 3) << end.errors;
+  EXPECT_THAT(end.errors, HasSubstr("siphon: the job does not fit: worker 0 needs "));
+  EXPECT_EQ(LinesOfOurs(end.errors), 1) << end.errors;
+  EXPECT_FALSE(fs::exists(PathOf("run")));
   ExpectNothingLeft();
 }
 
