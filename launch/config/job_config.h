@@ -105,6 +105,7 @@ struct MemoryConfig {
   Bytes reserve;
   Bytes chunk{8 << 20};         // of what is moved, at a time
   bool replan = true;           // once, by what the first steps took
+  bool known_plans = true;      // are followed where the job was planned before
   std::string check = "cheap";  // of what is moved: off, cheap, full
   friend bool operator==(const MemoryConfig&, const MemoryConfig&) = default;
 };

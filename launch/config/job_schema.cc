@@ -243,6 +243,9 @@ std::vector<JobKey> MachineKeys() {
       KEY(memory, replan, AnyValue(),
           "plan once more by what the first steps took, and follow that plan where it gains more "
           "than 5 %"),
+      KEY(memory, known_plans, AnyValue(),
+          "keep plans (in ~/.cache/siphon), and follow the one that was found when such a job was "
+          "started before, in place of a search"),
       KEY(memory, check, (OneOf{{"off", "cheap", "full"}}),
           "of tensors that are moved; cheap: all are back at a step's end; full: bit by bit as "
           "they "

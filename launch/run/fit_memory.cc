@@ -116,6 +116,15 @@ absl::StatusOr<std::optional<PlanInFile>> PlanOfOthers(const JobConfig& job,
   return PlanInText("the plan of another rank", std::move(text));
 }
 
+// What an earlier run has found for such a job. None: none is known.
+std::optional<PlanInFile> PlanOfEarlierRun(const JobConfig& job, const PlanSearch& search) {
+  if (!search.ask_earlier) return std::nullopt;
+  std::string text = search.ask_earlier(job);
+  if (text.empty()) return std::nullopt;
+  auto plan = PlanInText("the plan of an earlier run", std::move(text));
+  return plan.ok() ? std::optional(*std::move(plan)) : std::nullopt;
+}
+
 bool KeepsEverything(const MemoryPlan& memory) {
   return absl::c_all_of(memory.stages, [](const StagePlan& stage) {
     return stage.update == UpdatePlace::kDevice &&
@@ -197,6 +206,10 @@ absl::Status FitMemory(const std::string& schedule_csv, const PlanSearch& search
     SIPHON_ASSIGN_OR_RETURN(const std::optional<PlanInFile> found,
                             PlanOfOthers(prepared.job, search));
     if (found.has_value()) return FollowPlan(planned, kept, *found, prepared);
+    const std::optional<PlanInFile> earlier = PlanOfEarlierRun(prepared.job, search);
+    prepared.was_planned_before =
+        earlier.has_value() && FollowPlan(planned, kept, *earlier, prepared).ok();
+    if (prepared.was_planned_before) return absl::OkStatus();
   }
   const absl::StatusOr<RunMachine> machine = MachineOf(prepared);
   if (!machine.ok()) {
@@ -222,6 +235,7 @@ absl::Status FitMemory(const std::string& schedule_csv, const PlanSearch& search
                      StrategyThatFits(workers, strategy)));
   }
   SIPHON_RETURN_IF_ERROR(found.status());
+  prepared.was_searched = true;
   // As all have it who are told, workers and later runs.
   SIPHON_ASSIGN_OR_RETURN(const PlanText text, TextOf(*found, strategy, prepared.plan));
   SIPHON_ASSIGN_OR_RETURN(const PlanInFile told,

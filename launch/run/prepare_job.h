@@ -36,6 +36,8 @@ struct PreparedJob {
   std::vector<Bytes> host_steps;  // [worker]: of the host, for those steps; empty: there are none
   // Where the plan does not keep everything: the worker that would exceed its capacity most.
   std::optional<Misfit> kept_whole;
+  bool was_searched = false;        // the plan, by this process
+  bool was_planned_before = false;  // ask_earlier knew it
   // For commands worth typing next.
   std::string program = "siphon";    // as it was called
   std::string resume_command;        // goes on from the newest checkpoint; empty if there is none
@@ -52,6 +54,9 @@ struct PlanSearch {
   PlanningNews news;  // for someone who waits
   // Asked before it: the plan of another process that has searched; empty: none has.
   std::function<absl::StatusOr<std::string>(const JobConfig& job)> ask_others;
+  // Then that: a plan that was found for such a job before; empty: none. Where it cannot be
+  // followed, there is a search all the same.
+  std::function<std::string(const JobConfig& job)> ask_earlier;
 };
 
 // `factory` may be empty: then model.kind decides. Errors: as of what it opens, with the key's

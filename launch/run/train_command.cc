@@ -25,6 +25,7 @@
 #include "launch/config/load_job_config.h"
 #include "launch/config/read_schedule_file.h"
 #include "launch/mpi_world.h"
+#include "launch/output/cache_directory.h"
 #include "launch/output/start_log.h"
 #include "launch/plan_job/plan_job.h"
 #include "launch/plan_job/plan_rings.h"
@@ -35,6 +36,7 @@
 #include "launch/run/check_places.h"
 #include "launch/run/hold_places.h"
 #include "launch/run/job_limits.h"
+#include "launch/run/known_plans.h"
 #include "launch/run/locked_memory.h"
 #include "launch/run/parking_room.h"
 #include "launch/run/phases.h"
@@ -151,8 +153,19 @@ absl::StatusOr<PreparedJob> Prepare(const std::string& program, const TrainArgum
   return prepared;
 }
 
-// Shows what is being planned for how long, but for ranks that wait for another one's plan: their
-// parent's, or, by `shared`, rank 0's.
+// Shows what is being planned for how long.
+absl::StatusOr<PreparedJob> PrepareWithProgress(const std::string& program,
+                                                const TrainArguments& arguments,
+                                                const ModelFactory& factory,
+                                                const JobDevices& devices, PlanSearch search) {
+  PlanningProgress progress;
+  progress.Say("preparing the job");
+  search.news = progress.News();
+  return Prepare(program, arguments, factory, devices, search);
+}
+
+// Of a rank that waits for another one's plan nothing is shown: of its parent's, or, by `shared`,
+// rank 0's.
 absl::StatusOr<PreparedJob> PrepareAloud(const std::string& program,
                                          const TrainArguments& arguments,
                                          const ModelFactory& factory, const JobDevices& devices,
@@ -166,10 +179,20 @@ absl::StatusOr<PreparedJob> PrepareAloud(const std::string& program,
     };
   }
   if (AnnouncedRank() > 0) return Prepare(program, arguments, factory, devices, search);
-  PlanningProgress progress;
-  progress.Say("preparing the job");
-  search.news = progress.News();
-  return Prepare(program, arguments, factory, devices, search);
+  // A program's own model is nothing that is known by its name.
+  const KnownPlans known(factory ? "" : CacheDirectory());
+  search.ask_earlier = [&](const JobConfig& job) { return known.Find(job); };
+  absl::StatusOr<PreparedJob> prepared =
+      PrepareWithProgress(program, arguments, factory, devices, std::move(search));
+  if (!prepared.ok()) return prepared;
+  if (prepared->was_searched) known.Keep(prepared->job, PlanThatWasFound(*prepared));
+  if (prepared->was_planned_before) {
+    std::fputs(
+        "planned as when such a job was started before; --set memory.known_plans=false "
+        "searches anew\n",
+        stderr);
+  }
+  return prepared;
 }
 
 // With more LibTorch threads than cores, threads that wait must sleep, or they take the time of

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -13,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "launch/checkpoint/checksum.h"
+#include "launch/output/cache_directory.h"
 #include "launch/output/text_file.h"
 #include "launch/topology/server_facts.h"
 #include "launch/topology/topology_file.h"
@@ -136,13 +136,7 @@ absl::StatusOr<ProbeSources> ProbeSourcesWith(const std::string& cuda_module) {
   SIPHON_ASSIGN_OR_RETURN(sources.module, LoadCudaModule(cuda_module));
   sources.host_memory =
       Bytes(static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE));
-  const char* const cache = std::getenv("XDG_CACHE_HOME");
-  const char* const home = std::getenv("HOME");
-  if (cache != nullptr && *cache != '\0') {
-    sources.cache = (fs::path(cache) / "siphon").string();
-  } else if (home != nullptr && *home != '\0') {
-    sources.cache = (fs::path(home) / ".cache" / "siphon").string();
-  }
+  sources.cache = CacheDirectory();
   return sources;
 }
 

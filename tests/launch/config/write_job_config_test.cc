@@ -70,6 +70,7 @@ JobConfig RandomJob(uint64_t key) {
   job.memory.reserve = Bytes(static_cast<int64_t>(random.Below(1'000'000)));
   job.memory.nvme_directory = RandomText(random);
   job.memory.replan = random.Below(2) == 0;
+  job.memory.known_plans = random.Below(2) == 0;
   job.memory.nvme_capacity = Bytes(static_cast<int64_t>(random.Below(1'000'000'000)));
   job.checkpoint.resume = RandomText(random);
   job.output.directory = RandomText(random);

@@ -15,6 +15,7 @@ namespace {
 
 using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::Not;
 
 class PlanFileOfARun : public TinyJobTest {
  protected:
@@ -57,6 +58,24 @@ TEST_F(PlanFileOfARun, IsFollowedByAnother) {
   EXPECT_EQ(none.errors,
             "siphon: --set memory.plan: cannot read plan '/nowhere/plan.txt': No such file or "
             "directory\n");
+}
+
+// Also with another learning rate; unless it is told not to.
+TEST_F(PlanFileOfARun, IsFollowedByTheNextRunOfTheJob) {
+  const ProgramEnd first = Train("first", {});
+  ASSERT_EQ(first.exit_code, 0) << first.errors;
+  const std::string before = "planned as when such a job was started before; ";
+  EXPECT_THAT(first.errors, Not(HasSubstr(before)));
+  const ProgramEnd second = Train("second", {"train.learning_rate=0.1", "train.steps=2"});
+  EXPECT_EQ(second.exit_code, 0) << second.errors;
+  EXPECT_THAT(second.errors, HasSubstr(before));
+  EXPECT_EQ(PlanOf("second"), PlanOf("first"));
+  const ProgramEnd third = Train("third", {"memory.known_plans=false"});
+  EXPECT_EQ(third.exit_code, 0) << third.errors;
+  EXPECT_THAT(third.errors, Not(HasSubstr(before)));
+  EXPECT_EQ(PlanOf("third"), PlanOf("first"));
+  EXPECT_EQ(RunCheckpoint("third", 12), ExpectedCheckpoint(12));
+  ExpectNothingLeft();
 }
 
 }  // namespace

@@ -103,7 +103,8 @@ ProgramEnd ProgramTest::Siphon(const std::vector<std::string>& arguments,
 }
 
 ProgramEnd ProgramTest::Run(std::vector<std::string> command, const RunOptions& options) {
-  std::vector<std::string> environment = {mark_, "TMPDIR=" + PathOf("tmp")};
+  std::vector<std::string> environment = {mark_, "TMPDIR=" + PathOf("tmp"),
+                                          "XDG_CACHE_HOME=" + PathOf("cache")};
   environment.insert(environment.end(), options.environment.begin(), options.environment.end());
   const std::string input = WriteFile("stdin", options.input);
   const auto begin = steady_clock::now();

@@ -160,6 +160,37 @@ TEST_F(PlanFiles, OfAnotherRankAreAskedForBeforeASearch) {
   EXPECT_EQ(asked, 3) << "there is nothing to plan";
 }
 
+TEST_F(PlanFiles, OfAnEarlierRunAreFollowedWhereTheyCanBe) {
+  JobConfig job = TightJob("recompute", 92);
+  const auto before = PrepareJob(job, {});
+  ASSERT_TRUE(before.ok()) << before.status();
+  EXPECT_TRUE(before->was_searched);
+  job.memory.strategy = "host_swap";
+  std::string known = ToString(before->plan_text);
+  const PlanSearch search{.ask_earlier = [&](const JobConfig&) { return known; }};
+  const auto followed = PrepareJob(job, {}, search);
+  ASSERT_TRUE(followed.ok()) << followed.status();
+  EXPECT_EQ(ToString(followed->plan_text), known);
+  EXPECT_TRUE(followed->was_planned_before);
+  EXPECT_FALSE(followed->was_searched);
+
+  const auto alone = PrepareJob(job, {});
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  JobConfig other = TightJob("recompute", 92);
+  other.pipeline.schedule = "gpipe";
+  JobConfig roomier = TightJob("recompute", 97);
+  for (const std::string& useless :
+       {std::string(), std::string("no plan"), ToString(PrepareJob(other, {})->plan_text),
+        ToString(PrepareJob(roomier, {})->plan_text)}) {
+    known = useless;
+    const auto searched = PrepareJob(job, {}, search);
+    ASSERT_TRUE(searched.ok()) << searched.status();
+    EXPECT_FALSE(searched->was_planned_before) << useless.substr(0, 200);
+    EXPECT_TRUE(searched->was_searched);
+    EXPECT_EQ(ToString(searched->plan_text), ToString(alone->plan_text));
+  }
+}
+
 // Whoever searches has what those have who are told: here auto's plan moves nothing, and is one of
 // the problem in which state could move.
 TEST_F(PlanFiles, AreWhatTheSearchersOwnJobGoesBy) {
