@@ -3,11 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
-#include <functional>
 #include <random>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,47 +13,13 @@
 #include "planner/strategies/memory_strategy.h"
 #include "planner/strategies/strategies.h"
 #include "tests/planner/drafts/planning_testing.h"
+#include "tests/planner/drafts/uneven_server.h"
 #include "tests/planner/mapping/mapping_testing.h"
 
 namespace siphon {
 namespace {
 
 constexpr MapEffort kEveryMap = {.maps = 1'000, .parts = 20'000};
-
-// Devices with links of 50 to 1000 MB/s and uplinks as different, each with two devices.
-Topology UnevenServer(uint32_t seed, int devices = 4) {
-  std::minstd_rand random(seed);
-  const auto rate = [&random] { return BytesPerSecond(int64_t{50'000'000} * (1 + random() % 20)); };
-  Topology topology = UniformTopology(devices, kByteANano, Nanos(0));
-  for (TopologyLink& link : topology.links) {
-    link.wires = 1;
-    link.rate = rate();
-  }
-  topology = WithHost(topology, 2, {.to_host = kByteANano, .from_host = kByteANano});
-  for (PcieSwitch& uplink : topology.switches) uplink.to_host = uplink.from_host = rate();
-  return topology;
-}
-
-// Three workers with two layers each, whose messages take as long as their layers.
-PlanningProblem ThreeWorkers(Topology topology) {
-  PlanningProblem problem = ProblemOf({.forward = Nanos(1000),
-                                       .input_backward = Nanos(1000),
-                                       .weight_backward = Nanos(1000),
-                                       .boundary = Bytes(400),
-                                       .saved = {{"all", Bytes(1000)}}},
-                                      6, LoweredSchedule("1f1b", 3, 4), std::move(topology));
-  problem.granule = Bytes(1);
-  SetCapacity(problem, Bytes(8'000));
-  return problem;
-}
-
-// Worker 0 swaps to the host, worker 1 recomputes a layer and gives one to lenders.
-DraftPlan MixedDraft(const PlanningProblem& problem) {
-  DraftPlan draft = KeepingDraft(problem);
-  draft.stages[0].activations.assign(2, Placement::kHostSwap);
-  draft.stages[1].activations = {Placement::kPeerSwap, Placement::kRecompute};
-  return draft;
-}
 
 DraftScore LeastScore(DraftSimulator& simulator, DraftPlan draft) {
   std::vector<DraftScore> scores;
@@ -98,40 +61,6 @@ TEST(MapByStepTime, FindsWhatTryingEveryMapFindsAndBoundsItWhereItStopsEarly) {
       // Four microbatches of two layers.
       EXPECT_GE(mapped->found->bound.time, Nanos(4 * 2 * 3000));
     }
-  }
-}
-
-// Threads make no other map and no other proof of it, in whatever order they come to theirs.
-TEST(MapByStepTime, FindsTheSameWithManyMapsAtOnce) {
-  for (const uint32_t seed : {1, 2, 3}) {
-    PlanningProblem problem = ThreeWorkers(UnevenServer(seed, 8));
-    DraftSimulator in_turn(problem);
-    const SimulatedDraft first = in_turn.Run(MixedDraft(problem)).value();
-    MapEffort effort = kEveryMap;
-    const MappedDraft one_by_one = MapByStepTime(in_turn, first, effort).value();
-    effort.at_once = 256;
-    const MappedDraft in_lanes = MapByStepTime(in_turn, first, effort).value();
-    std::atomic<int> runs = 0;
-    problem.side_by_side = {.run =
-                                [&](int count, const std::function<void(int)>& task) {
-                                  std::vector<std::jthread> threads;
-                                  for (int index = count - 1; index >= 0; --index) {
-                                    threads.emplace_back(task, index);
-                                  }
-                                  if (count > 1) ++runs;
-                                },
-                            .threads = 3};
-    DraftSimulator together(problem);
-    const MappedDraft at_once = MapByStepTime(together, first, effort).value();
-    EXPECT_GT(runs, 0);
-    for (const MappedDraft* mapped : {&in_lanes, &at_once}) {
-      EXPECT_EQ(mapped->draft.draft, one_by_one.draft.draft) << seed;
-      EXPECT_EQ(mapped->draft.score, one_by_one.draft.score);
-      EXPECT_EQ(mapped->found->mapping, one_by_one.found->mapping);
-      EXPECT_EQ(mapped->found->bound, one_by_one.found->bound);
-      EXPECT_TRUE(mapped->found->proven);
-    }
-    EXPECT_EQ(*at_once.found, *in_lanes.found);
   }
 }
 

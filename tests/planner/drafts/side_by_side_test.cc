@@ -1,12 +1,16 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <thread>
 #include <vector>
 
+#include "planner/drafts/draft_simulator.h"
+#include "planner/drafts/map_draft.h"
 #include "planner/strategies/memory_strategy.h"
 #include "tests/planner/drafts/planning_testing.h"
+#include "tests/planner/drafts/uneven_server.h"
 #include "tests/support/all_cases.h"
 #include "tests/support/sanitized.h"
 
@@ -41,6 +45,40 @@ TEST(SearchesSideBySide, FindThePlanOfThoseThatFollowEachOther) {
   EXPECT_EQ(at_once->mapping, in_turn->mapping);
   EXPECT_EQ(at_once->schedule, in_turn->schedule);
   EXPECT_EQ(at_once->simulated, in_turn->simulated);
+}
+
+// Threads make no other map and no other proof of it, in whatever order they come to theirs.
+TEST(MapsSideBySide, AreProvenLikeThoseThatFollowEachOther) {
+  for (const uint32_t seed : {1, 2, 3}) {
+    PlanningProblem problem = ThreeWorkers(UnevenServer(seed, 8));
+    DraftSimulator in_turn(problem);
+    const SimulatedDraft first = in_turn.Run(MixedDraft(problem)).value();
+    MapEffort effort = {.maps = 1'000, .parts = 20'000};
+    const MappedDraft one_by_one = MapByStepTime(in_turn, first, effort).value();
+    effort.at_once = 256;
+    const MappedDraft in_lanes = MapByStepTime(in_turn, first, effort).value();
+    std::atomic<int> runs = 0;
+    problem.side_by_side = {.run =
+                                [&](int count, const std::function<void(int)>& task) {
+                                  std::vector<std::jthread> threads;
+                                  for (int index = count - 1; index >= 0; --index) {
+                                    threads.emplace_back(task, index);
+                                  }
+                                  if (count > 1) ++runs;
+                                },
+                            .threads = 3};
+    DraftSimulator together(problem);
+    const MappedDraft at_once = MapByStepTime(together, first, effort).value();
+    EXPECT_GT(runs, 0);
+    for (const MappedDraft* mapped : {&in_lanes, &at_once}) {
+      EXPECT_EQ(mapped->draft.draft, one_by_one.draft.draft) << seed;
+      EXPECT_EQ(mapped->draft.score, one_by_one.draft.score);
+      EXPECT_EQ(mapped->found->mapping, one_by_one.found->mapping);
+      EXPECT_EQ(mapped->found->bound, one_by_one.found->bound);
+      EXPECT_TRUE(mapped->found->proven);
+    }
+    EXPECT_EQ(*at_once.found, *in_lanes.found);
+  }
 }
 
 }  // namespace
