@@ -108,6 +108,18 @@ absl::Status CheckCanBeReadAgain(const std::string& path) {
       absl::StrCat(path, ": is nothing that workers can read as well; write the job to a file"));
 }
 
+// A process a worker, where a launcher has started them.
+absl::Status CheckWorldSize(const JobConfig& job) {
+  if (!StartedUnderMpi() || AnnouncedSize() < 0) return absl::OkStatus();
+  SIPHON_ASSIGN_OR_RETURN(const std::string schedule_csv, ReadScheduleFile(job));
+  SIPHON_ASSIGN_OR_RETURN(const int workers, WorkersOf(job, schedule_csv));
+  if (AnnouncedSize() == workers) return absl::OkStatus();
+  return ConfigError(
+      job, "pipeline.stages",
+      absl::StrCat("the job has ", workers, " workers and was started with ", AnnouncedSize(),
+                   " processes; start it with mpirun -np ", workers, ", or without mpirun"));
+}
+
 absl::StatusOr<PreparedJob> Prepare(const std::string& program, const TrainArguments& arguments,
                                     const ModelFactory& factory, const JobDevices& devices,
                                     const PlanSearch& search) {
@@ -115,6 +127,9 @@ absl::StatusOr<PreparedJob> Prepare(const std::string& program, const TrainArgum
   ConfigLimits limits = MachineLimits(factory ? ModelSource::kProgram : ModelSource::kJobFile);
   limits.known.why_no_cuda = devices.why_none;
   SIPHON_ASSIGN_OR_RETURN(JobConfig job, LoadJobConfig(arguments.job, arguments.overrides, limits));
+  // What can be known before a plan is searched for.
+  SIPHON_RETURN_IF_ERROR(CheckPlaces(job));
+  SIPHON_RETURN_IF_ERROR(CheckWorldSize(job));
   // What the parent of a job decides, it tells its ranks.
   const bool asks_for_devices = job.pipeline.backend == "cuda" && !Supervised();
   const DeviceUse use = arguments.share_gpu ? DeviceUse::kShared : DeviceUse::kOneEach;
@@ -134,7 +149,6 @@ absl::StatusOr<PreparedJob> Prepare(const std::string& program, const TrainArgum
                               : PrepareJob(job, factory, search));
   prepared.decided.insert(prepared.decided.end(), decided.begin(), decided.end());
   prepared.share_gpu = arguments.share_gpu;
-  SIPHON_RETURN_IF_ERROR(CheckPlaces(job));
   if (!Supervised()) {  // else the parent has asked
     SIPHON_RETURN_IF_ERROR(CheckDriveRoom(prepared));
     SIPHON_ASSIGN_OR_RETURN(prepared.start, FindStart(prepared));
@@ -143,13 +157,6 @@ absl::StatusOr<PreparedJob> Prepare(const std::string& program, const TrainArgum
       CheckInjectedFault({.schedule = prepared.plan.training, .phases = RunPhases()}));
   prepared.program = program;
   prepared.resume_command = ResumeCommand(program, arguments, factory);
-  const int workers = WorkerCount(prepared.plan.training);
-  if (StartedUnderMpi() && AnnouncedSize() >= 0 && AnnouncedSize() != workers) {
-    return ConfigError(
-        job, "pipeline.stages",
-        absl::StrCat("the job has ", workers, " workers and was started with ", AnnouncedSize(),
-                     " processes; start it with mpirun -np ", workers, ", or without mpirun"));
-  }
   return prepared;
 }
 

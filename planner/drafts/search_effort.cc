@@ -17,7 +17,7 @@ constexpr int64_t kTinyForwards = 60'000;
 constexpr int64_t kMostTinyImprovements = 4'000;
 // Maps that are simulated, likewise, and bounds of maps, of which one takes a tenth of the time, or
 // a third where workers that copy much share uplinks.
-constexpr int64_t kMapForwards = 170'000;
+constexpr int64_t kMapForwards = 200'000;
 constexpr int64_t kFewestMaps = 12;
 constexpr int64_t kMostMaps = 1'000;
 constexpr int64_t kMapPartForwards = 1'600'000;

@@ -124,8 +124,8 @@ class MapSearcher {
     return absl::OkStatus();
   }
 
-  // With one worker more, or two where the last one has no choice; their bounds are that of the
-  // part.
+  // With one worker more, or, of a search for all maps, two where the last one has no choice; their
+  // bounds are that of the part.
   void AddExtensions(const Part& part, std::vector<Part>& extensions) {
     Devices next;
     if (part.symmetric) {
@@ -142,7 +142,8 @@ class MapSearcher {
       Part& extension = extensions.emplace_back(part);
       extension.placed.push_back(device);
       extension.symmetric = symmetric;
-      if (extension.placed.size() + 1 == static_cast<size_t>(devices_) && !IsWhole(extension)) {
+      const bool one_is_left = extension.placed.size() + 1 == static_cast<size_t>(devices_);
+      if (search_.at_once > 1 && one_is_left && !IsWhole(extension)) {
         extension.placed.push_back(OnlyFreeDevice(extension.placed));
       }
     }

@@ -34,8 +34,9 @@ struct MapSearch {
   int64_t most_evaluations = 200'000;  // maps for which the exact cost is asked; at least one is
   std::vector<DeviceMapping> seeds;    // maps to begin with, asked for first
   // Whose turn it is to be looked at is asked for together, so many, in best-first order. More than
-  // one: for who can answer several at once; what has become needless meanwhile is asked all the
-  // same. No limit is passed by it but that of parts.
+  // one: for who can answer several at once and means to go through all maps; what has become
+  // needless meanwhile is asked all the same, but not a bound of whoever has but one device left to
+  // take. No limit is passed by it but that of parts.
   int at_once = 1;
 };
 

@@ -91,7 +91,10 @@ TEST(SearchMaps, AsksOnceWhereAllDevicesAreAlike) {
   EXPECT_EQ(asked, 1);
   EXPECT_EQ(found->mapping, IdentityMapping(16));
   EXPECT_TRUE(found->proven);
-  EXPECT_EQ(found->parts, 15);  // the last worker has no choice
+  EXPECT_EQ(found->parts, 16);
+  const MapSearch at_once{.workers = 16, .at_once = 2};
+  // The last worker has no choice.
+  EXPECT_EQ(SearchMaps(fabric, at_once, cost, NoBound)->parts, 15);
 }
 
 // All links are alike, but the devices of the node take its drives in turn, and worker 0 swaps to
