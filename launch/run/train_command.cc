@@ -130,6 +130,10 @@ absl::StatusOr<PreparedJob> Prepare(const std::string& program, const TrainArgum
   // What can be known before a plan is searched for.
   SIPHON_RETURN_IF_ERROR(CheckPlaces(job));
   SIPHON_RETURN_IF_ERROR(CheckWorldSize(job));
+  std::string start;
+  if (!Supervised()) {  // else the parent has asked
+    SIPHON_ASSIGN_OR_RETURN(start, FindStart(job));
+  }
   // What the parent of a job decides, it tells its ranks.
   const bool asks_for_devices = job.pipeline.backend == "cuda" && !Supervised();
   const DeviceUse use = arguments.share_gpu ? DeviceUse::kShared : DeviceUse::kOneEach;
@@ -149,10 +153,8 @@ absl::StatusOr<PreparedJob> Prepare(const std::string& program, const TrainArgum
                               : PrepareJob(job, factory, search));
   prepared.decided.insert(prepared.decided.end(), decided.begin(), decided.end());
   prepared.share_gpu = arguments.share_gpu;
-  if (!Supervised()) {  // else the parent has asked
-    SIPHON_RETURN_IF_ERROR(CheckDriveRoom(prepared));
-    SIPHON_ASSIGN_OR_RETURN(prepared.start, FindStart(prepared));
-  }
+  prepared.start = std::move(start);
+  if (!Supervised()) SIPHON_RETURN_IF_ERROR(CheckDriveRoom(prepared));
   SIPHON_RETURN_IF_ERROR(
       CheckInjectedFault({.schedule = prepared.plan.training, .phases = RunPhases()}));
   prepared.program = program;

@@ -191,13 +191,13 @@ absl::Status ResumeError(const JobConfig& job, const absl::Status& status) {
   return ConfigError(job, "checkpoint.resume", status.message());
 }
 
-absl::StatusOr<Checkpoint> OpenToResume(const PreparedJob& prepared, const std::string& path) {
+absl::StatusOr<Checkpoint> OpenToResume(const JobConfig& job, const std::string& path) {
   absl::StatusOr<Checkpoint> checkpoint = Checkpoint::Open(path);
-  if (!checkpoint.ok()) return ResumeError(prepared.job, checkpoint.status());
+  if (!checkpoint.ok()) return ResumeError(job, checkpoint.status());
   const CheckpointInfo& info = checkpoint->info();
-  if (info.optimizer != prepared.job.train.optimizer) {
-    return ConfigError(prepared.job, "train.optimizer",
-                       absl::StrCat(prepared.job.train.optimizer, ", but the checkpoint ", path,
+  if (info.optimizer != job.train.optimizer) {
+    return ConfigError(job, "train.optimizer",
+                       absl::StrCat(job.train.optimizer, ", but the checkpoint ", path,
                                     " holds the state of ", info.optimizer));
   }
   return checkpoint;
@@ -206,7 +206,7 @@ absl::StatusOr<Checkpoint> OpenToResume(const PreparedJob& prepared, const std::
 absl::StatusOr<Progress> ReadCheckpoint(const PreparedJob& prepared, const WorkerStages& stages,
                                         const std::string& path, const PhaseObserver& at_phase,
                                         std::vector<std::string>& warnings) {
-  SIPHON_ASSIGN_OR_RETURN(const Checkpoint checkpoint, OpenToResume(prepared, path));
+  SIPHON_ASSIGN_OR_RETURN(const Checkpoint checkpoint, OpenToResume(prepared.job, path));
   const CheckpointInfo& info = checkpoint.info();
   const absl::Status read =
       Close(stages, checkpoint.Read(TensorsOf(stages, Which::kAll, Access::kWrite, at_phase)));
@@ -258,17 +258,16 @@ std::string CheckpointDirectory(const JobConfig& job) {
   return absl::StrCat(job.output.directory, "/checkpoints");
 }
 
-absl::StatusOr<std::string> FindStart(const PreparedJob& prepared) {
-  SIPHON_ASSIGN_OR_RETURN(std::string path, ChooseCheckpoint(prepared.job));
+absl::StatusOr<std::string> FindStart(const JobConfig& job) {
+  SIPHON_ASSIGN_OR_RETURN(std::string path, ChooseCheckpoint(job));
   if (!path.empty()) {
-    SIPHON_RETURN_IF_ERROR(OpenToResume(prepared, path).status());
+    SIPHON_RETURN_IF_ERROR(OpenToResume(job, path).status());
     return path;
   }
-  const std::string& initial = prepared.job.model.init_from;
+  const std::string& initial = job.model.init_from;
   std::error_code error;
   if (initial.empty() || std::filesystem::exists(initial, error)) return path;
-  return ConfigError(prepared.job, "model.init_from",
-                     absl::StrCat(initial, ": no such file or folder"));
+  return ConfigError(job, "model.init_from", absl::StrCat(initial, ": no such file or folder"));
 }
 
 absl::StatusOr<Progress> RestoreState(const PreparedJob& prepared, const WorkerStages& stages,

@@ -44,9 +44,9 @@ std::string CheckpointDirectory(const JobConfig& job);
 
 // The checkpoint that a run would go on from, empty on a fresh start. It can begin where
 // `checkpoint.resume` and `model.init_from` say, as far as that shows without the stages: the
-// checkpoint is there, complete in its form, and of this optimizer. To be asked before any worker
-// starts. Errors: as of RestoreState.
-absl::StatusOr<std::string> FindStart(const PreparedJob& prepared);
+// checkpoint is there, complete in its form, and of this optimizer. To be asked before a plan is
+// searched for and any worker starts. Errors: as of RestoreState.
+absl::StatusOr<std::string> FindStart(const JobConfig& job);
 
 // Collective: brings the stages to where `checkpoint.resume` says, and to `model.init_from` on a
 // fresh start. Worker 0 chooses the checkpoint, so that all take the same. Notes about what will

@@ -333,6 +333,21 @@ TEST_F(BadInput, CapacityTooSmallForAllTensorsAtOnceIsEnoughByDefault) {
   ExpectNothingLeft();
 }
 
+// Whatever a search for a plan would have said, which can take a minute.
+TEST_F(BadInput, ThatIsKnownBeforeAPlanIsSaidBefore) {
+  WriteFile("file", "no folder");
+  for (const std::string& setting :
+       {"checkpoint.resume=" + PathOf("none"), "model.init_from=" + PathOf("none"),
+        "output.directory=" + PathOf("file")}) {
+    const ProgramEnd end =
+        Siphon({"train", job(), "--set", "memory.capacity=10kB", "--set", setting});
+    EXPECT_EQ(end.exit_code, 2) << end.errors;
+    EXPECT_THAT(end.errors, testing::Not(testing::HasSubstr("does not fit")));
+    EXPECT_THAT(end.errors, testing::HasSubstr(setting.substr(0, setting.find('='))));
+  }
+  ExpectNothingLeft();
+}
+
 TEST_F(BadInput, CapacityTooSmallForAnythingNamesAChangeWithWhichTheJobRuns) {
   const std::vector<std::string> command = {"train", job(), "--set", "memory.capacity=10kB"};
   const ProgramEnd end = Siphon(command);
