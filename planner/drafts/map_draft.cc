@@ -22,7 +22,7 @@ namespace {
 // Far more than a server of eight devices needs for a proof.
 constexpr int64_t kMostParts = 50'000;
 
-// Of maps that are asked for at once.
+// Of maps that are asked for at once: a lane has to be worth a simulator of its own.
 constexpr size_t kFewestInLane = 8;
 
 bool MayMap(const PlanningProblem& problem) {
@@ -37,13 +37,17 @@ bool MayMapByStepTime(const PlanningProblem& problem) {
 // The simulated step of a draft on many maps: in lanes that want nothing of each other.
 class StepMapCosts : public MapCosts {
  public:
-  StepMapCosts(DraftSimulator& simulator, SimulatedDraft draft, const MapStepBound& step_bound)
+  // Of a search that asks for so many `at_once`.
+  StepMapCosts(DraftSimulator& simulator, SimulatedDraft draft, const MapStepBound& step_bound,
+               int at_once)
       : simulator_(simulator),
         fabric_(MakeSwapFabric(simulator.problem().topology)),
         links_(fabric_, PipelineNeighbours(WorkerCount(simulator.problem().schedule), 1)),
         best_(std::move(draft)),
         plan_(best_.draft),
-        step_bounds_(static_cast<size_t>(problem().side_by_side.threads), step_bound),
+        step_bounds_(std::min(LanesWorth(static_cast<size_t>(at_once)),
+                              static_cast<size_t>(problem().side_by_side.threads)),
+                     step_bound),
         simulators_(step_bounds_.size()) {}
 
   // Of all maps so far, and the draft that it began with.
@@ -98,10 +102,9 @@ class StepMapCosts : public MapCosts {
   }
 
   const PlanningProblem& problem() const { return simulator_.problem(); }
-  // A lane has to be worth a simulator of its own.
+  static size_t LanesWorth(size_t asked) { return std::max<size_t>(1, asked / kFewestInLane); }
   int LanesFor(size_t asked) const {
-    const size_t worth = std::max<size_t>(1, asked / kFewestInLane);
-    return static_cast<int>(std::min(step_bounds_.size(), worth));
+    return static_cast<int>(std::min(LanesWorth(asked), step_bounds_.size()));
   }
 
   // That of the search, or the lane's own, which never meets a map again.
@@ -239,7 +242,7 @@ absl::StatusOr<MappedDraft> MapByStepTime(DraftSimulator& simulator, SimulatedDr
                          .most_evaluations = effort.maps,
                          .seeds = {draft.draft.mapping},
                          .at_once = effort.at_once};
-  StepMapCosts costs(simulator, std::move(draft), bound);
+  StepMapCosts costs(simulator, std::move(draft), bound, effort.at_once);
   SIPHON_ASSIGN_OR_RETURN(FoundMap found, SearchMaps(problem.topology, search, costs));
   return MappedDraft{.draft = costs.TakeBest(), .found = std::move(found)};
 }
