@@ -52,6 +52,23 @@ class OuterMpirun : public MpirunJobTest {
     EXPECT_LT(end.seconds_since_last_step, 10);
     ExpectNothingLeft();
   }
+
+  // Of two ranks with `arguments` behind the job and two with `setting`; `who` (a pattern) says it.
+  void ExpectDifferentJobs(const std::vector<std::string>& arguments, const std::string& setting,
+                           const std::string& who) {
+    std::vector<std::string> all = {"train", job()};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    all.insert(all.end(), {":", "-np", "2", SIPHON_PROGRAM, "train", job(), "--set", setting});
+    const ProgramEnd end = Mpirun(2, all);
+    EXPECT_EQ(end.exit_code, 2) << end.errors;
+    EXPECT_THAT(end.errors,
+                ContainsRegex(absl::StrCat(who,
+                                           "ranks 0 and 2 were started with different jobs; "
+                                           "all take the same job file and --set\n")));
+    EXPECT_EQ(LinesOfOurs(end.errors), 1) << end.errors;
+    EXPECT_FALSE(fs::exists(PathOf("run")));
+    ExpectNothingLeft();
+  }
 };
 
 TEST_F(OuterMpirun, GivesTheSameBitsAsOneStage) {
@@ -88,17 +105,9 @@ TEST_F(OuterMpirun, FollowsThePlanThatAParentWouldHaveFound) {
 // Before anybody searches, where all have to; and where only some would.
 TEST_F(OuterMpirun, StartsNothingWhereRanksHaveOtherCapacities) {
   for (const char* capacity : {"1.42MB", "1.9MB"}) {
-    const ProgramEnd end =
-        Mpirun(2, {"train", job(), "--set", absl::StrCat("memory.capacity=", capacity), ":", "-np",
-                   "2", SIPHON_PROGRAM, "train", job(), "--set", "memory.capacity=1.43MB"});
-    EXPECT_EQ(end.exit_code, 2) << end.errors;
-    EXPECT_THAT(end.errors,
-                ContainsRegex("siphon: (rank 0: )?ranks 0 and 2 were started with different jobs; "
-                              "all take the same job file and --set\n"));
-    EXPECT_EQ(LinesOfOurs(end.errors), 1) << end.errors;
-    EXPECT_FALSE(fs::exists(PathOf("run")));
+    ExpectDifferentJobs({"--set", absl::StrCat("memory.capacity=", capacity)},
+                        "memory.capacity=1.43MB", "siphon: (rank 0: )?");
   }
-  ExpectNothingLeft();
 }
 
 // By the one that has searched.
@@ -125,15 +134,7 @@ TEST_F(OuterMpirun, OfTheWrongSizeIsRefusedOnce) {
 }
 
 TEST_F(OuterMpirun, StartsNothingWhereRanksHaveDifferentJobs) {
-  const ProgramEnd end = Mpirun(2, {"train", job(), ":", "-np", "2", SIPHON_PROGRAM, "train", job(),
-                                    "--set", "train.learning_rate=0.02"});
-  EXPECT_EQ(end.exit_code, 2) << end.errors;
-  EXPECT_THAT(end.errors,
-              HasSubstr("siphon: rank 0: ranks 0 and 2 were started with different jobs; all take "
-                        "the same job file and --set\n"));
-  EXPECT_EQ(LinesOfOurs(end.errors), 1) << end.errors;
-  EXPECT_FALSE(fs::exists(PathOf("run")));
-  ExpectNothingLeft();
+  ExpectDifferentJobs({}, "train.learning_rate=0.02", "siphon: rank 0: ");
 }
 
 // mpirun itself says nothing of what it could not write.

@@ -17,6 +17,17 @@
 namespace siphon {
 namespace {
 
+// Each task on a thread of its own, the last one first. `tasks` counts those that run beside
+// others.
+SideBySide BackwardsOnThreads(int threads, std::atomic<int>& tasks) {
+  const auto run = [&tasks](int count, const std::function<void(int)>& task) {
+    std::vector<std::jthread> running;
+    for (int index = count - 1; index >= 0; --index) running.emplace_back(task, index);
+    if (count > 1) tasks += count;
+  };
+  return {.run = run, .threads = threads};
+}
+
 TEST(SearchesSideBySide, FindThePlanOfThoseThatFollowEachOther) {
   if (kSanitized && !TakesAllCases()) {
     GTEST_SKIP()
@@ -29,15 +40,7 @@ TEST(SearchesSideBySide, FindThePlanOfThoseThatFollowEachOther) {
   ASSERT_TRUE(in_turn.ok()) << in_turn.status();
 
   std::atomic<int> searches = 0;
-  problem.side_by_side = {.run =
-                              [&](int count, const std::function<void(int)>& task) {
-                                std::vector<std::jthread> threads;
-                                for (int index = count - 1; index >= 0; --index) {
-                                  threads.emplace_back(task, index);
-                                }
-                                searches += count;
-                              },
-                          .threads = 4};
+  problem.side_by_side = BackwardsOnThreads(4, searches);
   const auto at_once = strategy.plan(problem);
   ASSERT_TRUE(at_once.ok()) << at_once.status();
   EXPECT_GT(searches, 1);
@@ -57,19 +60,11 @@ TEST(MapsSideBySide, AreProvenLikeThoseThatFollowEachOther) {
     const MappedDraft one_by_one = MapByStepTime(in_turn, first, effort).value();
     effort.at_once = 256;
     const MappedDraft in_lanes = MapByStepTime(in_turn, first, effort).value();
-    std::atomic<int> runs = 0;
-    problem.side_by_side = {.run =
-                                [&](int count, const std::function<void(int)>& task) {
-                                  std::vector<std::jthread> threads;
-                                  for (int index = count - 1; index >= 0; --index) {
-                                    threads.emplace_back(task, index);
-                                  }
-                                  if (count > 1) ++runs;
-                                },
-                            .threads = 3};
+    std::atomic<int> tasks = 0;
+    problem.side_by_side = BackwardsOnThreads(3, tasks);
     DraftSimulator together(problem);
     const MappedDraft at_once = MapByStepTime(together, first, effort).value();
-    EXPECT_GT(runs, 0);
+    EXPECT_GT(tasks, 0);
     for (const MappedDraft* mapped : {&in_lanes, &at_once}) {
       EXPECT_EQ(mapped->draft.draft, one_by_one.draft.draft) << seed;
       EXPECT_EQ(mapped->draft.score, one_by_one.draft.score);
