@@ -7,89 +7,27 @@
 #include <optional>
 #include <utility>
 
-#include "absl/numeric/int128.h"
 #include "planner/drafts/search_effort.h"
-#include "planner/lowering/lower_memory_plan.h"
 #include "planner/mapping/swap_fabric.h"
-#include "planner/schedule_index.h"
 #include "planner/simulator/head_tail_jobs.h"
-#include "planner/simulator/step_graph.h"
 #include "planner/status.h"
 
 namespace siphon {
-namespace {
-
-std::vector<PrivateWays::Message> MessagesOf(const Schedule& schedule) {
-  std::vector<PrivateWays::Message> messages;
-  for (int stage = 0; stage + 1 < StageCount(schedule); ++stage) {
-    const WorkerId from = schedule.worker_of_stage[stage];
-    const WorkerId to = schedule.worker_of_stage[stage + 1];
-    if (from == to) continue;
-    messages.emplace_back(from, to);
-    messages.emplace_back(to, from);
-  }
-  std::sort(messages.begin(), messages.end());
-  messages.erase(std::unique(messages.begin(), messages.end()), messages.end());
-  return messages;
-}
-
-// Rounded down.
-Nanos LeastTime(Bytes bytes, int64_t rate) {
-  if (rate == SwapFabric::kUnlimited || rate == 0) return Nanos(0);
-  constexpr int64_t kNanosPerSecond = 1'000'000'000;
-  return Nanos(static_cast<int64_t>(absl::int128(bytes.value) * kNanosPerSecond / rate));
-}
-
-// Each group that goes to lenders goes to the worker's own. Of all ways to share bytes among
-// lenders, some lender takes as long as all of them together would at their best, or longer; but
-// CutStripes may cut two granules from its stripe, and then nothing is left of a small one.
-void ParkAlone(const PlanningProblem& problem, const PrivateWays& ways, MemoryPlan& memory) {
-  const Bytes cut = ways.AllFor(problem.granule * 2);
-  for (size_t stage = 0; stage < memory.stages.size(); ++stage) {
-    const int worker = problem.schedule.worker_of_stage[stage].value;
-    for (auto& [group, choice] : memory.stages[stage].groups) {
-      if (choice.placement != Placement::kPeerSwap) continue;
-      const Bytes free = std::min(cut, group.bytes);
-      choice.stripes = {{ways.FreeLender(), free}};
-      if (free < group.bytes) choice.stripes.push_back({ways.LenderOf(worker), group.bytes - free});
-    }
-  }
-}
-
-}  // namespace
 
 absl::StatusOr<MapStepBound> MapStepBound::Of(const PlanningProblem& problem, DraftPlan draft) {
-  const int workers = WorkerCount(problem.schedule);
-  PrivateWays ways(problem.topology, workers, MessagesOf(problem.schedule));
-  for (int worker = 0; worker < workers; ++worker) {
-    draft.lenders[worker] = {{ways.LenderOf(worker), 1}};
-  }
-  draft.mapping = IdentityMapping(workers);
-  MemoryPlan memory = PlanOf(problem, draft);
-  ParkAlone(problem, ways, memory);
-  SIPHON_ASSIGN_OR_RETURN(Schedule schedule,
-                          LowerMemoryPlan(problem.schedule, memory, LoweringOf(draft)));
-  SimulationInput input =
-      SimulationOf(problem, draft.mapping, std::move(memory), std::move(schedule));
-  input.cores = {};
-  input.topology = ways.Numbered();
-  SIPHON_ASSIGN_OR_RETURN(
-      const ScheduleIndex index,
-      ScheduleIndex::Build(input.schedule, ScheduleIndex::Actions::kWithoutGroups));
-  SIPHON_ASSIGN_OR_RETURN(const StepGraph step, BuildStepGraph(input, index));
-  Copies copies = CopiesOf(step.graph, ways, workers);
-  const Sharing sharing = IsLarge(problem) ? Sharing::kBesidePath : Sharing::kInPath;
-  return MapStepBound(problem.topology, std::move(ways), step.graph, std::move(copies), sharing);
+  SIPHON_ASSIGN_OR_RETURN(const WayGraph step, MakeWayGraph(problem, std::move(draft)));
+  return MapStepBound(problem, step);
 }
 
-MapStepBound::MapStepBound(const Topology& topology, PrivateWays ways, const TaskGraph& graph,
-                           Copies copies, Sharing sharing)
-    : topology_(topology),
-      ways_(std::move(ways)),
-      copies_(std::move(copies)),
-      sharing_(sharing),
-      path_(graph, sharing == Sharing::kInPath ? copies_.chains : std::vector<SharedPath::Chain>()),
-      works_(graph.tasks().size()) {
+MapStepBound::MapStepBound(const PlanningProblem& problem, const WayGraph& step)
+    : topology_(problem.topology),
+      ways_(step.ways),
+      copies_(CopiesOf(step.graph, step.ways, WorkerCount(problem.schedule))),
+      sharing_(IsLarge(problem) ? Sharing::kBesidePath : Sharing::kInPath),
+      path_(step.graph,
+            sharing_ == Sharing::kInPath ? copies_.chains : std::vector<SharedPath::Chain>()),
+      works_(step.graph.tasks().size()) {
+  const TaskGraph& graph = step.graph;
   for (int task = 0; task < static_cast<int>(graph.tasks().size()); ++task) {
     const Task& facts = graph.tasks()[task];
     durations_.push_back(facts.duration);
@@ -141,10 +79,10 @@ void MapStepBound::SetDurations(const std::vector<WaySpeed>& speeds) {
       rate = std::min(rate, speeds[way].rate);
       latency += speeds[way].latency;
     }
-    const Nanos duration = latency + LeastTime(kind.bytes, rate);
+    const Nanos duration = latency + LeastCopyTime(kind.bytes, rate);
     for (const int task : kind.tasks) durations_[task] = duration;
     if (kind.uplink == kNone) continue;
-    const Nanos work = LeastTime(kind.bytes, speeds[kind.uplink].rate);
+    const Nanos work = LeastCopyTime(kind.bytes, speeds[kind.uplink].rate);
     for (const int task : kind.tasks) works_[task] = work;
   }
 }

@@ -9,6 +9,7 @@
 #include "planner/drafts/planning_problem.h"
 #include "planner/drafts/private_ways.h"
 #include "planner/drafts/shared_path.h"
+#include "planner/drafts/way_graph.h"
 #include "planner/simulator/task_graph.h"
 #include "planner/units.h"
 
@@ -27,6 +28,8 @@ class MapStepBound {
   // The problem must outlive this. Requires: one replica, and a topology with devices. Errors: as
   // LowerMemoryPlan.
   static absl::StatusOr<MapStepBound> Of(const PlanningProblem& problem, DraftPlan draft);
+  // The same of a draft whose graph is known. Requires: it is one of the problem.
+  MapStepBound(const PlanningProblem& problem, const WayGraph& step);
 
   // Of maps whose first workers are on `placed`. O(tasks of the step), and what LeastEnd takes.
   Nanos LeastStep(absl::Span<const DeviceId> placed);
@@ -49,9 +52,6 @@ class MapStepBound {
 
   // Where it counts that workers share an uplink.
   enum class Sharing { kBesidePath, kInPath };
-
-  MapStepBound(const Topology& topology, PrivateWays ways, const TaskGraph& graph, Copies copies,
-               Sharing sharing);
 
   static Copies CopiesOf(const TaskGraph& graph, const PrivateWays& ways, int workers);
   void SetDurations(const std::vector<WaySpeed>& speeds);

@@ -43,6 +43,12 @@ std::vector<WaySpeed> HostWays(const Topology& topology, DeviceId device) {
 
 }  // namespace
 
+Nanos LeastCopyTime(Bytes bytes, int64_t rate) {
+  if (rate == kUnlimited || rate == 0) return Nanos(0);
+  constexpr int64_t kNanosPerSecond = 1'000'000'000;
+  return Nanos(static_cast<int64_t>(absl::int128(bytes.value) * kNanosPerSecond / rate));
+}
+
 PrivateWays::PrivateWays(const Topology& topology, int workers, std::vector<Message> messages)
     : topology_(topology), workers_(workers), messages_(std::move(messages)) {
   for (int device = 0; device < DeviceCount(topology); ++device) {

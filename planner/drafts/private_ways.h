@@ -20,6 +20,9 @@ struct WaySpeed {
   friend auto operator<=>(const WaySpeed&, const WaySpeed&) = default;
 };
 
+// What so many bytes take at a rate of a WaySpeed, rounded down; nothing where that is 0.
+Nanos LeastCopyTime(Bytes bytes, int64_t rate);
+
 // Workers with links, uplinks and drives of their own, each as fast as it is on any map whose first
 // workers are on given devices: of a worker that has a device what this has, alone; of another one
 // as good as the best free device's.
@@ -37,6 +40,8 @@ class PrivateWays {
   // A way on which everything is there at once.
   int Free() const { return workers_ * kKinds + static_cast<int>(messages_.size()); }
   int count() const { return Free() + 1; }
+  // Those between workers come behind those of workers, in this order.
+  const std::vector<Message>& messages() const { return messages_; }
 
   // [way]
   std::vector<WaySpeed> SpeedsOn(absl::Span<const DeviceId> placed) const;

@@ -44,10 +44,11 @@ void FairShare::MarkAll(CapacityId capacity) {
   dirty_.insert(dirty_.end(), flows.begin(), flows.end());
 }
 
-// A wire begins or ceases to be used, and the other direction becomes slower or faster.
+// A wire begins or ceases to be used, and the other direction may become slower or faster.
 void FairShare::DirectionChanged(CapacityId id) {
-  const SharedCapacity& capacity = graph_.capacities()[id.value];
-  if (capacity.other_direction.has_value()) MarkAll(*capacity.other_direction);
+  const std::optional<CapacityId>& other = graph_.capacities()[id.value].other_direction;
+  if (!other.has_value()) return;
+  if (graph_.capacities()[other->value].rate_both.value > 0) MarkAll(*other);
 }
 
 void FairShare::Begin(TaskId copy, Nanos now) {
@@ -169,10 +170,32 @@ void FairShare::CollectComponent() {
   }
 }
 
+// What Fill would say, where no capacity binds copies, or one binds all of them and none is slower
+// by itself: nearly always.
+bool FairShare::FillAlike() {
+  if (component_wires_.size() > 1) return false;
+  if (component_wires_.empty()) {
+    for (size_t place = 0; place < component_.size(); ++place) {
+      component_speeds_[place] = {flows_[component_[place]].fastest, kOwnPath};
+    }
+    return true;
+  }
+  const CapacityId id = component_wires_.front();
+  const Wire& wire = wires_[id.value];
+  if (wire.flows.size() < component_.size()) return false;
+  const int64_t level = wire.left / wire.unsettled;
+  const bool is_slower = std::any_of(component_.begin(), component_.end(),
+                                     [&](int flow) { return flows_[flow].fastest <= level; });
+  if (is_slower) return false;
+  component_speeds_.assign(component_.size(), {std::max<int64_t>(level, 1), id});
+  return true;
+}
+
 // Progressive filling: all copies become faster alike, until their own fastest rate or a full
 // capacity stops some of them.
 void FairShare::Fill() {
   component_speeds_.assign(component_.size(), {});
+  if (FillAlike()) return;
   size_t unsettled = component_.size();
   while (unsettled > 0) {
     int64_t level = kNoLimit;  // what the fullest capacity leaves to each of its copies

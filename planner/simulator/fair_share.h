@@ -126,6 +126,7 @@ class FairShare {
   void DirectionChanged(CapacityId capacity);
   void CollectComponent();
   void Fill();
+  bool FillAlike();
   void Settle(int flow, const Speed& speed, Nanos now);
   void Join(int flow, CapacityId capacity);
 

@@ -70,4 +70,11 @@ TaskId TaskGraph::AddCopy(std::optional<LaneId> lane, Bytes bytes, Nanos latency
   return TaskId(static_cast<int>(tasks_.size()) - 1);
 }
 
+void TaskGraph::Reroute(TaskId copy, PathId path, Nanos latency) {
+  Task& task = tasks_[copy.value];
+  SIPHON_CHECK(task.path.has_value() && latency >= Nanos(0), "a copy takes a path");
+  task.path = path;
+  task.duration = latency;
+}
+
 }  // namespace siphon

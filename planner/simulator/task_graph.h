@@ -65,6 +65,8 @@ class TaskGraph {
   // `core_work`: what a core has to do for it, which gets it done in that time alone.
   TaskId AddCopy(std::optional<LaneId> lane, Bytes bytes, Nanos latency, PathId path,
                  Nanos core_work = Nanos(0));
+  // From here on a copy takes this path. Requires: it is a copy.
+  void Reroute(TaskId copy, PathId path, Nanos latency);
   // What tasks of AddWork share, and copies with work. Requires: entries are positive.
   void ShareCores(CoreSharing cores) { cores_ = std::move(cores); }
   // `task` starts only after `before` has ended.
