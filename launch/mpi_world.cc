@@ -5,10 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -26,8 +24,6 @@ constexpr int64_t kPageBytes = 4096;
 // each rank (osc_sm_component.c), and rounding; measured: 4.5 kB for 8 ranks.
 constexpr int64_t kWindowOverheadBytes = 64 * 1024;
 constexpr int64_t kWindowOverheadBytesPerRank = 4 * 1024;
-// Of one that waits for all others.
-constexpr std::chrono::milliseconds kBetweenLooks(2);
 // Open MPI refuses a file that leaves less than 1/20 of its own size free (shmem_mmap_module.c).
 constexpr int64_t kSpareFraction = 20;
 
@@ -43,7 +39,8 @@ int64_t FreeBytes(const std::string& directory) {
   return static_cast<int64_t>(stats.f_bavail) * static_cast<int64_t>(stats.f_frsize);
 }
 
-absl::Status InitMpi(int* argc, char*** argv) {
+// `provided`: what MPI says of threads.
+absl::Status InitMpi(int* argc, char*** argv, int& provided) {
   int initialized = 0;
   SIPHON_RETURN_IF_ERROR(MpiStatus(MPI_Initialized(&initialized), "MPI_Initialized"));
   if (initialized != 0) {
@@ -51,8 +48,8 @@ absl::Status InitMpi(int* argc, char*** argv) {
   }
   // Whoever sees a rank crash tells of it in a line, which a backtrace of Open MPI's would hide.
   setenv(kCrashSignalsVariable, "", /*overwrite=*/0);
-  // One thread makes all calls but MPI_Abort, which a watching thread may make at any time.
-  int provided = MPI_THREAD_SINGLE;
+  // One thread at a time makes all calls but MPI_Abort, which a watching thread may make at any
+  // time.
   SIPHON_RETURN_IF_ERROR(
       MpiStatus(MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread"));
   return MpiStatus(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
@@ -109,8 +106,10 @@ absl::Status MpiWorld::Impl::LookAround() {
 }
 
 absl::StatusOr<std::unique_ptr<MpiWorld>> MpiWorld::Init(int* argc, char*** argv) {
-  SIPHON_RETURN_IF_ERROR(InitMpi(argc, argv));
+  int provided = MPI_THREAD_SINGLE;
+  SIPHON_RETURN_IF_ERROR(InitMpi(argc, argv, provided));
   auto impl = std::make_shared<Impl>();
+  impl->has_threads = provided >= MPI_THREAD_SERIALIZED;
   SIPHON_RETURN_IF_ERROR(impl->LookAround());
   if (AnnouncedSize() > 1 && impl->size == 1) {
     return absl::FailedPreconditionError(
@@ -141,17 +140,6 @@ int MpiWorld::size() const { return impl_->size; }
 const std::vector<int>& MpiWorld::host_of_rank() const { return impl_->host_of_rank; }
 bool MpiWorld::one_host() const { return impl_->host_size == impl_->size; }
 bool MpiWorld::first_on_host() const { return impl_->host_rank == 0; }
-
-absl::Status MpiWorld::WaitForAll() {
-  MPI_Request all = MPI_REQUEST_NULL;
-  SIPHON_RETURN_IF_ERROR(MpiStatus(MPI_Ibarrier(impl_->job, &all), "MPI_Ibarrier"));
-  for (int here = 0;;) {
-    SIPHON_RETURN_IF_ERROR(
-        MpiStatus(MPI_Test(&all, &here, MPI_STATUS_IGNORE), "waiting for all ranks"));
-    if (here != 0) return absl::OkStatus();
-    std::this_thread::sleep_for(kBetweenLooks);
-  }
-}
 
 absl::StatusOr<std::vector<std::string>> MpiWorld::AllGatherText(const std::string& mine) {
   const size_t ranks = static_cast<size_t>(size());

@@ -44,9 +44,21 @@ class MpiWorld {
   // and transports are made.
   absl::Status Renumber(int rank);
 
+  // How long a rank for which others wait may be silent, and how long it may take no processor time
+  // (0: for ever).
+  struct Patience {
+    Nanos silent;
+    Nanos still;
+  };
+  // From here until WaitForAll rank 0 lets the others know, from a thread of its own, that it lives
+  // and computes. Meanwhile it may not use MPI. Collective.
+  void BeginPulse(const Patience& patience);
+
   // Returns when all ranks have come here, and takes next to no processor time until then.
-  // Collective.
-  absl::Status WaitForAll();
+  // Collective. Requires: BeginPulse. Errors: Unavailable where the others come and rank 0, or rank
+  // 0 comes and others do not, and are silent or still for too long; whoever says so first is to
+  // end, which ends the job.
+  absl::Status WaitForAll(const Patience& patience);
 
   // Every rank's text on every rank; collective.
   absl::StatusOr<std::vector<std::string>> AllGatherText(const std::string& mine);

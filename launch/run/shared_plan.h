@@ -22,7 +22,9 @@ std::string PlanThatWasFound(const PreparedJob& prepared);
 //
 // A rank that needs a plan to go on asks for it first; all ranks join in the end. What a rank asks,
 // or, without that, its joining, is collective with the other ranks'. Errors of both: as
-// MpiWorld::Init; InvalidArgument, on all ranks alike, where two of them have different jobs.
+// MpiWorld::Init; InvalidArgument, on all ranks alike, where two of them have different jobs;
+// Unavailable where the job's launch.heartbeat_timeout or stall_timeout is over (MpiWorld). Where
+// not even MPI brings all ranks together within the latter, the process ends.
 class SharedPlan {
  public:
   // main's arguments, for MPI_Init.
@@ -42,6 +44,7 @@ class SharedPlan {
   int* argc_;
   char*** argv_;
   std::unique_ptr<MpiWorld> world_;
+  MpiWorld::Patience patience_;  // of the job
   bool shared_ = false;
 };
 

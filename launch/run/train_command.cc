@@ -263,8 +263,9 @@ int Refuse(const absl::Status& status, const TrainArguments& arguments,
            const ModelFactory& factory) {
   const bool is_one_of_many = StartedUnderMpi();
   const int rank = is_one_of_many ? AnnouncedRank() : 0;
-  // What it refuses as well, it has said, and its end ends this one meanwhile.
-  LetRankZeroReport(rank);
+  // What it refuses as well, it has said, and its end ends this one meanwhile. Who is lost says
+  // nothing.
+  if (!absl::IsUnavailable(status)) LetRankZeroReport(rank);
   const std::string who = rank > 0 ? absl::StrCat("rank ", rank, ": ") : "";
   std::fprintf(stderr, "siphon: %s%s\n", who.c_str(), std::string(status.message()).c_str());
   if (!absl::IsResourceExhausted(status)) return ExitCodeOf(status);

@@ -1,5 +1,7 @@
 // The real program started by a user's own mpirun: no parent of ours, and mpirun's exit code.
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <csignal>
 #include <filesystem>
@@ -176,6 +178,86 @@ TEST_F(OuterMpirun, EndsWithOneReportWhenARankHangs) {
     ExpectOneReport(rank, "hang", "no worker has begun anything for 1.50 s, and all wait for it",
                     {"--set", "launch.stall_timeout=1500ms"});
   }
+}
+
+// Where rank 0 looks for what it planned before, there is something that nobody ever writes.
+class OuterMpirunPlans : public OuterMpirun {
+ protected:
+  void SetUp() override {
+    OuterMpirun::SetUp();
+    const ProgramEnd before = Mpirun(4, Arguments("before"));
+    ASSERT_EQ(before.exit_code, 0) << before.errors;
+    std::vector<std::string> plans;
+    for (const auto& entry : fs::directory_iterator(PathOf("cache/siphon"))) {
+      plans.push_back(entry.path());
+    }
+    ASSERT_EQ(plans.size(), 1);
+    plan_ = plans.front();
+    fs::remove(plan_);
+    ASSERT_EQ(mkfifo(plan_.c_str(), 0600), 0);
+  }
+
+  std::vector<std::string> Arguments(const std::string& directory) const {
+    return {"train", job(),
+            "--set", "memory.capacity=1.42MB",
+            "--set", "launch.stall_timeout=2s",
+            "--set", "launch.heartbeat_timeout=3s",
+            "--set", absl::StrCat("output.directory=", PathOf(directory))};
+  }
+
+  // Waits until rank 0 reads it, which then waits until the file that is returned is closed.
+  int OpenWhenRead() const {
+    for (int look = 0; look < 6'000; ++look) {
+      const int file = open(plan_.c_str(), O_WRONLY | O_NONBLOCK);
+      if (file >= 0) return file;
+      usleep(10'000);
+    }
+    ADD_FAILURE() << "nobody reads " << plan_;
+    return -1;
+  }
+
+  void ExpectLostRankZero(const ProgramEnd& end, const std::string& how) {
+    EXPECT_EQ(end.exit_code, 5) << end.errors;
+    EXPECT_THAT(end.errors, ContainsRegex(absl::StrCat(
+                                "siphon: rank 1: rank 0 was lost as it prepared the job: ", how)));
+    EXPECT_EQ(LinesOfOurs(end.errors), 1) << end.errors;
+    EXPECT_FALSE(fs::exists(PathOf("run")));
+    ExpectNothingLeft();
+  }
+
+ private:
+  std::string plan_;
+};
+
+TEST_F(OuterMpirunPlans, EndWithOneReportWhereRankZeroStandsStill) {
+  ExpectLostRankZero(Mpirun(4, Arguments("run")),
+                     "nothing was computed there for [0-9.]+ s \\(launch.stall_timeout\\)\n");
+}
+
+TEST_F(OuterMpirunPlans, EndWithOneReportWhereRankZeroIsSilent) {
+  int file = -1;
+  RunOptions options;
+  options.meanwhile = [&](pid_t) {
+    file = OpenWhenRead();
+    const std::optional<ProcessId> zero = ProcessOfRank(0);
+    ASSERT_TRUE(zero.has_value());
+    kill(static_cast<pid_t>(zero->pid), SIGSTOP);
+  };
+  std::vector<std::string> arguments = Arguments("run");
+  arguments.insert(arguments.end(), {"--set", "launch.stall_timeout=60s"});
+  ExpectLostRankZero(Mpirun(4, arguments, options),
+                     "silent for [0-9.]+ s \\(launch.heartbeat_timeout\\)\n");
+  close(file);
+}
+
+TEST_F(OuterMpirun, EndsWithOneReportWhereARankNeverComes) {
+  const ProgramEnd end = Mpirun(
+      3, {"train", job(), "--set", "launch.stall_timeout=2s", ":", "-np", "1", "sleep", "1000"});
+  EXPECT_EQ(end.exit_code, 5) << end.errors;
+  EXPECT_THAT(end.errors, HasSubstr("siphon: rank 0: not all ranks of the job have come for 2.00 s "
+                                    "(launch.stall_timeout)\n"));
+  EXPECT_EQ(LinesOfOurs(end.errors), 1) << end.errors;
+  ExpectNothingLeft();
 }
 
 TEST_F(OuterMpirun, StopsOnUser1WithACheckpointAndZero) {
