@@ -21,7 +21,8 @@
 namespace siphon {
 namespace {
 
-constexpr Nanos kBetweenReports(1'000'000'000);
+// mpirun needs some of it to end the others.
+constexpr Nanos kBetweenReports(10'000'000'000);
 
 // Ends the process, while this is there, where others have not come for so long that nobody knows
 // whether they will: MPI itself waits for ever. The lowest of those that wait says so first, and
