@@ -15,18 +15,29 @@ constexpr CapacityId kOwnPath(-1);  // as a limit: nothing that others use
 
 }  // namespace
 
-FairShare::FairShare(const TaskGraph& graph)
-    : graph_(graph),
-      wires_(graph.capacities().size()),
-      uses_(graph.capacities().size()),
-      flow_of_(graph.tasks().size()) {}
+FairShare::FairShare(const TaskGraph& graph) { Restart(graph); }
+
+void FairShare::Restart(const TaskGraph& graph) {
+  graph_ = &graph;
+  wires_.resize(graph.capacities().size());
+  for (Wire& wire : wires_) {
+    wire.flows.clear();
+    wire.demand = 0;
+  }
+  uses_.assign(wires_.size(), {});
+  flows_.clear();
+  free_flows_.clear();
+  flow_of_.assign(graph.tasks().size(), {});
+  dirty_.clear();
+  limits_.clear();
+}
 
 const std::vector<CapacityId>& FairShare::PathOf(TaskId copy) const {
-  return graph_.paths()[graph_.tasks()[copy.value].path->value];
+  return graph_->paths()[graph_->tasks()[copy.value].path->value];
 }
 
 int64_t FairShare::RateNow(CapacityId id) const {
-  const SharedCapacity& capacity = graph_.capacities()[id.value];
+  const SharedCapacity& capacity = graph_->capacities()[id.value];
   if (capacity.other_direction.has_value() && capacity.rate_both.value > 0 &&
       !wires_[capacity.other_direction->value].flows.empty()) {
     return capacity.rate_both.value;
@@ -46,9 +57,9 @@ void FairShare::MarkAll(CapacityId capacity) {
 
 // A wire begins or ceases to be used, and the other direction may become slower or faster.
 void FairShare::DirectionChanged(CapacityId id) {
-  const std::optional<CapacityId>& other = graph_.capacities()[id.value].other_direction;
+  const std::optional<CapacityId>& other = graph_->capacities()[id.value].other_direction;
   if (!other.has_value()) return;
-  if (graph_.capacities()[other->value].rate_both.value > 0) MarkAll(*other);
+  if (graph_->capacities()[other->value].rate_both.value > 0) MarkAll(*other);
 }
 
 void FairShare::Begin(TaskId copy, Nanos now) {
@@ -60,14 +71,14 @@ void FairShare::Begin(TaskId copy, Nanos now) {
     index = free_flows_.back();
     free_flows_.pop_back();
   }
-  const Bytes bytes = graph_.tasks()[copy.value].bytes;
+  const Bytes bytes = graph_->tasks()[copy.value].bytes;
   Flow& flow = flows_[index];
   flow = {.copy = copy,
           .fastest = kNoLimit,
           .since = now,
           .left = absl::uint128(bytes.value) * kNanosPerSecond};
   for (const CapacityId id : PathOf(copy)) {
-    const BytesPerSecond rate = graph_.capacities()[id.value].rate;
+    const BytesPerSecond rate = graph_->capacities()[id.value].rate;
     if (rate.value > 0) flow.fastest = std::min(flow.fastest, rate.value);
   }
   for (const CapacityId id : PathOf(copy)) {

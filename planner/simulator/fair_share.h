@@ -55,8 +55,10 @@ class FairShare {
     std::vector<CapacityUse> uses;  // [capacity]
   };
 
-  // The graph must outlive this.
+  // The graph must outlive this, or its last use before the next Restart.
   explicit FairShare(const TaskGraph& graph);
+  // As new, but with the memory that it has.
+  void Restart(const TaskGraph& graph);
 
   // Starts moving a copy's bytes. Requires: bytes > 0, and `now` never decreases from call to call.
   void Begin(TaskId copy, Nanos now);
@@ -130,7 +132,7 @@ class FairShare {
   void Settle(int flow, const Speed& speed, Nanos now);
   void Join(int flow, CapacityId capacity);
 
-  const TaskGraph& graph_;
+  const TaskGraph* graph_;
   std::vector<Wire> wires_;
   std::vector<CapacityUse> uses_;
   std::vector<Flow> flows_;

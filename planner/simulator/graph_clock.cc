@@ -10,13 +10,14 @@
 namespace siphon {
 namespace {
 
+// Of those in order of time that are over.
+constexpr size_t kMostPast = 64;
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 }  // namespace
 
 struct GraphClock::Run {
   const TaskGraph& graph;
-  FairShare shares;
   Nanos most;
   absl::Span<const Nanos> tails;
   Nanos now;
@@ -25,7 +26,8 @@ struct GraphClock::Run {
 };
 
 GraphClock::GraphClock(const TaskGraph& graph)
-    : first_follower_(graph.tasks().size() + 1),
+    : shares_(graph),
+      first_follower_(graph.tasks().size() + 1),
       waits_(graph.tasks().size()),
       queue_of_(graph.tasks().size(), kNone),
       place_(graph.tasks().size()) {
@@ -61,12 +63,14 @@ GraphClock::GraphClock(const TaskGraph& graph)
 
 std::optional<Nanos> GraphClock::EndWithin(const TaskGraph& graph, Nanos most,
                                            absl::Span<const Nanos> tails) {
-  Run run{.graph = graph, .shares = FairShare(graph), .most = most, .tails = tails};
+  Run run{.graph = graph, .most = most, .tails = tails};
+  shares_.Restart(graph);
   waiting_for_ = waits_;
   for (Queue& queue : queues_) queue = {};
   ready_.clear();
   due_now_.clear();
   due_.clear();
+  next_due_ = 0;
   moving_.clear();
   for (size_t task = 0; task < waits_.size(); ++task) {
     if (waits_[task] == 0) Ready(static_cast<int>(task));
@@ -79,7 +83,7 @@ std::optional<Nanos> GraphClock::EndWithin(const TaskGraph& graph, Nanos most,
       std::sort(ended_.begin(), ended_.end());
       for (const int task : ended_) EndOwnTime(task, run);
     } else {
-      for (const FairShare::Forecast& forecast : run.shares.Settle(run.now)) {
+      for (const FairShare::Forecast& forecast : shares_.Settle(run.now)) {
         moving_[place_[forecast.copy.value]].time = forecast.end;
       }
       if (!Advance(run)) break;
@@ -91,34 +95,26 @@ std::optional<Nanos> GraphClock::EndWithin(const TaskGraph& graph, Nanos most,
   return run.now;
 }
 
-// The first moment at which something ends; false where nothing is under way.
+// To the first moment at which something ends; false where nothing is under way.
 bool GraphClock::Advance(Run& run) {
   // One thing after the other: compilers make this a loop without branches.
-  int64_t next = kNever;
-  for (const Due& due : due_) next = std::min(next, due.time.value);
-  for (const Due& due : moving_) next = std::min(next, due.time.value);
-  if (next == kNever) return false;
-  run.now = Nanos(next);
-  HandleAllDue(run);
-  return true;
-}
-
-// In the order of tasks, as what is first in a queue hangs on it.
-void GraphClock::HandleAllDue(Run& run) {
+  int64_t moving_end = kNever;
+  for (const Due& moving : moving_) moving_end = std::min(moving_end, moving.time.value);
+  const int64_t own_end = next_due_ < due_.size() ? due_[next_due_].time.value : kNever;
+  const int64_t now = std::min(own_end, moving_end);
+  if (now == kNever) return false;
+  run.now = Nanos(now);
   ended_.clear();
-  for (size_t index = 0; index < due_.size();) {
-    if (due_[index].time != run.now) {
-      ++index;
-      continue;
+  for (; next_due_ < due_.size() && due_[next_due_].time == run.now; ++next_due_) {
+    ended_.push_back(due_[next_due_].task);
+    place_[due_[next_due_].task] = kNone;
+  }
+  if (moving_end == now) {
+    for (const Due& moving : moving_) {
+      if (moving.time == run.now) ended_.push_back(moving.task);
     }
-    ended_.push_back(due_[index].task);
-    place_[due_[index].task] = kNone;
-    due_[index] = due_.back();
-    due_.pop_back();
   }
-  for (const Due& moving : moving_) {
-    if (moving.time == run.now) ended_.push_back(moving.task);
-  }
+  // In the order of tasks, as what is first in a queue hangs on it.
   if (ended_.size() > 1) std::sort(ended_.begin(), ended_.end());
   for (const int task : ended_) {
     if (place_[task] == kNone) {
@@ -127,6 +123,21 @@ void GraphClock::HandleAllDue(Run& run) {
       EndMoving(task, run);
     }
   }
+  return true;
+}
+
+// Mostly behind all others.
+void GraphClock::AddDue(const Due& due) {
+  if (next_due_ > kMostPast) {
+    due_.erase(due_.begin(), due_.begin() + static_cast<std::ptrdiff_t>(next_due_));
+    next_due_ = 0;
+  }
+  size_t place = due_.size();
+  due_.push_back(due);
+  for (; place > next_due_ && due_[place - 1].time > due.time; --place) {
+    due_[place] = due_[place - 1];
+  }
+  due_[place] = due;
 }
 
 void GraphClock::BeginReady(Run& run) {
@@ -136,7 +147,7 @@ void GraphClock::BeginReady(Run& run) {
     if (duration == Nanos(0)) {
       due_now_.push_back(task);
     } else {
-      due_.push_back({run.now + duration, task});
+      AddDue({run.now + duration, task});
     }
   }
   ready_.clear();
@@ -145,13 +156,13 @@ void GraphClock::BeginReady(Run& run) {
 void GraphClock::EndOwnTime(int task, Run& run) {
   const Task& facts = run.graph.tasks()[task];
   if (!facts.path.has_value() || facts.bytes == Bytes(0)) return End(task, run);
-  run.shares.Begin(TaskId(task), run.now);
+  shares_.Begin(TaskId(task), run.now);
   place_[task] = static_cast<int>(moving_.size());
   moving_.push_back({Nanos(kNever), task});
 }
 
 void GraphClock::EndMoving(int task, Run& run) {
-  run.shares.End(TaskId(task), run.now);
+  shares_.End(TaskId(task), run.now);
   Due& here = moving_[place_[task]];
   here = moving_.back();
   place_[here.task] = place_[task];

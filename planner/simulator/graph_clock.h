@@ -49,8 +49,9 @@ class GraphClock {
   void End(int task, Run& run);
   void Ready(int task);
   bool Advance(Run& run);
-  void HandleAllDue(Run& run);
+  void AddDue(const Due& due);
 
+  FairShare shares_;
   std::vector<int> first_follower_;  // [task], and behind the last
   std::vector<int> followers_;
   std::vector<int> waits_;     // [task]: for how many others, at first
@@ -60,7 +61,8 @@ class GraphClock {
   std::vector<Queue> queues_;
   std::vector<int> ready_;
   std::vector<int> due_now_;  // those that begin and take no time
-  std::vector<Due> due_;      // own times
+  std::vector<Due> due_;      // own times, those from next_due_ on by time
+  size_t next_due_ = 0;
   std::vector<Due> moving_;
   std::vector<int> place_;  // [task]: in moving_
   std::vector<int> ended_;  // at one moment
