@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "launch/commands/command.h"
+#include "launch/commands/known_plans.h"
 #include "launch/commands/plan_compare.h"
 #include "launch/commands/plan_fixes.h"
 #include "launch/commands/plan_page.h"
@@ -18,6 +19,7 @@
 #include "launch/commands/plan_report.h"
 #include "launch/commands/plan_study.h"
 #include "launch/commands/planning_progress.h"
+#include "launch/output/cache_directory.h"
 #include "launch/output/text_file.h"
 #include "launch/process/exit_codes.h"
 #include "launch/process/run_together.h"
@@ -140,6 +142,14 @@ absl::Status WriteFiles(const PlanArguments& arguments, const PlanReport& report
   return status;
 }
 
+// For `siphon train`, which need not search for it then.
+void KeepForTrain(const StudiedPlan& plan) {
+  if (!plan.is_of_train || plan.job.pipeline.backend != "cpu") return;
+  PlanText text = plan.plan;
+  text.predicted.lower_bound = Nanos(0);  // which that one does not look for
+  KnownPlans(CacheDirectory()).Keep(plan.job, ToString(text));
+}
+
 int ShowPublished(const PlanArguments& arguments) {
   const auto text = [&] {
     PlanningProgress progress;
@@ -163,6 +173,7 @@ int Plan(const PlanArguments& arguments) {
   const auto study = StudyAll(arguments);
   if (!study.ok()) return ReportError(study.status());
   const PlanReport& report = study->report;
+  KeepForTrain(report.plan);
   absl::Status failed = study->refused;
   failed.Update(WriteFiles(arguments, report));
   const std::string text =

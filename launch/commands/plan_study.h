@@ -48,6 +48,7 @@ struct StudiedPlan {
   SimulatedStep kept;  // with everything kept, whether it fits or not
   std::optional<SimulatedStep> step;  // as planned; none: nothing fits
   std::optional<MapProof> map;        // of the plan, if its map was searched
+  bool is_of_train = false;           // `siphon train` would find it for the job, by itself
   std::string misfit;                 // then this is why, in one line
   LowerBound bound;
   Nanos planning_time;

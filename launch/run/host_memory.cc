@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "launch/process/machine_memory.h"
 #include "launch/run/locked_memory.h"
 #include "planner/status.h"
 

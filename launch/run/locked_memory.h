@@ -7,9 +7,6 @@
 
 namespace siphon {
 
-// Memory of this machine, or what its container may have of it.
-Bytes MachineMemory();
-
 // What workers on devices may lock of it, all together: seven eighths. The rest is for the system,
 // the processes themselves and the data; a machine with more locked swaps all of that, or kills
 // somebody.

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "launch/output/start_log.h"
 #include "launch/plan_job/parking_region.h"
+#include "launch/process/machine_memory.h"
 #include "launch/profile/host_use.h"
 #include "launch/run/locked_memory.h"
 #include "launch/run/parking_routes.h"

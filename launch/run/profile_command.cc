@@ -10,6 +10,7 @@
 #include "launch/config/load_job_config.h"
 #include "launch/output/text_file.h"
 #include "launch/output/text_table.h"
+#include "launch/process/machine_memory.h"
 #include "launch/profile/device_file.h"
 #include "launch/profile/machine.h"
 #include "launch/run/job_limits.h"
@@ -80,12 +81,6 @@ absl::Status Profile(const ProfileArguments& arguments) {
   const bool json = arguments.format == OutputFormat::kJson;
   std::fputs((json ? SummaryJson(file, arguments.output) : Summary(file)).c_str(), stdout);
   return absl::OkStatus();
-}
-
-Bytes MachineMemory() {
-  const int64_t pages = sysconf(_SC_PHYS_PAGES);
-  const int64_t page_bytes = sysconf(_SC_PAGESIZE);
-  return Bytes(pages > 0 && page_bytes > 0 ? pages * page_bytes : 0);
 }
 
 std::string CalibrationText(const CpuCalibration& measured) {

@@ -19,6 +19,7 @@
 #include "absl/strings/str_replace.h"
 #include "launch/checkpoint/checkpoint_directory.h"
 #include "launch/checkpoint/file_operations.h"
+#include "launch/commands/known_plans.h"
 #include "launch/commands/plan_fixes.h"
 #include "launch/commands/plan_study.h"
 #include "launch/commands/planning_progress.h"
@@ -31,12 +32,12 @@
 #include "launch/plan_job/plan_rings.h"
 #include "launch/process/exit_codes.h"
 #include "launch/process/inject_fault.h"
+#include "launch/process/machine_memory.h"
 #include "launch/process/rank_process.h"
 #include "launch/process/supervise.h"
 #include "launch/run/check_places.h"
 #include "launch/run/hold_places.h"
 #include "launch/run/job_limits.h"
-#include "launch/run/known_plans.h"
 #include "launch/run/locked_memory.h"
 #include "launch/run/parking_room.h"
 #include "launch/run/phases.h"
@@ -197,7 +198,7 @@ absl::StatusOr<PreparedJob> PrepareAloud(const std::string& program,
   if (prepared->was_searched) known.Keep(prepared->job, PlanThatWasFound(*prepared));
   if (prepared->was_planned_before) {
     std::fputs(
-        "planned as when such a job was started before; --set memory.known_plans=false "
+        "planned as before; --set memory.known_plans=false "
         "searches anew\n",
         stderr);
   }

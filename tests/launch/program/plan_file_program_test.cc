@@ -17,12 +17,13 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
+constexpr char kCapacity[] = "memory.capacity=1390KiB";
+
 class PlanFileOfARun : public TinyJobTest {
  protected:
   ProgramEnd Train(const std::string& directory, const std::vector<std::string>& settings) {
-    std::vector<std::string> arguments = {"train", job(),
-                                          "--set", "memory.capacity=1390KiB",
-                                          "--set", "output.directory=" + PathOf(directory)};
+    std::vector<std::string> arguments = {
+        "train", job(), "--set", kCapacity, "--set", "output.directory=" + PathOf(directory)};
     for (const std::string& setting : settings) {
       arguments.insert(arguments.end(), {"--set", setting});
     }
@@ -60,11 +61,23 @@ TEST_F(PlanFileOfARun, IsFollowedByAnother) {
             "directory\n");
 }
 
+TEST_F(PlanFileOfARun, IsWhatThePlanCommandFoundBefore) {
+  const ProgramEnd planned = Siphon({"plan", job(), "--set", kCapacity});
+  ASSERT_EQ(planned.exit_code, 0) << planned.errors;
+  const ProgramEnd first = Train("first", {});
+  EXPECT_EQ(first.exit_code, 0) << first.errors;
+  EXPECT_THAT(first.errors, HasSubstr("planned as before; "));
+  const ProgramEnd second = Train("second", {"memory.known_plans=false"});
+  EXPECT_EQ(second.exit_code, 0) << second.errors;
+  EXPECT_EQ(PlanOf("first"), PlanOf("second"));
+  ExpectNothingLeft();
+}
+
 // Also with another learning rate; unless it is told not to.
 TEST_F(PlanFileOfARun, IsFollowedByTheNextRunOfTheJob) {
   const ProgramEnd first = Train("first", {});
   ASSERT_EQ(first.exit_code, 0) << first.errors;
-  const std::string before = "planned as when such a job was started before; ";
+  const std::string before = "planned as before; ";
   EXPECT_THAT(first.errors, Not(HasSubstr(before)));
   const ProgramEnd second = Train("second", {"train.learning_rate=0.1", "train.steps=2"});
   EXPECT_EQ(second.exit_code, 0) << second.errors;

@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "launch/output/text_file.h"
+#include "launch/process/machine_memory.h"
 #include "launch/profile/profile_file.h"
 #include "launch/run/device_lending.h"
 #include "launch/run/fit_memory.h"

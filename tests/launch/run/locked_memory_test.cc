@@ -1,4 +1,5 @@
 #include "launch/run/locked_memory.h"
+#include "launch/process/machine_memory.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

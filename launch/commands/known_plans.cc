@@ -1,4 +1,4 @@
-#include "launch/run/known_plans.h"
+#include "launch/commands/known_plans.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +16,7 @@
 #include "launch/config/load_job_config.h"
 #include "launch/output/text_file.h"
 #include "launch/process/core_count.h"
-#include "launch/run/locked_memory.h"
+#include "launch/process/machine_memory.h"
 
 namespace siphon {
 namespace {

@@ -1,4 +1,4 @@
-#include "launch/run/known_plans.h"
+#include "launch/commands/known_plans.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-#ifndef SIPHON_LAUNCH_RUN_KNOWN_PLANS_H_
-#define SIPHON_LAUNCH_RUN_KNOWN_PLANS_H_
+#ifndef SIPHON_LAUNCH_COMMANDS_KNOWN_PLANS_H_
+#define SIPHON_LAUNCH_COMMANDS_KNOWN_PLANS_H_
 
 #include <string>
 #include <utility>
@@ -34,4 +34,4 @@ class KnownPlans {
 
 }  // namespace siphon
 
-#endif  // SIPHON_LAUNCH_RUN_KNOWN_PLANS_H_
+#endif  // SIPHON_LAUNCH_COMMANDS_KNOWN_PLANS_H_
