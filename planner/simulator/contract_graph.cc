@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -15,7 +14,7 @@ using Tasks = std::vector<int>;
 // A task as it is now: itself, and those before it that it has swallowed.
 struct Node {
   Nanos duration;
-  Tasks before;  // without what its lane says, where it keeps that
+  Tasks before;  // without a copy before a copy of the same lane, which it keeps
   Tasks behind;
   bool is_left = true;
 };
@@ -42,7 +41,7 @@ class Contraction {
         continue;
       }
       const int before = std::exchange(last[lane->value], task);
-      if (before != kNone) Join(before, task);
+      if (before != kNone && !(IsCopy(before) && IsCopy(task))) Join(before, task);
     }
   }
 
@@ -63,11 +62,13 @@ class Contraction {
     AddOnce(nodes_[task].before, before);
   }
 
-  // Takes its time alone, wherever copies go.
-  bool IsPlain(int task) const {
-    const Task& facts = graph_.tasks()[task];
-    return !facts.path && !(facts.lane && graph_.IsQueue(*facts.lane));
+  bool IsCopy(int task) const { return graph_.tasks()[task].path.has_value(); }
+  bool IsInQueue(int task) const {
+    const std::optional<LaneId>& lane = graph_.tasks()[task].lane;
+    return lane && graph_.IsQueue(*lane);
   }
+  // Takes its time alone, wherever copies go.
+  bool IsPlain(int task) const { return !IsCopy(task) && !IsInQueue(task); }
 
   // Swallows the one before it, where there is only that, which has nothing else behind it.
   void Follow(int task) {
@@ -101,36 +102,14 @@ class Contraction {
 
   TaskGraph Written() const {
     TaskGraph written;
-    for (int lane = 0; lane < graph_.lanes(); ++lane) {
-      if (graph_.IsQueue(LaneId(lane))) {
-        written.AddQueue();
-      } else {
-        written.AddLane();
-      }
-    }
-    for (const SharedCapacity& capacity : graph_.capacities()) {
-      written.AddCapacity(capacity.name, capacity.rate);
-    }
-    for (size_t id = 0; id < graph_.capacities().size(); ++id) {
-      const SharedCapacity& one = graph_.capacities()[id];
-      if (!one.other_direction || one.other_direction->value < static_cast<int>(id)) continue;
-      const SharedCapacity& other = graph_.capacities()[one.other_direction->value];
-      written.JoinDirections(CapacityId(static_cast<int>(id)), one.rate_both, *one.other_direction,
-                             other.rate_both);
-    }
-    for (const std::vector<CapacityId>& path : graph_.paths()) written.AddPath(path);
+    CopyLanesAndWays(written);
     std::vector<TaskId> written_as(nodes_.size(), TaskId(kNone));
-    for (size_t task = 0; task < nodes_.size(); ++task) {
-      const Task& facts = graph_.tasks()[task];
+    for (int task = 0; task < static_cast<int>(nodes_.size()); ++task) {
       if (!nodes_[task].is_left) continue;
-      if (facts.path) {
-        written_as[task] =
-            written.AddCopy(facts.lane, facts.bytes, facts.duration, *facts.path, facts.core_work);
-      } else {
-        const bool in_queue = facts.lane && graph_.IsQueue(*facts.lane);
-        written_as[task] =
-            written.AddTask(in_queue ? facts.lane : std::nullopt, nodes_[task].duration);
-      }
+      const auto& [lane, path, duration, bytes, on_core, core_work] = graph_.tasks()[task];
+      written_as[task] =
+          path ? written.AddCopy(lane, bytes, duration, *path, core_work)
+               : written.AddTask(IsInQueue(task) ? lane : std::nullopt, nodes_[task].duration);
     }
     // Of what waits for the same task, that comes first which did.
     std::vector<Tasks> waits;
@@ -145,10 +124,26 @@ class Contraction {
       left.erase(found);
       add(task.value, before.value);
     }
-    for (size_t task = 0; task < nodes_.size(); ++task) {
-      for (const int before : waits[task]) add(static_cast<int>(task), before);
+    for (int task = 0; task < static_cast<int>(nodes_.size()); ++task) {
+      for (const int before : waits[task]) add(task, before);
     }
     return written;
+  }
+
+  void CopyLanesAndWays(TaskGraph& written) const {
+    for (int lane = 0; lane < graph_.lanes(); ++lane) {
+      graph_.IsQueue(LaneId(lane)) ? written.AddQueue() : written.AddLane();
+    }
+    for (const SharedCapacity& capacity : graph_.capacities()) {
+      written.AddCapacity(capacity.name, capacity.rate);
+    }
+    for (int id = 0; id < static_cast<int>(graph_.capacities().size()); ++id) {
+      const SharedCapacity& one = graph_.capacities()[id];
+      if (!one.other_direction || one.other_direction->value < id) continue;
+      const SharedCapacity& other = graph_.capacities()[one.other_direction->value];
+      written.JoinDirections(CapacityId(id), one.rate_both, *one.other_direction, other.rate_both);
+    }
+    for (const std::vector<CapacityId>& path : graph_.paths()) written.AddPath(path);
   }
 
   const TaskGraph& graph_;
