@@ -144,7 +144,7 @@ absl::Status WriteFiles(const PlanArguments& arguments, const PlanReport& report
 
 // For `siphon train`, which need not search for it then.
 void KeepForTrain(const StudiedPlan& plan) {
-  if (!plan.is_of_train || plan.job.pipeline.backend != "cpu") return;
+  if (!plan.is_of_train) return;
   PlanText text = plan.plan;
   text.predicted.lower_bound = Nanos(0);  // which that one does not look for
   KnownPlans(CacheDirectory()).Keep(plan.job, ToString(text));

@@ -227,9 +227,10 @@ absl::StatusOr<StudiedPlan> StudyWorkers(const PlanRequest& request, const Foote
   studied.problem = std::move(found->live.problem);
   studied.problem.news = nullptr;
   SIPHON_RETURN_IF_ERROR(TakePlan(std::move(found->live.step), studied));
-  studied.is_of_train = file == nullptr && request.goal == PlanningGoal::kShortestStep &&
-                        request.profile.empty() && request.device.empty() &&
-                        strategy == studied.job.memory.strategy;
+  // On devices train may have other capacities than the job says.
+  studied.is_of_train = file == nullptr && studied.job.pipeline.backend == "cpu" &&
+                        request.goal == PlanningGoal::kShortestStep && request.profile.empty() &&
+                        request.device.empty() && strategy == studied.job.memory.strategy;
   return studied;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -77,23 +78,27 @@ bool MapSteps::AddRoutes(const Topology& topology) {
   };
   device_routes_.assign(all.size(), std::vector<Route>(PrivateWays::kKinds));
   message_routes_.assign(all.size(), std::vector<Route>(all.size()));
+  std::set<PrivateWays::Kind> kinds;
+  bool has_messages = false;
   for (const Way& way : ways_) {
-    const CopyDirection direction =
-        way.kind == PrivateWays::kToHost || way.kind == PrivateWays::kToDrive ? CopyDirection::kOut
-                                                                              : CopyDirection::kIn;
-    const bool to_drive = way.kind == PrivateWays::kToDrive || way.kind == PrivateWays::kFromDrive;
-    for (int device = 0; device < devices; ++device) {
-      if (way.from == way.to) {
-        add(to_drive ? resources.DriveCopy(device, direction)
-                     : resources.HostCopy(device, direction),
-            device_routes_[device][way.kind]);
-        continue;
-      }
-      for (int other = 0; other < devices; ++other) {
-        if (other == device) continue;
-        add(resources.Message(device, other, MessageChannel::kForward),
-            message_routes_[device][other]);
-      }
+    if (way.from == way.to) {
+      kinds.insert(way.kind);
+    } else {
+      has_messages = true;
+    }
+  }
+  for (int device = 0; device < devices; ++device) {
+    for (const PrivateWays::Kind kind : kinds) {
+      const bool out = kind == PrivateWays::kToHost || kind == PrivateWays::kToDrive;
+      const bool to_host = kind == PrivateWays::kToHost || kind == PrivateWays::kFromHost;
+      const CopyDirection direction = out ? CopyDirection::kOut : CopyDirection::kIn;
+      add(to_host ? resources.HostCopy(device, direction) : resources.DriveCopy(device, direction),
+          device_routes_[device][kind]);
+    }
+    for (int other = 0; has_messages && other < devices; ++other) {
+      if (other == device) continue;
+      add(resources.Message(device, other, MessageChannel::kForward),
+          message_routes_[device][other]);
     }
   }
   return found_all;

@@ -124,9 +124,10 @@ absl::Status StepMapCosts::Ask(absl::Span<const DeviceMapping> maps, absl::Span<
     }
   });
   for (int lane = 0; lane < lanes; ++lane) {
-    SIPHON_RETURN_IF_ERROR(tried[static_cast<size_t>(lane)].status);
-    if (SimulatorOf(lane).has_refused()) simulator_.CountRefusal();
-    TakeIfLess(std::move(tried[static_cast<size_t>(lane)]));
+    const auto index = static_cast<size_t>(lane);
+    SIPHON_RETURN_IF_ERROR(tried[index].status);
+    if (simulators_[index] && simulators_[index]->has_refused()) simulator_.CountRefusal();
+    TakeIfLess(std::move(tried[index]));
   }
   for (const size_t map : asked) {
     if (keys[map].empty() || costs[map].missing > Bytes(0)) continue;

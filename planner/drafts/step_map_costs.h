@@ -20,8 +20,8 @@
 namespace siphon {
 
 // The simulated step of a draft on many maps, in lanes that want nothing of each other. Of a map
-// that is no better than the best so far, it may be said no more than that: then its cost is that
-// of another map that is no better, with its own links.
+// that is no better than the best so far nothing else may be said: then its time is a nanosecond
+// more than the best one has, or had when a map like it was asked for.
 class StepMapCosts : public MapCosts {
  public:
   // Of a search that asks for so many `at_once`. `step` is the draft's. The simulator must outlive

@@ -67,7 +67,8 @@ struct PlacedWorkers {
 class MapCosts {
  public:
   virtual ~MapCosts() = default;
-  // [map].
+  // [map]. For one that is no better than the best of those asked for before, equal costs by the
+  // order of maps, any cost that is no better is good enough.
   virtual absl::StatusOr<std::vector<MapCost>> Exact(absl::Span<const DeviceMapping> maps) = 0;
   // [of `placed`]
   virtual std::vector<MapCost> Bounds(absl::Span<const PlacedWorkers> placed) = 0;

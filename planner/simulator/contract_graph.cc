@@ -46,16 +46,20 @@ class Contraction {
   }
 
   TaskGraph Run() {
-    for (size_t task = 0; task < nodes_.size(); ++task) Follow(static_cast<int>(task));
+    ForEach(&Contraction::Follow);
     if (!has_queues_) {
-      for (size_t task = 0; task < nodes_.size(); ++task) LeaveOut(static_cast<int>(task));
+      ForEach(&Contraction::LeaveOut);
+      ForEach(&Contraction::Follow);  // some have nothing but one other before them now
     }
-    for (size_t task = 0; task < nodes_.size(); ++task) Follow(static_cast<int>(task));
     return Written();
   }
 
  private:
   static constexpr int kNone = -1;
+
+  void ForEach(void (Contraction::*change)(int task)) {
+    for (int task = 0; task < static_cast<int>(nodes_.size()); ++task) (this->*change)(task);
+  }
 
   void Join(int before, int task) {
     AddOnce(nodes_[before].behind, task);

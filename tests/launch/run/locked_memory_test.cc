@@ -1,8 +1,6 @@
 #include "launch/run/locked_memory.h"
-#include "launch/process/machine_memory.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <string>
 
@@ -16,11 +14,6 @@ constexpr int64_t kGibibyte = int64_t{1} << 30;
 TEST(LockedAtMost, LeavesTheMachineSomething) {
   EXPECT_EQ(LockedAtMost(Bytes(64 * kGibibyte)), Bytes(56 * kGibibyte));
   EXPECT_EQ(LockedAtMost(Bytes(0)), Bytes(0));
-}
-
-TEST(MachineMemory, IsNoMoreThanItHas) {
-  EXPECT_GT(MachineMemory(), Bytes(0));
-  EXPECT_LE(MachineMemory(), Bytes(sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE)));
 }
 
 class CheckLockedMemoryOf : public ParkingJob {};
