@@ -169,18 +169,24 @@ std::vector<std::vector<Bytes>> DraftLenders::LendableOf(const LentMemory& lent,
   return lendable;
 }
 
+ParkingDemand DraftLenders::DemandOf(const std::vector<Bytes>& own_peaks,
+                                     const WithheldMemory& withheld, const DraftPlan& draft) const {
+  ParkingDemand demand;
+  for (int worker = 0; worker < WorkerCount(problem_.schedule); ++worker) {
+    const Bytes free = CapacityOf(worker) - own_peaks[worker] - withheld.workers[worker];
+    demand.workers.push_back(
+        {.parked = ParkedBy(draft, worker), .lendable = std::max(Bytes(0), free)});
+  }
+  return demand;
+}
+
 absl::StatusOr<std::vector<Bytes>> DraftLenders::Assign(const std::vector<Bytes>& own_peaks,
                                                         const WithheldMemory& withheld,
                                                         DraftPlan& draft) const {
   const int workers = WorkerCount(problem_.schedule);
   std::vector<Bytes> unparked(static_cast<size_t>(workers));
   draft.lenders.assign(static_cast<size_t>(workers), {});
-  ParkingDemand demand;
-  for (int worker = 0; worker < workers; ++worker) {
-    const Bytes free = CapacityOf(worker) - own_peaks[worker] - withheld.workers[worker];
-    demand.workers.push_back(
-        {.parked = ParkedBy(draft, worker), .lendable = std::max(Bytes(0), free)});
-  }
+  const ParkingDemand demand = DemandOf(own_peaks, withheld, draft);
   if (!MayLend()) {
     for (int worker = 0; worker < workers; ++worker) {
       unparked[worker] = demand.workers[worker].parked;

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "planner/drafts/draft_plan.h"
 #include "planner/drafts/planning_problem.h"
+#include "planner/mapping/parking_demand.h"
 #include "planner/mapping/swap_fabric.h"
 #include "planner/simulator/lent_memory.h"
 #include "planner/simulator/simulated_step.h"
@@ -35,6 +36,10 @@ class DraftLenders {
   std::vector<Bytes> NotGiven(const DraftPlan& draft) const;
   // Workers that have something to give, and no lenders, give to all. Returns whether any does.
   bool GiveToAll(DraftPlan& draft) const;
+
+  // What each worker gives, and, by what it has at its fullest if nothing were lent, has to lend.
+  ParkingDemand DemandOf(const std::vector<Bytes>& own_peaks, const WithheldMemory& withheld,
+                         const DraftPlan& draft) const;
 
   WithheldMemory WithheldNothing() const;
   // [device]: by how much devices without a worker are over their memory.

@@ -25,6 +25,12 @@ bool Lends(const DraftPlan& draft, DeviceId device) {
   });
 }
 
+bool CopiesToHost(const DraftPlan& draft) {
+  return Uses(draft, Placement::kHostSwap) || Uses(draft, Placement::kNvmeSwap) ||
+         std::any_of(draft.stages.begin(), draft.stages.end(),
+                     [](const StageDraft& stage) { return stage.update == UpdatePlace::kHost; });
+}
+
 // Each simulates a step whose lenders are assigned by what the one before says about each moment.
 constexpr int kMostLendingRounds = 3;
 
@@ -129,18 +135,32 @@ absl::StatusOr<SimulatedDraft> DraftSimulator::Run(DraftPlan draft) {
   return LendOverTime(std::move(result), std::move(lent));
 }
 
+// Adds what lenders hold above their capacity. Returns whether that is anything.
+bool DraftSimulator::Withhold(const SimulatedDraft& simulated, const std::vector<Bytes>& unparked,
+                              WithheldMemory& withheld) const {
+  bool lends_too_much = lenders_.WithholdIdle(simulated.simulated, withheld);
+  for (size_t worker = 0; worker < withheld.workers.size(); ++worker) {
+    const Bytes over = simulated.excess[worker] - unparked[worker];
+    lends_too_much |=
+        over > Bytes(0) && Lends(simulated.draft, simulated.draft.mapping.device_of_worker[worker]);
+    withheld.workers[worker] += over;
+  }
+  return lends_too_much;
+}
+
 // Stripes are cut group by group, in whole granules, so that a lender may get a little more than
 // was assigned to it: then it lends as much less.
 absl::StatusOr<SimulatedDraft> DraftSimulator::LendLess(SimulatedDraft parked) {
   WithheldMemory withheld = lenders_.WithheldNothing();
-  if (!lenders_.WithholdIdle(parked.simulated, withheld)) return parked;
+  const std::vector<Bytes> nothing = withheld.workers;
+  if (!Withhold(parked, nothing, withheld)) return parked;
   SimulatedDraft best = std::move(parked);
   for (int round = 1; round < kMostLendingRounds; ++round) {
     DraftPlan draft = best.draft;
     SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> unparked, AssignLenders(withheld, draft));
     SIPHON_ASSIGN_OR_RETURN(SimulatedDraft next, Simulated(std::move(draft)));
     SetScore(unparked, next);
-    const bool lends_too_much = lenders_.WithholdIdle(next.simulated, withheld);
+    const bool lends_too_much = Withhold(next, unparked, withheld);
     if (next.score < best.score) best = std::move(next);
     if (!lends_too_much) break;
   }
@@ -156,12 +176,7 @@ absl::StatusOr<SimulatedDraft> DraftSimulator::RunPromised(DraftPlan draft) {
     if (absl::IsResourceExhausted(next.status()) && best.ok()) break;
     if (!next.ok()) return next.status();
     SetScore(unparked, *next);
-    bool lends_too_much = lenders_.WithholdIdle(next->simulated, withheld);
-    for (size_t worker = 0; worker < withheld.workers.size(); ++worker) {
-      const Bytes over = next->excess[worker] - unparked[worker];
-      lends_too_much |= over > Bytes(0) && Lends(draft, draft.mapping.device_of_worker[worker]);
-      withheld.workers[worker] += over;
-    }
+    const bool lends_too_much = Withhold(*next, unparked, withheld);
     if (!best.ok() || next->score < best->score) best = *std::move(next);
     if (!lends_too_much) break;
   }
@@ -200,9 +215,30 @@ absl::StatusOr<SimulatedDraft> DraftSimulator::LendOverTime(SimulatedDraft peaks
   return best;
 }
 
-absl::StatusOr<std::vector<Bytes>> DraftSimulator::OwnPeaks(const DraftPlan& draft) {
+DraftPlan DraftSimulator::WithoutLenders(const DraftPlan& draft) {
   DraftPlan kept = Replace(draft, Placement::kPeerSwap, Placement::kKeep, Placement::kKeep);
   kept.lenders.assign(kept.lenders.size(), {});
+  return kept;
+}
+
+// Where nothing but messages is copied, a worker has the same in its memory, but for these, at each
+// place of its program, whatever takes how long.
+absl::StatusOr<std::optional<ParkingDemand>> DraftSimulator::DemandOnAnyMap(
+    const DraftPlan& draft) {
+  if (!MayLend() || lending_ != LendingRule::kPeaks) return std::nullopt;
+  const DraftPlan kept = WithoutLenders(draft);
+  if (CopiesToHost(kept)) return std::nullopt;
+  ++simulations_;
+  SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft alone, Simulated(kept));
+  std::vector<Bytes> peaks;
+  for (const MemoryByKind& peak : alone.simulated.peak) {
+    peaks.push_back(Total(peak) - peak[MemoryKind::kBoundary]);
+  }
+  return lenders_.DemandOf(peaks, lenders_.WithheldNothing(), draft);
+}
+
+absl::StatusOr<std::vector<Bytes>> DraftSimulator::OwnPeaks(const DraftPlan& draft) {
+  DraftPlan kept = WithoutLenders(draft);
   if (kept == kept_) return kept_peaks_;
   ++simulations_;
   SIPHON_ASSIGN_OR_RETURN(const SimulatedDraft alone, Simulated(kept));

@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -11,6 +12,7 @@
 #include "planner/drafts/known_programs.h"
 #include "planner/drafts/known_steps.h"
 #include "planner/drafts/planning_problem.h"
+#include "planner/mapping/parking_demand.h"
 
 namespace siphon {
 
@@ -75,6 +77,11 @@ class DraftSimulator {
   bool MayLendOverTime() const { return problem_.lending == LendingRule::kOverTime && MayLend(); }
   bool MayLend() const { return lenders_.MayLend(); }
 
+  // What workers give in a draft, and the most that Run takes them to lend on any map. None where
+  // what they hold hangs on more than their programs and messages, or where lenders are assigned
+  // moment by moment. Errors: as Run.
+  absl::StatusOr<std::optional<ParkingDemand>> DemandOnAnyMap(const DraftPlan& draft);
+
   // Whether host, drives or a device without a worker had too little memory for any draft so far.
   bool has_refused() const { return has_refused_; }
   // Of another simulator of the problem.
@@ -100,13 +107,17 @@ class DraftSimulator {
   absl::StatusOr<SimulatedDraft> TriedPlan(DraftPlan draft, MemoryPlan memory, LentMemory* lent);
   // A draft that uses lenders, under a problem's kPeaks.
   absl::StatusOr<SimulatedDraft> RunPromised(DraftPlan draft);
+  bool Withhold(const SimulatedDraft& simulated, const std::vector<Bytes>& unparked,
+                WithheldMemory& withheld) const;
   // `parked`, all of which lenders have room for, with less for those that its stripes fill.
   absl::StatusOr<SimulatedDraft> LendLess(SimulatedDraft parked);
   // What is over capacity and `unparked` ([worker]) is its excess.
   void SetScore(const std::vector<Bytes>& unparked, SimulatedDraft& result) const;
   // The lenders of `peaks` have too little room at their fullest; `lent` is of its step.
   absl::StatusOr<SimulatedDraft> LendOverTime(SimulatedDraft peaks, LentMemory lent);
-  // [worker]: at its fullest if nothing were lent.
+  // What workers would do if nothing were lent.
+  static DraftPlan WithoutLenders(const DraftPlan& draft);
+  // [worker]: at its fullest then.
   absl::StatusOr<std::vector<Bytes>> OwnPeaks(const DraftPlan& draft);
   // Returns [worker]: bytes that no lender has room for.
   absl::StatusOr<std::vector<Bytes>> AssignLenders(const WithheldMemory& withheld,

@@ -124,7 +124,12 @@ absl::StatusOr<MappedDraft> MapByStepTime(DraftSimulator& simulator, SimulatedDr
                          .most_evaluations = effort.maps,
                          .seeds = {draft.draft.mapping},
                          .at_once = effort.at_once};
+  std::optional<ParkingDemand> demand;
+  if (Uses(draft.draft, Placement::kPeerSwap)) {
+    SIPHON_ASSIGN_OR_RETURN(demand, simulator.DemandOnAnyMap(draft.draft));
+  }
   StepMapCosts costs(simulator, std::move(draft), step, effort.at_once);
+  if (demand && CheckParkingDemand(*demand, problem.topology).ok()) costs.BoundRoom(*demand);
   SIPHON_ASSIGN_OR_RETURN(FoundMap found, SearchMaps(problem.topology, search, costs));
   return MappedDraft{.draft = costs.TakeBest(), .found = std::move(found)};
 }

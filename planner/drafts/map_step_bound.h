@@ -10,6 +10,7 @@
 #include "planner/drafts/private_ways.h"
 #include "planner/drafts/shared_path.h"
 #include "planner/drafts/way_graph.h"
+#include "planner/mapping/parking_demand.h"
 #include "planner/simulator/task_graph.h"
 #include "planner/units.h"
 
@@ -30,6 +31,9 @@ class MapStepBound {
   static absl::StatusOr<MapStepBound> Of(const PlanningProblem& problem, DraftPlan draft);
   // The same of a draft whose graph is known. Requires: it is one of the problem.
   MapStepBound(const PlanningProblem& problem, const WayGraph& step);
+
+  // From here on of maps on which workers have room for what they park, and no more to lend.
+  void LendOnly(const ParkingDemand& demand) { ways_.LendOnly(demand); }
 
   // Of maps whose first workers are on `placed`. O(tasks of the step), and what LeastEnd takes.
   Nanos LeastStep(absl::Span<const DeviceId> placed);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -39,6 +40,34 @@ std::vector<WaySpeed> HostWays(const Topology& topology, DeviceId device) {
   ways[PrivateWays::kToDrive] = {RateLimit(drive.write), drive.latency};
   ways[PrivateWays::kFromDrive] = {RateLimit(drive.read), drive.latency};
   return ways;
+}
+
+struct Lender {
+  int64_t rate = 0;
+  Bytes room;
+};
+
+// At which so many bytes leave, all lenders at once, until each is full. All of their rates where
+// they have too little room.
+int64_t RateInto(Bytes parked, std::vector<Lender> lenders) {
+  using absl::int128;
+  std::sort(lenders.begin(), lenders.end(), [](const Lender& a, const Lender& b) {
+    return int128(a.room.value) * b.rate < int128(b.room.value) * a.rate;
+  });
+  int64_t all = 0;
+  for (const Lender& lender : lenders) all = SumOfRates(all, lender.rate);
+  if (all == kUnlimited) return all;
+  int64_t rate = all;
+  Bytes left = parked;
+  for (const Lender& lender : lenders) {
+    if (int128(left.value) * lender.rate <= int128(lender.room.value) * rate) {
+      const int128 faster = (int128(parked.value) * rate + left.value - 1) / left.value;
+      return static_cast<int64_t>(std::min(faster, int128(all)));
+    }
+    left -= lender.room;
+    rate -= lender.rate;
+  }
+  return all;
 }
 
 }  // namespace
@@ -84,21 +113,21 @@ void PrivateWays::AddMessages() {
 void PrivateWays::AddParking() {
   const SwapFabric fabric = MakeSwapFabric(topology_);
   const auto devices = static_cast<size_t>(fabric.devices);
-  std::vector<std::vector<int64_t>> pairs(devices, std::vector<int64_t>(devices));
+  pairs_.assign(devices, std::vector<int64_t>(devices));
   std::vector<Nanos> latencies(devices, kNever);
   for (const TopologyLink& link : topology_.links) {
     const int64_t rate = RateLimit(link.rate);
     for (const auto& [owner, lender] :
          {std::pair(link.from.value, link.to.value), std::pair(link.to.value, link.from.value)}) {
       if (fabric.rate[owner][lender] == 0) continue;
-      pairs[owner][lender] = std::max(pairs[owner][lender], rate);
+      pairs_[owner][lender] = std::max(pairs_[owner][lender], rate);
       latencies[owner] = std::min(latencies[owner], link.latency);
       slowest_pair_ = slowest_pair_ == 0 ? rate : std::min(slowest_pair_, rate);
     }
   }
   for (size_t owner = 0; owner < devices; ++owner) {
     int64_t rate = 0;
-    for (const int64_t pair : pairs[owner]) {
+    for (const int64_t pair : pairs_[owner]) {
       rate = topology_.copy_engines == CopyEngines::kOneForAllPeers ? std::max(rate, pair)
                                                                     : SumOfRates(rate, pair);
     }
@@ -106,6 +135,47 @@ void PrivateWays::AddParking() {
     rate = std::min(rate, std::max(RateLimit(caps.egress), RateLimit(caps.ingress)));
     device_ways_[owner][kParking] = {rate, rate == 0 ? Nanos(0) : latencies[owner]};
   }
+}
+
+// Of workers without a device, but for the owner, and of devices that stay without one: most first.
+std::vector<Bytes> PrivateWays::RoomsOfFree(absl::Span<const DeviceId> placed,
+                                            const std::vector<int>& free, int owner) const {
+  std::vector<Bytes> idle;
+  for (const int device : free) idle.push_back(topology_.devices[device].memory);
+  std::sort(idle.begin(), idle.end(), std::greater<>());
+  idle.resize(device_ways_.size() - static_cast<size_t>(workers_));
+  std::vector<Bytes> rooms = std::move(idle);
+  for (auto worker = static_cast<int>(placed.size()); worker < workers_; ++worker) {
+    if (worker != owner) rooms.push_back(demand_->workers[worker].lendable);
+  }
+  std::sort(rooms.begin(), rooms.end(), std::greater<>());
+  return rooms;
+}
+
+// Of free devices the fastest ones have the most room.
+int64_t PrivateWays::ParkingRate(int device, int owner, absl::Span<const DeviceId> placed,
+                                 const std::vector<int>& free) const {
+  const std::vector<int64_t>& rates = pairs_[device];
+  std::vector<Lender> lenders;
+  const auto add = [&lenders](int64_t rate, Bytes room) {
+    if (rate > 0 && room > Bytes(0)) lenders.push_back({rate, room});
+  };
+  for (size_t worker = 0; worker < placed.size(); ++worker) {
+    add(rates[placed[worker].value], demand_->workers[worker].lendable);
+  }
+  std::vector<int64_t> to_free;
+  for (const int other : free) to_free.push_back(rates[other]);
+  std::sort(to_free.begin(), to_free.end(), std::greater<>());
+  const std::vector<Bytes> rooms = RoomsOfFree(placed, free, owner);
+  for (size_t place = 0; place < std::min(rooms.size(), to_free.size()); ++place) {
+    add(to_free[place], rooms[place]);
+  }
+  if (topology_.copy_engines != CopyEngines::kOneForAllPeers) {
+    return RateInto(demand_->workers[owner].parked, std::move(lenders));
+  }
+  int64_t fastest = 0;
+  for (const Lender& lender : lenders) fastest = std::max(fastest, lender.rate);
+  return fastest;
 }
 
 std::vector<WaySpeed> PrivateWays::SpeedsOn(absl::Span<const DeviceId> placed) const {
@@ -126,6 +196,13 @@ std::vector<WaySpeed> PrivateWays::SpeedsOn(absl::Span<const DeviceId> placed) c
       for (const int device : devices) best = Better(best, device_ways_[device][kind]);
       speeds.push_back(best);
     }
+    if (!demand_ || demand_->workers[worker].parked == Bytes(0)) continue;
+    int64_t rate = 0;
+    for (const int device : devices) {
+      rate = std::max(rate, ParkingRate(device, worker, placed, free));
+    }
+    WaySpeed& parking = speeds[OfWorker(worker, kParking)];
+    if (rate > 0) parking.rate = std::min(parking.rate, rate);
   }
   for (const auto& [sender, receiver] : messages_) {
     WaySpeed best{0, kNever};

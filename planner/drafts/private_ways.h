@@ -3,11 +3,13 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "planner/ids.h"
+#include "planner/mapping/parking_demand.h"
 #include "planner/topology.h"
 #include "planner/units.h"
 
@@ -36,6 +38,11 @@ class PrivateWays {
   // The topology must outlive this.
   PrivateWays(const Topology& topology, int workers, std::vector<Message> messages);
 
+  // From here on a worker parks so much, at the best rate at which lenders have room for all of it,
+  // and they lend no more than that. Speeds are then those of maps on which all have room.
+  // Requires: as many workers.
+  void LendOnly(ParkingDemand demand) { demand_ = std::move(demand); }
+
   int OfWorker(int worker, Kind kind) const { return worker * kKinds + kind; }
   // A way on which everything is there at once.
   int Free() const { return workers_ * kKinds + static_cast<int>(messages_.size()); }
@@ -59,6 +66,10 @@ class PrivateWays {
  private:
   void AddMessages();
   void AddParking();
+  std::vector<Bytes> RoomsOfFree(absl::Span<const DeviceId> placed, const std::vector<int>& free,
+                                 int owner) const;
+  int64_t ParkingRate(int device, int owner, absl::Span<const DeviceId> placed,
+                      const std::vector<int>& free) const;
   BytesPerSecond Number(int way) const { return BytesPerSecond(way + 1); }
 
   const Topology& topology_;
@@ -66,7 +77,9 @@ class PrivateWays {
   std::vector<Message> messages_;
   std::vector<std::vector<WaySpeed>> device_ways_;     // [device][Kind]
   std::vector<std::vector<WaySpeed>> message_speeds_;  // [device][device]
+  std::vector<std::vector<int64_t>> pairs_;            // [owner][lender]; 0: does not lend
   int64_t slowest_pair_ = 0;                           // of those that lend; 0: none does
+  std::optional<ParkingDemand> demand_;
 };
 
 }  // namespace siphon

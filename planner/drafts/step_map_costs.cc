@@ -51,6 +51,11 @@ StepMapCosts::StepMapCosts(DraftSimulator& simulator, SimulatedDraft draft, cons
       bounded_(static_cast<size_t>(WorkerCount(problem().schedule)) + 1),
       simulators_(step_bounds_.size()) {}
 
+void StepMapCosts::BoundRoom(const ParkingDemand& demand) {
+  room_.emplace(fabric_, demand);
+  for (MapStepBound& bound : step_bounds_) bound.LendOnly(demand);
+}
+
 int StepMapCosts::LanesFor(size_t asked) const {
   return static_cast<int>(std::min(LanesWorth(asked), step_bounds_.size()));
 }
@@ -185,7 +190,9 @@ std::vector<MapCost> StepMapCosts::Bounds(absl::Span<const PlacedWorkers> placed
     for (auto part = static_cast<size_t>(lane); part < placed.size();
          part += static_cast<size_t>(lanes)) {
       const std::vector<DeviceId>& devices = placed[part].devices;
-      if (IsWorthBounding(devices.size())) {
+      if (room_) bounds[part].missing = room_->UnparkedOf(devices);
+      // Of maps without room for all nothing is known of times.
+      if (bounds[part].missing == Bytes(0) && IsWorthBounding(devices.size())) {
         bounds[part].time = step_bounds_[static_cast<size_t>(lane)].LeastStep(devices);
       }
       links_.Fill(devices, bounds[part]);

@@ -14,6 +14,8 @@
 #include "planner/drafts/map_steps.h"
 #include "planner/drafts/way_graph.h"
 #include "planner/mapping/map_devices.h"
+#include "planner/mapping/parking_bound.h"
+#include "planner/mapping/parking_demand.h"
 #include "planner/mapping/search_maps.h"
 #include "planner/mapping/swap_fabric.h"
 
@@ -27,6 +29,9 @@ class StepMapCosts : public MapCosts {
   // Of a search that asks for so many `at_once`. `step` is the draft's. The simulator must outlive
   // this.
   StepMapCosts(DraftSimulator& simulator, SimulatedDraft draft, const WayGraph& step, int at_once);
+  // On any map workers give no less and lend no more than that. Requires: CheckParkingDemand; it
+  // outlives this.
+  void BoundRoom(const ParkingDemand& demand);
 
   // Of all maps so far, and the draft that it began with, that with the least cost, and of those
   // the first by its devices.
@@ -72,6 +77,7 @@ class StepMapCosts : public MapCosts {
   SimulatedDraft best_;
   MapCost least_;  // of `best_`
   const DraftPlan plan_;
+  std::optional<ParkingBound> room_;            // none: nothing is known of it
   std::vector<MapStepBound> step_bounds_;       // [lane]
   std::vector<std::optional<MapSteps>> steps_;  // [lane]; none: a map changes too much
   absl::flat_hash_map<Key, Nanos> alike_;       // steps, or more than the least when it was asked

@@ -155,8 +155,7 @@ void ParkingBound::AddOwners(absl::Span<const DeviceId> placed, const Room& room
   }
 }
 
-ParkingTime ParkingBound::Of(absl::Span<const DeviceId> placed, const ParkingTime& before) const {
-  const Room room = RoomFor(placed);
+TimedFlow ParkingBound::FlowFor(absl::Span<const DeviceId> placed, const Room& room) const {
   const auto workers = static_cast<int>(demand_.workers.size());
   const int pool = 2 + workers + fabric_.devices;
   TimedFlow flow(pool + 1, Bytes(1));
@@ -172,6 +171,16 @@ ParkingTime ParkingBound::Of(absl::Span<const DeviceId> placed, const ParkingTim
   for (size_t lender = 0; lender < room.pool.size(); ++lender) {
     flow.AddArc(pool, TimedFlow::kSink, room.pool[lender], rates[lender]);
   }
+  return flow;
+}
+
+Bytes ParkingBound::UnparkedOf(absl::Span<const DeviceId> placed) const {
+  return parked_ - Bytes(FlowFor(placed, RoomFor(placed)).MostFlow());
+}
+
+ParkingTime ParkingBound::Of(absl::Span<const DeviceId> placed, const ParkingTime& before) const {
+  const Room room = RoomFor(placed);
+  TimedFlow flow = FlowFor(placed, room);
   const int64_t most = flow.MostFlow();
   const Bytes unparked = parked_ - Bytes(most);
   if (unparked < before.unparked) return before;

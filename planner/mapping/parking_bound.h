@@ -28,10 +28,13 @@ class ParkingBound {
   // `placed` are the devices of workers 0, 1, ...; `before` is a bound for fewer of them. Never
   // below `before`, nor below the bound for fewer. Requires: different devices of the fabric.
   ParkingTime Of(absl::Span<const DeviceId> placed, const ParkingTime& before) const;
+  // What no completion parks at least, without its time.
+  Bytes UnparkedOf(absl::Span<const DeviceId> placed) const;
 
  private:
   struct Room;  // what may be lent, by device
 
+  TimedFlow FlowFor(absl::Span<const DeviceId> placed, const Room& room) const;
   Room RoomFor(absl::Span<const DeviceId> placed) const;
   int64_t RateOut(int device, const Room& room) const;
   // Of free devices as lenders, fastest first.

@@ -9,6 +9,8 @@
 
 #include "absl/types/span.h"
 #include "planner/drafts/draft_simulator.h"
+#include "planner/mapping/parking_bound.h"
+#include "planner/mapping/swap_fabric.h"
 #include "tests/planner/drafts/draft_dice.h"
 #include "tests/planner/drafts/planning_testing.h"
 #include "tests/planner/random_problem.h"
@@ -84,6 +86,92 @@ TEST(MapStepBound, IsBelowTheStepOnEveryMap) {
   EXPECT_GT(all.maps, 1'000 / kPart);
   EXPECT_GT(all.equal, 10 / kPart);
   EXPECT_GT(parked, 20 / kPart);
+}
+
+// Of all maps of a draft that only lenders take something of.
+struct Bounded {
+  int maps = 0;
+  int full = 0;    // without room for all
+  int missed = 0;  // the bound knows
+  int longer = 0;  // the bound is, for what lenders have room for
+};
+
+// With what is known of its demand on any map.
+Bounded CompareDemand(DraftSimulator& simulator, DraftPlan draft, const std::string& what) {
+  const PlanningProblem& problem = simulator.problem();
+  const auto demand = simulator.DemandOnAnyMap(draft);
+  EXPECT_TRUE(demand.ok()) << demand.status() << what;
+  Bounded bounded;
+  if (!demand->has_value()) return bounded;
+  const SwapFabric fabric = MakeSwapFabric(problem.topology);
+  const ParkingBound room(fabric, **demand);
+  auto all_lend = MapStepBound::Of(problem, draft);
+  auto bound = all_lend;
+  bound->LendOnly(**demand);
+  for (const DeviceMapping& map :
+       EveryMap(WorkerCount(problem.schedule), DeviceCount(problem.topology))) {
+    draft.mapping = map;
+    const auto simulated = simulator.Run(draft);
+    if (!simulated.ok()) continue;
+    ++bounded.maps;
+    bounded.full += Fits(*simulated) ? 0 : 1;
+    Nanos least;
+    Nanos with_all;
+    Bytes missing;
+    for (size_t placed = 0; placed <= map.device_of_worker.size(); ++placed) {
+      const auto devices = absl::MakeConstSpan(map.device_of_worker).subspan(0, placed);
+      const Bytes no_room = room.UnparkedOf(devices);
+      EXPECT_GE(no_room, missing) << what << ", of " << placed;
+      missing = no_room;
+      with_all = all_lend->LeastStep(devices);
+      const Nanos more = bound->LeastStep(devices);
+      EXPECT_GE(more, with_all) << what;
+      if (missing == Bytes(0)) {
+        EXPECT_GE(more, least) << what << ", of " << placed;
+      }
+      least = more;
+    }
+    EXPECT_LE(missing, simulated->score.excess) << what;
+    bounded.missed += missing > Bytes(0) ? 1 : 0;
+    if (!Fits(*simulated)) continue;
+    EXPECT_LE(least, simulated->score.step) << what;
+    bounded.longer += least > with_all ? 1 : 0;
+  }
+  return bounded;
+}
+
+TEST(MapStepBound, IsBelowTheStepWithNoMoreThanLendersHave) {
+  constexpr int kPart = kSanitized ? 5 : 1;
+  Bounded all;
+  for (uint32_t seed = 1; seed <= 700 / kPart; ++seed) {
+    Dice dice(seed);
+    PlanningProblem problem = RandomProblem(dice);
+    const int workers = WorkerCount(problem.schedule);
+    if (workers > 4 || DeviceCount(problem.topology) == 0) continue;
+    problem.granule = Bytes(dice.Roll(1, 300));
+    SetCapacity(problem, Bytes(dice.Roll(50'000, 400'000)));
+    if (seed % 2 == 0) problem.lending = LendingRule::kPeaks;
+    DraftSimulator simulator(problem);
+    DraftPlan draft = KeepingDraft(problem);
+    DraftDice changes(seed);
+    for (int change = 0; change < 30; ++change) changes.Change(draft);
+    draft = Replace(std::move(draft), Placement::kHostSwap, Placement::kPeerSwap,
+                    seed % 4 == 0 ? Placement::kPeerSwap : Placement::kKeep);
+    for (StageDraft& stage : draft.stages) stage.update = UpdatePlace::kDevice;
+    const Bounded some = CompareDemand(simulator, draft, absl::StrCat(" seed ", seed));
+    all.maps += some.maps;
+    all.full += some.full;
+    all.missed += some.missed;
+    all.longer += some.longer;
+  }
+  EXPECT_GT(all.maps, 1'000 / kPart);
+  EXPECT_GT(all.full - all.missed, 10 / kPart);
+  EXPECT_GT(all.missed, 100 / kPart);
+  EXPECT_GT(all.longer, 20 / kPart);
+  RecordProperty("maps", all.maps);
+  RecordProperty("full", all.full);
+  RecordProperty("missed", all.missed);
+  RecordProperty("longer", all.longer);
 }
 
 // Two stages of one layer, each with F 1000, B 2000, four microbatches; all activations, 2,000

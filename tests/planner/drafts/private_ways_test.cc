@@ -67,6 +67,44 @@ TEST(PrivateWays, AreAsGoodAsTheBestFreeDevices) {
   EXPECT_EQ(speeds[ways.Free() - 2], (WaySpeed{Gigabytes(10), Nanos(5)}));
 }
 
+// Worker 0 parks 60 bytes; workers 1 and 2 have room for 40 and 30.
+ParkingDemand SixtyBytes() {
+  return {{{.parked = Bytes(60)}, {.lendable = Bytes(40)}, {.lendable = Bytes(30)}}};
+}
+
+TEST(PrivateWays, ParkAsFastAsLendersHaveRoom) {
+  const Topology topology = Chain();
+  PrivateWays ways(topology, 3, {});
+  ways.LendOnly(SixtyBytes());
+  const auto rate_on = [&](const std::vector<DeviceId>& placed) {
+    return ways.SpeedsOn(placed)[ways.OfWorker(0, PrivateWays::kParking)].rate;
+  };
+  // On device 1, 30 bytes at 3 GB/s in 10 ns, 30 at 1 GB/s in 30.
+  EXPECT_EQ(rate_on({DeviceId(1), DeviceId(0), DeviceId(2)}), Gigabytes(2));
+  // The other way round 40 in 13.3 ns, 20 in 20.
+  EXPECT_EQ(rate_on({DeviceId(1), DeviceId(2), DeviceId(0)}), Gigabytes(3));
+  EXPECT_EQ(rate_on({DeviceId(1)}), Gigabytes(3));
+  EXPECT_EQ(rate_on({}), Gigabytes(3));
+  // Too little room on device 1 alone: nothing is known but the link.
+  EXPECT_EQ(rate_on({DeviceId(0)}), Gigabytes(1));
+}
+
+TEST(PrivateWays, ParkOnDevicesWithoutAWorkerAsWell) {
+  Topology topology = Chain();
+  for (TopologyDevice& device : topology.devices) device.memory = Bytes(45);
+  PrivateWays ways(topology, 2, {});
+  ways.LendOnly({{{.parked = Bytes(60)}, {.lendable = Bytes(15)}}});
+  const auto rate_on = [&](const std::vector<DeviceId>& placed) {
+    return ways.SpeedsOn(placed)[ways.OfWorker(0, PrivateWays::kParking)].rate;
+  };
+  // 45 bytes at 3 GB/s and 15 at 1 GB/s, both in 15 ns; or 15 in 5 ns, and 45 in 45.
+  EXPECT_EQ(rate_on({DeviceId(1), DeviceId(0)}), Gigabytes(4));
+  EXPECT_EQ(rate_on({DeviceId(1), DeviceId(2)}), Gigabytes(4) / 3 + 1);  // rounded up
+  EXPECT_EQ(rate_on({DeviceId(1)}), Gigabytes(4));
+  topology.copy_engines = CopyEngines::kOneForAllPeers;
+  EXPECT_EQ(rate_on({DeviceId(1), DeviceId(2)}), Gigabytes(3));
+}
+
 TEST(PrivateWays, OfOneCopyEngineAreAsFastAsOneLink) {
   Topology topology = Chain();
   topology.copy_engines = CopyEngines::kOneForAllPeers;

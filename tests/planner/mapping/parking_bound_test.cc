@@ -66,6 +66,7 @@ TEST(ParkingBound, IsNeverAboveTheBestCompletion) {
     std::vector<int> map = Shuffled(devices, random);
     map.resize(random() % (workers + 1));
     const ParkingTime least = bound.Of(MapOf(map).device_of_worker, {});
+    EXPECT_EQ(bound.UnparkedOf(MapOf(map).device_of_worker), least.unparked);
     const ParkingTime best = BestCompletion(fabric, demand, map);
     EXPECT_LE(least, best) << "round " << round;
     tight += least == best ? 1 : 0;
