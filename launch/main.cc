@@ -9,7 +9,7 @@
 #include "launch/process/end_output.h"
 #include "launch/process/exit_codes.h"
 #include "launch/run/command_line.h"
-#include "launch/run/profile_command.h"
+#include "launch/run/layer_profile/profile_command.h"
 #include "launch/run/train_command.h"
 #include "pipeline/torch/counting_allocator.h"
 

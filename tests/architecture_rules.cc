@@ -5,6 +5,7 @@
 #include <regex>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
@@ -37,8 +38,16 @@ std::set<std::string> PlannerAnd(std::set<std::string> others) {
   return others;
 }
 
+std::set<std::string> BelowLaunchAnd(std::set<std::string> others) {
+  others.insert({"partitioner/", "swap/", "pipeline/", "pipeline/schedules/", "pipeline/synthetic/",
+                 "pipeline/torch/"});
+  return PlannerAnd(std::move(others));
+}
+
 const std::vector<Area>& Areas() {
   static const std::set<std::string> drafts = {"planner/", "planner/lowering/", "planner/drafts/"};
+  static const std::set<std::string> run_memory = {"launch/", "launch/run/job/", "launch/run/seat/",
+                                                   "launch/run/parking/"};
   static const auto* const areas = new std::vector<Area>{
       {"planner/", {}, true},
       {"planner/lowering/", {"planner/"}, true},
@@ -62,9 +71,18 @@ const std::vector<Area>& Areas() {
       {"pipeline/synthetic/",
        {"planner/", "planner/lowering/", "planner/drafts/", "swap/", "pipeline/"},
        false},
-      {"launch/",
-       PlannerAnd({"partitioner/", "swap/", "pipeline/", "pipeline/schedules/",
-                   "pipeline/synthetic/", "pipeline/torch/"}),
+      {"launch/", BelowLaunchAnd({"launch/run/", "launch/run/layer_profile/"}), false},
+      {"launch/run/job/", BelowLaunchAnd({"launch/"}), false},
+      {"launch/run/seat/", BelowLaunchAnd({"launch/", "launch/run/job/"}), false},
+      {"launch/run/parking/", BelowLaunchAnd({"launch/", "launch/run/job/", "launch/run/seat/"}),
+       false},
+      {"launch/run/follow/", BelowLaunchAnd(run_memory), false},
+      {"launch/run/record/", BelowLaunchAnd(run_memory), false},
+      {"launch/run/layer_profile/", BelowLaunchAnd({"launch/", "launch/run/", "launch/run/job/"}),
+       false},
+      {"launch/run/",
+       BelowLaunchAnd({"launch/", "launch/run/job/", "launch/run/seat/", "launch/run/parking/",
+                       "launch/run/follow/", "launch/run/record/"}),
        false},
       {"tests/", {}, false},  // checked for length only
   };

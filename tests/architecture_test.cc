@@ -99,7 +99,7 @@ TEST(ArchitectureRules, NameAWrongEdgeBetweenFolders) {
               ElementsAre("pipeline/a.cc:1: pipeline/ may not include pipeline/torch/ "
                           "(\"pipeline/torch/aten.h\")"));
   EXPECT_THAT(CheckSourceFile("pipeline/torch/a.cc", "#include \"launch/run/job.h\"\n"),
-              ElementsAre("pipeline/torch/a.cc:1: pipeline/torch/ may not include launch/ "
+              ElementsAre("pipeline/torch/a.cc:1: pipeline/torch/ may not include launch/run/ "
                           "(\"launch/run/job.h\")"));
   EXPECT_THAT(CheckSourceFile("planner/drafts/a.cc", "#include \"planner/search/x.h\"\n"),
               ElementsAre("planner/drafts/a.cc:1: planner/drafts/ may not include planner/search/ "

@@ -27,6 +27,16 @@ done
 
 launch/setup.sh || exit $?
 
+# Pages are looked at with a real browser, where Debian has one. Without it those tests say that they are skipped.
+install_browser() {
+  local apt=(apt-get -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 -qq)
+  { "${apt[@]}" update && "${apt[@]}" install -y --no-install-recommends chromium; } >/dev/null 2>&1
+}
+if ! command -v chromium >/dev/null && [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
+  echo "tests: installing chromium ..."
+  DEBIAN_FRONTEND=noninteractive install_browser || echo "tests: chromium cannot be installed; its tests are skipped"
+fi
+
 # Threads of LibTorch that wait would spin on cores that other tests need (2 threads a worker: 17 s instead of 3 s).
 export OMP_WAIT_POLICY=passive
 

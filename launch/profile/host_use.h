@@ -13,7 +13,8 @@
 namespace siphon {
 
 // What the workers of a machine take of its memory by their plan, all of them together: from before
-// the first step until the end, to the byte what their books count (launch/run/host_memory).
+// the first step until the end, to the byte what their books count
+// (launch/run/parking/host_memory).
 struct HostUse {
   Bytes parked;         // tensors
   Bytes steps;          // optimizer steps there: state, and copies of parameters and gradients

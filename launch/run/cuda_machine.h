@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "launch/run/prepare_job.h"
+#include "launch/run/job/prepare_job.h"
 #include "planner/ids.h"
 #include "planner/units.h"
 

@@ -2,9 +2,9 @@
 #define SIPHON_LAUNCH_RUN_DEVICE_FAILURE_H_
 
 #include "absl/status/status.h"
-#include "launch/run/lending.h"
-#include "launch/run/seat_memory.h"
-#include "launch/run/worker_seat.h"
+#include "launch/run/parking/lending.h"
+#include "launch/run/seat/seat_memory.h"
+#include "launch/run/seat/worker_seat.h"
 
 namespace siphon {
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "launch/checkpoint/checkpoint.h"
 #include "launch/config/load_job_config.h"
-#include "launch/run/prepare_job.h"
+#include "launch/run/job/prepare_job.h"
 #include "pipeline/torch/predictor.h"
 #include "planner/keyed_hash.h"
 #include "planner/status.h"

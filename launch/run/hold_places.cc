@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "launch/checkpoint/checkpoint_directory.h"
 #include "launch/checkpoint/file_operations.h"
-#include "launch/run/training_state.h"
+#include "launch/run/seat/training_state.h"
 #include "planner/status.h"
 
 namespace siphon {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "launch/run/cuda_machine.h"
-#include "launch/run/lending.h"
+#include "launch/run/parking/lending.h"
 #include "pipeline/torch/load_torch_cuda.h"
 #include "pipeline/transport/load_nccl_module.h"
 #include "planner/status.h"

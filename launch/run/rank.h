@@ -3,9 +3,9 @@
 
 #include "launch/config/job_config.h"
 #include "launch/run/command_line.h"
+#include "launch/run/job/prepare_job.h"
+#include "launch/run/job/shared_plan.h"
 #include "launch/run/open_device.h"
-#include "launch/run/prepare_job.h"
-#include "launch/run/shared_plan.h"
 
 namespace siphon {
 

@@ -2,9 +2,9 @@
 #define SIPHON_LAUNCH_RUN_RUN_WORKER_H_
 
 #include "absl/status/statusor.h"
-#include "launch/run/prepare_job.h"
-#include "launch/run/run_outcome.h"
-#include "launch/run/worker_seat.h"
+#include "launch/run/job/prepare_job.h"
+#include "launch/run/record/run_outcome.h"
+#include "launch/run/seat/worker_seat.h"
 
 namespace siphon {
 

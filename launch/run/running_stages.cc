@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "launch/process/core_count.h"
-#include "launch/run/optimizer_of.h"
+#include "launch/run/job/optimizer_of.h"
 #include "pipeline/carried_state.h"
 #include "pipeline/host_steps.h"
 #include "pipeline/torch/torch_stage.h"

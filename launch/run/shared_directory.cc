@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "launch/run/training_state.h"
+#include "launch/run/seat/training_state.h"
 #include "planner/status.h"
 
 namespace siphon {

@@ -2,8 +2,8 @@
 #define SIPHON_LAUNCH_RUN_TRAIN_COMMAND_H_
 
 #include "launch/run/command_line.h"
+#include "launch/run/job/model_factory.h"
 #include "launch/run/job_devices.h"
-#include "launch/run/model_factory.h"
 
 namespace siphon {
 

@@ -3,8 +3,8 @@
 
 #include "absl/status/statusor.h"
 #include "launch/config/job_config.h"
-#include "launch/run/model_factory.h"
-#include "launch/run/run_outcome.h"
+#include "launch/run/job/model_factory.h"
+#include "launch/run/record/run_outcome.h"
 
 namespace siphon {
 

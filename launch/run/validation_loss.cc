@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "launch/data/batches.h"
-#include "launch/run/step_record.h"
+#include "launch/run/seat/step_record.h"
 #include "planner/status.h"
 
 namespace siphon {

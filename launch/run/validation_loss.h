@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "launch/run/coordinate.h"
-#include "launch/run/prepare_job.h"
+#include "launch/run/job/prepare_job.h"
 #include "launch/run/running_stages.h"
+#include "launch/run/seat/coordinate.h"
 #include "planner/schedule.h"
 
 namespace siphon {

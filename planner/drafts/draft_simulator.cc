@@ -135,32 +135,18 @@ absl::StatusOr<SimulatedDraft> DraftSimulator::Run(DraftPlan draft) {
   return LendOverTime(std::move(result), std::move(lent));
 }
 
-// Adds what lenders hold above their capacity. Returns whether that is anything.
-bool DraftSimulator::Withhold(const SimulatedDraft& simulated, const std::vector<Bytes>& unparked,
-                              WithheldMemory& withheld) const {
-  bool lends_too_much = lenders_.WithholdIdle(simulated.simulated, withheld);
-  for (size_t worker = 0; worker < withheld.workers.size(); ++worker) {
-    const Bytes over = simulated.excess[worker] - unparked[worker];
-    lends_too_much |=
-        over > Bytes(0) && Lends(simulated.draft, simulated.draft.mapping.device_of_worker[worker]);
-    withheld.workers[worker] += over;
-  }
-  return lends_too_much;
-}
-
 // Stripes are cut group by group, in whole granules, so that a lender may get a little more than
 // was assigned to it: then it lends as much less.
 absl::StatusOr<SimulatedDraft> DraftSimulator::LendLess(SimulatedDraft parked) {
   WithheldMemory withheld = lenders_.WithheldNothing();
-  const std::vector<Bytes> nothing = withheld.workers;
-  if (!Withhold(parked, nothing, withheld)) return parked;
+  if (!lenders_.WithholdIdle(parked.simulated, withheld)) return parked;
   SimulatedDraft best = std::move(parked);
   for (int round = 1; round < kMostLendingRounds; ++round) {
     DraftPlan draft = best.draft;
     SIPHON_ASSIGN_OR_RETURN(const std::vector<Bytes> unparked, AssignLenders(withheld, draft));
     SIPHON_ASSIGN_OR_RETURN(SimulatedDraft next, Simulated(std::move(draft)));
     SetScore(unparked, next);
-    const bool lends_too_much = Withhold(next, unparked, withheld);
+    const bool lends_too_much = lenders_.WithholdIdle(next.simulated, withheld);
     if (next.score < best.score) best = std::move(next);
     if (!lends_too_much) break;
   }
@@ -176,7 +162,12 @@ absl::StatusOr<SimulatedDraft> DraftSimulator::RunPromised(DraftPlan draft) {
     if (absl::IsResourceExhausted(next.status()) && best.ok()) break;
     if (!next.ok()) return next.status();
     SetScore(unparked, *next);
-    const bool lends_too_much = Withhold(*next, unparked, withheld);
+    bool lends_too_much = lenders_.WithholdIdle(next->simulated, withheld);
+    for (size_t worker = 0; worker < withheld.workers.size(); ++worker) {
+      const Bytes over = next->excess[worker] - unparked[worker];
+      lends_too_much |= over > Bytes(0) && Lends(draft, draft.mapping.device_of_worker[worker]);
+      withheld.workers[worker] += over;
+    }
     if (!best.ok() || next->score < best->score) best = *std::move(next);
     if (!lends_too_much) break;
   }

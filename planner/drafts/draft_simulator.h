@@ -107,8 +107,6 @@ class DraftSimulator {
   absl::StatusOr<SimulatedDraft> TriedPlan(DraftPlan draft, MemoryPlan memory, LentMemory* lent);
   // A draft that uses lenders, under a problem's kPeaks.
   absl::StatusOr<SimulatedDraft> RunPromised(DraftPlan draft);
-  bool Withhold(const SimulatedDraft& simulated, const std::vector<Bytes>& unparked,
-                WithheldMemory& withheld) const;
   // `parked`, all of which lenders have room for, with less for those that its stripes fill.
   absl::StatusOr<SimulatedDraft> LendLess(SimulatedDraft parked);
   // What is over capacity and `unparked` ([worker]) is its excess.

@@ -19,7 +19,7 @@
 #include "launch/data/batches.h"
 #include "launch/data/dataset.h"
 #include "launch/plan_job/learning_rate.h"
-#include "launch/run/prepare_job.h"
+#include "launch/run/job/prepare_job.h"
 #include "launch/run/trainer.h"
 #include "planner/keyed_hash.h"
 #include "planner/memory/held_bytes.h"

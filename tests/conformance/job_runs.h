@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "launch/config/job_config.h"
-#include "launch/run/run_outcome.h"
+#include "launch/run/record/run_outcome.h"
 #include "pipeline/torch/torch_device.h"
 #include "planner/model_spec.h"
 #include "tests/support/reference_trainer.h"

@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "launch/plan_job/job_memory.h"
-#include "launch/run/prepare_job.h"
+#include "launch/run/job/prepare_job.h"
 #include "planner/status.h"
 #include "tests/conformance/job_runs.h"
 #include "tests/support/same_bits.h"

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "launch/plan_job/job_memory.h"
 #include "launch/run/cuda_machine.h"
-#include "launch/run/prepare_job.h"
+#include "launch/run/job/prepare_job.h"
 #include "pipeline/torch/determinism.h"
 #include "pipeline/torch/load_torch_cuda.h"
 #include "planner/status.h"

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "launch/plan_job/job_memory.h"
-#include "launch/run/prepare_job.h"
+#include "launch/run/job/prepare_job.h"
 #include "planner/status.h"
 
 namespace siphon {

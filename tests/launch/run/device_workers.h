@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "launch/config/job_config.h"
-#include "launch/run/prepare_job.h"
-#include "launch/run/worker_seat.h"
+#include "launch/run/job/prepare_job.h"
+#include "launch/run/seat/worker_seat.h"
 #include "planner/units.h"
 #include "swap/device/cuda_module.h"
 #include "tests/launch/run/parking_job.h"

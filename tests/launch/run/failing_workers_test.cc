@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "launch/checkpoint/checkpoint_directory.h"
+#include "launch/run/seat/training_state.h"
 #include "launch/run/trainer.h"
-#include "launch/run/training_state.h"
 #include "pipeline/torch/aten.h"
 #include "pipeline/torch/layers.h"
 #include "tests/launch/run/checkpoint_bits.h"

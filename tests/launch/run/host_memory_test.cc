@@ -1,4 +1,4 @@
-#include "launch/run/host_memory.h"
+#include "launch/run/parking/host_memory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

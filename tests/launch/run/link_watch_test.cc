@@ -1,4 +1,4 @@
-#include "launch/run/link_watch.h"
+#include "launch/run/seat/link_watch.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "launch/run/locked_memory.h"
+#include "launch/run/parking/locked_memory.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "launch/run/measure_cores.h"
+#include "launch/run/layer_profile/measure_cores.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "launch/run/layer_rounds.h"
+#include "launch/run/layer_profile/layer_rounds.h"
 #include "tests/launch/run/small_job.h"
 
 namespace siphon {

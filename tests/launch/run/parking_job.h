@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-#include "launch/run/prepare_job.h"
+#include "launch/run/job/prepare_job.h"
 #include "pipeline/torch/counting_allocator.h"
 #include "tests/launch/run/small_job.h"
 

@@ -1,4 +1,4 @@
-#include "launch/run/parking_room.h"
+#include "launch/run/parking/parking_room.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,9 +11,9 @@
 #include "launch/config/load_job_config.h"
 #include "launch/plan_job/parking_region.h"
 #include "launch/profile/predict_step.h"
-#include "launch/run/memory_line.h"
+#include "launch/run/parking/topology_ways.h"
+#include "launch/run/record/memory_line.h"
 #include "launch/run/run_worker.h"
-#include "launch/run/topology_ways.h"
 #include "launch/run/trainer.h"
 #include "tests/launch/run/parking_job.h"
 

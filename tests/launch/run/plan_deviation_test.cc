@@ -1,4 +1,4 @@
-#include "launch/run/plan_deviation.h"
+#include "launch/run/record/plan_deviation.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "launch/run/compare_step.h"
+#include "launch/run/record/compare_step.h"
 #include "tests/launch/output/timeline_testing.h"
 
 namespace siphon {

@@ -13,7 +13,7 @@
 #include "launch/config/read_text_file.h"
 #include "launch/output/text_file.h"
 #include "launch/process/rank_process.h"
-#include "launch/run/memory_line.h"
+#include "launch/run/record/memory_line.h"
 #include "launch/run/trainer.h"
 #include "planner/memory/layer_uses.h"
 #include "planner/plan_text.h"

@@ -1,7 +1,7 @@
 // Second choices in force: whole runs, workers as threads, with lenders that do not lend, a host
 // that does not give its memory and links that are slow; held against the run without limits.
 
-#include "launch/run/plan_follower.h"
+#include "launch/run/follow/plan_follower.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "launch/plan_job/parking_region.h"
-#include "launch/run/name_of_place.h"
+#include "launch/run/job/name_of_place.h"
 #include "tests/launch/run/second_choice_runs.h"
 
 namespace siphon {

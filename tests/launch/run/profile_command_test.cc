@@ -1,4 +1,4 @@
-#include "launch/run/profile_command.h"
+#include "launch/run/layer_profile/profile_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

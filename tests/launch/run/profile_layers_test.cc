@@ -1,6 +1,6 @@
 // Measured profiles.
 
-#include "launch/run/profile_layers.h"
+#include "launch/run/layer_profile/profile_layers.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

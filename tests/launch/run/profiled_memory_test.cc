@@ -9,8 +9,8 @@
 #include <string>
 
 #include "launch/plan_job/matrix_kernels.h"
-#include "launch/run/layer_rounds.h"
-#include "launch/run/prepare_job.h"
+#include "launch/run/job/prepare_job.h"
+#include "launch/run/layer_profile/layer_rounds.h"
 #include "pipeline/torch/counting_allocator.h"
 #include "pipeline/torch/torch_stage.h"
 #include "planner/memory/estimate_runtime.h"

@@ -1,7 +1,7 @@
 // Plans that a run makes again, by what its first steps took: whole runs, workers as threads, with
 // a profile or a link that is wrong on purpose; held against the run without limits.
 
-#include "launch/run/replan.h"
+#include "launch/run/follow/replan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,12 +21,12 @@
 #include "launch/config/read_text_file.h"
 #include "launch/output/text_file.h"
 #include "launch/profile/profile_file.h"
-#include "launch/run/name_of_place.h"
-#include "launch/run/parking_routes.h"
-#include "launch/run/plan_follower.h"
-#include "launch/run/profile_layers.h"
+#include "launch/run/follow/plan_follower.h"
+#include "launch/run/job/name_of_place.h"
+#include "launch/run/layer_profile/profile_layers.h"
+#include "launch/run/parking/parking_routes.h"
+#include "launch/run/parking/shared_by_threads.h"
 #include "launch/run/run_worker.h"
-#include "launch/run/shared_by_threads.h"
 #include "pipeline/carried_state.h"
 #include "pipeline/transport/in_process_transport.h"
 #include "planner/plan_text.h"

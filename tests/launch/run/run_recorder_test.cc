@@ -1,4 +1,4 @@
-#include "launch/run/run_recorder.h"
+#include "launch/run/record/run_recorder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "launch/run/run_report.h"
+#include "launch/run/record/run_report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "launch/run/run_warnings.h"
+#include "launch/run/record/run_warnings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

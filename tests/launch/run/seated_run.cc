@@ -6,9 +6,9 @@
 #include <memory>
 #include <thread>
 
-#include "launch/run/parking_room.h"
+#include "launch/run/parking/parking_room.h"
+#include "launch/run/parking/shared_by_threads.h"
 #include "launch/run/run_worker.h"
-#include "launch/run/shared_by_threads.h"
 #include "pipeline/transport/in_process_transport.h"
 
 namespace siphon {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "launch/run/lending.h"
+#include "launch/run/parking/lending.h"
 #include "pipeline/transport/load_nccl_module.h"
 #include "planner/status.h"
 #include "planner/topology.h"

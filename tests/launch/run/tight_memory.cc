@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <iterator>
 
-#include "launch/run/parking_room.h"
+#include "launch/run/parking/parking_room.h"
 #include "planner/status.h"
 #include "planner/training_plan.h"
 #include "planner/units.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "launch/run/prepare_job.h"
+#include "launch/run/job/prepare_job.h"
 #include "tests/conformance/memory_shapes.h"
 
 namespace siphon {

@@ -1,4 +1,4 @@
-#include "launch/run/topology_ways.h"
+#include "launch/run/parking/topology_ways.h"
 
 #include <gtest/gtest.h>
 

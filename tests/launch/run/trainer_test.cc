@@ -10,7 +10,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "launch/run/outcome_json.h"
+#include "launch/run/record/outcome_json.h"
 #include "pipeline/torch/layers.h"
 #include "tests/launch/run/checkpoint_bits.h"
 #include "tests/launch/run/seated_run.h"

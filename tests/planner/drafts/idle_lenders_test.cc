@@ -1,8 +1,6 @@
 // Devices without a worker lend what they have, and no more.
 #include <gtest/gtest.h>
 
-#include <utility>
-
 #include "planner/drafts/draft_simulator.h"
 #include "planner/strategies/strategies.h"
 #include "tests/planner/drafts/planning_testing.h"
@@ -59,20 +57,6 @@ TEST(IdleLenders, LendLessWhereWholeGranulesFillThem) {
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_TRUE(Fits(*run)) << FormatBytes(run->score.excess);
   EXPECT_LE(PeakOfIdleDevice(run->simulated, DeviceId(2)), Bytes(8));
-}
-
-// The same of a worker, which needs 20 bytes itself, so that there is room for 8.
-TEST(Lenders, LendLessWhereWholeGranulesFillThem) {
-  PlanningProblem problem = WithIdleDevice(Bytes(100));
-  problem.granule = Bytes(4);
-  problem.capacity = {Bytes(50), Bytes(28)};
-  DraftSimulator simulator(problem);
-  DraftPlan draft = ParkedLayers(problem, 1);
-  draft.mapping.device_of_worker = {DeviceId(0), DeviceId(2)};
-  const auto run = simulator.Run(std::move(draft));
-  ASSERT_TRUE(run.ok()) << run.status();
-  EXPECT_TRUE(Fits(*run)) << FormatBytes(run->score.excess);
-  EXPECT_LE(run->peaks[1], Bytes(28));
 }
 
 }  // namespace
