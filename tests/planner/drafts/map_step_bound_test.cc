@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +27,18 @@ bool AllHaveLenders(const DraftSimulator& simulator, const DraftPlan& draft) {
     if (gives && draft.lenders[worker].empty()) return false;
   }
   return true;
+}
+
+// Of four workers at most, with devices; none where the dice have more of them, or no topology.
+std::optional<PlanningProblem> ProblemOfFew(uint32_t seed, bool on_servers) {
+  Dice dice(seed);
+  PlanningProblem problem = RandomProblem(dice);
+  if (on_servers) problem = OnServers(std::move(problem), dice);
+  if (WorkerCount(problem.schedule) > 4 || DeviceCount(problem.topology) == 0) return std::nullopt;
+  problem.granule = Bytes(dice.Roll(1, 300));
+  SetCapacity(problem, Bytes(dice.Roll(50'000, 400'000)));
+  if (seed % 2 == 0) problem.lending = LendingRule::kPeaks;
+  return problem;
 }
 
 // Of all maps of a draft.
@@ -65,17 +79,11 @@ TEST(MapStepBound, IsBelowTheStepOnEveryMap) {
   Compared all;
   int parked = 0;
   for (uint32_t seed = 1; seed <= 700 / kPart; ++seed) {
-    Dice dice(seed);
-    PlanningProblem problem = RandomProblem(dice);
-    if (seed % 5 == 0) problem = OnServers(std::move(problem), dice);
-    const int workers = WorkerCount(problem.schedule);
-    if (workers > 4 || DeviceCount(problem.topology) == 0) continue;
-    problem.granule = Bytes(dice.Roll(1, 300));
-    SetCapacity(problem, Bytes(dice.Roll(50'000, 400'000)));
-    if (seed % 2 == 0) problem.lending = LendingRule::kPeaks;
-    DraftSimulator simulator(problem);
+    const std::optional<PlanningProblem> problem = ProblemOfFew(seed, seed % 5 == 0);
+    if (!problem) continue;
+    DraftSimulator simulator(*problem);
     if (seed % 3 == 0) simulator.LendBy(LendingRule::kOverTime);
-    DraftPlan draft = KeepingDraft(problem);
+    DraftPlan draft = KeepingDraft(*problem);
     DraftDice changes(seed);
     for (int change = 0; change < 30; ++change) changes.Change(draft);
     const Compared compared = Compare(simulator, draft, absl::StrCat(" seed ", seed));
@@ -144,15 +152,10 @@ TEST(MapStepBound, IsBelowTheStepWithNoMoreThanLendersHave) {
   constexpr int kPart = kSanitized ? 5 : 1;
   Bounded all;
   for (uint32_t seed = 1; seed <= 700 / kPart; ++seed) {
-    Dice dice(seed);
-    PlanningProblem problem = RandomProblem(dice);
-    const int workers = WorkerCount(problem.schedule);
-    if (workers > 4 || DeviceCount(problem.topology) == 0) continue;
-    problem.granule = Bytes(dice.Roll(1, 300));
-    SetCapacity(problem, Bytes(dice.Roll(50'000, 400'000)));
-    if (seed % 2 == 0) problem.lending = LendingRule::kPeaks;
-    DraftSimulator simulator(problem);
-    DraftPlan draft = KeepingDraft(problem);
+    const std::optional<PlanningProblem> problem = ProblemOfFew(seed, false);
+    if (!problem) continue;
+    DraftSimulator simulator(*problem);
+    DraftPlan draft = KeepingDraft(*problem);
     DraftDice changes(seed);
     for (int change = 0; change < 30; ++change) changes.Change(draft);
     draft = Replace(std::move(draft), Placement::kHostSwap, Placement::kPeerSwap,
