@@ -288,4 +288,9 @@ bool Uses(const DraftPlan& draft, Placement placement) {
   return false;
 }
 
+bool AnyStageStepsOnHost(const DraftPlan& draft) {
+  return std::any_of(draft.stages.begin(), draft.stages.end(),
+                     [](const StageDraft& stage) { return stage.update == UpdatePlace::kHost; });
+}
+
 }  // namespace siphon

@@ -97,6 +97,7 @@ void PutStepOnHost(StageDraft& stage);
 DraftPlan Replace(DraftPlan draft, Placement from, Placement activations_to, Placement rest_to);
 
 bool Uses(const DraftPlan& draft, Placement placement);
+bool AnyStageStepsOnHost(const DraftPlan& draft);
 
 }  // namespace siphon
 

@@ -27,8 +27,7 @@ bool Lends(const DraftPlan& draft, DeviceId device) {
 
 bool CopiesToHost(const DraftPlan& draft) {
   return Uses(draft, Placement::kHostSwap) || Uses(draft, Placement::kNvmeSwap) ||
-         std::any_of(draft.stages.begin(), draft.stages.end(),
-                     [](const StageDraft& stage) { return stage.update == UpdatePlace::kHost; });
+         AnyStageStepsOnHost(draft);
 }
 
 // Each simulates a step whose lenders are assigned by what the one before says about each moment.

@@ -140,11 +140,10 @@ void PrivateWays::AddParking() {
 // Of workers without a device, but for the owner, and of devices that stay without one: most first.
 std::vector<Bytes> PrivateWays::RoomsOfFree(absl::Span<const DeviceId> placed,
                                             const std::vector<int>& free, int owner) const {
-  std::vector<Bytes> idle;
-  for (const int device : free) idle.push_back(topology_.devices[device].memory);
-  std::sort(idle.begin(), idle.end(), std::greater<>());
-  idle.resize(device_ways_.size() - static_cast<size_t>(workers_));
-  std::vector<Bytes> rooms = std::move(idle);
+  std::vector<Bytes> rooms;
+  for (const int device : free) rooms.push_back(topology_.devices[device].memory);
+  std::sort(rooms.begin(), rooms.end(), std::greater<>());
+  rooms.resize(device_ways_.size() - static_cast<size_t>(workers_));
   for (auto worker = static_cast<int>(placed.size()); worker < workers_; ++worker) {
     if (worker != owner) rooms.push_back(demand_->workers[worker].lendable);
   }
@@ -153,8 +152,9 @@ std::vector<Bytes> PrivateWays::RoomsOfFree(absl::Span<const DeviceId> placed,
 }
 
 // Of free devices the fastest ones have the most room.
-int64_t PrivateWays::ParkingRate(int device, int owner, absl::Span<const DeviceId> placed,
-                                 const std::vector<int>& free) const {
+int64_t PrivateWays::ParkingRateOn(int device, int owner, absl::Span<const DeviceId> placed,
+                                   const std::vector<int>& free,
+                                   const std::vector<Bytes>& free_rooms) const {
   const std::vector<int64_t>& rates = pairs_[device];
   std::vector<Lender> lenders;
   const auto add = [&lenders](int64_t rate, Bytes room) {
@@ -166,9 +166,8 @@ int64_t PrivateWays::ParkingRate(int device, int owner, absl::Span<const DeviceI
   std::vector<int64_t> to_free;
   for (const int other : free) to_free.push_back(rates[other]);
   std::sort(to_free.begin(), to_free.end(), std::greater<>());
-  const std::vector<Bytes> rooms = RoomsOfFree(placed, free, owner);
-  for (size_t place = 0; place < std::min(rooms.size(), to_free.size()); ++place) {
-    add(to_free[place], rooms[place]);
+  for (size_t place = 0; place < std::min(free_rooms.size(), to_free.size()); ++place) {
+    add(to_free[place], free_rooms[place]);
   }
   if (topology_.copy_engines != CopyEngines::kOneForAllPeers) {
     return RateInto(demand_->workers[owner].parked, std::move(lenders));
@@ -176,6 +175,19 @@ int64_t PrivateWays::ParkingRate(int device, int owner, absl::Span<const DeviceI
   int64_t fastest = 0;
   for (const Lender& lender : lenders) fastest = std::max(fastest, lender.rate);
   return fastest;
+}
+
+int64_t PrivateWays::ParkingRate(int owner, absl::Span<const DeviceId> placed,
+                                 const std::vector<int>& free) const {
+  const std::vector<Bytes> rooms = RoomsOfFree(placed, free, owner);
+  if (owner < static_cast<int>(placed.size())) {
+    return ParkingRateOn(placed[owner].value, owner, placed, free, rooms);
+  }
+  int64_t best = 0;
+  for (const int device : free) {
+    best = std::max(best, ParkingRateOn(device, owner, placed, free, rooms));
+  }
+  return best;
 }
 
 std::vector<WaySpeed> PrivateWays::SpeedsOn(absl::Span<const DeviceId> placed) const {
@@ -197,10 +209,7 @@ std::vector<WaySpeed> PrivateWays::SpeedsOn(absl::Span<const DeviceId> placed) c
       speeds.push_back(best);
     }
     if (!demand_ || demand_->workers[worker].parked == Bytes(0)) continue;
-    int64_t rate = 0;
-    for (const int device : devices) {
-      rate = std::max(rate, ParkingRate(device, worker, placed, free));
-    }
+    const int64_t rate = ParkingRate(worker, placed, free);
     WaySpeed& parking = speeds[OfWorker(worker, kParking)];
     if (rate > 0) parking.rate = std::min(parking.rate, rate);
   }

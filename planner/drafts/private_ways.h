@@ -68,8 +68,11 @@ class PrivateWays {
   void AddParking();
   std::vector<Bytes> RoomsOfFree(absl::Span<const DeviceId> placed, const std::vector<int>& free,
                                  int owner) const;
-  int64_t ParkingRate(int device, int owner, absl::Span<const DeviceId> placed,
+  // Of an owner without a device the best.
+  int64_t ParkingRate(int owner, absl::Span<const DeviceId> placed,
                       const std::vector<int>& free) const;
+  int64_t ParkingRateOn(int device, int owner, absl::Span<const DeviceId> placed,
+                        const std::vector<int>& free, const std::vector<Bytes>& free_rooms) const;
   BytesPerSecond Number(int way) const { return BytesPerSecond(way + 1); }
 
   const Topology& topology_;

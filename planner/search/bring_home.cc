@@ -1,6 +1,5 @@
 #include "planner/search/bring_home.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "planner/drafts/fit_moves.h"
@@ -11,11 +10,6 @@
 
 namespace siphon {
 namespace {
-
-bool AnyStageStepsOnHost(const DraftPlan& draft) {
-  return std::any_of(draft.stages.begin(), draft.stages.end(),
-                     [](const StageDraft& stage) { return stage.update == UpdatePlace::kHost; });
-}
 
 // The draft, of which others can bring state home that steps on the host. Beside that, stages that
 // step on the device have at home what they say.

@@ -171,10 +171,6 @@ TEST(MapStepBound, IsBelowTheStepWithNoMoreThanLendersHave) {
   EXPECT_GT(all.full - all.missed, 10 / kPart);
   EXPECT_GT(all.missed, 100 / kPart);
   EXPECT_GT(all.longer, 20 / kPart);
-  RecordProperty("maps", all.maps);
-  RecordProperty("full", all.full);
-  RecordProperty("missed", all.missed);
-  RecordProperty("longer", all.longer);
 }
 
 // Two stages of one layer, each with F 1000, B 2000, four microbatches; all activations, 2,000
