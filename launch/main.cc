@@ -11,7 +11,7 @@
 #include "launch/run/command_line.h"
 #include "launch/run/layer_profile/profile_command.h"
 #include "launch/run/train_command.h"
-#include "pipeline/torch/counting_allocator.h"
+#include "pipeline/torch/memory/counting_allocator.h"
 
 namespace {
 

@@ -13,7 +13,7 @@
 #include "launch/plan_job/model_options.h"
 #include "launch/plan_job/plan_job.h"
 #include "launch/topology/job_topology.h"
-#include "launch/topology/probed_job.h"
+#include "launch/topology/probe/probed_job.h"
 #include "partitioner/partition_model.h"
 #include "pipeline/schedules/build_schedule.h"
 #include "planner/memory/held_bytes.h"
@@ -34,7 +34,7 @@ ConfigLimits StudyLimits() {
   limits.known.model_kinds = KnownModelKinds();
   limits.known.data_kinds = KnownDataKinds();
 #define SIPHON_OPTIMIZER(name, traits) limits.known.optimizers.push_back(name);
-#include "pipeline/torch/optimizers.def"
+#include "pipeline/torch/parameters/optimizers.def"
 #undef SIPHON_OPTIMIZER
   for (const MemoryStrategy& strategy : MemoryStrategies()) {
     limits.known.memory_strategies.emplace_back(strategy.name);

@@ -10,7 +10,7 @@
 #include "launch/commands/topology_report.h"
 #include "launch/output/text_file.h"
 #include "launch/process/exit_codes.h"
-#include "launch/topology/probe_server.h"
+#include "launch/topology/probe/probe_server.h"
 #include "launch/topology/server_file.h"
 #include "launch/topology/topology_file.h"
 #include "planner/performance/device_spec.h"

@@ -14,7 +14,8 @@
 namespace siphon {
 namespace {
 
-// That the optimizer keeps of each parameter: those of pipeline/torch/fused_optimizers.cc.
+// That the optimizer keeps of each parameter: those of
+// pipeline/torch/parameters/fused_optimizers.cc.
 int MomentsOf(const TrainConfig& train) {
   if (train.optimizer == "sgd") return train.momentum > 0 ? 1 : 0;
   return 2;

@@ -19,7 +19,7 @@
 #include "launch/run/job/predicted_peaks.h"
 #include "launch/run/parking/lending.h"
 #include "launch/run/parking/parking_room.h"
-#include "pipeline/torch/load_torch_cuda.h"
+#include "pipeline/torch/device/load_torch_cuda.h"
 #include "pipeline/transport/nccl_options.h"
 #include "planner/round_up.h"
 #include "planner/status.h"

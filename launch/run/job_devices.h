@@ -6,7 +6,7 @@
 
 #include "launch/run/cuda_machine.h"
 #include "launch/run/open_device.h"
-#include "launch/topology/probe_server.h"
+#include "launch/topology/probe/probe_server.h"
 
 namespace siphon {
 

@@ -5,7 +5,7 @@
 
 #include "launch/run/cuda_machine.h"
 #include "launch/run/parking/lending.h"
-#include "pipeline/torch/load_torch_cuda.h"
+#include "pipeline/torch/device/load_torch_cuda.h"
 #include "pipeline/transport/load_nccl_module.h"
 #include "planner/status.h"
 #include "swap/device/load_cuda_module.h"

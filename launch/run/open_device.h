@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "launch/run/job/prepare_job.h"
 #include "launch/run/seat/worker_seat.h"
-#include "pipeline/torch/torch_device.h"
+#include "pipeline/torch/device/torch_device.h"
 #include "pipeline/transport/nccl_module.h"
 #include "planner/ids.h"
 

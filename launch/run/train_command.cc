@@ -46,7 +46,7 @@
 #include "launch/run/rank.h"
 #include "launch/run/seat/phases.h"
 #include "launch/run/seat/training_state.h"
-#include "launch/topology/probed_job.h"
+#include "launch/topology/probe/probed_job.h"
 #include "planner/status.h"
 
 namespace siphon {

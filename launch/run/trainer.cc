@@ -20,7 +20,7 @@
 #include "launch/run/place_workers.h"
 #include "launch/run/run_worker.h"
 #include "launch/run/train_command.h"
-#include "pipeline/torch/counting_allocator.h"
+#include "pipeline/torch/memory/counting_allocator.h"
 #include "pipeline/transport/in_process_transport.h"
 #include "planner/status.h"
 

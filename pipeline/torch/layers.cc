@@ -12,7 +12,7 @@
 namespace siphon {
 
 #define SIPHON_LAYER_KIND(kind, builder) LayerForward builder(const ModelOptions& options);
-#include "pipeline/torch/layer_kinds.def"
+#include "pipeline/torch/kinds/layer_kinds.def"
 #undef SIPHON_LAYER_KIND
 
 namespace {
@@ -24,7 +24,7 @@ struct LayerKind {
 
 constexpr LayerKind kLayerKinds[] = {
 #define SIPHON_LAYER_KIND(kind, builder) {kind, builder},
-#include "pipeline/torch/layer_kinds.def"
+#include "pipeline/torch/kinds/layer_kinds.def"
 #undef SIPHON_LAYER_KIND
 };
 

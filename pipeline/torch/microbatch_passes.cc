@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "pipeline/torch/call_torch.h"
-#include "pipeline/torch/saved_tensors.h"
+#include "pipeline/torch/graphs/saved_tensors.h"
 #include "planner/status.h"
 
 namespace siphon {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "pipeline/torch/call_torch.h"
-#include "pipeline/torch/tensor_bytes.h"
+#include "pipeline/torch/memory/tensor_bytes.h"
 #include "planner/status.h"
 
 namespace siphon {

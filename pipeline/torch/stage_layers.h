@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "pipeline/stage_compute.h"
-#include "pipeline/torch/layer_graph.h"
+#include "pipeline/torch/graphs/layer_graph.h"
 #include "pipeline/torch/layers.h"
 #include "planner/stage_partition.h"
 

@@ -8,12 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "pipeline/stage_order.h"
 #include "pipeline/torch/call_torch.h"
+#include "pipeline/torch/graphs/saved_tensors.h"
+#include "pipeline/torch/memory/tensor_bytes.h"
 #include "pipeline/torch/microbatch_passes.h"
-#include "pipeline/torch/optimizers.h"
-#include "pipeline/torch/saved_tensors.h"
+#include "pipeline/torch/parameters/optimizers.h"
+#include "pipeline/torch/parameters/stage_parameters.h"
 #include "pipeline/torch/stage_layers.h"
-#include "pipeline/torch/stage_parameters.h"
-#include "pipeline/torch/tensor_bytes.h"
 #include "planner/status.h"
 
 namespace siphon {

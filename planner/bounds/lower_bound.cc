@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "planner/bounds/bound_facts.h"
-#include "planner/bounds/linear_program.h"
-#include "planner/bounds/moment_facts.h"
-#include "planner/bounds/moment_program.h"
-#include "planner/bounds/solve_linear_program.h"
-#include "planner/bounds/window_program.h"
+#include "planner/bounds/facts/bound_facts.h"
+#include "planner/bounds/linear/linear_program.h"
+#include "planner/bounds/linear/solve_linear_program.h"
+#include "planner/bounds/moments/moment_facts.h"
+#include "planner/bounds/moments/moment_program.h"
+#include "planner/bounds/windows/window_program.h"
 #include "planner/status.h"
 
 namespace siphon {

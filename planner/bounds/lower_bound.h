@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "planner/bounds/combinatorial_bound.h"
+#include "planner/bounds/counting/combinatorial_bound.h"
 #include "planner/drafts/planning_problem.h"
 #include "planner/units.h"
 

@@ -13,7 +13,7 @@ namespace {
 constexpr absl::string_view kWordEmbedding = "bert.embeddings.word_embeddings.weight";
 constexpr int64_t kTokenTypes = 2;
 
-// The tapes follow pipeline/torch/bert_layers.cc line by line.
+// The tapes follow pipeline/torch/kinds/bert_layers.cc line by line.
 LayerMemory EmbeddingMemory(const ModelOptions& options) {
   const int64_t hidden = options.hidden;
   LayerTape tape;

@@ -13,7 +13,7 @@ namespace {
 // GPT-2 with the names and layouts of Hugging Face's GPT2LMHeadModel.
 constexpr absl::string_view kTokenEmbedding = "transformer.wte.weight";
 
-// The tapes follow pipeline/torch/gpt_layers.cc line by line.
+// The tapes follow pipeline/torch/kinds/gpt_layers.cc line by line.
 LayerMemory EmbeddingMemory(const ModelOptions& options) {
   LayerTape tape;
   const auto ids = tape.TokenIds({options.sequence_length});

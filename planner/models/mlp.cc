@@ -13,7 +13,7 @@ namespace {
 // A perceptron on each token by itself: embedding, hidden layers with dropout, output. The smallest
 // model that is a chain.
 
-// The tapes follow pipeline/torch/mlp_layers.cc line by line.
+// The tapes follow pipeline/torch/kinds/mlp_layers.cc line by line.
 LayerMemory EmbeddingMemory(const ModelOptions& options) {
   LayerTape tape;
   const auto ids = tape.TokenIds({options.sequence_length});

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "planner/simulator/run_task_graph.h"
-#include "planner/simulator/task_graph.h"
+#include "planner/simulator/engine/run_task_graph.h"
+#include "planner/simulator/engine/task_graph.h"
 #include "planner/status.h"
 
 namespace siphon {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "planner/drafts/fit_moves.h"
-#include "planner/drafts/map_draft.h"
+#include "planner/drafts/maps/map_draft.h"
 #include "planner/search/draft_changes.h"
 #include "planner/search/start_drafts.h"
 #include "planner/search/swap_draft.h"

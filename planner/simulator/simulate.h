@@ -10,7 +10,7 @@
 #include "planner/memory_plan.h"
 #include "planner/schedule.h"
 #include "planner/sent_memory.h"
-#include "planner/simulator/shared_cores.h"
+#include "planner/simulator/engine/shared_cores.h"
 #include "planner/simulator/simulated_step.h"
 #include "planner/stage_cost.h"
 #include "planner/topology.h"

@@ -9,7 +9,7 @@
 #include "planner/home_groups.h"
 #include "planner/marked_grid.h"
 #include "planner/memory/group_memory.h"
-#include "planner/simulator/stage_groups.h"
+#include "planner/simulator/graph/stage_groups.h"
 #include "planner/simulator/step_accounts.h"
 #include "planner/status.h"
 #include "planner/steps_on_host.h"

@@ -5,11 +5,11 @@
 
 #include "absl/status/statusor.h"
 #include "planner/memory/memory_kind.h"
+#include "planner/simulator/engine/run_task_graph.h"
+#include "planner/simulator/graph/step_graph.h"
 #include "planner/simulator/lent_memory.h"
-#include "planner/simulator/run_task_graph.h"
 #include "planner/simulator/simulate.h"
 #include "planner/simulator/step_accounts.h"
-#include "planner/simulator/step_graph.h"
 
 namespace siphon {
 

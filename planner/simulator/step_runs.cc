@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "planner/simulator/common_beginning.h"
+#include "planner/simulator/engine/common_beginning.h"
 
 namespace siphon {
 

@@ -4,8 +4,8 @@
 #include <array>
 #include <cstddef>
 
-#include "planner/simulator/run_task_graph.h"
-#include "planner/simulator/step_graph.h"
+#include "planner/simulator/engine/run_task_graph.h"
+#include "planner/simulator/graph/step_graph.h"
 
 namespace siphon {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "planner/simulator/slowed_copies.h"
+#include "planner/simulator/engine/slowed_copies.h"
 
 namespace siphon {
 namespace {

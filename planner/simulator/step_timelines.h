@@ -2,9 +2,9 @@
 #define SIPHON_PLANNER_SIMULATOR_STEP_TIMELINES_H_
 
 #include "planner/schedule.h"
-#include "planner/simulator/run_task_graph.h"
+#include "planner/simulator/engine/run_task_graph.h"
+#include "planner/simulator/graph/step_graph.h"
 #include "planner/simulator/simulated_step.h"
-#include "planner/simulator/step_graph.h"
 
 namespace siphon {
 

@@ -7,7 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "planner/drafts/fit_moves.h"
 #include "planner/drafts/host_reach.h"
-#include "planner/drafts/map_draft.h"
+#include "planner/drafts/maps/map_draft.h"
 #include "planner/drafts/search_effort.h"
 #include "planner/drafts/side_by_side.h"
 #include "planner/search/further_searches.h"

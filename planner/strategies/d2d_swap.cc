@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "planner/drafts/fit_moves.h"
-#include "planner/drafts/map_draft.h"
+#include "planner/drafts/maps/map_draft.h"
 #include "planner/search/swap_draft.h"
 #include "planner/status.h"
 #include "planner/strategies/plan_on_map.h"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "planner/drafts/fit_moves.h"
-#include "planner/drafts/map_draft.h"
+#include "planner/drafts/maps/map_draft.h"
 #include "planner/drafts/search_effort.h"
 #include "planner/search/search_drafts.h"
 #include "planner/second_choices/second_choices.h"

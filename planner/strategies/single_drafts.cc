@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "planner/drafts/host_reach.h"
-#include "planner/drafts/map_draft.h"
+#include "planner/drafts/maps/map_draft.h"
 #include "planner/drafts/search_effort.h"
 #include "planner/drafts/side_by_side.h"
 #include "planner/search/recompute_draft.h"

@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "planner/bounds/linear_program.h"
+#include "planner/bounds/linear/linear_program.h"
 #include "planner/units.h"
 #include "planner/weight_offload/weight_offload_problem.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "planner/bounds/solve_linear_program.h"
+#include "planner/bounds/linear/solve_linear_program.h"
 #include "planner/status.h"
 #include "planner/weight_offload/offload_program.h"
 

@@ -2,7 +2,7 @@
 #define SIPHON_PLANNER_WEIGHT_OFFLOAD_OFFLOAD_PROGRAM_BOUND_H_
 
 #include "absl/status/statusor.h"
-#include "planner/bounds/solve_linear_program.h"
+#include "planner/bounds/linear/solve_linear_program.h"
 #include "planner/units.h"
 #include "planner/weight_offload/weight_offload_problem.h"
 

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "launch/config/job_config.h"
 #include "launch/run/record/run_outcome.h"
-#include "pipeline/torch/torch_device.h"
+#include "pipeline/torch/device/torch_device.h"
 #include "planner/model_spec.h"
 #include "tests/support/reference_trainer.h"
 

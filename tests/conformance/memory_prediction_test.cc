@@ -9,7 +9,7 @@
 #include <string>
 
 #include "launch/plan_job/matrix_kernels.h"
-#include "pipeline/torch/counting_allocator.h"
+#include "pipeline/torch/memory/counting_allocator.h"
 #include "planner/memory/estimate_runtime.h"
 #include "tests/conformance/memory_shapes.h"
 #include "tests/pipeline/live_schedules.h"

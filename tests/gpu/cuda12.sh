@@ -62,7 +62,7 @@ for version in "$@"; do
     object=$objects/$(tr / . <<<"$file")
     case $file in *.cu) kernel "$version" "$file" "$object" ;; *) host_source "$version" "$file" "$object" ;; esac
     if [ $? = 0 ]; then built=$((built + 1)); else echo "FAILED $file"; status=1; fi
-  done < <(git ls-files '*.cu' 'swap/device/cuda_*.cc' 'pipeline/transport/nccl_*.cc' 'pipeline/torch/cuda_*.cc' 'tests/gpu/first_facts.cc' \
+  done < <(git ls-files '*.cu' 'swap/device/cuda_*.cc' 'pipeline/transport/nccl_*.cc' 'pipeline/torch/device/cuda_*.cc' 'tests/gpu/first_facts.cc' \
     'tests/support/fake_cuda/*.cc' 'tests/support/fake_nccl/*.cc')
   # The fakes define some of them themselves.
   missing=$(comm -23 <(nm -u "$objects"/{swap,pipeline,tests.gpu}.*.o | grep -oE ' (__)?cuda[A-Za-z0-9_]+$' | sort -u) \

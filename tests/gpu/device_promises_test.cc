@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/torch/optimizers.h"
-#include "pipeline/torch/tensor_bytes.h"
+#include "pipeline/torch/memory/tensor_bytes.h"
+#include "pipeline/torch/parameters/optimizers.h"
 #include "tests/gpu/worker_jobs.h"
 
 namespace siphon {

@@ -9,7 +9,7 @@
 #include "launch/run/cuda_machine.h"
 #include "launch/run/job/prepare_job.h"
 #include "pipeline/torch/determinism.h"
-#include "pipeline/torch/load_torch_cuda.h"
+#include "pipeline/torch/device/load_torch_cuda.h"
 #include "planner/status.h"
 #include "tests/pipeline/live_schedules.h"
 #include "tests/support/all_cases.h"

@@ -10,7 +10,7 @@
 #include <stdexcept>
 
 #include "pipeline/torch/keyed_random.h"
-#include "pipeline/torch/tensor_bytes.h"
+#include "pipeline/torch/memory/tensor_bytes.h"
 #include "tests/support/reference_models.h"
 
 namespace siphon::reference {

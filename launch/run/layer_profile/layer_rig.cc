@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "launch/run/job/optimizer_of.h"
-#include "pipeline/torch/counting_allocator.h"
-#include "pipeline/torch/step_clock.h"
+#include "pipeline/torch/device/step_clock.h"
+#include "pipeline/torch/memory/counting_allocator.h"
 #include "planner/memory/layer_uses.h"
 #include "planner/status.h"
 

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "launch/run/job/prepare_job.h"
 #include "pipeline/stage_compute.h"
-#include "pipeline/torch/step_clock.h"
+#include "pipeline/torch/device/step_clock.h"
 #include "planner/model_profile.h"
 #include "swap/memory_ledger.h"
 

@@ -10,7 +10,7 @@
 
 #include "launch/process/core_count.h"
 #include "launch/run/layer_profile/layer_rounds.h"
-#include "pipeline/torch/step_clock.h"
+#include "pipeline/torch/device/step_clock.h"
 #include "pipeline/torch/torch_stage.h"
 #include "planner/status.h"
 

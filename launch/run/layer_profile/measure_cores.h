@@ -4,7 +4,7 @@
 #include "absl/status/statusor.h"
 #include "launch/data/batches.h"
 #include "launch/run/job/prepare_job.h"
-#include "planner/simulator/shared_cores.h"
+#include "planner/simulator/engine/shared_cores.h"
 
 namespace siphon {
 

@@ -16,7 +16,7 @@
 #include "launch/run/job/prepare_job.h"
 #include "launch/run/job_limits.h"
 #include "launch/run/layer_profile/profile_layers.h"
-#include "pipeline/torch/cpu_rates.h"
+#include "pipeline/torch/device/cpu_rates.h"
 #include "planner/status.h"
 
 namespace siphon {

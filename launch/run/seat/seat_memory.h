@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "launch/config/job_config.h"
 #include "launch/run/seat/worker_seat.h"
-#include "pipeline/torch/counting_allocator.h"
+#include "pipeline/torch/memory/counting_allocator.h"
 #include "planner/units.h"
 #include "swap/memory_ledger.h"
 

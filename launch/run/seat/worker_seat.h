@@ -12,7 +12,7 @@
 #include "absl/types/span.h"
 #include "launch/run/seat/training_state.h"
 #include "pipeline/stage_worker.h"
-#include "pipeline/torch/torch_device.h"
+#include "pipeline/torch/device/torch_device.h"
 #include "pipeline/transport/transport.h"
 #include "planner/plan_text.h"
 #include "planner/units.h"

@@ -18,7 +18,7 @@
 #include "absl/strings/str_format.h"
 #include "partitioner/partition_model.h"
 #include "pipeline/schedules/build_schedule.h"
-#include "planner/drafts/map_draft.h"
+#include "planner/drafts/maps/map_draft.h"
 #include "planner/drafts/search_effort.h"
 #include "planner/lower_schedule.h"
 #include "planner/performance/device_spec.h"

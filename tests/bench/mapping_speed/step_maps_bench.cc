@@ -21,7 +21,7 @@
 #include "absl/strings/str_format.h"
 #include "launch/process/core_count.h"
 #include "launch/process/run_together.h"
-#include "planner/drafts/map_draft.h"
+#include "planner/drafts/maps/map_draft.h"
 #include "planner/drafts/search_effort.h"
 #include "planner/strategies/memory_strategy.h"
 #include "planner/strategies/plan_on_map.h"

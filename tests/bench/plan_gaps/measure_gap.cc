@@ -3,7 +3,7 @@
 #include <ctime>
 #include <utility>
 
-#include "planner/bounds/combinatorial_bound.h"
+#include "planner/bounds/counting/combinatorial_bound.h"
 #include "planner/status.h"
 #include "planner/strategies/memory_strategy.h"
 

@@ -15,7 +15,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
-#include "planner/bounds/solve_linear_program.h"
+#include "planner/bounds/linear/solve_linear_program.h"
 #include "planner/strategies/memory_strategy.h"
 #include "tests/bench/plan_gaps/gap_report.h"
 #include "tests/bench/plan_gaps/measure_tiny.h"

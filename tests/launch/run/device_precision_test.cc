@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/torch/saved_tensors.h"
+#include "pipeline/torch/graphs/saved_tensors.h"
 #include "tests/conformance/job_runs.h"
 #include "tests/launch/run/device_job.h"
 #include "tests/launch/run/device_workers.h"

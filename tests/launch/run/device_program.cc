@@ -19,7 +19,7 @@
 #include "launch/process/exit_codes.h"
 #include "launch/run/command_line.h"
 #include "launch/run/train_command.h"
-#include "pipeline/torch/counting_allocator.h"
+#include "pipeline/torch/memory/counting_allocator.h"
 #include "tests/launch/run/slab_device.h"
 #include "tests/support/fake_cuda/fake_control.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "launch/run/job/prepare_job.h"
-#include "pipeline/torch/counting_allocator.h"
+#include "pipeline/torch/memory/counting_allocator.h"
 #include "tests/launch/run/small_job.h"
 
 namespace siphon {

@@ -15,7 +15,7 @@
 #include "launch/process/exit_codes.h"
 #include "launch/run/job/prepare_job.h"
 #include "launch/run/job_limits.h"
-#include "pipeline/torch/counting_allocator.h"
+#include "pipeline/torch/memory/counting_allocator.h"
 #include "planner/plan_text.h"
 #include "tests/launch/commands/run_command.h"
 

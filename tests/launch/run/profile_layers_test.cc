@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "pipeline/torch/counting_allocator.h"
+#include "pipeline/torch/memory/counting_allocator.h"
 #include "tests/launch/run/small_job.h"
 
 namespace siphon {

@@ -11,7 +11,7 @@
 #include "launch/plan_job/matrix_kernels.h"
 #include "launch/run/job/prepare_job.h"
 #include "launch/run/layer_profile/layer_rounds.h"
-#include "pipeline/torch/counting_allocator.h"
+#include "pipeline/torch/memory/counting_allocator.h"
 #include "pipeline/torch/torch_stage.h"
 #include "planner/memory/estimate_runtime.h"
 #include "planner/status.h"

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "launch/profile/worker_problem.h"
-#include "pipeline/torch/counting_allocator.h"
+#include "pipeline/torch/memory/counting_allocator.h"
 #include "planner/drafts/draft_plan.h"
 #include "planner/lowering/lower_memory_plan.h"
 #include "planner/lowering/make_groups.h"

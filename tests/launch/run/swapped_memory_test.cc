@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "pipeline/state_swaps.h"
-#include "pipeline/torch/counting_allocator.h"
+#include "pipeline/torch/memory/counting_allocator.h"
 #include "tests/launch/run/tight_memory.h"
 #include "tests/pipeline/live_schedules.h"
 #include "tests/support/all_cases.h"

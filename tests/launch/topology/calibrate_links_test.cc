@@ -1,4 +1,4 @@
-#include "launch/topology/calibrate_links.h"
+#include "launch/topology/probe/calibrate_links.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "launch/topology/probe_server.h"
+#include "launch/topology/probe/probe_server.h"
 #include "tests/launch/topology/made_up_server.h"
 
 namespace siphon {

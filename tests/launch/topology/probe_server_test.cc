@@ -1,4 +1,4 @@
-#include "launch/topology/probe_server.h"
+#include "launch/topology/probe/probe_server.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "launch/topology/probed_job.h"
+#include "launch/topology/probe/probed_job.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "pipeline/torch/call_torch.h"
-#include "pipeline/torch/collected_layers.h"
-#include "pipeline/torch/counting_allocator.h"
+#include "pipeline/torch/graphs/collected_layers.h"
 #include "pipeline/torch/layers.h"
+#include "pipeline/torch/memory/counting_allocator.h"
 #include "pipeline/torch/torch_stage.h"
 #include "planner/memory/layer_uses.h"
 #include "tests/pipeline/torch/stage_harness.h"

@@ -1,4 +1,4 @@
-#include "pipeline/torch/counting_allocator.h"
+#include "pipeline/torch/memory/counting_allocator.h"
 
 #include <cstdint>
 #include <memory>
@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "pipeline/torch/call_torch.h"
-#include "pipeline/torch/tensor_bytes.h"
+#include "pipeline/torch/memory/tensor_bytes.h"
 #include "tests/pipeline/torch/stage_harness.h"
 
 namespace siphon {

@@ -20,7 +20,7 @@
 #include "absl/strings/strip.h"
 #include "pipeline/torch/aten.h"
 #include "pipeline/torch/layers.h"
-#include "pipeline/torch/optimizers.h"
+#include "pipeline/torch/parameters/optimizers.h"
 #include "tests/pipeline/torch/stage_harness.h"
 
 namespace siphon {

@@ -1,6 +1,6 @@
 // What parameters start with, in every precision, by any number of threads.
 
-#include "pipeline/torch/initial_values.h"
+#include "pipeline/torch/parameters/initial_values.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 
 #include "pipeline/torch/call_torch.h"
 #include "pipeline/torch/keyed_random.h"
-#include "pipeline/torch/tensor_bytes.h"
+#include "pipeline/torch/memory/tensor_bytes.h"
 #include "pipeline/torch/torch_stage.h"
 #include "planner/memory/held_bytes.h"
 #include "tests/pipeline/torch/stage_harness.h"

@@ -1,6 +1,6 @@
 // A layer's backward in two halves against the whole one, for layers as users may write them.
 
-#include "pipeline/torch/layer_graph.h"
+#include "pipeline/torch/graphs/layer_graph.h"
 
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "pipeline/torch/find_parameter_operators.h"
+#include "pipeline/torch/graphs/find_parameter_operators.h"
 
 namespace siphon {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "pipeline/torch/graphs/layer_graph.h"
 #include "pipeline/torch/keyed_random.h"
-#include "pipeline/torch/layer_graph.h"
-#include "pipeline/torch/layer_parts.h"
+#include "pipeline/torch/kinds/layer_parts.h"
 #include "tests/pipeline/torch/stage_harness.h"
 
 namespace siphon {

@@ -1,4 +1,4 @@
-#include "pipeline/torch/optimizers.h"
+#include "pipeline/torch/parameters/optimizers.h"
 
 #include <cmath>
 #include <functional>

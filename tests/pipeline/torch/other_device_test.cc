@@ -14,7 +14,7 @@
 
 #include "pipeline/torch/keyed_random.h"
 #include "pipeline/torch/layers.h"
-#include "pipeline/torch/tensor_bytes.h"
+#include "pipeline/torch/memory/tensor_bytes.h"
 #include "tests/pipeline/torch/stage_harness.h"
 
 namespace siphon {

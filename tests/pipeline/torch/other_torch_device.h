@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "absl/status/status.h"
-#include "pipeline/torch/torch_device.h"
+#include "pipeline/torch/device/torch_device.h"
 #include "planner/units.h"
 #include "tests/pipeline/torch/other_device.h"
 

@@ -5,7 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "pipeline/torch/tensor_bytes.h"
+#include "pipeline/torch/memory/tensor_bytes.h"
 #include "tests/pipeline/torch/stage_harness.h"
 
 namespace siphon {

@@ -1,6 +1,6 @@
 // Dropped layers computed again: how far, with which gradients, in how much memory.
 
-#include "pipeline/torch/remade_tensors.h"
+#include "pipeline/torch/graphs/remade_tensors.h"
 
 #include <memory>
 #include <string>
@@ -10,8 +10,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "pipeline/torch/call_torch.h"
-#include "pipeline/torch/counting_allocator.h"
-#include "pipeline/torch/layer_graph.h"
+#include "pipeline/torch/graphs/layer_graph.h"
+#include "pipeline/torch/memory/counting_allocator.h"
 #include "pipeline/torch/torch_stage.h"
 #include "planner/memory/layer_uses.h"
 #include "tests/pipeline/torch/stage_harness.h"

@@ -13,8 +13,8 @@
 
 #include "pipeline/torch/aten.h"
 #include "pipeline/torch/call_torch.h"
-#include "pipeline/torch/load_torch_cuda.h"
-#include "pipeline/torch/tensor_bytes.h"
+#include "pipeline/torch/device/load_torch_cuda.h"
+#include "pipeline/torch/memory/tensor_bytes.h"
 #include "planner/status.h"
 #include "tests/support/fake_cuda/fake_control.h"
 

@@ -1,4 +1,4 @@
-#include "pipeline/torch/updates_as_on_cuda.h"
+#include "pipeline/torch/parameters/updates_as_on_cuda.h"
 
 #include <cmath>
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "pipeline/torch/optimizers.h"
+#include "pipeline/torch/parameters/optimizers.h"
 
 namespace siphon {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "planner/bounds/solve_linear_program.h"
+#include "planner/bounds/linear/solve_linear_program.h"
 #include "planner/lowering/lower_memory_plan.h"
 #include "planner/lowering/make_groups.h"
 #include "planner/simulator/simulate.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "pipeline/schedules/build_schedule.h"
-#include "planner/bounds/bound_facts.h"
+#include "planner/bounds/facts/bound_facts.h"
 #include "planner/bounds/lower_bound.h"
 #include "planner/drafts/planning_problem.h"
 #include "planner/lower_schedule.h"

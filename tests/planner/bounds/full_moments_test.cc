@@ -1,11 +1,11 @@
-#include "planner/bounds/full_moments.h"
+#include "planner/bounds/facts/full_moments.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "planner/bounds/bound_facts.h"
-#include "planner/bounds/solve_linear_program.h"
+#include "planner/bounds/facts/bound_facts.h"
+#include "planner/bounds/linear/solve_linear_program.h"
 #include "tests/planner/bounds/bounds_testing.h"
 
 namespace siphon {

@@ -1,10 +1,10 @@
-#include "planner/bounds/joint_facts.h"
+#include "planner/bounds/facts/joint_facts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "planner/bounds/bound_facts.h"
-#include "planner/bounds/solve_linear_program.h"
+#include "planner/bounds/facts/bound_facts.h"
+#include "planner/bounds/linear/solve_linear_program.h"
 #include "tests/planner/bounds/bounds_testing.h"
 
 namespace siphon {

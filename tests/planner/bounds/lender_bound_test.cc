@@ -1,4 +1,4 @@
-#include "planner/bounds/lender_bound.h"
+#include "planner/bounds/counting/lender_bound.h"
 
 #include <gtest/gtest.h>
 

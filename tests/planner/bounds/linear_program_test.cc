@@ -1,9 +1,9 @@
-#include "planner/bounds/linear_program.h"
+#include "planner/bounds/linear/linear_program.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "planner/bounds/solve_linear_program.h"
+#include "planner/bounds/linear/solve_linear_program.h"
 #include "tests/planner/bounds/bounds_testing.h"
 
 namespace siphon {

@@ -7,7 +7,7 @@
 #include <map>
 #include <optional>
 
-#include "planner/bounds/solve_linear_program.h"
+#include "planner/bounds/linear/solve_linear_program.h"
 #include "planner/simulator/simulate.h"
 #include "planner/strategies/strategies.h"
 #include "tests/planner/bounds/bounds_testing.h"

@@ -1,9 +1,9 @@
-#include "planner/bounds/memory_windows.h"
+#include "planner/bounds/facts/memory_windows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "planner/bounds/swap_limits.h"
+#include "planner/bounds/facts/swap_limits.h"
 #include "planner/simulator/simulate.h"
 #include "tests/planner/bounds/bounds_testing.h"
 

@@ -1,4 +1,4 @@
-#include "planner/bounds/moment_program.h"
+#include "planner/bounds/moments/moment_program.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "planner/bounds/program_rows.h"
-#include "planner/bounds/solve_linear_program.h"
+#include "planner/bounds/linear/solve_linear_program.h"
+#include "planner/bounds/windows/program_rows.h"
 #include "tests/planner/bounds/bounds_testing.h"
 
 namespace siphon {

@@ -1,4 +1,4 @@
-#include "planner/bounds/step_paths.h"
+#include "planner/bounds/facts/step_paths.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "planner/bounds/bound_facts.h"
+#include "planner/bounds/facts/bound_facts.h"
 #include "planner/simulator/simulate.h"
 #include "tests/planner/bounds/bounds_testing.h"
 

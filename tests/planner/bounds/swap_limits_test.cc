@@ -1,4 +1,4 @@
-#include "planner/bounds/swap_limits.h"
+#include "planner/bounds/facts/swap_limits.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

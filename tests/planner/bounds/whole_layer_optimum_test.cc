@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "planner/bounds/solve_linear_program.h"
+#include "planner/bounds/linear/solve_linear_program.h"
 #include "tests/planner/bounds/bounds_testing.h"
 
 namespace siphon {

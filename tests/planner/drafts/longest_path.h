@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "planner/simulator/task_graph.h"
+#include "planner/simulator/engine/task_graph.h"
 #include "planner/units.h"
 
 namespace siphon {

@@ -1,4 +1,4 @@
-#include "planner/drafts/map_draft.h"
+#include "planner/drafts/maps/map_draft.h"
 
 #include <gtest/gtest.h>
 

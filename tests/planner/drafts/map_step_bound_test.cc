@@ -1,4 +1,4 @@
-#include "planner/drafts/map_step_bound.h"
+#include "planner/drafts/maps/map_step_bound.h"
 
 #include <gtest/gtest.h>
 

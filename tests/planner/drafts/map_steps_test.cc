@@ -1,4 +1,4 @@
-#include "planner/drafts/map_steps.h"
+#include "planner/drafts/maps/map_steps.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "planner/drafts/draft_simulator.h"
-#include "planner/drafts/way_graph.h"
+#include "planner/drafts/maps/way_graph.h"
 #include "tests/planner/drafts/draft_dice.h"
 #include "tests/planner/drafts/planning_testing.h"
 #include "tests/planner/drafts/uneven_server.h"

@@ -1,4 +1,4 @@
-#include "planner/drafts/private_ways.h"
+#include "planner/drafts/maps/private_ways.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "planner/drafts/shared_path.h"
+#include "planner/drafts/maps/shared_path.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "planner/simulator/run_task_graph.h"
+#include "planner/simulator/engine/run_task_graph.h"
 #include "tests/planner/drafts/longest_path.h"
 
 namespace siphon {

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "planner/drafts/draft_simulator.h"
-#include "planner/drafts/map_draft.h"
+#include "planner/drafts/maps/map_draft.h"
 #include "planner/strategies/memory_strategy.h"
 #include "tests/planner/drafts/planning_testing.h"
 #include "tests/planner/drafts/uneven_server.h"

@@ -1,4 +1,4 @@
-#include "planner/simulator/common_beginning.h"
+#include "planner/simulator/engine/common_beginning.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "planner/simulator/graph_clock.h"
+#include "planner/simulator/engine/graph_clock.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
-#include "planner/simulator/contract_graph.h"
-#include "planner/simulator/run_task_graph.h"
+#include "planner/simulator/engine/contract_graph.h"
+#include "planner/simulator/engine/run_task_graph.h"
 #include "tests/planner/simulator/random_graph.h"
 
 namespace siphon {

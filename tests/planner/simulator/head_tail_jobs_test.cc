@@ -1,4 +1,4 @@
-#include "planner/simulator/head_tail_jobs.h"
+#include "planner/simulator/engine/head_tail_jobs.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // How long senders hold what they sent, from the order of programs alone.
 
-#include "planner/simulator/messages_held.h"
+#include "planner/simulator/graph/messages_held.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "planner/keyed_hash.h"
-#include "planner/simulator/task_graph.h"
+#include "planner/simulator/engine/task_graph.h"
 
 namespace siphon {
 

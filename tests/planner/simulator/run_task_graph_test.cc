@@ -1,4 +1,4 @@
-#include "planner/simulator/run_task_graph.h"
+#include "planner/simulator/engine/run_task_graph.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "planner/simulator/shared_cores.h"
+#include "planner/simulator/engine/shared_cores.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "planner/simulator/run_task_graph.h"
+#include "planner/simulator/engine/run_task_graph.h"
 #include "tests/planner/simulator/simulate_testing.h"
 
 namespace siphon {

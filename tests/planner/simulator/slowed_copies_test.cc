@@ -1,4 +1,4 @@
-#include "planner/simulator/slowed_copies.h"
+#include "planner/simulator/engine/slowed_copies.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

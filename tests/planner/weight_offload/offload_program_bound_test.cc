@@ -6,7 +6,7 @@
 #include <cmath>
 #include <optional>
 
-#include "planner/bounds/solve_linear_program.h"
+#include "planner/bounds/linear/solve_linear_program.h"
 #include "planner/weight_offload/offload_program.h"
 #include "planner/weight_offload/plan_weight_offload.h"
 #include "planner/weight_offload/weight_offload_bound.h"

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "planner/bounds/solve_linear_program.h"
+#include "planner/bounds/linear/solve_linear_program.h"
 #include "planner/weight_offload/layer_to_layer.h"
 #include "planner/weight_offload/plan_weight_offload.h"
 #include "tests/planner/weight_offload/weight_offload_testing.h"

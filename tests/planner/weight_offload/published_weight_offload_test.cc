@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "planner/bounds/solve_linear_program.h"
+#include "planner/bounds/linear/solve_linear_program.h"
 #include "planner/weight_offload/layer_to_layer.h"
 #include "planner/weight_offload/offload_program_bound.h"
 #include "planner/weight_offload/plan_weight_offload.h"
