@@ -219,6 +219,9 @@ RunCommand AddPlanCommand(CLI::App& app) {
                    "In place of the job's memory.strategy; default: auto")
       ->type_name("NAME");
   AddCosts(command, &arguments->request);
+  command->add_flag("--quick", arguments->request.quick,
+                    "Plan within seconds, for a step that may be some percent longer: a short "
+                    "search, as the largest jobs have it");
   command->add_option("--output", arguments->output, "Write the plan file, if the plan fits")
       ->type_name("plan.txt");
   command

@@ -92,7 +92,9 @@ std::string StepText(const StudiedPlan& studied, PlanDetail detail) {
   if (!studied.settings.empty()) {
     absl::StrAppend(&text, Line("changes the job", SettingsText(studied.settings)));
   }
-  return text + Line("planned in", FormatNanos(studied.planning_time));
+  const bool quick = studied.problem.effort == kLeastEffort;
+  return text + Line("planned in", absl::StrCat(FormatNanos(studied.planning_time),
+                                                quick ? "  by a short search (--quick)" : ""));
 }
 
 std::string FasterText(const PlanReport& report) {

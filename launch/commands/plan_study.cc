@@ -207,6 +207,11 @@ bool IsForWorkers(const PlanRequest& request, const FootedJob& footed, absl::str
          CanTrain(WithSettings(request, {absl::StrCat(kStrategyKey, "=", strategy)}).job);
 }
 
+PlanningGoal GoalOf(const PlanRequest& request) {
+  const bool shortest = request.goal == PlanningGoal::kShortestStep;
+  return request.quick && shortest ? PlanningGoal::kShortStep : request.goal;
+}
+
 // As `siphon train` does, so that it can follow the plan. `file`: the plan that is followed; null:
 // what the strategy finds.
 absl::StatusOr<StudiedPlan> StudyWorkers(const PlanRequest& request, const FootedJob& footed,
@@ -214,8 +219,9 @@ absl::StatusOr<StudiedPlan> StudyWorkers(const PlanRequest& request, const Foote
   SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied, ProblemToPlan(footed, strategy, strategy));
   SIPHON_RETURN_IF_ERROR(AddBounds(request, footed, studied));
   WorkersOfJob workers = footed.footing.WorkersOf(footed.job);
-  workers.goal = request.goal;
-  workers.most_effort = kEffortForUsers;
+  workers.goal = GoalOf(request);
+  workers.effort = request.quick ? kLeastEffort : workers.effort;
+  workers.most_effort = request.quick ? kLeastEffort : kEffortForUsers;
   workers.news = request.news;
   workers.side_by_side = {RunTogether, CoreCount()};
   absl::StatusOr<FittingStep> found =
@@ -229,7 +235,7 @@ absl::StatusOr<StudiedPlan> StudyWorkers(const PlanRequest& request, const Foote
   SIPHON_RETURN_IF_ERROR(TakePlan(std::move(found->live.step), studied));
   // On devices train may have other capacities than the job says.
   studied.is_of_train = file == nullptr && studied.job.pipeline.backend == "cpu" &&
-                        request.goal == PlanningGoal::kShortestStep && request.profile.empty() &&
+                        GoalOf(request) == PlanningGoal::kShortestStep && request.profile.empty() &&
                         request.device.empty() && strategy == studied.job.memory.strategy;
   return studied;
 }
@@ -312,8 +318,9 @@ absl::StatusOr<StudiedPlan> StudyStrategy(const PlanRequest& request, const Foot
   SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied, ProblemToPlan(footed, strategy.name, strategy.name));
   SIPHON_RETURN_IF_ERROR(CheckDrive(request, job.job, strategy.name, studied.problem));
   SIPHON_RETURN_IF_ERROR(AddBounds(request, footed, studied));
-  studied.problem.goal = request.goal;
-  studied.problem.most_effort = kEffortForUsers;
+  studied.problem.goal = GoalOf(request);
+  studied.problem.effort = request.quick ? kLeastEffort : studied.problem.effort;
+  studied.problem.most_effort = request.quick ? kLeastEffort : kEffortForUsers;
   studied.problem.news = request.news;
   studied.problem.side_by_side = {RunTogether, CoreCount()};
   absl::StatusOr<PlannedStep> planned = strategy.plan(studied.problem);

@@ -29,6 +29,7 @@ struct PlanRequest {
   std::string device;    // name or path; empty: none
   PlanningNews news;     // of the search; none: nobody waits
   PlanningGoal goal = PlanningGoal::kShortestStep;
+  bool quick = false;  // searches as for the largest problems, however small this one is
   bool bounds = true;  // StudiedPlan::bound is looked for
   StatedMemory devices = StatedMemory::kHolds;
   HopelessJobs hopeless = HopelessJobs::kAreSearched;

@@ -31,6 +31,7 @@ absl::StatusOr<FittingStep> PlanByStrategy(const WorkersOfJob& job, const std::s
   SIPHON_ASSIGN_OR_RETURN(const MemoryInputs inputs, MemoryInputsOf(planned));
   if (TakesPassesApart(strategy)) HoldForSingleLayers(inputs, made);
   made.problem.goal = job.goal;
+  made.problem.effort = job.effort;
   made.problem.most_effort = job.most_effort;
   made.problem.news = job.news;
   made.problem.side_by_side = job.side_by_side;

@@ -22,9 +22,10 @@ struct WorkersOfJob {
   // What its run was found to take, on the devices that it runs on; null: that is not known yet.
   const MeasuredCosts* measured = nullptr;
   PlanningGoal goal = PlanningGoal::kShortestStep;  // of plans that are looked for
-  int most_effort = 1;                              // as in PlanningProblem
-  PlanningNews news = nullptr;                      // of the search; none: nobody waits
-  SideBySide side_by_side = {};                     // as in PlanningProblem
+  int effort = 1;                                   // these two as in PlanningProblem
+  int most_effort = 1;
+  PlanningNews news = nullptr;   // of the search; none: nobody waits
+  SideBySide side_by_side = {};  // as in PlanningProblem
 };
 
 // What a strategy plans for the workers of a job from: ProblemOfJob, with what workers take beside

@@ -46,6 +46,7 @@ enum class PlanningGoal {
 
 // GPT-25.5B in 8 to 24 GB of a V100: steps 1 to 4 % faster for 57 to 99 s of planning, not 2 to 5.
 inline constexpr int kEffortForUsers = 4;
+inline constexpr int kLeastEffort = 0;
 
 // Hears, while a plan is looked for, what is being done, and the step of the best plan so far that
 // fits; 0: none does yet. For someone who waits: changes no plan.
@@ -83,7 +84,7 @@ struct PlanningProblem {
   // Of a plan that whoever asks has already: one that takes as long need not be finished.
   std::optional<Nanos> has_step;
   // Of `auto`: how many times the simulations of search_effort.h, and how many times at most where
-  // a large problem's plan comes out slow.
+  // a large problem's plan comes out slow. kLeastEffort: as few as for the largest problems.
   int effort = 1;
   int most_effort = 1;  // kEffortForUsers where somebody trains with the plan
   PlanningNews news;    // none: nobody waits

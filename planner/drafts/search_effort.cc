@@ -45,6 +45,7 @@ bool HasFewMaps(const Topology& topology) {
 }  // namespace
 
 int ImprovementsOf(const PlanningProblem& problem) {
+  if (problem.effort == kLeastEffort) return kFewestImprovements;
   const int64_t forwards = ForwardsOf(problem);
   const int64_t improvements =
       std::clamp(kMostForwards * problem.effort / forwards, kFewestImprovements, kMostImprovements);

@@ -189,5 +189,31 @@ TEST_F(PlanCommand, TellsHowASearchGoesOnOnEitherFooting) {
   }
 }
 
+// What a short search finds is not what train would look for.
+TEST_F(PlanCommand, SearchesBrieflyOnEitherFootingWhereAskedTo) {
+  const std::string job = Write(kSmallJob);
+  for (const bool on_server : {false, true}) {
+    PlanRequest request{.job = {.job = job, .overrides = {Capacity(job, 80)}}, .strategy = "auto"};
+    request.job.overrides.push_back("memory.strategy=auto");
+    if (on_server) {
+      request.job.overrides.insert(request.job.overrides.end(),
+                                   {"topology.name=dgx1_v100", "pipeline.backend=cuda"});
+    }
+    const auto long_search = StudyPlan(request);
+    ASSERT_TRUE(long_search.ok()) << long_search.status();
+    EXPECT_EQ(long_search->problem.effort, 1);
+    EXPECT_EQ(long_search->is_of_train, !on_server);
+    request.quick = true;
+    const auto studied = StudyPlan(request);
+    ASSERT_TRUE(studied.ok()) << studied.status();
+    EXPECT_EQ(studied->problem.effort, kLeastEffort);
+    EXPECT_FALSE(studied->is_of_train);
+    ASSERT_EQ(studied->step.has_value(), long_search->step.has_value());
+    ASSERT_TRUE(on_server || studied->step.has_value()) << studied->misfit;
+    if (!studied->step.has_value()) continue;
+    EXPECT_GE(studied->step->step_time, long_search->step->step_time);
+  }
+}
+
 }  // namespace
 }  // namespace siphon

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/drafts/search_effort.h"
 #include "planner/strategies/memory_strategy.h"
 #include "planner/validate_schedule.h"
 #include "tests/planner/dice.h"
@@ -79,6 +80,25 @@ TEST_P(Auto, IsNeverWorseThanAStrategyThatFits) {
     if (!planned.ok()) continue;
     ASSERT_TRUE(best.ok()) << strategy.name << " fits, but auto: " << best.status();
     EXPECT_LE(best->simulated.step_time, planned->simulated.step_time) << strategy.name;
+  }
+}
+
+TEST_P(Auto, IsNeverWorseThanAStrategyThatFitsWithTheLeastEffort) {
+  PlanningProblem problem = SmallProblem(GetParam());
+  EXPECT_FALSE(IsLarge(problem));
+  const auto best = PlanWith("auto", problem);
+  problem.effort = kLeastEffort;
+  EXPECT_TRUE(IsLarge(problem));
+  const auto quick = PlanWith("auto", problem);
+  if (quick.ok()) {
+    ASSERT_TRUE(best.ok()) << best.status();
+    EXPECT_GE(quick->simulated.step_time, best->simulated.step_time);
+  }
+  for (const MemoryStrategy& strategy : MemoryStrategies()) {
+    const auto planned = strategy.plan(problem);
+    if (!planned.ok()) continue;
+    ASSERT_TRUE(quick.ok()) << strategy.name << " fits, but auto: " << quick.status();
+    EXPECT_LE(quick->simulated.step_time, planned->simulated.step_time) << strategy.name;
   }
 }
 
