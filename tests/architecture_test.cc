@@ -60,6 +60,16 @@ TEST(Architecture, EveryFileKeepsToItsFolderDoorsAndLength) {
   }
 }
 
+// Figures from devices are a record, which grows.
+TEST(Architecture, EveryReadmeOfAFolderIsShort) {
+  const std::map<std::string, std::string> files = FilesEndingIn({"README.md"});
+  EXPECT_GT(files.size(), 20u);
+  for (const auto& [path, text] : files) {
+    if (path == "tests/gpu/README.md") continue;
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 40) << path;
+  }
+}
+
 TEST(Architecture, EveryTypeHasANameOfItsOwn) {
   std::map<std::string, std::string> places;
   for (const auto& [path, text] : FilesEndingIn({".h", ".cc", ".cu", ".cuh"})) {
