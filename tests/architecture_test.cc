@@ -1,6 +1,6 @@
 // Holds the source tree to its design: who includes and links whom, through which files third-party
-// libraries enter, which names types have, and how long a file may be. The rules, with the table of
-// folders, are in architecture_rules.cc.
+// libraries enter, which names types have, and how long a file may be. The rules are in
+// architecture_rules.cc, the table of folders and libraries in architecture_table.cc.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -169,9 +169,9 @@ TEST(ArchitectureRules, NameALibraryThatEntersByAnotherDoor) {
 TEST(ArchitectureRules, NameALibraryWithoutADoor) {
   EXPECT_THAT(CheckSourceFile("launch/a.cc", "#include <boost/asio.hpp>\n#include <sqlite3.h>\n"),
               ElementsAre("launch/a.cc:1: <boost/asio.hpp> has no door: give its library one in "
-                          "tests/architecture_rules.cc",
+                          "tests/architecture_table.cc",
                           "launch/a.cc:2: <sqlite3.h> has no door: give its library one in "
-                          "tests/architecture_rules.cc"));
+                          "tests/architecture_table.cc"));
 }
 
 TEST(ArchitectureRules, KeepThePureFoldersPure) {
@@ -225,7 +225,7 @@ TEST(ArchitectureRules, NameAWrongLinkEdge) {
           "pipeline/schedules/CMakeLists.txt:5: pipeline/schedules/ may not link siphon_torch of "
           "pipeline/torch/",
           "pipeline/schedules/CMakeLists.txt:5: links mystery, which is neither a library of ours "
-          "nor has a door in tests/architecture_rules.cc"));
+          "nor has a door in tests/architecture_table.cc"));
   EXPECT_THAT(CheckLinks("launch/CMakeLists.txt",
                          "siphon_library(siphon_run SOURCES a.cc LINKS siphon_torch siphon_swap)",
                          libraries),
