@@ -207,9 +207,15 @@ bool IsForWorkers(const PlanRequest& request, const FootedJob& footed, absl::str
          CanTrain(WithSettings(request, {absl::StrCat(kStrategyKey, "=", strategy)}).job);
 }
 
-PlanningGoal GoalOf(const PlanRequest& request) {
-  const bool shortest = request.goal == PlanningGoal::kShortestStep;
-  return request.quick && shortest ? PlanningGoal::kShortStep : request.goal;
+// How far the search goes, who hears of it, and what it has of the machine; of WorkersOfJob as of
+// PlanningProblem.
+template <typename Search>
+void SetSearch(const PlanRequest& request, Search& search) {
+  search.goal = request.goal;
+  if (request.quick) search.effort = kLeastEffort;
+  search.most_effort = request.quick ? kLeastEffort : kEffortForUsers;
+  search.news = request.news;
+  search.side_by_side = {RunTogether, CoreCount()};
 }
 
 // As `siphon train` does, so that it can follow the plan. `file`: the plan that is followed; null:
@@ -219,11 +225,7 @@ absl::StatusOr<StudiedPlan> StudyWorkers(const PlanRequest& request, const Foote
   SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied, ProblemToPlan(footed, strategy, strategy));
   SIPHON_RETURN_IF_ERROR(AddBounds(request, footed, studied));
   WorkersOfJob workers = footed.footing.WorkersOf(footed.job);
-  workers.goal = GoalOf(request);
-  workers.effort = request.quick ? kLeastEffort : workers.effort;
-  workers.most_effort = request.quick ? kLeastEffort : kEffortForUsers;
-  workers.news = request.news;
-  workers.side_by_side = {RunTogether, CoreCount()};
+  SetSearch(request, workers);
   absl::StatusOr<FittingStep> found =
       file != nullptr ? FittingStepInFile(workers, *file) : PlanFittingStep(workers, strategy);
   if (!found.ok()) {
@@ -235,8 +237,9 @@ absl::StatusOr<StudiedPlan> StudyWorkers(const PlanRequest& request, const Foote
   SIPHON_RETURN_IF_ERROR(TakePlan(std::move(found->live.step), studied));
   // On devices train may have other capacities than the job says.
   studied.is_of_train = file == nullptr && studied.job.pipeline.backend == "cpu" &&
-                        GoalOf(request) == PlanningGoal::kShortestStep && request.profile.empty() &&
-                        request.device.empty() && strategy == studied.job.memory.strategy;
+                        request.goal == PlanningGoal::kShortestStep && !request.quick &&
+                        request.profile.empty() && request.device.empty() &&
+                        strategy == studied.job.memory.strategy;
   return studied;
 }
 
@@ -283,7 +286,9 @@ absl::StatusOr<PlanInFile> LoadPlanOf(const StudiedJob& job) {
 absl::StatusOr<StudiedPlan> StudyPlanFile(const PlanRequest& request, const FootedJob& footed) {
   SIPHON_ASSIGN_OR_RETURN(const PlanInFile file, LoadPlanOf(footed.job));
   if (!file.plan.memory.stages.empty() && IsForWorkers(request, footed, file.plan.strategy)) {
-    return StudyWorkers(request, footed, file.plan.strategy, &file);
+    PlanRequest without_search = request;
+    without_search.quick = false;
+    return StudyWorkers(without_search, footed, file.plan.strategy, &file);
   }
   const bool drives = ParksOnDrives(file.plan.memory);
   const bool devices = !file.plan.topology.devices.empty();
@@ -318,11 +323,7 @@ absl::StatusOr<StudiedPlan> StudyStrategy(const PlanRequest& request, const Foot
   SIPHON_ASSIGN_OR_RETURN(StudiedPlan studied, ProblemToPlan(footed, strategy.name, strategy.name));
   SIPHON_RETURN_IF_ERROR(CheckDrive(request, job.job, strategy.name, studied.problem));
   SIPHON_RETURN_IF_ERROR(AddBounds(request, footed, studied));
-  studied.problem.goal = GoalOf(request);
-  studied.problem.effort = request.quick ? kLeastEffort : studied.problem.effort;
-  studied.problem.most_effort = request.quick ? kLeastEffort : kEffortForUsers;
-  studied.problem.news = request.news;
-  studied.problem.side_by_side = {RunTogether, CoreCount()};
+  SetSearch(request, studied.problem);
   absl::StatusOr<PlannedStep> planned = strategy.plan(studied.problem);
   studied.problem.news = nullptr;
   // Workers that keep everything hold more than a problem of tensors that may move says.

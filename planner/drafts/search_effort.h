@@ -7,8 +7,8 @@
 
 namespace siphon {
 
-// How many steps `auto` may simulate in a search, beside its starts: by the problem alone (its size,
-// PlanningProblem::effort), so that plans are the same on every machine.
+// How many steps `auto` may simulate in a search, beside its starts: by the problem alone, its size
+// and PlanningProblem::effort, so that plans are the same on every machine.
 
 inline constexpr int64_t kFewestImprovements = 70;
 
